@@ -1,0 +1,23 @@
+// `npm test [-- files…]`: installs the tools that tests use, starts one PostgreSQL for the run, and runs node:test.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { startPostgres } from './postgres.ts'
+import { installTools, missingTools } from './tools.ts'
+
+const say = (line: string) => console.log(line)
+for (const { name, reason } of installTools(say)) {
+  say(`test tools: ${name} ${reason}; its suites are ${process.env.CI ? 'failed' : 'skipped'}`)
+  if (process.env.CI) process.exitCode = 1
+}
+
+if (process.exitCode !== 1) {
+  const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
+  const env = { ...process.env, ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}) }
+  const patterns = process.argv.length > 2 ? process.argv.slice(2) : ['src/**/*.test.ts', 'test/**/*.test.ts']
+  const flags = ['--test', '--test-concurrency=3', '--test-timeout=600000', '--test-reporter=spec']
+  const child = spawn(process.execPath, [...flags, ...patterns], { stdio: 'inherit', env })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+  const [code] = await once(child, 'exit')
+  await postgres?.stop()
+  process.exitCode = code ?? 1
+}

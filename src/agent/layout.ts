@@ -1,0 +1,37 @@
+// Where things are on an agent's disk. One server has one folder, so that a rename between its parts never crosses a
+// file system.
+import { join } from 'node:path'
+import { fail } from '../contract/errors.ts'
+
+const SERVER_ID = /^srv_[0-9a-z]{1,64}$/
+
+export interface ServerFolders {
+  /** The server's own folder; the game sees only `files`. */
+  root: string
+  files: string
+  /** Deleted and replaced files, until they are emptied. */
+  trash: string
+  /** What is not complete yet: uploads, copies, archives being unpacked. Nothing in it is ever needed after a restart unless a neighbouring record says so. */
+  staging: string
+}
+
+export interface Layout {
+  servers: string
+  backups: string
+  facts: string
+  server(serverId: string): ServerFolders
+}
+
+export function layout(dataDir: string): Layout {
+  const servers = join(dataDir, 'servers')
+  return {
+    servers,
+    backups: join(dataDir, 'backups'),
+    facts: join(dataDir, 'facts'),
+    server(serverId) {
+      if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')
+      const root = join(servers, serverId)
+      return { root, files: join(root, 'files'), trash: join(root, 'trash'), staging: join(root, 'staging') }
+    },
+  }
+}

@@ -1,0 +1,110 @@
+// Runs the agent's long work and answers polls about it. A finished task is remembered for a while, so that a caller
+// who was away can still learn how it ended.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentTasks, TaskProgress, TaskState, TaskWork } from '../contract/agent.ts'
+import { isFailure } from '../contract/errors.ts'
+
+const REMEMBER_MS = 10 * 60_000
+const LONGEST_WAIT_MS = 30_000
+
+export interface TaskContext {
+  taskId: string
+  serverId: string
+  signal: AbortSignal
+  /** May be called as often as is convenient: waiting callers are woken at most every few milliseconds. */
+  report(progress: Partial<TaskProgress>): void
+}
+
+export type TaskHandler = (work: TaskWork, context: TaskContext) => Promise<unknown>
+
+interface Task {
+  state: TaskState
+  abort: AbortController
+  waiters: Set<() => void>
+  done: Promise<void>
+}
+
+export interface TaskRunner extends AgentTasks {
+  /** Cancels what is running and waits for it to have let go. */
+  stop(): Promise<void>
+}
+
+export function createTasks(deps: {
+  handlers: Record<string, TaskHandler>
+  onUnexpected: (error: unknown, taskId: string) => void
+}): TaskRunner {
+  const tasks = new Map<string, Task>()
+
+  function begin(taskId: string, serverId: string, work: TaskWork): Task {
+    const handler = deps.handlers[work.kind]
+    if (!handler) throw new Error(`no handler for work of kind ${work.kind}`)
+    const abort = new AbortController()
+    const progress: TaskProgress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }
+    const state: TaskState = { taskId, status: 'running', version: 1, progress, result: null, error: null }
+    const task: Task = { state, abort, waiters: new Set(), done: Promise.resolve() }
+    const report = (change: Partial<TaskProgress>) => {
+      Object.assign(state.progress, change)
+      changed(task)
+    }
+    task.done = run(task, () => handler(work, { taskId, serverId, signal: abort.signal, report }))
+    return task
+  }
+
+  async function run(task: Task, work: () => Promise<unknown>): Promise<void> {
+    const { state } = task
+    try {
+      state.result = (await work()) ?? null
+      state.status = 'completed'
+    } catch (error) {
+      state.status = task.abort.signal.aborted ? 'cancelled' : 'failed'
+      if (state.status === 'failed') {
+        state.error = isFailure(error)
+          ? { code: error.code, detail: error.detail }
+          : { code: 'internal', detail: 'Something went wrong on our side.' }
+        if (!isFailure(error)) deps.onUnexpected(error, state.taskId)
+      }
+    }
+    changed(task)
+    setTimeout(() => tasks.delete(state.taskId), REMEMBER_MS).unref()
+  }
+
+  function changed(task: Task): void {
+    task.state.version++
+    for (const wake of task.waiters) wake()
+    task.waiters.clear()
+  }
+
+  return {
+    async start({ taskId, serverId, work }) {
+      if (!tasks.has(taskId)) tasks.set(taskId, begin(taskId, serverId, work))
+    },
+
+    async poll({ taskId, version, waitMs }) {
+      const task = tasks.get(taskId)
+      if (!task) return forgotten(taskId)
+      if (task.state.version === version) await changeOrTimeout(task, Math.min(waitMs, LONGEST_WAIT_MS))
+      return structuredClone(task.state)
+    },
+
+    async cancel({ taskId }) {
+      tasks.get(taskId)?.abort.abort()
+    },
+
+    async stop() {
+      for (const task of tasks.values()) task.abort.abort()
+      await Promise.all([...tasks.values()].map((task) => task.done))
+    },
+  }
+}
+
+async function changeOrTimeout(task: Task, waitMs: number): Promise<void> {
+  const abort = new AbortController()
+  const change = new Promise<void>((resolve) => task.waiters.add(resolve))
+  await Promise.race([change, delay(waitMs, undefined, { signal: abort.signal }).catch(() => {})])
+  abort.abort()
+}
+
+function forgotten(taskId: string): TaskState {
+  const progress: TaskProgress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }
+  return { taskId, status: 'unknown', version: 0, progress, result: null, error: null }
+}
