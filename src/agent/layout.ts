@@ -19,6 +19,8 @@ export interface Layout {
   servers: string
   backups: string
   facts: string
+  /** Whole servers on their way out. */
+  removed: string
   server(serverId: string): ServerFolders
 }
 
@@ -28,6 +30,7 @@ export function layout(dataDir: string): Layout {
     servers,
     backups: join(dataDir, 'backups'),
     facts: join(dataDir, 'facts'),
+    removed: join(dataDir, 'removed'),
     server(serverId) {
       if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')
       const root = join(servers, serverId)

@@ -1,0 +1,167 @@
+import { operation } from './operation.ts'
+import {
+  Closed,
+  Id,
+  Nullable,
+  OneOf,
+  Page,
+  PageQuery,
+  ServerParams,
+  type Static,
+  TEXT,
+  Timestamp,
+  Type,
+} from './schema.ts'
+
+/** Everything that is ever recorded. A name, once given out, keeps its meaning. */
+export const EVENTS = {
+  'server.created': 'A server was created',
+  'server.changed': 'Settings of the server were changed',
+  'server.deletion_started': 'The deletion of the server was asked for',
+  'server.deleted': 'The server and its files were deleted',
+  'server.deletion_failed': 'The deletion of the server failed',
+  'access.denied': 'A token without the scope was refused',
+  'token.created': 'A token was made',
+  'token.revoked': 'A token was revoked',
+  'job.cancelled': 'A job was cancelled',
+  'activity.purged': 'Entries past the retention were purged',
+} as const satisfies Record<`${string}.${string}`, string>
+
+export type ActivityEvent = keyof typeof EVENTS
+export const EVENT_NAMES = Object.keys(EVENTS) as [ActivityEvent, ...ActivityEvent[]]
+
+export const SOURCES = ['api', 'cli', 'sdk', 'panel', 'link', 'schedule', 'system'] as const
+export type ActivitySource = (typeof SOURCES)[number]
+
+export const ActivityEntry = Type.Object({
+  id: Id,
+  serverId: Nullable(Id),
+  event: OneOf(EVENT_NAMES),
+  actor: Type.Object({ type: OneOf(['token', 'system']), id: Type.String(), name: Type.String() }),
+  source: OneOf(SOURCES),
+  ip: Nullable(Type.String()),
+  userAgent: Nullable(Type.String()),
+  requestId: Nullable(Type.String()),
+  properties: Type.Record(Type.String(), Type.Unknown()),
+  timestamp: Timestamp,
+})
+export type ActivityEntry = Static<typeof ActivityEntry>
+
+const text = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 191, pattern: TEXT, description }))
+
+export const ActivityQuery = Closed({
+  ...PageQuery,
+  event: Type.Optional(
+    Type.String({
+      pattern: '^[a-z]+\\.([a-z_]+|\\*)$',
+      maxLength: 64,
+      description: 'Exact, or a family such as `backup.*`',
+    }),
+  ),
+  actor: text('The id of a token, or `system`'),
+  since: Type.Optional(Timestamp),
+  until: Type.Optional(Timestamp),
+  q: text('Part of the event, the actor, the address, the request id or the properties'),
+})
+export type ActivityQuery = Static<typeof ActivityQuery>
+
+export const Verification = Type.Object({
+  intact: Type.Boolean(),
+  chains: Type.Integer({ description: 'One for each server, and one for what concerns no server' }),
+  entries: Type.Integer({ description: 'How many were checked' }),
+  fault: Type.Union([
+    Type.Object({
+      kind: OneOf(['altered', 'removed', 'inserted', 'head']),
+      serverId: Nullable(Type.String()),
+      entryId: Nullable(Type.String()),
+      position: Type.Integer({ description: 'The position in its chain, from 1' }),
+      detail: Type.String(),
+    }),
+    Type.Null(),
+  ]),
+})
+export type Verification = Static<typeof Verification>
+
+const example = {
+  id: 'act_01k9zq6m3t8v5w2x7y4c1b6d9e',
+  serverId: 'srv_01k9zq6m3t8v5w2x7y4c1b6d9e',
+  event: 'server.changed',
+  actor: { type: 'token', id: 'tok_01k9zq6m3t8v5w2x7y4c1b6d9e', name: 'admin' },
+  source: 'cli',
+  ip: '203.0.113.9',
+  userAgent: 'gamekeeper-cli/0.1.0',
+  requestId: 'req_01k9zq6m3t8v5w2x7y4c1b6d9e',
+  properties: { changes: { port: { from: 25565, to: 25566 } } },
+  timestamp: '2026-11-15T00:00:00.000Z',
+}
+const verified = { intact: true, chains: 3, entries: 1200, fault: null }
+const streams = ['application/x-ndjson', 'text/csv', 'text/event-stream'] as const
+
+export const listActivity = operation({
+  id: 'listActivity',
+  method: 'GET',
+  path: '/servers/{serverId}/activity',
+  tag: 'Activity',
+  summary: "Read a server's activity",
+  description:
+    'Newest first. With `Accept: application/x-ndjson` or `text/csv` everything that matches is streamed, newest first. ' +
+    'With `Accept: text/event-stream` entries are followed live, oldest first; `Last-Event-ID` resumes after that entry.',
+  scope: 'activity:read',
+  params: ServerParams,
+  query: ActivityQuery,
+  answers: {
+    200: {
+      description: 'A page of entries, or a stream of all of them',
+      schema: Page(ActivityEntry),
+      alternatives: streams,
+      example: { data: [example], nextCursor: null },
+    },
+  },
+  errors: ['not_acceptable'],
+})
+
+export const listAllActivity = operation({
+  id: 'listAllActivity',
+  method: 'GET',
+  path: '/activity',
+  tag: 'Activity',
+  summary: 'Read the activity of everything',
+  description: 'Every server, also those that are deleted, and what concerns no server. Needs a token for all servers.',
+  scope: 'activity:read',
+  query: ActivityQuery,
+  answers: {
+    200: {
+      description: 'A page of entries, or a stream of all of them',
+      schema: Page(ActivityEntry),
+      alternatives: ['application/x-ndjson', 'text/csv'],
+      example: { data: [{ ...example, serverId: null, event: 'token.created' }], nextCursor: null },
+    },
+  },
+  errors: ['not_acceptable'],
+})
+
+export const verifyActivity = operation({
+  id: 'verifyActivity',
+  method: 'GET',
+  path: '/servers/{serverId}/activity/verify',
+  tag: 'Activity',
+  summary: "Check that nobody has tampered with a server's activity",
+  description: 'Follows the hash chain and names the first entry that was altered, removed or inserted.',
+  scope: 'activity:read',
+  params: ServerParams,
+  answers: { 200: { description: 'What was found', schema: Verification, example: verified } },
+  errors: [],
+})
+
+export const verifyAllActivity = operation({
+  id: 'verifyAllActivity',
+  method: 'GET',
+  path: '/activity/verify',
+  tag: 'Activity',
+  summary: 'Check that nobody has tampered with any activity',
+  description: 'Needs a token for all servers.',
+  scope: 'activity:read',
+  answers: { 200: { description: 'What was found', schema: Verification, example: verified } },
+  errors: [],
+})

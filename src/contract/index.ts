@@ -1,0 +1,24 @@
+// Every operation of the contract, in the order in which the documentation shows them.
+import * as activity from './activity.ts'
+import * as jobs from './jobs.ts'
+import type { Operation } from './operation.ts'
+import * as servers from './servers.ts'
+import * as tokens from './tokens.ts'
+
+export const OPERATIONS: readonly Operation[] = [
+  servers.createServer,
+  servers.listServers,
+  servers.readServer,
+  servers.changeServer,
+  servers.deleteServer,
+  activity.listActivity,
+  activity.verifyActivity,
+  activity.listAllActivity,
+  activity.verifyAllActivity,
+  jobs.listJobs,
+  jobs.readJob,
+  jobs.cancelJob,
+  tokens.createToken,
+  tokens.listTokens,
+  tokens.revokeToken,
+]

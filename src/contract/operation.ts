@@ -1,0 +1,59 @@
+// An operation is described once: the route that serves it, the client that calls it, and the document that explains
+// it are all made from this.
+import type { ErrorCode } from './errors.ts'
+import type { Static, TSchema } from './schema.ts'
+import type { Scope } from './scopes.ts'
+
+export const BASE_PATH = '/v1/game'
+
+export interface Answer {
+  description: string
+  schema?: TSchema
+  /** Other forms that the same answer can take, chosen by `Accept`. */
+  alternatives?: readonly string[]
+  example?: unknown
+}
+
+export interface Operation {
+  id: string
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below BASE_PATH, with `{braces}` around parameters. */
+  path: string
+  tag: string
+  summary: string
+  description?: string
+  scope: Scope
+  params?: TSchema
+  query?: TSchema
+  body?: TSchema
+  /** The media type of a body that is bytes and not JSON. */
+  rawBody?: string
+  bodyExample?: unknown
+  answers: Readonly<Record<number, Answer>>
+  /** What it can answer beyond the errors that every operation shares. */
+  errors: readonly ErrorCode[]
+}
+
+export const operation = <const O extends Operation>(spec: O): O => spec
+
+type StaticOr<S, Else> = S extends TSchema ? Static<S> : Else
+type SuccessOf<O extends Operation> = O['answers'][keyof O['answers']]
+
+// biome-ignore lint/complexity/noBannedTypes: an operation without parameters has none, which is what {} says
+type Nothing = {}
+
+export type ParamsOf<O extends Operation> = O extends { params: infer S } ? StaticOr<S, Nothing> : Nothing
+export type QueryOf<O extends Operation> = O extends { query: infer S } ? StaticOr<S, Nothing> : Nothing
+export type BodyOf<O extends Operation> = O extends { body: infer S } ? StaticOr<S, undefined> : undefined
+export type AnswerOf<O extends Operation> =
+  SuccessOf<O> extends infer A ? (A extends { schema: infer S } ? StaticOr<S, undefined> : undefined) : never
+
+/** What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope. */
+export const SHARED_ERRORS = [
+  'invalid_request',
+  'unauthenticated',
+  'forbidden',
+  'not_found',
+  'rate_limited',
+  'internal',
+] as const satisfies readonly ErrorCode[]

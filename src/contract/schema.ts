@@ -1,0 +1,63 @@
+// The small vocabulary that every schema is written in.
+import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox'
+
+export type { Static, TSchema } from 'typebox'
+export { default as Type } from 'typebox'
+
+/** Every object that is sent to us is closed: an unknown field is a fault, not a silent nothing. */
+export function Closed<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
+  return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+/** One type list instead of a union, so that a wrong value gives one fault and not three. */
+export function Nullable<S extends TSchema>(schema: S): TUnsafe<Static<S> | null> {
+  const { type, ...rest } = schema as S & { type: string; enum?: unknown[] }
+  const widened = rest.enum ? { ...rest, enum: [...rest.enum, null] } : rest
+  return Type.Unsafe<Static<S> | null>({ ...widened, type: [type, 'null'] })
+}
+
+/** A string out of a fixed set, as a plain JSON Schema enum. */
+export function OneOf<const V extends readonly string[]>(values: V, options: object = {}): TUnsafe<V[number]> {
+  return Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...options })
+}
+
+/** Text for people: no control characters, no lone surrogates, not only blanks. */
+export const TEXT = '^(?=[^]*\\S)[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$'
+/** As TEXT, with line breaks and tabs, and it may be empty. */
+export const MULTILINE = '^(?:[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t])*$'
+
+export const Name = Type.String({ minLength: 1, maxLength: 191, pattern: TEXT })
+export const Id = Type.String({ minLength: 1, maxLength: 128 })
+export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, with milliseconds' })
+export const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+export const ServerParams = Closed({ serverId: Id })
+export type ServerParams = Static<typeof ServerParams>
+
+export const PageQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+}
+
+export function Page<S extends TSchema>(item: S) {
+  return Type.Object({ data: Type.Array(item), nextCursor: Nullable(Type.String()) })
+}
+
+export interface Page<T> {
+  data: T[]
+  nextCursor: string | null
+}
+
+export const Problem = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    code: Type.String(),
+    requestId: Type.String(),
+    errors: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
+  },
+  { description: 'RFC 9457 problem details' },
+)
+export type Problem = Static<typeof Problem>

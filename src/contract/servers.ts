@@ -1,0 +1,166 @@
+import { GAME_IDS } from './games.ts'
+import { Job, jobExample } from './jobs.ts'
+import { operation } from './operation.ts'
+import {
+  Bytes,
+  Closed,
+  Id,
+  MULTILINE,
+  Name,
+  Nullable,
+  OneOf,
+  Page,
+  PageQuery,
+  ServerParams,
+  type Static,
+  TEXT,
+  Timestamp,
+  Type,
+} from './schema.ts'
+
+const Count = Type.Integer({ minimum: 0, maximum: 1_000_000 })
+const Description = Type.String({ maxLength: 2000, pattern: MULTILINE })
+const GameId = OneOf(GAME_IDS, { description: 'The id of a game that we know' })
+const Port = Type.Integer({ minimum: 1, maximum: 65535 })
+const Labels = Type.Record(
+  Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
+  Type.String({ maxLength: 191, pattern: `^$|${TEXT}` }),
+  { additionalProperties: false, maxProperties: 32, description: 'Up to 32 names and values of your own' },
+)
+
+export const Limits = Type.Object(
+  { diskBytes: Nullable(Bytes), backups: Nullable(Count), subdomains: Nullable(Count) },
+  { description: 'null is no limit' },
+)
+export type Limits = Static<typeof Limits>
+
+const NewLimits = Closed({
+  diskBytes: Type.Optional(Nullable(Bytes)),
+  backups: Type.Optional(Nullable(Count)),
+  subdomains: Type.Optional(Nullable(Count)),
+})
+
+export const Server = Type.Object({
+  id: Id,
+  name: Name,
+  description: Nullable(Description),
+  game: Nullable(GameId),
+  port: Nullable(Port),
+  limits: Limits,
+  labels: Type.Record(Type.String(), Type.String()),
+  status: OneOf(['ready', 'deleting'], { description: 'A server that is being deleted takes no more changes' }),
+  diskUsage: Type.Union([Type.Object({ sizeBytes: Bytes, measuredAt: Timestamp }), Type.Null()], {
+    description: 'null until it has been measured',
+  }),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+export type Server = Static<typeof Server>
+
+export const NewServer = Closed({
+  name: Name,
+  description: Type.Optional(Nullable(Description)),
+  game: Type.Optional(Nullable(GameId)),
+  port: Type.Optional(Nullable(Port)),
+  limits: Type.Optional(NewLimits),
+  labels: Type.Optional(Labels),
+})
+export type NewServer = Static<typeof NewServer>
+
+export const ServerChange = Closed(
+  { ...NewServer.properties, name: Type.Optional(Name) },
+  { minProperties: 1, description: 'Fields that are absent stay as they are. `labels` is replaced as a whole' },
+)
+export type ServerChange = Static<typeof ServerChange>
+
+const example = {
+  id: 'srv_01k9zq6m3t8v5w2x7y4c1b6d9e',
+  name: 'Castle',
+  description: 'The old world, since 2019',
+  game: 'minecraft-java',
+  port: 25565,
+  limits: { diskBytes: 21_474_836_480, backups: 30, subdomains: 2 },
+  labels: { owner: 'anna' },
+  status: 'ready',
+  diskUsage: { sizeBytes: 1_932_735_283, measuredAt: '2026-11-15T00:00:00.000Z' },
+  createdAt: '2026-11-15T00:00:00.000Z',
+  updatedAt: '2026-11-15T00:00:00.000Z',
+}
+
+const bodyErrors = ['too_large', 'unsupported_media_type'] as const
+
+export const createServer = operation({
+  id: 'createServer',
+  method: 'POST',
+  path: '/servers',
+  tag: 'Servers',
+  summary: 'Create a server',
+  description: 'Needs a token for all servers: a token for some servers cannot reach the one it would make.',
+  scope: 'servers:write',
+  body: NewServer,
+  bodyExample: { name: 'Castle', game: 'minecraft-java', port: 25565, limits: { backups: 30 } },
+  answers: { 201: { description: 'The server; its folder is there', schema: Server, example } },
+  errors: [...bodyErrors, 'idempotency_conflict', 'agent_unreachable', 'disk_full'],
+})
+
+export const listServers = operation({
+  id: 'listServers',
+  method: 'GET',
+  path: '/servers',
+  tag: 'Servers',
+  summary: 'List the servers that the token can see',
+  description: 'Newest first.',
+  scope: 'servers:read',
+  query: Closed({
+    ...PageQuery,
+    game: Type.Optional(GameId),
+    q: Type.Optional(Type.String({ minLength: 1, maxLength: 191, pattern: TEXT, description: 'Part of the name' })),
+  }),
+  answers: {
+    200: { description: 'A page of servers', schema: Page(Server), example: { data: [example], nextCursor: null } },
+  },
+  errors: [],
+})
+
+export const readServer = operation({
+  id: 'readServer',
+  method: 'GET',
+  path: '/servers/{serverId}',
+  tag: 'Servers',
+  summary: 'Read one server',
+  scope: 'servers:read',
+  params: ServerParams,
+  answers: { 200: { description: 'The server', schema: Server, example } },
+  errors: [],
+})
+
+export const changeServer = operation({
+  id: 'changeServer',
+  method: 'PATCH',
+  path: '/servers/{serverId}',
+  tag: 'Servers',
+  summary: 'Change a server',
+  scope: 'servers:write',
+  params: ServerParams,
+  body: ServerChange,
+  bodyExample: { description: 'Moved to the new disk', labels: { owner: 'anna' } },
+  answers: { 200: { description: 'The server as it is now', schema: Server, example } },
+  errors: [...bodyErrors, 'server_busy'],
+})
+
+export const deleteServer = operation({
+  id: 'deleteServer',
+  method: 'DELETE',
+  path: '/servers/{serverId}',
+  tag: 'Servers',
+  summary: 'Delete a server',
+  description:
+    'The body repeats the name of the server as confirmation. Refused while the server has locked backups. ' +
+    'The work goes on in the background; the server answers `not_found` once it is done.',
+  scope: 'servers:write',
+  params: ServerParams,
+  body: Closed({ name: Type.String({ description: 'The name of the server, exactly' }) }),
+  bodyExample: { name: 'Castle' },
+  answers: { 202: { description: 'The job that deletes it', schema: Job, example: jobExample } },
+  errors: [...bodyErrors, 'backup_locked', 'server_busy'],
+})

@@ -1,0 +1,96 @@
+import { operation } from './operation.ts'
+import { Closed, Id, Name, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
+import { Scope } from './scopes.ts'
+
+const AllServers = OneOf(['*'])
+const ServerList = Type.Union([AllServers, Type.Array(Id, { maxItems: 1000 })], {
+  description: '`*` for every server, or a list of server ids',
+})
+
+export const Token = Type.Object({
+  id: Id,
+  name: Name,
+  scopes: Type.Array(Scope),
+  servers: ServerList,
+  createdBy: Nullable(Type.String({ description: 'The token that made this one; null for the first' })),
+  createdAt: Timestamp,
+  expiresAt: Nullable(Timestamp),
+  lastUsedAt: Nullable(Timestamp),
+})
+export type Token = Static<typeof Token>
+
+export const NewToken = Closed({
+  name: Name,
+  scopes: Type.Array(Scope, { minItems: 1, uniqueItems: true }),
+  servers: Type.Union([AllServers, Type.Array(Id, { minItems: 1, maxItems: 1000, uniqueItems: true })], {
+    description: '`*` for every server, or a list of server ids. Never wider than the servers of the token that asks',
+  }),
+  expiresAt: Type.Optional(Nullable(Timestamp)),
+})
+export type NewToken = Static<typeof NewToken>
+
+export const MintedToken = Type.Object({
+  ...Token.properties,
+  token: Type.String({ description: 'The value to send as `Authorization: Bearer …`. Shown this once' }),
+})
+export type MintedToken = Static<typeof MintedToken>
+
+const example = {
+  id: 'tok_01k9zq6m3t8v5w2x7y4c1b6d9e',
+  name: 'nightly backups',
+  scopes: ['backups:read', 'backups:write'],
+  servers: ['srv_01k9zq6m3t8v5w2x7y4c1b6d9e'],
+  createdBy: 'tok_01k9zq000000000000000000a1',
+  createdAt: '2026-11-15T00:00:00.000Z',
+  expiresAt: null,
+  lastUsedAt: null,
+}
+const newExample = { name: example.name, scopes: example.scopes, servers: example.servers }
+
+export const createToken = operation({
+  id: 'createToken',
+  method: 'POST',
+  path: '/tokens',
+  tag: 'Tokens',
+  summary: 'Make a token',
+  description: 'The new token can do and reach at most what the token that asks can. Its value is in the answer, once.',
+  scope: 'tokens:admin',
+  body: NewToken,
+  bodyExample: newExample,
+  answers: {
+    201: {
+      description: 'The token and, this once, its value',
+      schema: MintedToken,
+      example: { ...example, token: `gk_01k9zq6m3t8v5w2x7y4c1b6d9e_${'0123456789abcdef'.repeat(4)}` },
+    },
+  },
+  errors: ['idempotency_conflict', 'too_large', 'unsupported_media_type'],
+})
+
+export const listTokens = operation({
+  id: 'listTokens',
+  method: 'GET',
+  path: '/tokens',
+  tag: 'Tokens',
+  summary: 'List the tokens that are not revoked',
+  description: 'Newest first. A token that can do or reach more than the token that asks is not shown to it.',
+  scope: 'tokens:admin',
+  query: Closed({ ...PageQuery }),
+  answers: {
+    200: { description: 'A page of tokens', schema: Page(Token), example: { data: [example], nextCursor: null } },
+  },
+  errors: [],
+})
+
+export const revokeToken = operation({
+  id: 'revokeToken',
+  method: 'DELETE',
+  path: '/tokens/{tokenId}',
+  tag: 'Tokens',
+  summary: 'Revoke a token',
+  description: 'Acts at once, also on streams that are open and on links that the token has signed.',
+  scope: 'tokens:admin',
+  params: Closed({ tokenId: Id }),
+  answers: { 204: { description: 'Revoked' } },
+  errors: [],
+})

@@ -1,0 +1,26 @@
+// The hash chain: each entry's hash covers its content and the hash before it, under a key that is not in the database.
+// Who can write to the database alone cannot make an altered chain look whole.
+import { createHmac } from 'node:crypto'
+import type { ActivityRow } from '../db/tables.ts'
+
+export type UnhashedRow = Omit<ActivityRow, 'hash'>
+
+export function hashEntry(key: Buffer, previous: string, row: UnhashedRow): string {
+  const content = [
+    previous,
+    row.chain,
+    row.seq,
+    row.id,
+    row.event,
+    row.actor_type,
+    row.actor_id,
+    row.actor_name,
+    row.source,
+    row.ip,
+    row.user_agent,
+    row.request_id,
+    row.properties,
+    row.at,
+  ]
+  return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
+}

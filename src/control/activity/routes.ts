@@ -1,0 +1,82 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  type ActivityEntry,
+  type ActivityQuery,
+  listActivity,
+  listAllActivity,
+  verifyActivity,
+  verifyAllActivity,
+} from '../../contract/activity.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { Db } from '../db/tables.ts'
+import { type Actor, noSuchServer, requireAllServers } from '../http/actor.ts'
+import { negotiate } from '../http/negotiate.ts'
+import { type Api, serve } from '../http/route.ts'
+import { sendEvents } from '../http/sse.ts'
+import type { Streams } from '../http/streams.ts'
+import { toCsv, toNdjson, toServerSentEvent } from './formats.ts'
+import type { Activity } from './service.ts'
+
+interface Reading {
+  actor: Actor
+  query: ActivityQuery
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+const EXPORTS = ['application/json', 'application/x-ndjson', 'text/csv'] as const
+
+export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; streams: Streams }): void {
+  const { db, activity, streams } = deps
+
+  async function requireServer(serverId: string): Promise<void> {
+    const found = await db.selectFrom('servers').select('id').where('id', '=', serverId).executeTakeFirst()
+    if (!found) throw noSuchServer()
+  }
+
+  async function follow({ actor, query, request, reply }: Reading, serverId: string): Promise<never> {
+    const lastId = request.headers['last-event-id']
+    await streams.hold(actor, serverId, (ended) =>
+      sendEvents(
+        reply,
+        (signal) => eventsOf(activity.follow(serverId, lastId ? String(lastId) : null, query, signal)),
+        ended,
+      ),
+    )
+    return undefined as never
+  }
+
+  async function read(reading: Reading, serverId: string | null, type: (typeof EXPORTS)[number]) {
+    const { actor, query, reply } = reading
+    if (type === 'application/json') return activity.list(actor, serverId, query)
+    const entries = activity.stream(serverId, query)
+    reply.header('content-type', `${type}; charset=utf-8`)
+    if (type === 'text/csv') reply.header('content-disposition', 'attachment; filename="activity.csv"')
+    const text = type === 'text/csv' ? toCsv(entries) : toNdjson(entries)
+    return reply.send(Readable.from(text)) as unknown as Page<ActivityEntry>
+  }
+
+  serve(api, listActivity, async (call) => {
+    const { serverId } = call.params
+    await requireServer(serverId)
+    const type = negotiate(call.request.headers.accept, [...EXPORTS, 'text/event-stream'])
+    return type === 'text/event-stream' ? follow(call, serverId) : read(call, serverId, type)
+  })
+
+  serve(api, listAllActivity, async (call) => {
+    requireAllServers(call.actor)
+    return read(call, null, negotiate(call.request.headers.accept, EXPORTS))
+  })
+
+  serve(api, verifyActivity, async (call) => {
+    await requireServer(call.params.serverId)
+    return activity.verify(call.actor, call.params.serverId)
+  })
+
+  serve(api, verifyAllActivity, (call) => activity.verify(call.actor, null))
+}
+
+async function* eventsOf(batches: AsyncIterable<ActivityEntry[]>): AsyncGenerator<string> {
+  for await (const batch of batches) yield batch.map(toServerSentEvent).join('')
+}

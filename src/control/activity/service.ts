@@ -1,0 +1,228 @@
+import { EventEmitter, once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ActivityEntry, ActivityEvent, ActivityQuery, Verification } from '../../contract/activity.ts'
+import { fail } from '../../contract/errors.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { Scope } from '../../contract/scopes.ts'
+import { newId } from '../../kit/ids.ts'
+import type { ActivityRow, Db, Trx } from '../db/tables.ts'
+import { onCommit, transact } from '../db/transact.ts'
+import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
+import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import { hashEntry } from './chain.ts'
+import {
+  type ActivityFilter,
+  advanceHead,
+  appendEntry,
+  entriesAfter,
+  findEntries,
+  findHead,
+  listHeads,
+  purgeBatch,
+  resumePoint,
+} from './store.ts'
+import { verifyAll, verifyChain } from './verify.ts'
+
+export interface Activity {
+  /** Writes an entry in the transaction of the change that it tells of. `serverId` null: it concerns no server. */
+  record(trx: Trx, actor: Actor, event: ActivityEvent, serverId: string | null, properties?: object): Promise<void>
+  recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
+  list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
+  /** Everything that matches, newest first, in constant memory. */
+  stream(serverId: string | null, query: ActivityQuery): AsyncGenerator<ActivityEntry[]>
+  /** Entries as they are written, oldest first, each once, until the signal says stop. An empty batch is a sign of life. */
+  follow(
+    serverId: string,
+    lastId: string | null,
+    query: ActivityQuery,
+    signal: AbortSignal,
+  ): AsyncGenerator<ActivityEntry[]>
+  verify(actor: Actor, serverId: string | null): Promise<Verification>
+  purge(olderThan: number): Promise<number>
+}
+
+/** The chain of what concerns no server. */
+const INSTANCE = ''
+const STREAM_BATCH = 1000
+const FOLLOW_BATCH = 200
+const PURGE_BATCH = 500
+const HEARTBEAT_MS = 15_000
+const OTHER_PROCESS_POLL_MS = 1000
+
+export function createActivity(deps: {
+  db: Db
+  key: Buffer
+  cursors: Cursors
+  clock: { now(): number }
+  /** Whether other processes may write to the same database, so that our own signals are not enough. */
+  shared: boolean
+}): Activity {
+  const { db, key, cursors, clock } = deps
+  const written = new EventEmitter().setMaxListeners(0)
+
+  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}) => {
+    const head = await advanceHead(trx, serverId ?? INSTANCE, clock.now())
+    const row = {
+      chain: head.chain,
+      seq: head.seq,
+      id: newId('act', head.at),
+      event,
+      actor_type: actor.type,
+      actor_id: actor.id,
+      actor_name: actor.name,
+      source: actor.source,
+      ip: actor.ip,
+      user_agent: actor.userAgent,
+      request_id: actor.requestId,
+      properties: JSON.stringify(properties),
+      at: head.at,
+    }
+    await appendEntry(trx, { ...row, hash: hashEntry(key, head.hash, row) })
+    onCommit(trx, () => written.emit(head.chain))
+  }
+
+  async function untilWritten(chain: string, signal: AbortSignal): Promise<void> {
+    const waited = new AbortController()
+    const either = AbortSignal.any([signal, waited.signal])
+    const waitMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
+    await Promise.race([once(written, chain, { signal: either }), delay(waitMs, undefined, { signal: either })]).catch(
+      () => {},
+    )
+    waited.abort()
+  }
+
+  return {
+    record,
+
+    async recordDenied(actor, serverId, scope) {
+      await transact(db, {}, async (trx) => {
+        const server = await trx.selectFrom('servers').select('id').where('id', '=', serverId).executeTakeFirst()
+        if (server) await record(trx, actor, 'access.denied', serverId, { scope })
+      })
+    },
+
+    async list(actor, serverId, query) {
+      if (serverId === null) requireAllServers(actor)
+      const listName = `activity ${serverId ?? '*'}`
+      const request = pageRequest(cursors, listName, query)
+      const [seq, id] = request.after ?? []
+      const before = request.after ? { seq: Number(seq), id: String(id) } : null
+      const rows = await findEntries(db, filterOf(serverId, query), before, request.limit + 1)
+      return pageOf(rows, request, present, (row) => cursors.encode(listName, [row.seq, row.id]))
+    },
+
+    async *stream(serverId, query) {
+      const filter = filterOf(serverId, query)
+      let before: ActivityRow | null = null
+      for (;;) {
+        const rows: ActivityRow[] = await findEntries(db, filter, before, STREAM_BATCH)
+        if (rows.length > 0) yield rows.map(present)
+        if (rows.length < STREAM_BATCH) return
+        before = rows.at(-1) ?? null
+      }
+    },
+
+    async *follow(serverId, lastId, query, signal) {
+      if (lastId !== null && !/^act_[0-9a-z]{1,64}$/.test(lastId)) {
+        throw fail('invalid_request', 'Last-Event-ID is not the id of an entry.')
+      }
+      const matches = matcher(filterOf(serverId, query))
+      let position =
+        lastId === null ? ((await findHead(db, serverId))?.seq ?? 0) : await resumePoint(db, serverId, lastId)
+      // Says that the stream has begun: whatever is written from here on will be seen.
+      yield []
+      let quietSince = clock.now()
+      while (!signal.aborted) {
+        // Listening begins before the look, so that nothing written in between goes unnoticed.
+        const change = untilWritten(serverId, signal)
+        const rows = await entriesAfter(db, serverId, position, FOLLOW_BATCH)
+        position = rows.at(-1)?.seq ?? position
+        const wanted = rows.filter(matches)
+        if (wanted.length > 0 || clock.now() - quietSince >= HEARTBEAT_MS) {
+          quietSince = clock.now()
+          yield wanted.map(present)
+        }
+        if (rows.length === 0) await change
+      }
+    },
+
+    async verify(actor, serverId) {
+      if (serverId !== null) return verifyChain(db, key, serverId)
+      requireAllServers(actor)
+      return verifyAll(db, key)
+    },
+
+    async purge(olderThan) {
+      let purged = 0
+      let after: string | null = null
+      for (;;) {
+        const heads = await listHeads(db, after, 100)
+        for (const { chain } of heads) purged += await purgeChain(db, chain, olderThan)
+        if (heads.length < 100) break
+        after = heads.at(-1)?.chain ?? null
+      }
+      if (purged > 0) {
+        const properties = { entries: purged, olderThan: new Date(olderThan).toISOString() }
+        await transact(db, SYSTEM, (trx) => record(trx, SYSTEM, 'activity.purged', null, properties))
+      }
+      return purged
+    },
+  }
+}
+
+async function purgeChain(db: Db, chain: string, olderThan: number): Promise<number> {
+  let purged = 0
+  for (;;) {
+    const taken = await transact(db, SYSTEM, async (trx) => {
+      const head = await findHead(trx, chain)
+      return head ? purgeBatch(trx, head, olderThan, PURGE_BATCH) : 0
+    })
+    if (taken === 0) return purged
+    purged += taken
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+function filterOf(serverId: string | null, query: ActivityQuery): ActivityFilter {
+  const { event, actor, since, until, q } = query
+  const family = event?.endsWith('.*') ? event.slice(0, -1) : undefined
+  return {
+    chain: serverId,
+    ...(family ? { family } : event ? { event } : {}),
+    ...(actor ? { actor } : {}),
+    ...(since ? { since: Date.parse(since) } : {}),
+    ...(until ? { until: Date.parse(until) } : {}),
+    ...(q ? { q } : {}),
+  }
+}
+
+/** The same filter for entries that are at hand already. */
+function matcher(filter: ActivityFilter): (row: ActivityRow) => boolean {
+  const q = filter.q?.toLowerCase()
+  return (row) =>
+    (!filter.event || row.event === filter.event) &&
+    (!filter.family || row.event.startsWith(filter.family)) &&
+    (!filter.actor || row.actor_id === filter.actor) &&
+    (filter.since === undefined || row.at >= filter.since) &&
+    (filter.until === undefined || row.at <= filter.until) &&
+    (!q ||
+      [row.event, row.actor_id, row.actor_name, row.ip, row.request_id, row.properties]
+        .join(' ')
+        .toLowerCase()
+        .includes(q))
+}
+
+function present(row: ActivityRow): ActivityEntry {
+  return {
+    id: row.id,
+    serverId: row.chain || null,
+    event: row.event as ActivityEvent,
+    actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
+    source: row.source as ActivityEntry['source'],
+    ip: row.ip,
+    userAgent: row.user_agent,
+    requestId: row.request_id,
+    properties: JSON.parse(row.properties),
+    timestamp: new Date(row.at).toISOString(),
+  }
+}

@@ -1,0 +1,199 @@
+import { sql } from 'kysely'
+import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
+
+export interface ActivityFilter {
+  /** One chain, or null for all of them. */
+  chain: string | null
+  event?: string
+  /** `backup.` for every event of that family. */
+  family?: string
+  actor?: string
+  since?: number
+  until?: number
+  q?: string
+}
+
+/** How many rows are looked at in one query when a filter has no index: it keeps any single query short. */
+const STRETCH = 5000
+
+/** Locks the chain until the transaction ends, so that entries commit in the order of their numbers. */
+export async function advanceHead(trx: Trx, chain: string, now: number): Promise<ActivityHeadRow> {
+  const advance = () =>
+    trx
+      .updateTable('activity_heads')
+      .set({ seq: sql`seq + 1`, at: sql`case when at > ${now} then at else ${now} end` })
+      .where('chain', '=', chain)
+      .returningAll()
+      .executeTakeFirst()
+  const head = await advance()
+  if (head) return head
+  await trx
+    .insertInto('activity_heads')
+    .values({ chain, seq: 0, hash: '', at: 0, purged_seq: 0, purged_hash: '' })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const made = await advance()
+  if (!made) throw new Error(`the activity chain ${chain} has no head`)
+  return made
+}
+
+export async function appendEntry(trx: Trx, row: ActivityRow): Promise<void> {
+  await trx.insertInto('activity').values(row).execute()
+  await trx.updateTable('activity_heads').set({ hash: row.hash }).where('chain', '=', row.chain).execute()
+}
+
+export function findHead(db: Db, chain: string): Promise<ActivityHeadRow | undefined> {
+  return db.selectFrom('activity_heads').selectAll().where('chain', '=', chain).executeTakeFirst()
+}
+
+export function listHeads(db: Db, after: string | null, limit: number): Promise<ActivityHeadRow[]> {
+  let query = db.selectFrom('activity_heads').selectAll().orderBy('chain').limit(limit)
+  if (after !== null) query = query.where('chain', '>', after)
+  return query.execute()
+}
+
+/** Entries of one chain after a number, oldest first: for following and for verifying. */
+export function entriesAfter(db: Db, chain: string, seq: number, limit: number): Promise<ActivityRow[]> {
+  return db
+    .selectFrom('activity')
+    .selectAll()
+    .where('chain', '=', chain)
+    .where('seq', '>', seq)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+}
+
+/** The number after which to resume a stream that last saw this entry, which may have been purged since. */
+export async function resumePoint(db: Db, chain: string, lastId: string): Promise<number> {
+  const entries = db.selectFrom('activity').select('seq').where('chain', '=', chain)
+  const seen = await entries.where('id', '=', lastId).executeTakeFirst()
+  if (seen) return seen.seq
+  const next = await entries.where('id', '>', lastId).orderBy('seq').limit(1).executeTakeFirst()
+  if (next) return next.seq - 1
+  return (await findHead(db, chain))?.seq ?? 0
+}
+
+/** A page of entries that match, newest first. `before` is the key of the last entry of the page before. */
+export async function findEntries(
+  db: Db,
+  filter: ActivityFilter,
+  before: ActivityRow | { seq: number; id: string } | null,
+  limit: number,
+): Promise<ActivityRow[]> {
+  const bounds = filter.chain === null ? null : await seqBounds(db, filter.chain, filter)
+  if (bounds && bounds.from > bounds.to) return []
+  const axis = filter.chain === null ? idAxis(db) : seqAxis(bounds?.from ?? 1)
+  const found: ActivityRow[] = []
+  let upper: string | number | null = before === null ? (bounds ? bounds.to + 1 : null) : axis.keyOf(before)
+  if (bounds && typeof upper === 'number') upper = Math.min(upper, bounds.to + 1)
+  const indexed = !filter.q && !filter.family
+  while (found.length < limit) {
+    const lower: string | number | null = indexed ? axis.end : await axis.stretch(upper)
+    const rows = await matching(db, filter, axis.column, upper, lower, limit - found.length).execute()
+    found.push(...rows)
+    if (lower === axis.end || lower === null) break
+    upper = lower
+    // The engine under SQLite answers without ever leaving this thread; others get their turn here.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return found
+}
+
+function matching(
+  db: Db,
+  filter: ActivityFilter,
+  column: 'seq' | 'id',
+  upper: string | number | null,
+  lower: string | number | null,
+  limit: number,
+) {
+  let query = db.selectFrom('activity').selectAll().orderBy(column, 'desc').limit(limit)
+  if (filter.chain !== null) query = query.where('chain', '=', filter.chain)
+  if (upper !== null) query = query.where(column, '<', upper)
+  if (lower !== null) query = query.where(column, '>=', lower)
+  if (filter.event) query = query.where('event', '=', filter.event)
+  if (filter.family) query = query.where(sql`substr(event, 1, ${filter.family.length})`, '=', filter.family)
+  if (filter.actor) query = query.where('actor_id', '=', filter.actor)
+  if (filter.chain === null && filter.since !== undefined) query = query.where('at', '>=', filter.since)
+  if (filter.chain === null && filter.until !== undefined) query = query.where('at', '<=', filter.until)
+  if (filter.q) query = query.where(searched(filter.q))
+  return query
+}
+
+/** Case does not matter, and `%`, `_` and `\` in what is sought stand for themselves. */
+function searched(q: string) {
+  const pattern = `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  const text = sql`lower(event || ' ' || actor_id || ' ' || actor_name || ' ' || coalesce(ip, '') || ' ' || coalesce(request_id, '') || ' ' || properties)`
+  return sql<boolean>`${text} like ${pattern} escape '\\'`
+}
+
+/** Times never go backwards within a chain, so a span of time is a span of numbers. */
+async function seqBounds(db: Db, chain: string, filter: ActivityFilter): Promise<{ from: number; to: number }> {
+  const head = await findHead(db, chain)
+  const from = filter.since === undefined ? undefined : await edge(db, chain, '>=', filter.since)
+  const to = filter.until === undefined ? undefined : await edge(db, chain, '<=', filter.until)
+  return {
+    from: filter.since === undefined ? (head?.purged_seq ?? 0) + 1 : (from ?? Number.POSITIVE_INFINITY),
+    to: filter.until === undefined ? (head?.seq ?? 0) : (to ?? 0),
+  }
+}
+
+async function edge(db: Db, chain: string, side: '>=' | '<=', at: number): Promise<number | undefined> {
+  const order = side === '>=' ? 'asc' : 'desc'
+  const entries = db.selectFrom('activity').select('seq').where('chain', '=', chain).where('at', side, at)
+  return (await entries.orderBy('at', order).orderBy('seq', order).limit(1).executeTakeFirst())?.seq
+}
+
+interface Axis {
+  column: 'seq' | 'id'
+  /** The key below which there is nothing. */
+  end: number | null
+  keyOf(entry: { seq: number; id: string }): string | number
+  /** The lower end of the next stretch below a key; `end` or null for the last. */
+  stretch(upper: string | number | null): Promise<string | number | null>
+}
+
+function seqAxis(from: number): Axis {
+  return {
+    column: 'seq',
+    end: from,
+    keyOf: (entry) => entry.seq,
+    stretch: async (upper) => Math.max(from, Number(upper) - STRETCH),
+  }
+}
+
+function idAxis(db: Db): Axis {
+  return {
+    column: 'id',
+    end: null,
+    keyOf: (entry) => entry.id,
+    async stretch(upper) {
+      let query = db.selectFrom('activity').select('id').orderBy('id', 'desc').offset(STRETCH).limit(1)
+      if (upper !== null) query = query.where('id', '<', String(upper))
+      return (await query.executeTakeFirst())?.id ?? null
+    },
+  }
+}
+
+/** Takes up to `batch` entries off the old end of a chain and moves its beginning. Returns how many it took. */
+export async function purgeBatch(trx: Trx, head: ActivityHeadRow, before: number, batch: number): Promise<number> {
+  const last = await trx
+    .selectFrom('activity')
+    .select(['seq', 'hash'])
+    .where('chain', '=', head.chain)
+    .where('seq', '>', head.purged_seq)
+    .where('seq', '<=', head.purged_seq + batch)
+    .where('at', '<', before)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (!last) return 0
+  await trx.deleteFrom('activity').where('chain', '=', head.chain).where('seq', '<=', last.seq).execute()
+  await trx
+    .updateTable('activity_heads')
+    .set({ purged_seq: last.seq, purged_hash: last.hash })
+    .where('chain', '=', head.chain)
+    .execute()
+  return last.seq - head.purged_seq
+}

@@ -1,0 +1,124 @@
+// Control, wired by hand: builds everything, listens to nothing.
+import { access, constants } from 'node:fs/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import type { Agent } from '../contract/agent.ts'
+import { createHttpServer } from '../http/server.ts'
+import { activityRoutes } from './activity/routes.ts'
+import { createActivity } from './activity/service.ts'
+import type { Config } from './config.ts'
+import { type OpenDatabase, pingDatabase } from './db/database.ts'
+import { createAuth } from './http/auth.ts'
+import { describeRoutes, documentRoutes } from './http/docs.ts'
+import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
+import { createIdempotency } from './http/idempotency.ts'
+import { createCursors } from './http/paging.ts'
+import { type Api, takeBodiesAsBytes } from './http/route.ts'
+import { createStreams } from './http/streams.ts'
+import { createJobs } from './jobs/runner.ts'
+import { keyFor } from './secrets.ts'
+import { createServerJobs } from './servers/jobs.ts'
+import { serverRoutes } from './servers/routes.ts'
+import { createServers } from './servers/service.ts'
+import { tokenRoutes } from './tokens/routes.ts'
+import { createTokens, type Tokens } from './tokens/service.ts'
+import { createUpkeep } from './upkeep.ts'
+
+export interface AppDeps {
+  config: Config
+  version: string
+  database: OpenDatabase
+  agent: Agent
+  secret: Buffer
+  clock: { now(): number }
+  log: Logger
+}
+
+export interface App {
+  http: FastifyInstance
+  tokens: Tokens
+  /** Takes up work that a crash has cut short, and begins the regular upkeep. */
+  start(): Promise<void>
+  /** Ends streams, parks jobs and waits for what is under way. The HTTP side is closed by then. */
+  stop(): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const FINISHED_JOBS_KEPT_MS = 7 * DAY_MS
+
+export async function buildApp({ config, version, database, agent, secret, clock, log }: AppDeps): Promise<App> {
+  const { db } = database
+  // SQLite has this one process; a PostgreSQL may be shared.
+  const alone = database.engine === 'sqlite'
+  const cursors = createCursors(keyFor(secret, 'cursors'))
+  const streams = createStreams({ clock })
+  const jobs = createJobs({ db, clock, log, alone })
+  const idempotency = createIdempotency({ db, clock })
+  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, clock, shared: !alone })
+  const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: () => {} })
+  const servers = createServers({ db, agent, activity, jobs, streams, cursors, clock, deletionParts: [] })
+  const serverJobs = createServerJobs({ db, jobs, activity, cursors })
+  const auth = createAuth({
+    identify: tokens.identify,
+    recordDenied: activity.recordDenied,
+    requestsPerMinute: config.requestsPerMinute,
+    clock,
+  })
+  const metrics = createMetrics(streams.count)
+
+  const http = createHttpServer({
+    logger: log,
+    trustedProxies: config.trustedProxies,
+    https: config.publicUrl?.startsWith('https:') ?? false,
+  })
+  await describeRoutes(http, config.publicUrl, version)
+  countRequests(http, metrics)
+  await http.register(async (app) => {
+    takeBodiesAsBytes(app)
+    const api: Api = { app, auth, idempotency }
+    serverRoutes(api, servers, serverJobs)
+    activityRoutes(api, { db, activity, streams })
+    tokenRoutes(api, tokens)
+  })
+  healthRoutes(http, { auth, metrics, checks: readinessChecks(config, database) })
+  await documentRoutes(http)
+  // Streams end first: a server that waits for its answers to end would wait for ever.
+  http.addHook('preClose', async () => streams.endAll())
+
+  const upkeep = createUpkeep(
+    [
+      { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
+      { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
+      { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },
+      {
+        name: 'activity retention',
+        everyMs: HOUR_MS,
+        run: () => activity.purge(clock.now() - config.activityRetentionDays * DAY_MS),
+      },
+    ],
+    log,
+  )
+
+  return {
+    http,
+    tokens,
+    async start() {
+      await servers.sweep()
+      await jobs.start()
+      upkeep.start()
+    },
+    async stop() {
+      await Promise.all([jobs.stop(), upkeep.stop()])
+      await tokens.flushUse()
+    },
+  }
+}
+
+function readinessChecks(config: Config, { db }: OpenDatabase): HealthCheck[] {
+  return [
+    { name: 'database', check: async () => void (await pingDatabase(db)) },
+    { name: 'dataDirectory', check: async () => void (await access(config.dataDir, constants.W_OK)) },
+  ]
+}

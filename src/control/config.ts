@@ -1,0 +1,147 @@
+// The one file that reads the environment. Every fault is named at once, so that a start is fixed in one go.
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+
+export interface Config {
+  host: string
+  port: number
+  dataDir: string
+  adminToken: string | null
+  /** How callers reach us, without a trailing slash; null: by the address that we listen on. */
+  publicUrl: string | null
+  databaseUrl: string | null
+  logLevel: (typeof LOG_LEVELS)[number]
+  requestsPerMinute: number
+  trustedProxies: string[]
+  activityRetentionDays: number
+  /** 32 bytes that sign links and cursors and seal the activity; null: a file in the data directory keeps them. */
+  secret: Buffer | null
+}
+
+export class ConfigFault extends Error {
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super(`The configuration is not valid:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    this.faults = faults
+  }
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const TOKEN = /^gk_[0-9A-Za-z-]{1,64}_[0-9a-fA-F]{64}$/
+const PREFIX = 'GAMEKEEPER_'
+
+type Read<T> = (text: string) => T
+
+/** A fault that a reader finds; the name of the variable is put before it. */
+class Fault extends Error {}
+
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const faults: string[] = []
+  const known = new Set<string>()
+
+  function setting<T, D>(name: string, fallback: D, read: Read<T>): T | D {
+    const variable = PREFIX + name
+    known.add(variable)
+    const text = env[variable]
+    if (text === undefined || text === '') return fallback
+    try {
+      return read(text)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      faults.push(`${variable} ${error.message}`)
+      return fallback
+    }
+  }
+
+  const config: Config = {
+    host: setting('HOST', '127.0.0.1', hostname),
+    port: setting('PORT', 8080, integer(0, 65535)),
+    dataDir: setting('DATA_DIR', resolve('data'), (text) => resolve(text)),
+    adminToken: setting('ADMIN_TOKEN', null, adminToken),
+    publicUrl: setting('PUBLIC_URL', null, httpUrl),
+    databaseUrl: setting('DATABASE_URL', null, postgresUrl),
+    logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS)),
+    requestsPerMinute: setting('RATE_LIMIT', 6000, integer(0, 10_000_000)),
+    trustedProxies: setting('TRUSTED_PROXIES', [], addresses),
+    activityRetentionDays: setting('ACTIVITY_RETENTION_DAYS', 365, integer(1, 36_500)),
+    secret: setting('SECRET', null, secret),
+  }
+  faults.push(...misspelt(env, known))
+  if (faults.length > 0) throw new ConfigFault(faults)
+  return config
+}
+
+/** A variable that we do not know is a fault: it was meant to do something. */
+function misspelt(env: Record<string, string | undefined>, known: ReadonlySet<string>): string[] {
+  const ours = Object.keys(env).filter((name) => name.startsWith(PREFIX) && !name.startsWith(`${PREFIX}TEST_`))
+  return ours
+    .filter((name) => !known.has(name) && !CLIENT_SIDE.has(name))
+    .map((name) => `${name} is not a known setting`)
+}
+
+/** Read by the command line, not by the service. */
+const CLIENT_SIDE = new Set(['GAMEKEEPER_URL', 'GAMEKEEPER_TOKEN'])
+
+const integer =
+  (min: number, max: number): Read<number> =>
+  (text) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new Fault(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+
+const oneOf =
+  <const V extends readonly string[]>(values: V): Read<V[number]> =>
+  (text) => {
+    if (!values.includes(text)) throw new Fault(`must be one of ${values.join(', ')}`)
+    return text
+  }
+
+const hostname: Read<string> = (text) => {
+  if (isIP(text) === 0 && !/^[a-zA-Z0-9.-]{1,253}$/.test(text)) throw new Fault('must be an address or a host name')
+  return text
+}
+
+const adminToken: Read<string> = (text) => {
+  if (!TOKEN.test(text)) throw new Fault('must have the form gk_<id>_<64 hex digits>')
+  return text
+}
+
+const secret: Read<Buffer> = (text) => {
+  if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new Fault('must be 64 hex digits')
+  return Buffer.from(text, 'hex')
+}
+
+function url(text: string, protocols: readonly string[]): URL {
+  const parsed = URL.parse(text)
+  if (!parsed || !protocols.includes(parsed.protocol))
+    throw new Fault(`must be an address that starts with ${protocols.join(' or ')}//`)
+  return parsed
+}
+
+const httpUrl: Read<string> = (text) => {
+  const { href, search, hash } = url(text, ['http:', 'https:'])
+  if (search || hash) throw new Fault('must have no query and no fragment')
+  return href.replace(/\/+$/, '')
+}
+
+const postgresUrl: Read<string> = (text) => {
+  url(text, ['postgres:', 'postgresql:'])
+  return text
+}
+
+const addresses: Read<string[]> = (text) => {
+  const list = text.split(',').map((part) => part.trim())
+  const wrong = list.filter((part) => !isAddressRange(part))
+  if (wrong.length > 0)
+    throw new Fault(`must be addresses or ranges such as 10.0.0.0/8, with commas between; not ${wrong.join(', ')}`)
+  return list
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}

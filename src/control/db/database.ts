@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
+import { sqliteDialect } from './sqlite.ts'
+import type { Db, Tables } from './tables.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+export interface OpenDatabase {
+  db: Db
+  engine: Engine
+  close(): Promise<void>
+}
+
+// Counts, sizes and times stay below 2^53, so a bigint column reads as a number, as it does from SQLite.
+const INT8 = 20
+pg.types.setTypeParser(INT8, Number)
+
+export function openDatabase(options: {
+  dataDir: string
+  url: string | null
+  onIdleError: (error: Error) => void
+}): OpenDatabase {
+  const engine = options.url ? 'postgres' : 'sqlite'
+  const dialect = options.url
+    ? postgresDialect(options.url, options.onIdleError)
+    : sqliteDialect(join(options.dataDir, 'gamekeeper.db'))
+  const db = new Kysely<Tables>({ dialect })
+  return { db, engine, close: () => db.destroy() }
+}
+
+function postgresDialect(url: string, onIdleError: (error: Error) => void): PostgresDialect {
+  const pool = new pg.Pool({ connectionString: url, max: 20, connectionTimeoutMillis: 5000 })
+  // A connection that breaks while idle is replaced by the pool; without a listener it would end the process.
+  pool.on('error', onIdleError)
+  return new PostgresDialect({ pool })
+}
+
+export async function pingDatabase(db: Db): Promise<void> {
+  await sql`select 1`.execute(db)
+}
+
+/** Whether a write failed since a row with that key is there already, on either engine. */
+export function isUniqueViolation(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
+  const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+  const SQLITE_CONSTRAINT_UNIQUE = 2067
+  return code === '23505' || errcode === SQLITE_CONSTRAINT_PRIMARYKEY || errcode === SQLITE_CONSTRAINT_UNIQUE
+}

@@ -1,0 +1,5 @@
+import type { Migration } from '../migrate.ts'
+import { foundation } from './001-foundation.ts'
+
+/** In order, and only ever added to: what has run somewhere is never edited. */
+export const MIGRATIONS: readonly Migration[] = [foundation]

@@ -1,0 +1,40 @@
+// Kysely's SQLite dialect speaks to an object with better-sqlite3's shape; this gives node:sqlite that shape.
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { type SqliteDatabase, SqliteDialect } from 'kysely'
+
+const PREPARED_MAX = 500
+
+export function sqliteDialect(path: string): SqliteDialect {
+  return new SqliteDialect({ database: async () => openSqlite(path) })
+}
+
+function openSqlite(path: string): SqliteDatabase {
+  const db = new DatabaseSync(path, { timeout: 5000 })
+  // FULL: an answered change must survive a power cut, which WAL alone does not promise.
+  for (const pragma of ['journal_mode = wal', 'synchronous = full', 'foreign_keys = on', 'busy_timeout = 5000']) {
+    db.exec(`pragma ${pragma}`)
+  }
+  const prepared = new Map<string, ReturnType<typeof shaped>>()
+  return {
+    close: () => db.close(),
+    prepare(sql) {
+      let statement = prepared.get(sql)
+      if (!statement) {
+        if (prepared.size >= PREPARED_MAX) prepared.clear()
+        statement = shaped(db.prepare(sql))
+        prepared.set(sql, statement)
+      }
+      return statement
+    },
+  }
+}
+
+function shaped(statement: StatementSync) {
+  const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters: readonly unknown[]) => statement.all(...values(parameters)),
+    run: (parameters: readonly unknown[]) => statement.run(...values(parameters)),
+    iterate: (parameters: readonly unknown[]) => statement.iterate(...values(parameters)),
+  }
+}

@@ -1,0 +1,112 @@
+// The rows as they lie in the database. Times are milliseconds, flags are 0 or 1, JSON is text, so that one query text
+// serves both engines. Row types stop at the services.
+import type { Kysely, Transaction } from 'kysely'
+
+export interface TokenRow {
+  id: string
+  name: string
+  /** SHA-256 of the secret, in hex. The secret itself is never stored. */
+  hash: string
+  scopes: string
+  servers: string
+  created_by: string | null
+  created_at: number
+  expires_at: number | null
+  last_used_at: number | null
+  revoked_at: number | null
+}
+
+export interface ServerRow {
+  id: string
+  name: string
+  description: string | null
+  game: string | null
+  port: number | null
+  limit_disk_bytes: number | null
+  limit_backups: number | null
+  limit_subdomains: number | null
+  labels: string
+  status: 'ready' | 'deleting'
+  disk_bytes: number | null
+  disk_measured_at: number | null
+  created_at: number
+  updated_at: number
+}
+
+export interface ActivityRow {
+  /** The server's id, or '' for what concerns no server. */
+  chain: string
+  /** 1, 2, 3… within a chain, in the order of the commits. */
+  seq: number
+  id: string
+  event: string
+  actor_type: 'token' | 'system'
+  actor_id: string
+  actor_name: string
+  source: string
+  ip: string | null
+  user_agent: string | null
+  request_id: string | null
+  properties: string
+  at: number
+  hash: string
+}
+
+export interface ActivityHeadRow {
+  chain: string
+  seq: number
+  hash: string
+  /** The time of the newest entry: times never go backwards within a chain. */
+  at: number
+  /** The last entry that retention has purged: where the chain that is left begins. */
+  purged_seq: number
+  purged_hash: string
+}
+
+export interface JobRow {
+  id: string
+  kind: string
+  server_id: string
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  /** 1 once somebody has asked for it to stop. */
+  cancel: number
+  input: string
+  progress: string
+  result: string | null
+  error: string | null
+  attempts: number
+  /** Not before this time: the back-off after a failed attempt. */
+  due_at: number
+  /** The process that runs it, and until when it may be taken for alive. */
+  owner: string | null
+  lease_until: number | null
+  created_at: number
+  started_at: number | null
+  finished_at: number | null
+}
+
+export interface IdempotencyRow {
+  token_id: string
+  key: string
+  fingerprint: string
+  answer: string
+  created_at: number
+}
+
+export interface InstanceRow {
+  key: string
+  value: string
+}
+
+export interface Tables {
+  tokens: TokenRow
+  servers: ServerRow
+  activity: ActivityRow
+  activity_heads: ActivityHeadRow
+  jobs: JobRow
+  idempotency: IdempotencyRow
+  instance: InstanceRow
+}
+
+export type Db = Kysely<Tables>
+export type Trx = Transaction<Tables>

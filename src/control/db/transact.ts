@@ -1,0 +1,28 @@
+import type { Actor } from '../http/actor.ts'
+import type { Db, Trx } from './tables.ts'
+
+const commitHooks = new WeakMap<Trx, (() => void)[]>()
+
+/**
+ * A change: everything in `work` happens or nothing does. Where the caller sent an idempotency key, the answer is kept
+ * in the same transaction, so that a retry after a crash finds it. Await nothing but the database in here: on SQLite
+ * every other query waits meanwhile.
+ */
+export async function transact<T>(db: Db, actor: Pick<Actor, 'remember'>, work: (trx: Trx) => Promise<T>): Promise<T> {
+  const hooks: (() => void)[] = []
+  const answer = await db.transaction().execute(async (trx) => {
+    commitHooks.set(trx, hooks)
+    const result = await work(trx)
+    await actor.remember?.(trx, result)
+    return result
+  })
+  for (const hook of hooks) hook()
+  return answer
+}
+
+/** For waking those who wait for a change: not before others can read it, and not at all if it is rolled back. */
+export function onCommit(trx: Trx, hook: () => void): void {
+  const hooks = commitHooks.get(trx)
+  if (!hooks) throw new Error('onCommit outside of transact')
+  hooks.push(hook)
+}

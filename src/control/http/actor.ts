@@ -1,0 +1,49 @@
+import type { ActivitySource } from '../../contract/activity.ts'
+import { fail } from '../../contract/errors.ts'
+import { allows, type Scope } from '../../contract/scopes.ts'
+import type { Trx } from '../db/tables.ts'
+
+/** Who is asking, from where and through what: everything that a decision or an activity entry needs. */
+export interface Actor {
+  type: 'token' | 'system'
+  id: string
+  name: string
+  scopes: readonly Scope[]
+  servers: '*' | ReadonlySet<string>
+  expiresAt: number | null
+  source: ActivitySource
+  ip: string | null
+  userAgent: string | null
+  requestId: string | null
+  /** Keeps the answer for the caller's idempotency key, in the transaction of the change. */
+  remember?: (trx: Trx, answer: unknown) => Promise<void>
+}
+
+export const SYSTEM: Actor = {
+  type: 'system',
+  id: 'system',
+  name: 'Gamekeeper',
+  scopes: ['*'],
+  servers: '*',
+  expiresAt: null,
+  source: 'system',
+  ip: null,
+  userAgent: null,
+  requestId: null,
+}
+
+export function sees(actor: Pick<Actor, 'servers'>, serverId: string): boolean {
+  return actor.servers === '*' || actor.servers.has(serverId)
+}
+
+export function requireScope(actor: Actor, scope: Scope): void {
+  if (!allows(actor.scopes, scope)) throw fail('forbidden', `The token lacks the scope ${scope}.`)
+}
+
+/** For what concerns no single server: creating one, or reading across all of them. */
+export function requireAllServers(actor: Actor): void {
+  if (actor.servers !== '*') throw fail('forbidden', 'This needs a token for all servers.')
+}
+
+/** One sentence for a server that is absent and for one that the token may not see: they cannot be told apart. */
+export const noSuchServer = () => fail('not_found', 'No such server, or the token cannot see it.')

@@ -1,0 +1,102 @@
+// From a request to the actor behind it, or to the refusal. The order matters: who, then how often, then whether the
+// server is visible, then whether the scope allows it, all before a body is read.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type ActivitySource, SOURCES } from '../../contract/activity.ts'
+import { fail } from '../../contract/errors.ts'
+import { allows, type Scope } from '../../contract/scopes.ts'
+import { countHeader } from '../../http/server.ts'
+import { type Actor, noSuchServer, sees } from './actor.ts'
+import { type Count, createRateLimiter, rateLimitHeaders } from './limits.ts'
+
+export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
+
+export interface AuthDeps {
+  /** The identity behind the value of a bearer token, if it is good now. */
+  identify(token: string): Identity | undefined | Promise<Identity | undefined>
+  /** Called for every refusal of a good token on a server that it sees. */
+  recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
+  requestsPerMinute: number
+  clock: { now(): number }
+}
+
+export interface Auth {
+  authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Actor>
+  authorize(actor: Actor, serverId: string | undefined, scope: Scope): Promise<void>
+}
+
+const FAILED_SIGN_INS_PER_MINUTE = 60
+const CHALLENGE = 'Bearer realm="gamekeeper"'
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i
+
+export function createAuth(deps: AuthDeps): Auth {
+  const requests = createRateLimiter(deps.requestsPerMinute, deps.clock)
+  const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE, deps.clock)
+
+  function refuse(request: FastifyRequest, detail: string, tokenSent: boolean): never {
+    const count = failures.take(request.ip)
+    if (!count.allowed) throw tooMany('sign-in', count, 'Too many failed sign-ins from this address.')
+    const challenge = tokenSent ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE
+    throw fail('unauthenticated', { detail, headers: { 'www-authenticate': challenge } })
+  }
+
+  return {
+    async authenticate(request, reply) {
+      const header = request.headers.authorization
+      if (header === undefined) refuse(request, missingToken(request), false)
+      if (countHeader(request.raw, 'authorization') > 1) {
+        throw fail('invalid_request', 'The request has more than one Authorization header.')
+      }
+      const token = BEARER.exec(header)?.[1]
+      if (token === undefined) refuse(request, 'The Authorization header must be "Bearer" and a token.', true)
+      const identity = await deps.identify(token)
+      if (!identity) refuse(request, 'The token is unknown, expired or revoked.', true)
+      const count = requests.take(identity.id)
+      if (count.limit > 0) reply.headers(rateLimitHeaders('token', count))
+      if (!count.allowed) throw tooMany('token', count, 'Too many requests with this token.')
+      return actorOf(request, identity)
+    },
+
+    async authorize(actor, serverId, scope) {
+      if (serverId !== undefined && !sees(actor, serverId)) throw noSuchServer()
+      if (allows(actor.scopes, scope)) return
+      if (serverId !== undefined) await deps.recordDenied(actor, serverId, scope)
+      throw fail('forbidden', `The token lacks the scope ${scope}.`)
+    },
+  }
+}
+
+function missingToken(request: FastifyRequest): string {
+  const query = request.query as Record<string, unknown>
+  const inQuery = 'token' in query || 'access_token' in query || Object.values(query).some(looksLikeToken)
+  return inQuery
+    ? 'Tokens are never accepted in a query string. Send the header "Authorization: Bearer <token>".'
+    : 'The request has no token. Send the header "Authorization: Bearer <token>".'
+}
+
+const looksLikeToken = (value: unknown) => typeof value === 'string' && value.startsWith('gk_')
+
+function tooMany(policy: string, count: Count, detail: string) {
+  const headers = { ...rateLimitHeaders(policy, count), 'retry-after': String(count.resetSeconds) }
+  return fail('rate_limited', { detail, headers })
+}
+
+function actorOf(request: FastifyRequest, identity: Identity): Actor {
+  return {
+    type: 'token',
+    id: identity.id,
+    name: identity.name,
+    scopes: identity.scopes,
+    servers: identity.servers,
+    expiresAt: identity.expiresAt,
+    source: sourceOf(request.headers['x-gamekeeper-client']),
+    ip: request.ip,
+    userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
+    requestId: request.id,
+  }
+}
+
+const CLIENT_SOURCES: ReadonlySet<string> = new Set(SOURCES.slice(0, SOURCES.indexOf('link')))
+
+function sourceOf(client: unknown): ActivitySource {
+  return typeof client === 'string' && CLIENT_SOURCES.has(client) ? (client as ActivitySource) : 'api'
+}

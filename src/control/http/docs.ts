@@ -1,0 +1,42 @@
+// The OpenAPI document and the page to read and try it.
+import swagger from '@fastify/swagger'
+import reference from '@scalar/fastify-api-reference'
+import type { FastifyInstance } from 'fastify'
+import { BASE_PATH } from '../../contract/operation.ts'
+
+export const DOCUMENT_PATH = `${BASE_PATH}/openapi.json`
+
+/** Must be registered before the routes that it describes. */
+export async function describeRoutes(app: FastifyInstance, publicUrl: string | null, version: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Gamekeeper',
+        version,
+        description: 'The files, backups, subdomains and history of game servers.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: publicUrl ?? '/' }],
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+    },
+  })
+}
+
+export async function documentRoutes(app: FastifyInstance): Promise<void> {
+  app.get(DOCUMENT_PATH, { schema: { hide: true } }, async () => app.swagger())
+  await app.register(async (page) => {
+    page.addHook('onSend', (_request, reply, payload, done) => {
+      // The page brings its scripts and styles with it; it talks to nobody but us.
+      reply.header(
+        'content-security-policy',
+        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; frame-ancestors 'none'",
+      )
+      done(null, payload)
+    })
+    await page.register(reference, {
+      routePrefix: '/docs',
+      configuration: { url: DOCUMENT_PATH, withDefaultFonts: false, telemetry: false, hideClientButton: true },
+    })
+  })
+}

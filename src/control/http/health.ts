@@ -1,0 +1,104 @@
+// For those who watch over the service: whether it lives, whether it can work, and what it counts.
+import { BlockList } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { fail } from '../../contract/errors.ts'
+import { allows } from '../../contract/scopes.ts'
+import type { Auth } from './auth.ts'
+
+export interface HealthCheck {
+  name: string
+  /** Rejects, or returns a sentence, when something is wrong. */
+  check(): Promise<string | undefined>
+}
+
+export interface Metrics {
+  registry: Registry
+}
+
+const CHECK_TIMEOUT_MS = 3000
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6')
+
+export function createMetrics(openStreams: () => number): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'gamekeeper_streams_open',
+    help: 'Answers that stay open',
+    registers: [registry],
+    collect() {
+      this.set(openStreams())
+    },
+  })
+  return { registry }
+}
+
+export function countRequests(app: FastifyInstance, { registry }: Metrics): void {
+  const seconds = new Histogram({
+    name: 'gamekeeper_http_request_seconds',
+    help: 'Time from a request to the end of its answer',
+    labelNames: ['operation'] as const,
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
+    registers: [registry],
+  })
+  const answers = new Counter({
+    name: 'gamekeeper_http_answers_total',
+    help: 'Answers by operation and status',
+    labelNames: ['operation', 'status'] as const,
+    registers: [registry],
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const config = request.routeOptions.config as { operation?: { id: string } }
+    const operation = config.operation?.id ?? 'other'
+    seconds.labels(operation).observe(reply.elapsedTime / 1000)
+    answers.labels(operation, String(reply.statusCode)).inc()
+    done()
+  })
+}
+
+export function healthRoutes(
+  app: FastifyInstance,
+  deps: { auth: Auth; metrics: Metrics; checks: readonly HealthCheck[] },
+): void {
+  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
+
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const results = await Promise.all(deps.checks.map(runCheck))
+    const ready = results.every((result) => result.fault === null)
+    return reply.code(ready ? 200 : 503).send({
+      status: ready ? 'ready' : 'not ready',
+      checks: Object.fromEntries(results.map(({ name, fault }) => [name, fault ?? 'ok'])),
+    })
+  })
+
+  app.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+    // Loopback without a token: what scrapes from this machine can read our memory anyway.
+    if (!isLocal(request)) {
+      const actor = await deps.auth.authenticate(request, reply)
+      if (!allows(actor.scopes, '*')) throw fail('forbidden', 'The token lacks the scope *.')
+    }
+    return reply.type(deps.metrics.registry.contentType).send(await deps.metrics.registry.metrics())
+  })
+}
+
+async function runCheck({ name, check }: HealthCheck): Promise<{ name: string; fault: string | null }> {
+  const timeout = new Promise<string>((resolve) =>
+    setTimeout(resolve, CHECK_TIMEOUT_MS, 'does not answer in time').unref(),
+  )
+  try {
+    return { name, fault: (await Promise.race([check(), timeout])) ?? null }
+  } catch {
+    return { name, fault: 'does not work; the log says why' }
+  }
+}
+
+/** A proxy on this machine speaks for somebody else, and says so in a header. */
+function isLocal(request: FastifyRequest): boolean {
+  const address = request.socket.remoteAddress ?? ''
+  const forwarded = request.headers['x-forwarded-for'] ?? request.headers.forwarded
+  return forwarded === undefined && loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+}

@@ -1,0 +1,121 @@
+// The same key with the same request gives the same answer for 24 hours. The answer is written in the transaction of
+// the change, so that a crash between the two cannot happen, and encrypted under the caller's own token: an answer may
+// hold a new token's value, and nobody else can read it back, not even from a stolen database.
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { fail } from '../../contract/errors.ts'
+import type { Db, Trx } from '../db/tables.ts'
+
+const KEEP_MS = 24 * 3600_000
+const KEY = /^[\x21-\x7e]{1,255}$/
+const CIPHER = 'aes-256-gcm'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+export interface KeyedRequest {
+  tokenId: string
+  /** The whole value of the Authorization header. */
+  credential: string
+  key: string
+  method: string
+  url: string
+  body: unknown
+}
+
+export interface Idempotency {
+  /** Runs `work` once for a key; a repetition, also one that arrives meanwhile, gets the first answer. */
+  once(
+    request: KeyedRequest,
+    work: (remember: Remember) => Promise<unknown>,
+  ): Promise<{ answer: unknown; replayed: boolean }>
+  purge(): Promise<void>
+}
+
+export type Remember = (trx: Trx, answer: unknown) => Promise<void>
+
+export function createIdempotency({ db, clock }: { db: Db; clock: { now(): number } }): Idempotency {
+  const underWay = new Map<string, Promise<unknown>>()
+
+  async function find(request: KeyedRequest): Promise<{ answer: unknown } | undefined> {
+    const row = await db
+      .selectFrom('idempotency')
+      .select(['fingerprint', 'answer'])
+      .where('token_id', '=', request.tokenId)
+      .where('key', '=', request.key)
+      .where('created_at', '>', clock.now() - KEEP_MS)
+      .executeTakeFirst()
+    if (!row) return undefined
+    if (row.fingerprint !== fingerprintOf(request)) throw conflict()
+    return { answer: decrypt(request, row.answer) }
+  }
+
+  const rememberFor =
+    (request: KeyedRequest): Remember =>
+    async (trx, answer) => {
+      const expired = trx
+        .deleteFrom('idempotency')
+        .where('token_id', '=', request.tokenId)
+        .where('key', '=', request.key)
+      await expired.where('created_at', '<=', clock.now() - KEEP_MS).execute()
+      const row = {
+        token_id: request.tokenId,
+        key: request.key,
+        fingerprint: fingerprintOf(request),
+        answer: encrypt(request, answer),
+        created_at: clock.now(),
+      }
+      await trx.insertInto('idempotency').values(row).execute()
+    }
+
+  return {
+    async once(request, work) {
+      if (!KEY.test(request.key)) {
+        throw fail('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters.')
+      }
+      const slot = `${request.tokenId} ${request.key}`
+      while (underWay.has(slot)) await underWay.get(slot)
+      const done = Promise.withResolvers<void>()
+      underWay.set(slot, done.promise)
+      try {
+        const found = await find(request)
+        if (found) return { answer: found.answer, replayed: true }
+        return { answer: await work(rememberFor(request)), replayed: false }
+      } finally {
+        underWay.delete(slot)
+        done.resolve()
+      }
+    },
+
+    async purge() {
+      await db
+        .deleteFrom('idempotency')
+        .where('created_at', '<=', clock.now() - KEEP_MS)
+        .execute()
+    },
+  }
+}
+
+const conflict = () => fail('idempotency_conflict', 'This Idempotency-Key was used for another request.')
+
+function fingerprintOf({ method, url, body }: KeyedRequest): string {
+  return createHash('sha256')
+    .update(`${method} ${url}\n${JSON.stringify(body ?? null)}`)
+    .digest('hex')
+}
+
+function keyOf({ credential, key }: KeyedRequest): Buffer {
+  return Buffer.from(hkdfSync('sha256', credential, key, 'gamekeeper idempotency', 32))
+}
+
+function encrypt(request: KeyedRequest, answer: unknown): string {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv(CIPHER, keyOf(request), iv)
+  const text = Buffer.concat([cipher.update(JSON.stringify(answer ?? null)), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')
+}
+
+function decrypt(request: KeyedRequest, stored: string): unknown {
+  const bytes = Buffer.from(stored, 'base64')
+  const decipher = createDecipheriv(CIPHER, keyOf(request), bytes.subarray(0, IV_BYTES))
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString())
+}

@@ -1,0 +1,64 @@
+// An operation as the schema that Fastify validates and @fastify/swagger documents.
+import type { FastifySchema } from 'fastify'
+import { ERRORS, type ErrorCode } from '../../contract/errors.ts'
+import { type Answer, type Operation, SHARED_ERRORS } from '../../contract/operation.ts'
+import { Problem } from '../../contract/schema.ts'
+import { PROBLEM_TYPE } from '../../http/problem.ts'
+
+export function describe(operation: Operation): FastifySchema {
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: [operation.description, `Scope: \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
+    security: [{ token: [operation.scope] }],
+    ...(operation.params ? { params: operation.params } : {}),
+    ...(operation.query ? { querystring: operation.query } : {}),
+    ...(operation.body ? { body: withExample(operation.body, operation.bodyExample) } : {}),
+    response: { ...successes(operation), ...failures(operation) },
+  } as FastifySchema
+}
+
+function withExample(schema: object, example: unknown): object {
+  return example === undefined ? schema : { ...schema, examples: [example] }
+}
+
+function successes(operation: Operation): Record<string, object> {
+  return Object.fromEntries(Object.entries(operation.answers).map(([status, answer]) => [status, success(answer)]))
+}
+
+function success(answer: Answer): object {
+  if (!answer.schema) return { description: answer.description, type: 'null' }
+  const content: Record<string, object> = { 'application/json': { schema: withExample(answer.schema, answer.example) } }
+  for (const type of answer.alternatives ?? []) content[type] = { schema: { type: 'string' } }
+  return { description: answer.description, content }
+}
+
+/** One entry a status, naming the codes that it can carry. */
+function failures(operation: Operation): Record<string, object> {
+  const codes: ErrorCode[] = [...new Set([...SHARED_ERRORS, ...operation.errors])]
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
+  return Object.fromEntries([...byStatus].map(([status, group]) => [status, failure(status, group)]))
+}
+
+function failure(status: number, codes: ErrorCode[]): object {
+  const code = codes[0] ?? 'internal'
+  const { title } = ERRORS[code]
+  const example = {
+    type: `urn:gamekeeper:error:${code}`,
+    title,
+    status,
+    detail: `${title}.`,
+    code,
+    requestId: 'req_01k9zq6m3t8v5w2x7y4c1b6d9e',
+  }
+  const schema = {
+    ...Problem,
+    properties: { ...Problem.properties, code: { type: 'string', enum: codes } },
+    examples: [example],
+  }
+  return {
+    description: codes.map((name) => `\`${name}\`: ${ERRORS[name].title}`).join('. '),
+    content: { [PROBLEM_TYPE]: { schema } },
+  }
+}

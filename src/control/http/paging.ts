@@ -1,0 +1,62 @@
+// Keyset cursors. A cursor is signed for the list that gave it out: one that was made up, altered or carried over from
+// another list is refused.
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { fail } from '../../contract/errors.ts'
+import type { Page } from '../../contract/schema.ts'
+
+const MAC_BYTES = 12
+const LIMIT_DEFAULT = 50
+
+export type CursorKey = readonly (string | number)[]
+
+export interface Cursors {
+  encode(list: string, key: CursorKey): string
+  decode(list: string, cursor: string): CursorKey
+}
+
+export function createCursors(secret: Buffer): Cursors {
+  const mac = (list: string, payload: Buffer) =>
+    createHmac('sha256', secret).update(list).update('\0').update(payload).digest().subarray(0, MAC_BYTES)
+
+  return {
+    encode(list, key) {
+      const payload = Buffer.from(JSON.stringify(key))
+      return Buffer.concat([mac(list, payload), payload]).toString('base64url')
+    },
+    decode(list, cursor) {
+      const bytes = Buffer.from(cursor, 'base64url')
+      const payload = bytes.subarray(MAC_BYTES)
+      const genuine = payload.length > 0 && timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(list, payload))
+      if (!genuine || bytes.toString('base64url') !== cursor) {
+        const errors = [{ path: '/cursor', message: 'is not a cursor that this list has given out' }]
+        throw fail('invalid_request', { detail: 'The cursor is not one that this list has given out.', errors })
+      }
+      return JSON.parse(payload.toString()) as CursorKey
+    },
+  }
+}
+
+export interface PageRequest {
+  limit: number
+  after: CursorKey | null
+}
+
+export function pageRequest(cursors: Cursors, list: string, query: { limit?: number; cursor?: string }): PageRequest {
+  return {
+    limit: query.limit ?? LIMIT_DEFAULT,
+    after: query.cursor === undefined ? null : cursors.decode(list, query.cursor),
+  }
+}
+
+/** Of `limit + 1` rows that were asked for, the last says only that there are more. */
+export function pageOf<Row, T>(
+  rows: readonly Row[],
+  request: PageRequest,
+  present: (row: Row) => T,
+  cursorOf: (row: Row) => string,
+): Page<T> {
+  const shown = rows.slice(0, request.limit)
+  const last = shown.at(-1)
+  const nextCursor = rows.length > request.limit && last !== undefined ? cursorOf(last) : null
+  return { data: shown.map(present), nextCursor }
+}

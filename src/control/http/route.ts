@@ -1,0 +1,154 @@
+// Puts an operation of the contract behind a route: who may call it, what it takes, one call, what it answers.
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import { fail } from '../../contract/errors.ts'
+import {
+  type AnswerOf,
+  BASE_PATH,
+  type BodyOf,
+  type Operation,
+  type ParamsOf,
+  type QueryOf,
+} from '../../contract/operation.ts'
+import type { Actor } from './actor.ts'
+import type { Auth } from './auth.ts'
+import type { Idempotency } from './idempotency.ts'
+import { describe } from './openapi.ts'
+
+export interface Api {
+  app: FastifyInstance
+  auth: Auth
+  idempotency: Idempotency
+}
+
+export interface Call<O extends Operation> {
+  actor: Actor
+  params: ParamsOf<O>
+  query: QueryOf<O>
+  body: BodyOf<O>
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+export interface ServeOptions<A> {
+  /** The status, where an operation has more than one that means success. The first of its answers unless told. */
+  status?: (answer: A) => number
+  /** The address of what was made. */
+  location?: (answer: A) => string
+}
+
+export const ACTOR = Symbol('actor')
+type WithActor = FastifyRequest & { [ACTOR]: Actor }
+
+export function serve<O extends Operation>(
+  { app, auth, idempotency }: Api,
+  operation: O,
+  handler: (call: Call<O>) => Promise<AnswerOf<O>>,
+  options: ServeOptions<AnswerOf<O>> = {},
+): void {
+  const status = Number(Object.keys(operation.answers)[0])
+  const isPost = operation.method === 'POST'
+
+  function answer(reply: FastifyReply, body: AnswerOf<O>): FastifyReply | AnswerOf<O> {
+    // A stream answers by itself.
+    if (reply.sent || reply.raw.headersSent) return reply
+    reply.code(options.status?.(body) ?? status)
+    if (options.location) reply.header('location', options.location(body))
+    return body === undefined ? reply.send() : body
+  }
+
+  const route: RouteShorthandOptions = {
+    schema: describe(operation),
+    config: { operation } as object,
+    onRequest: async (request, reply) => {
+      const actor = await auth.authenticate(request, reply)
+      await auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
+      ;(request as WithActor)[ACTOR] = actor
+    },
+    preValidation: (request, _reply, done) => {
+      try {
+        if (!operation.rawBody) request.body = readBody(request, operation)
+        done()
+      } catch (error) {
+        done(error as Error)
+      }
+    },
+  }
+
+  app.route({
+    ...route,
+    method: operation.method,
+    url: BASE_PATH + operation.path.replace(/\{(\w+)\}/g, ':$1'),
+    handler: async (request, reply) => {
+      const actor = (request as WithActor)[ACTOR]
+      const call = {
+        actor,
+        params: request.params,
+        query: request.query,
+        body: request.body,
+        request,
+        reply,
+      } as Call<O>
+      const key = isPost ? request.headers['idempotency-key'] : undefined
+      if (key === undefined) return answer(reply, await handler(call))
+      const keyed = {
+        tokenId: actor.id,
+        credential: request.headers.authorization ?? '',
+        key: String(key),
+        method: request.method,
+        url: request.url,
+        body: request.body,
+      }
+      const { answer: body, replayed } = await idempotency.once(keyed, (remember) =>
+        handler({ ...call, actor: { ...actor, remember } }),
+      )
+      if (replayed) reply.header('idempotency-replayed', 'true')
+      return answer(reply, body as AnswerOf<O>)
+    },
+  })
+}
+
+const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)(?:\s*;|$)/i
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Bodies arrive as bytes, whatever their type: only here is it known whether the operation wants one. */
+function readBody(request: FastifyRequest, operation: Operation): unknown {
+  const bytes = request.body instanceof Buffer ? request.body : undefined
+  const empty = bytes === undefined || bytes.length === 0
+  if (!operation.body) {
+    if (!empty || carriesBody(request)) throw fail('invalid_request', 'This operation takes no body.')
+    return undefined
+  }
+  if (empty) return {}
+  if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
+    throw fail('unsupported_media_type', 'The body must be JSON, sent with Content-Type: application/json.')
+  }
+  return parseJson(bytes)
+}
+
+/** Fastify does not read the body of a GET, so its announcement is all there is to see. */
+function carriesBody({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined)
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes), refusePrototype)
+  } catch (error) {
+    throw fail(
+      'invalid_request',
+      { detail: 'The body is not valid JSON.', errors: [{ path: '', message: 'is not valid JSON' }] },
+      error,
+    )
+  }
+}
+
+function refusePrototype(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new SyntaxError('a key that is not allowed')
+  return value
+}
+
+/** Bodies of the API are taken as bytes, up to the limit, and read once the operation is known. */
+export function takeBodiesAsBytes(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+}

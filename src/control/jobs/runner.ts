@@ -1,0 +1,283 @@
+// Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
+// back into the queue at the next start, so a handler must be safe to repeat.
+import type { Logger } from 'pino'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { Progress, WorkError } from '../../contract/jobs.ts'
+import { newId } from '../../kit/ids.ts'
+import type { Db, JobRow, Trx } from '../db/tables.ts'
+import { onCommit, transact } from '../db/transact.ts'
+import type { Actor } from '../http/actor.ts'
+import * as store from './store.ts'
+
+export interface JobFacts<Input> {
+  jobId: string
+  serverId: string
+  input: Input
+  /** Who asked for it, for the entries that it writes. */
+  actor: Actor
+}
+
+export interface JobContext<Input> extends JobFacts<Input> {
+  attempt: number
+  /** Aborted when somebody cancels the job, and when the service stops. */
+  signal: AbortSignal
+  report(progress: Progress): void
+  /** Ends the job in the transaction of the change that ends it. Without it, the job ends when the handler returns. */
+  complete(trx: Trx, result?: unknown): Promise<void>
+}
+
+export interface BadEnd {
+  status: 'failed' | 'cancelled'
+  error?: WorkError
+}
+
+export interface JobHandler<Input = unknown> {
+  run(context: JobContext<Input>): Promise<unknown>
+  /** How long to wait before the next attempt after this error; null to give up. Gives up unless told. */
+  retryAfterMs?(error: unknown, attempt: number): number | null
+  /** In the transaction that makes the end known: what else has to be written when it failed or was cancelled. */
+  onEnd?(trx: Trx, job: JobFacts<Input>, end: BadEnd): Promise<void>
+  cancellable: boolean
+  /** How many of this kind may run at once; one of a kind for one server in any case. */
+  atOnce: number
+}
+
+export interface Jobs {
+  register<Input>(kind: string, handler: JobHandler<Input>): void
+  enqueue(trx: Trx, actor: Actor, job: { kind: string; serverId: string; input: object }): Promise<JobRow>
+  /** Ends a queued job at once and asks a running one to stop. Throws for one that has ended or cannot be cancelled. */
+  cancel(trx: Trx, row: JobRow): Promise<void>
+  start(): Promise<void>
+  /** Lets what runs go back into the queue, and waits until it has. */
+  stop(): Promise<void>
+  purge(olderThan: number): Promise<void>
+}
+
+interface Running {
+  row: JobRow
+  abort: AbortController
+  done: Promise<void>
+}
+
+const LEASE_MS = 30_000
+const RENEW_MS = 10_000
+const PROGRESS_EVERY_MS = 500
+const LOOK_AT_MOST = 200
+const STOPPING = Symbol('stopping')
+
+export function createJobs(deps: {
+  db: Db
+  clock: { now(): number }
+  log: Logger
+  /** Whether every job that is marked as running at the start is surely dead: nobody else uses the database. */
+  alone: boolean
+}): Jobs {
+  const { db, clock, log } = deps
+  const owner = newId('req')
+  const handlers = new Map<string, JobHandler>()
+  const running = new Map<string, Running>()
+  let stopped = true
+  let looking: Promise<void> = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+  let renewal: NodeJS.Timeout | undefined
+
+  const wake = () => {
+    looking = looking.then(look).catch((error: unknown) => {
+      log.error({ err: error }, 'jobs could not be read')
+      schedule(clock.now() + 1000)
+    })
+  }
+
+  function schedule(dueAt: number | null): void {
+    clearTimeout(timer)
+    if (!stopped && dueAt !== null) timer = setTimeout(wake, Math.min(Math.max(dueAt - clock.now(), 5), 60_000)).unref()
+  }
+
+  async function look(): Promise<void> {
+    if (stopped) return
+    for (const row of await store.dueJobs(db, clock.now(), LOOK_AT_MOST)) {
+      const handler = handlers.get(row.kind)
+      if (!handler || isBlocked(row, handler)) continue
+      if (!(await store.claimJob(db, row.id, owner, clock.now(), LEASE_MS))) continue
+      begin({ ...row, attempts: row.attempts + 1 }, handler)
+    }
+    schedule(await store.nextDueAt(db))
+  }
+
+  function isBlocked(row: JobRow, handler: JobHandler): boolean {
+    const same = [...running.values()].filter((other) => other.row.kind === row.kind)
+    return same.length >= handler.atOnce || same.some((other) => other.row.server_id === row.server_id)
+  }
+
+  function begin(row: JobRow, handler: JobHandler): void {
+    const abort = new AbortController()
+    if (row.cancel) abort.abort()
+    const entry: Running = { row, abort, done: Promise.resolve() }
+    running.set(row.id, entry)
+    entry.done = execute(row, handler, abort).finally(() => {
+      running.delete(row.id)
+      wake()
+    })
+  }
+
+  async function execute(row: JobRow, handler: JobHandler, abort: AbortController): Promise<void> {
+    let completed = false
+    const progress = progressWriter(row.id)
+    const context: JobContext<unknown> = {
+      ...factsOf(row),
+      attempt: row.attempts,
+      signal: abort.signal,
+      report: progress.report,
+      async complete(trx, result) {
+        await store.finishJob(trx, row.id, { status: 'completed', result, at: clock.now() })
+        onCommit(trx, () => {
+          completed = true
+        })
+      },
+    }
+    try {
+      const result = abort.signal.aborted ? await Promise.reject(abort.signal.reason) : await handler.run(context)
+      await progress.settle()
+      if (!completed) await store.finishJob(db, row.id, { status: 'completed', result, at: clock.now() })
+    } catch (error) {
+      await progress.settle()
+      if (!completed) await endBadly(row, handler, context, error)
+    }
+  }
+
+  async function endBadly(
+    row: JobRow,
+    handler: JobHandler,
+    context: JobContext<unknown>,
+    error: unknown,
+  ): Promise<void> {
+    try {
+      if (context.signal.aborted && context.signal.reason === STOPPING) {
+        return await store.requeueJob(db, row.id, clock.now(), null)
+      }
+      const problem = workError(error)
+      if (problem.code === 'internal' && !context.signal.aborted)
+        log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
+      const status = context.signal.aborted ? 'cancelled' : 'failed'
+      const wait = status === 'failed' ? (handler.retryAfterMs?.(error, row.attempts) ?? null) : null
+      if (wait !== null) return await store.requeueJob(db, row.id, clock.now() + wait, problem)
+      const end = status === 'failed' ? ({ status, error: problem } as const) : ({ status } as const)
+      await transact(db, {}, async (trx) => {
+        await handler.onEnd?.(trx, context, end)
+        await store.finishJob(trx, row.id, { ...end, at: clock.now() })
+      })
+    } catch (failure) {
+      // The row still says `running`; it is taken up again when its lease has run out.
+      log.error({ err: failure, jobId: row.id }, 'the end of a job could not be written')
+    }
+  }
+
+  function progressWriter(jobId: string) {
+    let latest: Progress | undefined
+    let writtenAt = 0
+    let writing: Promise<void> = Promise.resolve()
+    const write = () => {
+      const value = latest
+      if (!value) return
+      latest = undefined
+      writtenAt = clock.now()
+      writing = writing
+        .then(() => store.saveProgress(db, jobId, value))
+        .catch((error: unknown) => {
+          log.warn({ err: error, jobId }, 'progress could not be written')
+        })
+    }
+    return {
+      report(progress: Progress) {
+        latest = { ...progress }
+        if (clock.now() - writtenAt >= PROGRESS_EVERY_MS) write()
+      },
+      async settle() {
+        write()
+        await writing
+      },
+    }
+  }
+
+  return {
+    register: (kind, handler) => void handlers.set(kind, handler as JobHandler),
+
+    async enqueue(trx, actor, { kind, serverId, input }) {
+      const now = clock.now()
+      const { remember: _, ...asked } = actor
+      const row: JobRow = {
+        id: newId('job', now),
+        kind,
+        server_id: serverId,
+        status: 'queued',
+        cancel: 0,
+        input: JSON.stringify({ actor: { ...asked, servers: '*' }, input }),
+        progress: JSON.stringify(store.NO_PROGRESS),
+        result: null,
+        error: null,
+        attempts: 0,
+        due_at: now,
+        owner: null,
+        lease_until: null,
+        created_at: now,
+        started_at: null,
+        finished_at: null,
+      }
+      await store.insertJob(trx, row)
+      onCommit(trx, wake)
+      return row
+    },
+
+    async cancel(trx, row) {
+      const handler = handlers.get(row.kind)
+      if (row.status !== 'queued' && row.status !== 'running')
+        throw fail('job_finished', 'The job has finished already.')
+      if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been asked for.')
+      if (row.status === 'running') {
+        await store.askToCancel(trx, row.id)
+        onCommit(trx, () => running.get(row.id)?.abort.abort())
+        return
+      }
+      const end = { status: 'cancelled' } as const
+      await handler.onEnd?.(trx, factsOf(row), end)
+      await store.finishJob(trx, row.id, { ...end, at: clock.now() })
+    },
+
+    async start() {
+      stopped = false
+      await store.requeueOrphans(db, deps.alone ? Number.MAX_SAFE_INTEGER : clock.now())
+      renewal = setInterval(() => {
+        const renew = async () => {
+          await store.renewLeases(db, owner, clock.now() + LEASE_MS)
+          await store.requeueOrphans(db, clock.now())
+        }
+        renew().then(wake, (error: unknown) => log.error({ err: error }, 'leases could not be renewed'))
+      }, RENEW_MS).unref()
+      wake()
+    },
+
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      clearInterval(renewal)
+      await looking
+      for (const { abort } of running.values()) abort.abort(STOPPING)
+      await Promise.all([...running.values()].map(({ done }) => done))
+    },
+
+    purge: (olderThan) => store.purgeFinished(db, olderThan),
+  }
+}
+
+function factsOf(row: JobRow): JobFacts<unknown> {
+  const { actor, input } = JSON.parse(row.input) as { actor: Actor; input: unknown }
+  return { jobId: row.id, serverId: row.server_id, input, actor }
+}
+
+function workError(error: unknown): WorkError {
+  if (isFailure(error)) return { code: error.code, detail: error.detail }
+  return { code: 'internal', detail: 'Something went wrong on our side.' }
+}
+
+/** 1 s, 2 s, 4 s … up to a minute. */
+export const backOffMs = (attempt: number): number => Math.min(1000 * 2 ** Math.min(attempt - 1, 10), 60_000)

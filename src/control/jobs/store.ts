@@ -1,0 +1,139 @@
+import type { Job, Progress, WorkError } from '../../contract/jobs.ts'
+import type { Db, JobRow, Trx } from '../db/tables.ts'
+
+export const NO_PROGRESS: Progress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }
+
+export async function insertJob(trx: Trx, row: JobRow): Promise<void> {
+  await trx.insertInto('jobs').values(row).execute()
+}
+
+export function findJob(db: Db, serverId: string, jobId: string): Promise<JobRow | undefined> {
+  return db.selectFrom('jobs').selectAll().where('server_id', '=', serverId).where('id', '=', jobId).executeTakeFirst()
+}
+
+export function listJobRows(
+  db: Db,
+  serverId: string,
+  filter: { before: string | null; status?: JobRow['status']; limit: number },
+): Promise<JobRow[]> {
+  let query = db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('server_id', '=', serverId)
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
+  if (filter.before !== null) query = query.where('id', '<', filter.before)
+  if (filter.status) query = query.where('status', '=', filter.status)
+  return query.execute()
+}
+
+/** Queued jobs that are due, oldest first. */
+export function dueJobs(db: Db, now: number, limit: number): Promise<JobRow[]> {
+  const queued = db.selectFrom('jobs').selectAll().where('status', '=', 'queued').where('due_at', '<=', now)
+  return queued.orderBy('id').limit(limit).execute()
+}
+
+export async function nextDueAt(db: Db): Promise<number | null> {
+  const queued = db.selectFrom('jobs').select('due_at').where('status', '=', 'queued')
+  return (await queued.orderBy('due_at').limit(1).executeTakeFirst())?.due_at ?? null
+}
+
+/** Takes a queued job for this process. Answers false if somebody else was quicker. */
+export async function claimJob(db: Db, id: string, owner: string, now: number, leaseMs: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('jobs')
+    .set((set) => ({
+      status: 'running',
+      owner,
+      lease_until: now + leaseMs,
+      started_at: set.fn.coalesce('started_at', set.val(now)),
+      attempts: set('attempts', '+', 1),
+    }))
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function renewLeases(db: Db, owner: string, until: number): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ lease_until: until })
+    .where('owner', '=', owner)
+    .where('status', '=', 'running')
+    .execute()
+}
+
+/** Puts jobs of dead processes back into the queue. `before` is the time at which a lease counts as over. */
+export async function requeueOrphans(db: Db, before: number): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ status: 'queued', owner: null, lease_until: null })
+    .where('status', '=', 'running')
+    .where('lease_until', '<=', before)
+    .execute()
+}
+
+export async function saveProgress(db: Db, id: string, progress: Progress): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ progress: JSON.stringify(progress) })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function finishJob(
+  db: Db,
+  id: string,
+  end: { status: 'completed' | 'failed' | 'cancelled'; result?: unknown; error?: WorkError; at: number },
+): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({
+      status: end.status,
+      result: end.result === undefined ? null : JSON.stringify(end.result),
+      error: end.error ? JSON.stringify(end.error) : null,
+      finished_at: end.at,
+      owner: null,
+      lease_until: null,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function requeueJob(db: Db, id: string, dueAt: number, error: WorkError | null): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({
+      status: 'queued',
+      due_at: dueAt,
+      error: error ? JSON.stringify(error) : null,
+      owner: null,
+      lease_until: null,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function askToCancel(trx: Trx, id: string): Promise<void> {
+  await trx.updateTable('jobs').set({ cancel: 1 }).where('id', '=', id).execute()
+}
+
+export async function purgeFinished(db: Db, before: number): Promise<void> {
+  await db.deleteFrom('jobs').where('finished_at', '<', before).execute()
+}
+
+export function presentJob(row: JobRow): Job {
+  const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+  return {
+    id: row.id,
+    kind: row.kind,
+    status: row.status,
+    progress: JSON.parse(row.progress),
+    error: row.error === null ? null : JSON.parse(row.error),
+    result: row.result === null ? null : JSON.parse(row.result),
+    createdAt: new Date(row.created_at).toISOString(),
+    startedAt: time(row.started_at),
+    finishedAt: time(row.finished_at),
+  }
+}

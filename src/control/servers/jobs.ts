@@ -1,0 +1,55 @@
+// The jobs of a server, as its owner sees them.
+import { fail } from '../../contract/errors.ts'
+import type { Job, JobStatus } from '../../contract/jobs.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { Activity } from '../activity/service.ts'
+import type { Db, JobRow } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import type { Actor } from '../http/actor.ts'
+import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import type { Jobs } from '../jobs/runner.ts'
+import { findJob, listJobRows, presentJob } from '../jobs/store.ts'
+import { requireServer } from './service.ts'
+
+export interface ServerJobs {
+  list(
+    actor: Actor,
+    serverId: string,
+    query: { limit?: number; cursor?: string; status?: JobStatus },
+  ): Promise<Page<Job>>
+  read(actor: Actor, serverId: string, jobId: string): Promise<Job>
+  cancel(actor: Actor, serverId: string, jobId: string): Promise<Job>
+}
+
+export function createServerJobs(deps: { db: Db; jobs: Jobs; activity: Activity; cursors: Cursors }): ServerJobs {
+  const { db, jobs, activity, cursors } = deps
+
+  async function requireJob(handle: Db, actor: Actor, serverId: string, jobId: string): Promise<JobRow> {
+    await requireServer(handle, actor, serverId)
+    const row = await findJob(handle, serverId, jobId)
+    if (!row) throw fail('not_found', 'No such job.')
+    return row
+  }
+
+  return {
+    async list(actor, serverId, query) {
+      await requireServer(db, actor, serverId)
+      const listName = `jobs ${serverId}`
+      const request = pageRequest(cursors, listName, query)
+      const before = request.after ? String(request.after[0]) : null
+      const filter = { before, limit: request.limit + 1, ...(query.status ? { status: query.status } : {}) }
+      const rows = await listJobRows(db, serverId, filter)
+      return pageOf(rows, request, presentJob, (row) => cursors.encode(listName, [row.id]))
+    },
+
+    read: async (actor, serverId, jobId) => presentJob(await requireJob(db, actor, serverId, jobId)),
+
+    cancel: (actor, serverId, jobId) =>
+      transact(db, actor, async (trx) => {
+        const row = await requireJob(trx, actor, serverId, jobId)
+        await jobs.cancel(trx, row)
+        await activity.record(trx, actor, 'job.cancelled', serverId, { jobId, kind: row.kind })
+        return presentJob(await requireJob(trx, actor, serverId, jobId))
+      }),
+  }
+}

@@ -1,0 +1,19 @@
+import { cancelJob, listJobs, readJob } from '../../contract/jobs.ts'
+import { BASE_PATH } from '../../contract/operation.ts'
+import { changeServer, createServer, deleteServer, listServers, readServer } from '../../contract/servers.ts'
+import { type Api, serve } from '../http/route.ts'
+import type { ServerJobs } from './jobs.ts'
+import type { Servers } from './service.ts'
+
+export function serverRoutes(api: Api, servers: Servers, jobs: ServerJobs): void {
+  serve(api, createServer, (call) => servers.create(call.actor, call.body), {
+    location: (server) => `${BASE_PATH}/servers/${server.id}`,
+  })
+  serve(api, listServers, (call) => servers.list(call.actor, call.query))
+  serve(api, readServer, (call) => servers.read(call.actor, call.params.serverId))
+  serve(api, changeServer, (call) => servers.change(call.actor, call.params.serverId, call.body))
+  serve(api, deleteServer, (call) => servers.startDeletion(call.actor, call.params.serverId, call.body.name))
+  serve(api, listJobs, (call) => jobs.list(call.actor, call.params.serverId, call.query))
+  serve(api, readJob, (call) => jobs.read(call.actor, call.params.serverId, call.params.jobId))
+  serve(api, cancelJob, (call) => jobs.cancel(call.actor, call.params.serverId, call.params.jobId))
+}

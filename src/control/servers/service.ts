@@ -1,0 +1,223 @@
+import type { Agent } from '../../contract/agent.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { Job } from '../../contract/jobs.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
+import { newId } from '../../kit/ids.ts'
+import type { Activity } from '../activity/service.ts'
+import type { Db, ServerRow, Trx } from '../db/tables.ts'
+import { onCommit, transact } from '../db/transact.ts'
+import { type Actor, noSuchServer, requireAllServers, sees } from '../http/actor.ts'
+import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import type { Streams } from '../http/streams.ts'
+import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import { presentJob } from '../jobs/store.ts'
+import * as store from './store.ts'
+
+export interface Servers {
+  create(actor: Actor, request: NewServer): Promise<Server>
+  list(actor: Actor, query: ServerQuery): Promise<Page<Server>>
+  read(actor: Actor, serverId: string): Promise<Server>
+  change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
+  startDeletion(actor: Actor, serverId: string, name: string): Promise<Job>
+  /** Removes what a crash between folder and row has left. */
+  sweep(): Promise<void>
+}
+
+export interface ServerQuery {
+  limit?: number
+  cursor?: string
+  game?: string
+  q?: string
+}
+
+/** What other parts have to say about, and do for, the deletion of a server. */
+export interface DeletionPart {
+  /** Throws if the server may not be deleted now. */
+  check?(trx: Trx, serverId: string): Promise<void>
+  /** Lets go of what the part keeps elsewhere. Safe to repeat; all of it is done before the row goes. */
+  release?(serverId: string, signal: AbortSignal): Promise<void>
+  /** Removes the part's rows, with the server's own. */
+  remove?(trx: Trx, serverId: string): Promise<void>
+}
+
+export interface ServerDeps {
+  db: Db
+  agent: Pick<Agent, 'servers'>
+  activity: Activity
+  jobs: Jobs
+  streams: Streams
+  cursors: Cursors
+  clock: { now(): number }
+  deletionParts: readonly DeletionPart[]
+}
+
+const LIST = 'servers'
+const DELETE = 'server.delete'
+
+export async function requireServer(db: Db, actor: Actor, serverId: string): Promise<ServerRow> {
+  const row = sees(actor, serverId) ? await store.findServer(db, serverId) : undefined
+  if (!row) throw noSuchServer()
+  return row
+}
+
+/** For changes: a server that is on its way out takes none. */
+export async function requireReadyServer(db: Db, actor: Actor, serverId: string): Promise<ServerRow> {
+  const row = await requireServer(db, actor, serverId)
+  if (row.status === 'deleting') throw fail('server_busy', 'The server is being deleted.')
+  return row
+}
+
+export function createServers(deps: ServerDeps): Servers {
+  const { db, agent, activity, jobs, streams, cursors, clock, deletionParts } = deps
+
+  async function deleteServer({ serverId, actor, signal, complete }: JobContext<unknown>): Promise<void> {
+    for (const part of deletionParts) await part.release?.(serverId, signal)
+    await agent.servers.remove({ serverId })
+    await transact(db, {}, async (trx) => {
+      const row = await store.findServer(trx, serverId)
+      for (const part of deletionParts) await part.remove?.(trx, serverId)
+      await store.removeServerRow(trx, serverId)
+      await activity.record(trx, actor, 'server.deleted', serverId, { name: row?.name ?? null })
+      await complete(trx)
+      onCommit(trx, () => streams.endForServer(serverId))
+    })
+  }
+
+  jobs.register(DELETE, {
+    run: deleteServer,
+    // Half-deleted is no place to stop: it is tried until it is done.
+    retryAfterMs: (_error, attempt) => backOffMs(attempt),
+    cancellable: false,
+    atOnce: 4,
+  })
+
+  return {
+    async create(actor, request) {
+      requireAllServers(actor)
+      const now = clock.now()
+      const row = serverRow(newId('srv', now), request, now)
+      // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
+      await agent.servers.create({ serverId: row.id })
+      return transact(db, actor, async (trx) => {
+        await store.insertServer(trx, row)
+        await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
+        return present(row)
+      })
+    },
+
+    async list(actor, query) {
+      const request = pageRequest(cursors, LIST, query)
+      if (actor.servers !== '*' && actor.servers.size === 0) return { data: [], nextCursor: null }
+      const rows = await store.listServerRows(db, {
+        before: request.after ? String(request.after[0]) : null,
+        visible: actor.servers,
+        limit: request.limit + 1,
+        ...(query.game ? { game: query.game } : {}),
+        ...(query.q ? { q: query.q } : {}),
+      })
+      return pageOf(rows, request, present, (row) => cursors.encode(LIST, [row.id]))
+    },
+
+    read: async (actor, serverId) => present(await requireServer(db, actor, serverId)),
+
+    change: (actor, serverId, change) =>
+      transact(db, actor, async (trx) => {
+        const before = await requireReadyServer(trx, actor, serverId)
+        const columns = changedColumns(before, change)
+        if (Object.keys(columns).length === 0) return present(before)
+        const after = { ...before, ...columns, updated_at: clock.now() }
+        await store.updateServer(trx, serverId, { ...columns, updated_at: after.updated_at })
+        await activity.record(trx, actor, 'server.changed', serverId, {
+          changes: differences(present(before), present(after)),
+        })
+        return present(after)
+      }),
+
+    startDeletion: (actor, serverId, name) =>
+      transact(db, actor, async (trx) => {
+        const server = await requireReadyServer(trx, actor, serverId)
+        if (name !== server.name) {
+          const errors = [{ path: '/name', message: 'is not the name of the server' }]
+          throw fail('invalid_request', { detail: 'The name in the body is not the name of the server.', errors })
+        }
+        for (const part of deletionParts) await part.check?.(trx, serverId)
+        await store.updateServer(trx, serverId, { status: 'deleting', updated_at: clock.now() })
+        await activity.record(trx, actor, 'server.deletion_started', serverId, { name })
+        return presentJob(await jobs.enqueue(trx, actor, { kind: DELETE, serverId, input: {} }))
+      }),
+
+    async sweep() {
+      try {
+        await agent.servers.sweep({ known: await store.listServerIds(db) })
+      } catch (error) {
+        // A machine that cannot be reached is swept another time; it must not keep the service from starting.
+        if (!isFailure(error, 'agent_unreachable')) throw error
+      }
+    },
+  }
+}
+
+function serverRow(id: string, request: NewServer, now: number): ServerRow {
+  return {
+    id,
+    name: request.name,
+    description: request.description ?? null,
+    game: request.game ?? null,
+    port: request.port ?? null,
+    limit_disk_bytes: request.limits?.diskBytes ?? null,
+    limit_backups: request.limits?.backups ?? null,
+    limit_subdomains: request.limits?.subdomains ?? null,
+    labels: JSON.stringify(request.labels ?? {}),
+    status: 'ready',
+    disk_bytes: null,
+    disk_measured_at: null,
+    created_at: now,
+    updated_at: now,
+  }
+}
+
+/** The columns that the change really changes. */
+export function changedColumns(row: ServerRow, change: ServerChange): Partial<ServerRow> {
+  const { limits = {} } = change
+  const wanted: Partial<ServerRow> = {
+    name: change.name,
+    description: change.description,
+    game: change.game,
+    port: change.port,
+    limit_disk_bytes: limits.diskBytes,
+    limit_backups: limits.backups,
+    limit_subdomains: limits.subdomains,
+    labels: change.labels === undefined ? undefined : JSON.stringify(change.labels),
+  }
+  const entries = Object.entries(wanted) as [keyof ServerRow, unknown][]
+  return Object.fromEntries(entries.filter(([column, value]) => value !== undefined && value !== row[column]))
+}
+
+function differences(before: Server, after: Server): Record<string, { from: unknown; to: unknown }> {
+  const changes: Record<string, { from: unknown; to: unknown }> = {}
+  for (const field of ['name', 'description', 'game', 'port', 'limits', 'labels'] as const) {
+    if (JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+      changes[field] = { from: before[field], to: after[field] }
+  }
+  return changes
+}
+
+function present(row: ServerRow): Server {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    game: row.game as Server['game'],
+    port: row.port,
+    limits: { diskBytes: row.limit_disk_bytes, backups: row.limit_backups, subdomains: row.limit_subdomains },
+    labels: JSON.parse(row.labels),
+    status: row.status,
+    diskUsage:
+      row.disk_bytes === null || row.disk_measured_at === null
+        ? null
+        : { sizeBytes: row.disk_bytes, measuredAt: new Date(row.disk_measured_at).toISOString() },
+    createdAt: new Date(row.created_at).toISOString(),
+    updatedAt: new Date(row.updated_at).toISOString(),
+  }
+}

@@ -1,0 +1,38 @@
+import { sql } from 'kysely'
+import type { Db, ServerRow, Trx } from '../db/tables.ts'
+
+export function findServer(db: Db, id: string): Promise<ServerRow | undefined> {
+  return db.selectFrom('servers').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export async function insertServer(trx: Trx, row: ServerRow): Promise<void> {
+  await trx.insertInto('servers').values(row).execute()
+}
+
+export async function updateServer(trx: Trx, id: string, change: Partial<ServerRow>): Promise<void> {
+  await trx.updateTable('servers').set(change).where('id', '=', id).execute()
+}
+
+export async function removeServerRow(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('servers').where('id', '=', id).execute()
+}
+
+export async function listServerIds(db: Db): Promise<string[]> {
+  return (await db.selectFrom('servers').select('id').execute()).map((row) => row.id)
+}
+
+/** Newest first. `visible` narrows to the servers that a token can see. */
+export function listServerRows(
+  db: Db,
+  filter: { before: string | null; visible: '*' | ReadonlySet<string>; game?: string; q?: string; limit: number },
+): Promise<ServerRow[]> {
+  let query = db.selectFrom('servers').selectAll().orderBy('id', 'desc').limit(filter.limit)
+  if (filter.before !== null) query = query.where('id', '<', filter.before)
+  if (filter.visible !== '*') query = query.where('id', 'in', [...filter.visible])
+  if (filter.game) query = query.where('game', '=', filter.game)
+  if (filter.q) {
+    const pattern = `%${filter.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+    query = query.where(sql<boolean>`lower(name) like ${pattern} escape '\\'`)
+  }
+  return query.execute()
+}

@@ -1,0 +1,228 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { fail } from '../../contract/errors.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { Scope } from '../../contract/scopes.ts'
+import type { MintedToken, NewToken, Token } from '../../contract/tokens.ts'
+import { newId } from '../../kit/ids.ts'
+import type { Activity } from '../activity/service.ts'
+import type { Db, TokenRow, Trx } from '../db/tables.ts'
+import { onCommit, transact } from '../db/transact.ts'
+import { type Actor, SYSTEM } from '../http/actor.ts'
+import type { Identity } from '../http/auth.ts'
+import { type Cursors, pageRequest } from '../http/paging.ts'
+import type { Streams } from '../http/streams.ts'
+import { countTokens, findToken, insertToken, listTokenRows, markRevoked, markUsed, missingServers } from './store.ts'
+import { beyond, type Reach, within } from './width.ts'
+
+export interface Tokens {
+  identify(token: string): Identity | undefined | Promise<Identity | undefined>
+  create(actor: Actor, request: NewToken): Promise<MintedToken>
+  list(actor: Actor, query: { limit?: number; cursor?: string }): Promise<Page<Token>>
+  revoke(actor: Actor, tokenId: string): Promise<void>
+  /** Makes the first token if there is none, or sees that the configured one works. Returns a value to show, once. */
+  ensureAdmin(configured: string | null): Promise<{ show: string | null; warning: string | null }>
+  /** Writes down when tokens were last used. */
+  flushUse(): Promise<void>
+}
+
+interface Known {
+  identity: Identity
+  hash: Buffer
+}
+
+const VALUE = /^gk_([0-9A-Za-z-]{1,64})_([0-9a-fA-F]{64})$/
+const CACHED_MAX = 10_000
+const LIST = 'tokens'
+
+export const TOKEN_FORM = VALUE
+
+export function createTokens(deps: {
+  db: Db
+  activity: Activity
+  streams: Streams
+  cursors: Cursors
+  clock: { now(): number }
+  /** Whether this process is the only one that revokes, so that what it remembers of tokens is true. */
+  mayCache: boolean
+  /** Told of every revocation, for what lies beyond this process's own streams. */
+  onRevoked: (tokenId: string) => void
+}): Tokens {
+  const { db, activity, streams, cursors, clock } = deps
+  const known = new Map<string, Known>()
+  const used = new Map<string, number>()
+
+  function accept(entry: Known, secret: string): Identity | undefined {
+    const { identity } = entry
+    if (!timingSafeEqual(entry.hash, hashOf(secret))) return undefined
+    const now = clock.now()
+    if (identity.expiresAt !== null && identity.expiresAt <= now) return undefined
+    used.set(identity.id, now)
+    return identity
+  }
+
+  async function load(id: string): Promise<Known | undefined> {
+    const row = await findToken(db, id)
+    if (!row || row.revoked_at !== null) return undefined
+    const entry = { identity: identityOf(row), hash: Buffer.from(row.hash, 'hex') }
+    if (deps.mayCache) {
+      if (known.size >= CACHED_MAX) known.clear()
+      known.set(id, entry)
+    }
+    return entry
+  }
+
+  async function mint(trx: Trx, actor: Actor, request: Reach & { name: string }, createdBy: string | null) {
+    const secret = randomBytes(32).toString('hex')
+    const id = newId('tok', clock.now())
+    const row = tokenRow(id, secret, request, createdBy, clock.now())
+    await insertToken(trx, row)
+    await activity.record(trx, actor, 'token.created', null, {
+      tokenId: id,
+      name: row.name,
+      scopes: request.scopes,
+      servers: request.servers,
+    })
+    return { ...present(row), token: `gk_${id.slice('tok_'.length)}_${secret}` }
+  }
+
+  return {
+    identify(token) {
+      const [, id, secret] = VALUE.exec(token) ?? []
+      if (id === undefined || secret === undefined) return undefined
+      const cached = known.get(`tok_${id}`)
+      if (cached) return accept(cached, secret)
+      return load(`tok_${id}`).then((entry) => (entry ? accept(entry, secret) : undefined))
+    },
+
+    async create(actor, request) {
+      const expiresAt = request.expiresAt ? Date.parse(request.expiresAt) : null
+      if (expiresAt !== null && expiresAt <= clock.now()) throw badField('/expiresAt', 'must lie in the future')
+      const reach: Reach = { scopes: request.scopes, servers: request.servers, expiresAt }
+      const excess = beyond(actor, reach)
+      if (excess.length > 0) throw fail('forbidden', `This token cannot give ${excess.join(', ')}.`)
+      if (reach.servers !== '*') {
+        const missing = await missingServers(db, reach.servers)
+        if (missing.length > 0) throw badField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
+      }
+      return transact(db, actor, (trx) => mint(trx, actor, { ...reach, name: request.name }, actor.id))
+    },
+
+    async list(actor, query) {
+      const request = pageRequest(cursors, LIST, query)
+      const data: Token[] = []
+      let before = request.after ? String(request.after[0]) : null
+      for (;;) {
+        const rows = await listTokenRows(db, before, 200)
+        for (const row of rows) {
+          if (!within(actor, reachOf(row))) continue
+          if (data.length === request.limit) return { data, nextCursor: cursors.encode(LIST, [data.at(-1)?.id ?? '']) }
+          data.push(present(row))
+        }
+        if (rows.length < 200) return { data, nextCursor: null }
+        before = rows.at(-1)?.id ?? null
+      }
+    },
+
+    async revoke(actor, tokenId) {
+      await transact(db, actor, async (trx) => {
+        const row = await findToken(trx, tokenId)
+        if (!row || row.revoked_at !== null || !within(actor, reachOf(row))) {
+          throw fail('not_found', 'No such token, or this token cannot see it.')
+        }
+        await markRevoked(trx, tokenId, clock.now())
+        await activity.record(trx, actor, 'token.revoked', null, { tokenId, name: row.name })
+        onCommit(trx, () => {
+          known.delete(tokenId)
+          streams.endForToken(tokenId)
+          deps.onRevoked(tokenId)
+        })
+      })
+    },
+
+    async ensureAdmin(configured) {
+      const admin = { name: 'admin', scopes: ['*'] as const, servers: '*' as const, expiresAt: null }
+      if (configured === null) {
+        if ((await countTokens(db)) > 0) return { show: null, warning: null }
+        const minted = await transact(db, SYSTEM, (trx) => mint(trx, SYSTEM, admin, null))
+        return { show: minted.token, warning: null }
+      }
+      const [, shortId = '', secret = ''] = VALUE.exec(configured) ?? []
+      const id = `tok_${shortId}`
+      const existing = await findToken(db, id)
+      if (existing) return { show: null, warning: configuredFault(existing, secret) }
+      await transact(db, SYSTEM, async (trx) => {
+        await insertToken(trx, tokenRow(id, secret, admin, null, clock.now()))
+        await activity.record(trx, SYSTEM, 'token.created', null, {
+          tokenId: id,
+          name: admin.name,
+          scopes: ['*'],
+          servers: '*',
+        })
+      })
+      return { show: null, warning: null }
+    },
+
+    async flushUse() {
+      const uses = [...used]
+      used.clear()
+      for (const [id, at] of uses) await markUsed(db, id, at)
+    },
+  }
+}
+
+function configuredFault(row: TokenRow, secret: string): string | null {
+  if (row.revoked_at !== null) return 'GAMEKEEPER_ADMIN_TOKEN is a token that was revoked; choose another.'
+  if (row.hash !== hashOf(secret).toString('hex'))
+    return 'GAMEKEEPER_ADMIN_TOKEN has the id of another token; choose another.'
+  return null
+}
+
+const hashOf = (secret: string) => createHash('sha256').update(secret.toLowerCase()).digest()
+
+const badField = (path: string, message: string) =>
+  fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })
+
+function tokenRow(
+  id: string,
+  secret: string,
+  request: Reach & { name: string },
+  createdBy: string | null,
+  now: number,
+): TokenRow {
+  return {
+    id,
+    name: request.name,
+    hash: hashOf(secret).toString('hex'),
+    scopes: JSON.stringify(request.scopes),
+    servers: JSON.stringify(request.servers),
+    created_by: createdBy,
+    created_at: now,
+    expires_at: request.expiresAt,
+    last_used_at: null,
+    revoked_at: null,
+  }
+}
+
+function reachOf(row: TokenRow): Reach {
+  return { scopes: JSON.parse(row.scopes) as Scope[], servers: JSON.parse(row.servers), expiresAt: row.expires_at }
+}
+
+function identityOf(row: TokenRow): Identity {
+  const { scopes, servers, expiresAt } = reachOf(row)
+  return { id: row.id, name: row.name, scopes, servers: servers === '*' ? '*' : new Set(servers), expiresAt }
+}
+
+function present(row: TokenRow): Token {
+  const { scopes, servers } = reachOf(row)
+  const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: [...scopes],
+    servers: servers === '*' ? '*' : [...servers],
+    createdBy: row.created_by,
+    createdAt: new Date(row.created_at).toISOString(),
+    expiresAt: time(row.expires_at),
+    lastUsedAt: time(row.last_used_at),
+  }
+}

@@ -1,0 +1,42 @@
+import type { Db, TokenRow, Trx } from '../db/tables.ts'
+
+export function findToken(db: Db, id: string): Promise<TokenRow | undefined> {
+  return db.selectFrom('tokens').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export async function insertToken(trx: Trx, row: TokenRow): Promise<void> {
+  await trx.insertInto('tokens').values(row).execute()
+}
+
+export async function countTokens(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('tokens')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Newest first, revoked ones left out. */
+export function listTokenRows(db: Db, before: string | null, limit: number): Promise<TokenRow[]> {
+  let query = db.selectFrom('tokens').selectAll().where('revoked_at', 'is', null).orderBy('id', 'desc').limit(limit)
+  if (before !== null) query = query.where('id', '<', before)
+  return query.execute()
+}
+
+export async function markRevoked(trx: Trx, id: string, at: number): Promise<void> {
+  await trx.updateTable('tokens').set({ revoked_at: at }).where('id', '=', id).execute()
+}
+
+export async function markUsed(db: Db, id: string, at: number): Promise<void> {
+  await db.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id).execute()
+}
+
+export async function missingServers(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('servers')
+    .select('id')
+    .where('id', 'in', [...ids])
+    .execute()
+  const found = new Set(rows.map((row) => row.id))
+  return ids.filter((id) => !found.has(id))
+}

@@ -1,0 +1,36 @@
+// The one place where an error becomes an answer.
+import type { FastifyError } from 'fastify'
+import { ERRORS, type ErrorCode, type Failure, fail, isFailure } from '../contract/errors.ts'
+import type { Problem } from '../contract/schema.ts'
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** What Fastify refuses on its own, in our codes. */
+const FASTIFY_CODES: Record<string, ErrorCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
+  FST_ERR_BAD_URL: 'invalid_request',
+  FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+  FST_ERR_NOT_FOUND: 'not_found',
+}
+
+/** Anything that is thrown, as a failure that may be shown. What we did not foresee says nothing of itself. */
+export function toFailure(error: unknown): Failure {
+  if (isFailure(error)) return error
+  const code = FASTIFY_CODES[(error as FastifyError | undefined)?.code ?? '']
+  if (code === 'invalid_request') return fail(code, (error as FastifyError).message, error)
+  return fail(code ?? 'internal', {}, error)
+}
+
+export function problemOf(failure: Failure, requestId: string): Problem {
+  return {
+    type: `urn:gamekeeper:error:${failure.code}`,
+    title: ERRORS[failure.code].title,
+    status: failure.status,
+    detail: failure.detail,
+    code: failure.code,
+    requestId,
+    ...(failure.errors ? { errors: failure.errors } : {}),
+  }
+}

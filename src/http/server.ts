@@ -1,0 +1,107 @@
+// What both doors share: request ids, headers that harden, one error handler. It builds, it never listens.
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import type { Logger } from 'pino'
+import { type Failure, fail } from '../contract/errors.ts'
+import { newId } from '../kit/ids.ts'
+import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
+import { useValidation } from './validation.ts'
+
+export interface HttpOptions {
+  logger: Logger
+  /** Addresses whose `X-Forwarded-For` is believed; none by default. */
+  trustedProxies: readonly string[]
+  /** Whether callers reach us by HTTPS, so that browsers may be told to keep to it. */
+  https: boolean
+}
+
+const JSON_BODY_MAX = 1024 * 1024
+const HEADER_MAX = 16 * 1024
+
+export function createHttpServer(options: HttpOptions): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: options.logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: JSON_BODY_MAX,
+    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
+    genReqId: () => newId('req'),
+    return503OnClosing: false,
+    forceCloseConnections: true,
+    requestTimeout: 0,
+    http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000 },
+    clientErrorHandler: refuseBrokenRequest,
+    frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
+    routerOptions: { maxParamLength: 256, ignoreTrailingSlash: false },
+  }) as unknown as FastifyInstance
+  useValidation(app)
+  const headers = hardeningHeaders(options.https)
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(headers)
+    reply.header('x-request-id', request.id)
+    done()
+  })
+  app.setErrorHandler(answerError)
+  app.setNotFoundHandler((request, reply) => answerError(fail('not_found', 'No such path.'), request, reply))
+  return app
+}
+
+function hardeningHeaders(https: boolean): Record<string, string> {
+  return {
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': 'same-origin',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cache-control': 'no-store',
+    ...(https ? { 'strict-transport-security': 'max-age=31536000' } : {}),
+  }
+}
+
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const failure = toFailure(error)
+  logFailure(failure, request)
+  // A body that was not read to its end would be taken for the next request on this connection.
+  if (failure.status === 413) reply.header('connection', 'close')
+  if (failure.headers) reply.headers(failure.headers)
+  const body = JSON.stringify(problemOf(failure, request.id))
+  return reply.code(failure.status).header('content-type', PROBLEM_TYPE).serializer(String).send(body)
+}
+
+function logFailure(failure: Failure, request: FastifyRequest): void {
+  // The path and never the query: somebody may have put a token there.
+  const where = { requestId: request.id, method: request.method, path: request.url.split('?', 1)[0] }
+  if (failure.status >= 500)
+    request.log.error({ ...where, code: failure.code, err: failure.cause ?? failure }, 'request failed')
+  else request.log.debug({ ...where, code: failure.code }, failure.detail)
+}
+
+/** What is so broken that no request could be read from it. */
+function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const failure = tooLarge
+    ? fail('headers_too_large', `Request headers may be ${HEADER_MAX / 1024} KiB at most.`)
+    : fail('invalid_request', 'This is not an HTTP request that can be read.')
+  const requestId = newId('req')
+  const body = JSON.stringify(problemOf(failure, requestId))
+  const reason = tooLarge ? 'Request Header Fields Too Large' : 'Bad Request'
+  const head = [
+    `HTTP/1.1 ${failure.status} ${reason}`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** Node keeps the first of several; a request with two is refused, since a proxy may have looked at the other. */
+export function countHeader(request: IncomingMessage, name: string): number {
+  let count = 0
+  for (let i = 0; i < request.rawHeaders.length; i += 2) {
+    const header = request.rawHeaders[i]
+    if (header?.length === name.length && header.toLowerCase() === name) count++
+  }
+  return count
+}

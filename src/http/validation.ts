@@ -1,0 +1,54 @@
+// Requests are held against their schemas by two validators: in a query everything is text, so numbers are read from
+// it; in a JSON body a number is a number. Every fault is named, not just the first.
+import { Ajv, type ErrorObject, type Options } from 'ajv'
+import addFormats from 'ajv-formats'
+import type { FastifyInstance } from 'fastify'
+import { type FieldFault, fail } from '../contract/errors.ts'
+
+const OPTIONS: Options = { allErrors: true, removeAdditional: false, useDefaults: true, strict: false }
+const FAULTS_MAX = 50
+
+export function createValidators() {
+  const strict = withFormats(new Ajv({ ...OPTIONS, coerceTypes: false }))
+  const coercing = withFormats(new Ajv({ ...OPTIONS, coerceTypes: true }))
+  return (httpPart: string | undefined) => (httpPart === 'body' ? strict : coercing)
+}
+
+function withFormats(ajv: Ajv): Ajv {
+  addFormats.default(ajv, ['date-time', 'uri'])
+  return ajv
+}
+
+export function useValidation(app: FastifyInstance): void {
+  const validators = createValidators()
+  app.setValidatorCompiler(({ schema, httpPart }) => validators(httpPart).compile(schema as object))
+  app.setSchemaErrorFormatter((errors, part) => fail('invalid_request', requestFaults(errors as ErrorObject[], part)))
+}
+
+function requestFaults(errors: ErrorObject[], part: string) {
+  const faults = dedupe(errors.map(faultOf)).slice(0, FAULTS_MAX)
+  const names = faults.map(({ path, message }) => (path ? `${path} ${message}` : message))
+  return { detail: `The ${PARTS[part] ?? part} is not valid: ${names.slice(0, 5).join('; ')}.`, errors: faults }
+}
+
+const PARTS: Record<string, string> = { querystring: 'query', params: 'path', body: 'body', headers: 'header' }
+
+function faultOf(error: ErrorObject): FieldFault {
+  const { params, instancePath: at, keyword } = error
+  if (keyword === 'required') return { path: `${at}/${params.missingProperty}`, message: 'is required' }
+  if (keyword === 'additionalProperties') {
+    return { path: `${at}/${params.additionalProperty}`, message: 'is not a known field' }
+  }
+  if (keyword === 'enum') return { path: at, message: `must be one of ${params.allowedValues.map(String).join(', ')}` }
+  if (keyword === 'type') return { path: at, message: `must be ${[params.type].flat().join(' or ')}` }
+  if (keyword === 'pattern') return { path: at, message: 'has characters or a form that is not allowed' }
+  return { path: at, message: error.message ?? 'is not valid' }
+}
+
+function dedupe(faults: FieldFault[]): FieldFault[] {
+  const seen = new Set<string>()
+  return faults.filter(({ path, message }) => {
+    const key = `${path} ${message}`
+    return seen.has(key) ? false : seen.add(key)
+  })
+}

@@ -1,0 +1,69 @@
+// The composition root: config, lock, database, agent, control, listen. The one file that sees everything.
+import { mkdirSync, readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { createAgent } from './agent/agent.ts'
+import { buildApp } from './control/app.ts'
+import type { Config } from './control/config.ts'
+import { openDatabase } from './control/db/database.ts'
+import { lockDataDir } from './control/db/lock.ts'
+import { migrate } from './control/db/migrate.ts'
+import { MIGRATIONS } from './control/db/migrations/index.ts'
+import { loadSecret } from './control/secrets.ts'
+
+export { ConfigFault, readConfig } from './control/config.ts'
+export { DataDirInUse } from './control/db/lock.ts'
+
+export interface Service {
+  /** Where it can be reached, without a trailing slash. */
+  url: string
+  /** The admin token's value when this start has made it; it is not to be had again. */
+  newAdminToken: string | null
+  stop(): Promise<void>
+}
+
+export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+
+export async function startService(config: Config): Promise<Service> {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  const cleanUp: (() => unknown)[] = []
+  const undo = async () => {
+    for (const step of cleanUp.reverse()) await step()
+  }
+  try {
+    const lock = lockDataDir(config.dataDir)
+    cleanUp.push(() => lock.release())
+    const log = pino({ level: config.logLevel })
+    const clock = { now: () => Date.now() }
+    const database = openDatabase({
+      dataDir: config.dataDir,
+      url: config.databaseUrl,
+      onIdleError: (error) => log.warn({ err: error }, 'a database connection broke'),
+    })
+    cleanUp.push(database.close)
+    for (const name of await migrate(database.db, database.engine, MIGRATIONS))
+      log.info({ migration: name }, 'migrated')
+
+    const agent = createAgent({ dataDir: config.dataDir, clock, log })
+    cleanUp.push(agent.stop)
+    const secret = loadSecret(config.dataDir, config.secret)
+    const app = await buildApp({ config, version: VERSION, database, agent, secret, clock, log })
+    cleanUp.push(app.stop)
+    const { show, warning } = await app.tokens.ensureAdmin(config.adminToken)
+    if (warning) throw new Error(warning)
+    await agent.start()
+    await app.start()
+    await app.http.listen({ host: config.host, port: config.port })
+    cleanUp.push(() => app.http.close())
+    return { url: urlOf(config, app.http.server.address() as AddressInfo), newAdminToken: show, stop: undo }
+  } catch (error) {
+    await undo()
+    throw error
+  }
+}
+
+function urlOf(config: Config, { address, port, family }: AddressInfo): string {
+  if (config.publicUrl) return config.publicUrl
+  const host = address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
+  return `http://${host}:${port}`
+}

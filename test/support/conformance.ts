@@ -1,0 +1,66 @@
+// Holds every answer that the tests see against the OpenAPI document that the service itself serves.
+import assert from 'node:assert/strict'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { BASE_PATH } from '../../src/contract/operation.ts'
+import type { Reply } from './service.ts'
+
+interface MediaType {
+  schema: object
+}
+interface Documented {
+  responses: Record<string, { content?: Record<string, MediaType> }>
+}
+interface Contract {
+  paths: { pattern: RegExp; operations: Record<string, Documented> }[]
+  ajv: Ajv2020
+}
+
+const contracts = new Map<string, Promise<Contract>>()
+
+export async function holdAgainstContract(url: string, method: string, path: string, reply: Reply): Promise<void> {
+  const contract = await contractOf(url)
+  const plain = (path.startsWith('/v1/') ? path : BASE_PATH + path).split('?', 1)[0] ?? ''
+  const operation = contract.paths.find(({ pattern }) => pattern.test(plain))?.operations[method.toLowerCase()]
+  // A path that the document does not know can only be refused.
+  if (!operation)
+    return assert.ok(reply.status >= 400 || !plain.startsWith(BASE_PATH) || plain.endsWith('.json'), plain)
+  const documented = operation.responses[reply.status]
+  assert.ok(documented, `${method} ${plain} answered ${reply.status}, which is not documented: ${reply.text}`)
+  const type = reply.headers.get('content-type')?.split(';', 1)[0] ?? ''
+  if (!documented.content) return assert.equal(reply.text, '', `${method} ${plain} ${reply.status} has a body`)
+  const media = documented.content[type]
+  assert.ok(media, `${method} ${plain} ${reply.status} has the undocumented type ${type}`)
+  if (!type.endsWith('json') || type.includes('ndjson')) return
+  const validate = contract.ajv.compile(media.schema)
+  assert.ok(
+    validate(reply.body),
+    `${method} ${plain} ${reply.status}: ${contract.ajv.errorsText(validate.errors)}\n${reply.text}`,
+  )
+}
+
+function contractOf(url: string): Promise<Contract> {
+  let contract = contracts.get(url)
+  if (!contract) {
+    contract = loadContract(url)
+    contracts.set(url, contract)
+  }
+  return contract
+}
+
+async function loadContract(url: string): Promise<Contract> {
+  const document = (await (await fetch(`${url}${BASE_PATH}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Documented>>
+  }
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  // Longer templates first: `/activity/verify` before `/{something}`.
+  const templates = Object.keys(document.paths).sort((a, b) => literal(b) - literal(a))
+  const paths = templates.map((template) => ({
+    pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+    operations: document.paths[template] ?? {},
+  }))
+  return { paths, ajv }
+}
+
+const literal = (template: string) => template.replace(/\{\w+\}/g, '').length

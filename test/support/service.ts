@@ -1,0 +1,117 @@
+// The real service for a test: a real port, a real database, a real disk, all thrown away afterwards.
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/control/config.ts'
+import type { Engine } from '../../src/control/db/database.ts'
+import { startService } from '../../src/main.ts'
+import { holdAgainstContract } from './conformance.ts'
+import { freshDatabase } from './engines.ts'
+
+export interface Reply {
+  status: number
+  headers: Headers
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects by asserting on it
+  body: any
+}
+
+export interface CallOptions {
+  /** null sends no token; the admin's unless told. */
+  token?: string | null
+  /** Sent as JSON; a string or a Buffer as it is. */
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface TestService {
+  url: string
+  dataDir: string
+  databaseUrl: string | null
+  adminToken: string
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>
+  /** A token with less than everything. */
+  mint(scopes: string[], servers?: string[] | '*', more?: object): Promise<{ id: string; token: string }>
+  createServer(body?: object): Promise<{ id: string; name: string }>
+  /** Stops and starts on the same data. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function startTestService(
+  options: { engine?: Engine; env?: Record<string, string> } = {},
+): Promise<TestService> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
+  const databaseUrl = await freshDatabase(options.engine ?? 'sqlite')
+  const adminToken = `gk_admin_${randomBytes(32).toString('hex')}`
+  const env = {
+    GAMEKEEPER_PORT: '0',
+    GAMEKEEPER_DATA_DIR: dataDir,
+    GAMEKEEPER_ADMIN_TOKEN: adminToken,
+    GAMEKEEPER_LOG_LEVEL: 'fatal',
+    GAMEKEEPER_RATE_LIMIT: '0',
+    ...(databaseUrl ? { GAMEKEEPER_DATABASE_URL: databaseUrl } : {}),
+    ...options.env,
+  }
+  let service = await startService(readConfig(env))
+
+  async function call(
+    method: string,
+    path: string,
+    { token = adminToken, body, headers = {} }: CallOptions = {},
+  ): Promise<Reply> {
+    const raw = typeof body === 'string' || Buffer.isBuffer(body)
+    const response = await fetch(service.url + (path.startsWith('/v1/') ? path : `/v1/game${path}`), {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined || raw ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = /json/.test(response.headers.get('content-type') ?? '')
+    const reply = { status: response.status, headers: response.headers, text, body: isJson ? tryJson(text) : text }
+    await holdAgainstContract(service.url, method, path, reply)
+    return reply
+  }
+
+  const stop = async () => {
+    await service.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+
+  return {
+    get url() {
+      return service.url
+    },
+    dataDir,
+    databaseUrl,
+    adminToken,
+    call,
+    async mint(scopes, servers = '*', more = {}) {
+      const { body } = await call('POST', '/tokens', { body: { name: 'test', scopes, servers, ...more } })
+      return { id: body.id, token: body.token }
+    },
+    async createServer(body = {}) {
+      return (await call('POST', '/servers', { body: { name: 'Castle', ...body } })).body
+    },
+    async restart() {
+      await service.stop()
+      service = await startService(readConfig(env))
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
