@@ -1,0 +1,194 @@
+// An open directory, and the operations that end in (directory descriptor, one name). The kernel resolves
+// `/proc/self/fd/<fd>/<name>` from the descriptor, whatever has become of the directory's path meanwhile, and every call
+// here treats a symlink as the last name as itself: so nothing swapped in while we work leads out.
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs'
+import { promisify } from 'node:util'
+import { fail } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { nameFromBytes, nameToDisk } from './names.ts'
+import { childPath } from './paths.ts'
+
+const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+
+export interface Directory extends Disposable {
+  readonly fd: number
+  /** As the caller would name it: "/" is the top of the sandbox. For messages and answers, never for system calls. */
+  readonly path: string
+  /** How the kernel is told of this directory: `/proc/self/fd/<fd>`, or its real path where there is no /proc. */
+  readonly address: string
+}
+
+export interface OpenFile extends Disposable {
+  readonly fd: number
+  readonly stats: BigIntStats
+}
+
+export const hasDescriptorPaths = existsSync('/proc/self/fd')
+
+/** `realPath` is trusted: it comes from the layout, never from a caller. */
+export function openRoot(realPath: string, descriptors = hasDescriptorPaths): Directory {
+  return directory(openSync(realPath, OPEN_DIRECTORY), '/', descriptors ? undefined : realpathSync(realPath))
+}
+
+/** Opens a subdirectory. A symlink or anything else that is not a directory is ENOTDIR or ELOOP. */
+export function openChild(parent: Directory, name: string): Directory {
+  const at = addressOf(parent, name)
+  const fd = openSync(at, OPEN_DIRECTORY)
+  const path = childPath(parent.path, name)
+  if (parent.address.startsWith('/proc/self/fd/')) return directory(fd, path, undefined)
+  const real = realpathSync(at)
+  if (real !== at) {
+    closeSync(fd)
+    throw fail('invalid_path', 'The path leads through a symbolic link.')
+  }
+  return directory(fd, path, real)
+}
+
+function directory(fd: number, path: string, realPath: string | undefined): Directory {
+  let open = true
+  return {
+    fd,
+    path,
+    address: realPath ?? `/proc/self/fd/${fd}`,
+    [Symbol.dispose]() {
+      if (!open) return
+      open = false
+      closeSync(fd)
+    },
+  }
+}
+
+/** For calls that this module does not have. The caller must not let the last name be followed. */
+export function addressOf(parent: Directory, name: string): string | Buffer {
+  const onDisk = nameToDisk(name)
+  return typeof onDisk === 'string'
+    ? `${parent.address}/${onDisk}`
+    : Buffer.concat([Buffer.from(`${parent.address}/`), onDisk])
+}
+
+export function lstatAt(parent: Directory, name: string): BigIntStats {
+  return lstatSync(addressOf(parent, name), { bigint: true })
+}
+
+export function statsIfThere(parent: Directory, name: string): BigIntStats | undefined {
+  return lstatSync(addressOf(parent, name), { bigint: true, throwIfNoEntry: false })
+}
+
+/** The target as it stands in the link, not resolved. */
+export function readlinkAt(parent: Directory, name: string): string {
+  return nameFromBytes(readlinkSync(addressOf(parent, name), { encoding: 'buffer' }))
+}
+
+/** For reading. Only ever a regular file: a FIFO, socket or device is refused before it could block or act. */
+export function openFileAt(parent: Directory, name: string): OpenFile {
+  const at = addressOf(parent, name)
+  const kind = lstatSync(at)
+  if (kind.isSymbolicLink()) throw fail('invalid_path', `${childPath(parent.path, name)} is a symbolic link.`)
+  if (!kind.isFile()) throw notRegular(parent, name)
+  return checked(openSync(at, OPEN_FILE), parent, name)
+}
+
+/** For writing: makes the file, and fails with EEXIST when anything has the name. */
+export function createFileAt(parent: Directory, name: string, mode = 0o644): OpenFile {
+  const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+  return checked(openSync(addressOf(parent, name), flags, mode), parent, name)
+}
+
+/** Opens a regular file that is there for reading and writing in place, without cutting it. */
+export function openForUpdateAt(parent: Directory, name: string): OpenFile {
+  const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  return checked(openSync(addressOf(parent, name), flags), parent, name)
+}
+
+function checked(fd: number, parent: Directory, name: string): OpenFile {
+  try {
+    const stats = fstatSync(fd, { bigint: true })
+    if (!stats.isFile()) throw notRegular(parent, name)
+    return openFile(fd, stats)
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
+
+function openFile(fd: number, stats: BigIntStats): OpenFile {
+  let open = true
+  return {
+    fd,
+    stats,
+    [Symbol.dispose]() {
+      if (!open) return
+      open = false
+      closeSync(fd)
+    },
+  }
+}
+
+function notRegular(parent: Directory, name: string) {
+  return fail('invalid_path', `${childPath(parent.path, name)} is not a regular file.`)
+}
+
+export function mkdirAt(parent: Directory, name: string, mode = 0o755): void {
+  mkdirSync(addressOf(parent, name), { mode })
+}
+
+/** Replaces what has the target name, as rename(2) does. */
+export function renameAt(from: Directory, name: string, to: Directory, toName: string): void {
+  renameSync(addressOf(from, name), addressOf(to, toName))
+}
+
+/**
+ * Fails with EEXIST when the target name is taken. For anything but a directory the kernel decides (link, then unlink);
+ * a directory is looked for first, and the most that another process can lose in between is an empty directory. Where
+ * the file system has no hard links the same is true of files, and the window is a file made in that instant.
+ */
+export function renameNewAt(from: Directory, name: string, to: Directory, toName: string): void {
+  const source = lstatAt(from, name)
+  if (!source.isDirectory()) {
+    try {
+      linkSync(addressOf(from, name), addressOf(to, toName))
+      unlinkSync(addressOf(from, name))
+      return
+    } catch (error) {
+      if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) throw error
+    }
+  }
+  if (statsIfThere(to, toName)) throw Object.assign(new Error('the name is taken'), { code: 'EEXIST' })
+  renameAt(from, name, to, toName)
+}
+
+export function unlinkAt(parent: Directory, name: string): void {
+  unlinkSync(addressOf(parent, name))
+}
+
+export function rmdirAt(parent: Directory, name: string): void {
+  rmdirSync(addressOf(parent, name))
+}
+
+const fsyncAsync = promisify(fsync)
+
+/** What was made, renamed or removed in the directory is on disk once this resolves. */
+export function fsyncDirectory(target: Directory): Promise<void> {
+  return fsyncAsync(target.fd)
+}
+
+export function fsyncFile(file: OpenFile): Promise<void> {
+  return fsyncAsync(file.fd)
+}

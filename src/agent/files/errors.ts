@@ -1,0 +1,36 @@
+import { type Failure, fail, isFailure } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+
+/** What a failed system call means to the caller who named `path`. Whatever it does not explain is handed back as it is. */
+export function explain(error: unknown, path: string): Failure | unknown {
+  if (isFailure(error)) return error
+  if (hasCode(error, 'ENOENT', 'ENOTDIR')) return fail('not_found', `There is no ${quote(path)}.`, error)
+  if (hasCode(error, 'ELOOP')) return fail('invalid_path', `${quote(path)} leads through a symbolic link.`, error)
+  if (hasCode(error, 'EEXIST', 'ENOTEMPTY')) return fail('already_exists', `${quote(path)} exists already.`, error)
+  if (hasCode(error, 'EISDIR')) return fail('invalid_path', `${quote(path)} is a directory.`, error)
+  if (hasCode(error, 'ENAMETOOLONG')) return fail('invalid_path', `${quote(path)} is too long.`, error)
+  if (hasCode(error, 'EBUSY', 'EXDEV')) return fail('invalid_path', `${quote(path)} is a mount point.`, error)
+  if (hasCode(error, 'ENXIO', 'ENODEV')) return fail('invalid_path', `${quote(path)} is not a regular file.`, error)
+  if (hasCode(error, 'ENOSPC', 'EDQUOT')) return fail('disk_full', 'The disk is full.', error)
+  return error
+}
+
+export function explained<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw explain(error, path)
+  }
+}
+
+export async function explainedAsync<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw explain(error, path)
+  }
+}
+
+function quote(path: string): string {
+  return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
+}

@@ -1,0 +1,95 @@
+// What a path from a caller may look like, decided without touching the disk. A path is "/a/b"; "/" is the top.
+import { fail } from '../../contract/errors.ts'
+import { nameToBytes } from './names.ts'
+
+export const MAX_NAME_BYTES = 255
+export const MAX_PATH_BYTES = 4096
+const MAX_DECODINGS = 3
+
+/** The names from the top downwards; none of them is empty, `.` or `..`, or could be taken for those when decoded. */
+export type Segments = readonly string[]
+
+/** For what exists already. One slash at the start and one at the end are allowed and mean nothing. */
+export function parsePath(path: string): Segments {
+  if (path === '/') return []
+  if (path === '') throw fail('invalid_path', 'The path is empty.')
+  refuseBrokenText(path)
+  const start = path.startsWith('/') ? 1 : 0
+  const end = path.endsWith('/') ? path.length - 1 : path.length
+  const segments = path.slice(start, end).split('/')
+  for (const segment of segments) checkSegment(segment)
+  return segments
+}
+
+/** For what is about to be made: also refuses names that exist on disks but that nobody should be able to create. */
+export function parseNewPath(path: string): Segments {
+  const segments = parsePath(path)
+  for (const segment of segments) checkNewName(segment)
+  return segments
+}
+
+/** An entry of a request that names a directory and things relative to it. */
+export function parseEntry(root: Segments, entry: string): Segments {
+  if (entry.startsWith('/')) throw fail('invalid_path', 'An entry is relative to its root and starts without a slash.')
+  const segments = [...root, ...parsePath(entry)]
+  if (segments.length === root.length) throw fail('invalid_path', 'An entry cannot be its root itself.')
+  refuseBrokenText(formatPath(segments))
+  return segments
+}
+
+/** One name that is about to be made. */
+export function checkNewName(name: string): string {
+  checkSegment(name)
+  if (name.includes('\\')) throw fail('invalid_path', 'A name cannot hold a backslash.')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name))
+    throw fail('invalid_path', 'A name cannot hold control characters.')
+  if (/[\u{10fe80}-\u{10feff}]/u.test(name)) throw fail('invalid_path', 'A name must be valid UTF-8.')
+  if (/[. ]$/.test(name)) throw fail('invalid_path', 'A name cannot end in a dot or a space.')
+  if (name.startsWith(' ')) throw fail('invalid_path', 'A name cannot start with a space.')
+  return name
+}
+
+export function formatPath(segments: Segments): string {
+  return `/${segments.join('/')}`
+}
+
+export function childPath(parent: string, name: string): string {
+  return parent === '/' ? `/${name}` : `${parent}/${name}`
+}
+
+/** Whether `inner` is `outer` or lies beneath it. */
+export function isWithin(outer: Segments, inner: Segments): boolean {
+  return outer.length <= inner.length && outer.every((segment, index) => segment === inner[index])
+}
+
+function refuseBrokenText(path: string): void {
+  if (path.includes('\0')) throw fail('invalid_path', 'A path cannot hold a NUL.')
+  if (!path.isWellFormed()) throw fail('invalid_path', 'The path is not valid Unicode.')
+  if (path.length > MAX_PATH_BYTES || nameToBytes(path).length > MAX_PATH_BYTES)
+    throw fail('invalid_path', `A path has at most ${MAX_PATH_BYTES} bytes.`)
+}
+
+function checkSegment(segment: string): void {
+  if (segment === '') throw fail('invalid_path', 'A path cannot hold an empty name.')
+  if (segment.includes('/')) throw fail('invalid_path', 'A name cannot hold a slash.')
+  refuseBrokenText(segment)
+  if (nameToBytes(segment).length > MAX_NAME_BYTES)
+    throw fail('invalid_path', `A name has at most ${MAX_NAME_BYTES} bytes.`)
+  if (readsAsTraversal(segment)) throw fail('invalid_path', 'A path cannot hold "." or "..".')
+}
+
+/**
+ * The disk takes `%2e%2e` and `..\x` for plain names, but whatever a path passes through later (a browser, an archive
+ * unpacked on Windows) might not, and nobody has a use for them.
+ */
+function readsAsTraversal(segment: string): boolean {
+  let text = segment
+  for (let round = 0; round <= MAX_DECODINGS; round++) {
+    if (text === '.' || text.split(/[\\/]/).includes('..')) return true
+    const decoded = text.replace(/%(2e|2f|5c|25)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    if (decoded === text) return false
+    text = decoded
+  }
+  return false
+}

@@ -1,0 +1,205 @@
+// The only door to a server's files. Every path from a caller is walked name by name through directory descriptors, and
+// every operation ends in (directory descriptor, one name); see directory.ts for why nothing leads out.
+import { type BigIntStats, realpathSync } from 'node:fs'
+import { fail, isFailure } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import {
+  type Directory,
+  hasDescriptorPaths,
+  lstatAt,
+  mkdirAt,
+  type OpenFile,
+  openChild,
+  openFileAt,
+  openRoot,
+  readlinkAt,
+  statsIfThere,
+} from './directory.ts'
+import { explain, explained } from './errors.ts'
+import { formatPath, parsePath, type Segments } from './paths.ts'
+import { type WalkEntry, type WalkOptions, walk } from './walk.ts'
+
+const MAX_LINKS = 40
+
+export interface Place extends Disposable {
+  readonly parent: Directory
+  readonly name: string
+  readonly path: string
+}
+
+/** Paths are taken as text or already parsed. Every descriptor handed out is closed by `using` or by the `with…` call. */
+export interface Sandbox {
+  readonly rootPath: string
+  /** Follows nothing: for writing. */
+  openDirectory(path: string | Segments): Directory
+  /** Follows symlinks that stay inside: for reading. */
+  openDirectoryToRead(path: string | Segments): Directory
+  withDirectory<T>(path: string | Segments, work: (directory: Directory) => T | Promise<T>): Promise<T>
+  /** The directory that holds the last name, which need not exist. Refuses the top. Follows nothing. */
+  openPlace(path: string | Segments): Place
+  /** As `openPlace`, with missing parents made. */
+  openNewPlace(path: string | Segments): Place
+  withPlace<T>(path: string | Segments, work: (place: Place) => T | Promise<T>): Promise<T>
+  /** A regular file, for reading, through symlinks that stay inside. */
+  openFile(path: string | Segments): OpenFile
+  /** Of the thing itself, not of what a symlink as the last name points to. */
+  lstat(path: string | Segments): BigIntStats
+  /** Where the path leads once the symlinks in it, the last name's included, are followed. */
+  resolve(path: string | Segments): Segments
+  /** Makes what is missing and opens the last. */
+  mkdirs(path: string | Segments): Directory
+  walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
+}
+
+/** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
+export function openSandbox(rootPath: string, options: { descriptors?: boolean } = {}): Sandbox {
+  const descriptors = options.descriptors ?? hasDescriptorPaths
+  const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
+
+  const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
+
+  function descend(segments: Segments, step: (parent: Directory, name: string) => Directory): Directory {
+    let current = openTop()
+    for (const name of segments) {
+      using parent = current
+      current = explained(formatPath(segments), () => step(parent, name))
+    }
+    return current
+  }
+
+  function openDirectory(path: string | Segments): Directory {
+    return descend(parsed(path), openPlain)
+  }
+
+  function place(path: string | Segments, step: typeof openPlain): Place {
+    const segments = parsed(path)
+    const name = segments.at(-1)
+    if (name === undefined) throw fail('invalid_path', 'The top directory itself cannot be meant here.')
+    const parent = descend(segments.slice(0, -1), step)
+    return { parent, name, path: formatPath(segments), [Symbol.dispose]: () => parent[Symbol.dispose]() }
+  }
+
+  function resolve(path: string | Segments): Segments {
+    let segments = parsed(path)
+    for (let links = 0; links <= MAX_LINKS; links++) {
+      const next = followFirstLink(openTop(), segments, () => realpathSync(rootPath))
+      if (next === undefined) return segments
+      segments = next
+    }
+    throw fail('invalid_path', 'The path leads through too many symbolic links.')
+  }
+
+  /** Between resolving and opening a link may change: the opening follows nothing, so it fails, and is tried again. */
+  function afterResolving<T>(path: string | Segments, open: (segments: Segments) => T): T {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return open(resolve(path))
+      } catch (error) {
+        if (attempt >= 2 || !isFailure(error, 'invalid_path')) throw error
+      }
+    }
+  }
+
+  const openPlace = (path: string | Segments) => place(path, openPlain)
+
+  return {
+    rootPath,
+    openDirectory,
+    openDirectoryToRead: (path) => afterResolving(path, openDirectory),
+    async withDirectory(path, work) {
+      using opened = openDirectory(path)
+      return await work(opened)
+    },
+    openPlace,
+    openNewPlace: (path) => place(path, openOrMake),
+    async withPlace(path, work) {
+      using opened = openPlace(path)
+      return await work(opened)
+    },
+    openFile: (path) =>
+      afterResolving(path, (segments) => {
+        if (segments.length === 0) throw fail('invalid_path', 'The top directory is not a file.')
+        using found = openPlace(segments)
+        return explained(found.path, () => openFileAt(found.parent, found.name))
+      }),
+    lstat(path) {
+      const segments = parsed(path)
+      if (segments.length === 0) {
+        using top = openTop()
+        return lstatAt(top, '.')
+      }
+      using found = openPlace(segments)
+      return explained(found.path, () => lstatAt(found.parent, found.name))
+    },
+    resolve,
+    mkdirs: (path) => descend(parsed(path), openOrMake),
+    async *walk(path, options) {
+      using top = openDirectory(path)
+      yield* walk(top, options)
+    },
+  }
+}
+
+function openPlain(parent: Directory, name: string): Directory {
+  try {
+    return openChild(parent, name)
+  } catch (error) {
+    // Linux answers ENOTDIR for a symlink opened with O_DIRECTORY|O_NOFOLLOW: the caller should hear which it is.
+    if (hasCode(error, 'ENOTDIR', 'ELOOP') && statsIfThere(parent, name)?.isSymbolicLink())
+      throw fail('invalid_path', 'The path leads through a symbolic link, which is not followed here.', error)
+    throw error
+  }
+}
+
+function openOrMake(parent: Directory, name: string): Directory {
+  try {
+    return openPlain(parent, name)
+  } catch (error) {
+    if (hasCode(error, 'ENOTDIR')) throw fail('already_exists', `A file named ${JSON.stringify(name)} is in the way.`)
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+  try {
+    mkdirAt(parent, name)
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw explain(error, name)
+  }
+  return openPlain(parent, name)
+}
+
+/** The path with its first symlink replaced by where it points; undefined when there is none. */
+function followFirstLink(root: Directory, segments: Segments, realRoot: () => string): Segments | undefined {
+  let current = root
+  try {
+    for (const [index, name] of segments.entries()) {
+      const stats = explained(formatPath(segments), () => lstatAt(current, name))
+      if (stats.isSymbolicLink()) {
+        const target = explained(formatPath(segments), () => readlinkAt(current, name))
+        return [...applyTarget(segments.slice(0, index), target, realRoot), ...segments.slice(index + 1)]
+      }
+      if (index < segments.length - 1) {
+        using parent = current
+        current = explained(formatPath(segments), () => openChild(parent, name))
+      }
+    }
+    return undefined
+  } finally {
+    current[Symbol.dispose]()
+  }
+}
+
+function applyTarget(base: Segments, target: string, realRoot: () => string): Segments {
+  const outside = () => fail('invalid_path', 'A symbolic link in the path leads out of the server.')
+  let stack = [...base]
+  let rest = target
+  if (target.startsWith('/')) {
+    const inside = `${realRoot()}/`
+    if (!`${target}/`.startsWith(inside)) throw outside()
+    stack = []
+    rest = target.slice(inside.length)
+  }
+  for (const name of rest.split('/')) {
+    if (name === '..' && stack.pop() === undefined) throw outside()
+    if (name !== '..' && name !== '.' && name !== '') stack.push(name)
+  }
+  return stack
+}
