@@ -37,7 +37,11 @@ export interface Directory extends Disposable {
 
 export interface OpenFile extends Disposable {
   readonly fd: number
+  /** Opens the same file again, whatever its name has become: for calls that want a path. */
+  readonly address: string | Buffer
   readonly stats: BigIntStats
+  /** Hands the descriptor over to somebody else, who then closes it. */
+  release(): number
 }
 
 export const hasDescriptorPaths = existsSync('/proc/self/fd')
@@ -52,7 +56,7 @@ export function openChild(parent: Directory, name: string): Directory {
   const at = addressOf(parent, name)
   const fd = openSync(at, OPEN_DIRECTORY)
   const path = childPath(parent.path, name)
-  if (parent.address.startsWith('/proc/self/fd/')) return directory(fd, path, undefined)
+  if (usesDescriptors(parent)) return directory(fd, path, undefined)
   const real = realpathSync(at)
   if (real !== at) {
     closeSync(fd)
@@ -60,6 +64,8 @@ export function openChild(parent: Directory, name: string): Directory {
   }
   return directory(fd, path, real)
 }
+
+const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
 
 function directory(fd: number, path: string, realPath: string | undefined): Directory {
   let open = true
@@ -121,18 +127,23 @@ function checked(fd: number, parent: Directory, name: string): OpenFile {
   try {
     const stats = fstatSync(fd, { bigint: true })
     if (!stats.isFile()) throw notRegular(parent, name)
-    return openFile(fd, stats)
+    return openFile(fd, stats, usesDescriptors(parent) ? `/proc/self/fd/${fd}` : addressOf(parent, name))
   } catch (error) {
     closeSync(fd)
     throw error
   }
 }
 
-function openFile(fd: number, stats: BigIntStats): OpenFile {
+function openFile(fd: number, stats: BigIntStats, address: string | Buffer): OpenFile {
   let open = true
   return {
     fd,
+    address,
     stats,
+    release() {
+      open = false
+      return fd
+    },
     [Symbol.dispose]() {
       if (!open) return
       open = false

@@ -54,6 +54,11 @@ export function formatPath(segments: Segments): string {
   return `/${segments.join('/')}`
 }
 
+/** For a path that we wrote ourselves, whose names are what is on disk, however odd. */
+export function splitPath(path: string): Segments {
+  return path === '/' ? [] : path.slice(1).split('/')
+}
+
 export function childPath(parent: string, name: string): string {
   return parent === '/' ? `/${name}` : `${parent}/${name}`
 }

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type ErrorCode, isFailure } from '../../contract/errors.ts'
 import { createFileAt, openFileAt, renameNewAt, unlinkAt } from './directory.ts'
+import { removeTree } from './remove-tree.ts'
 import { openSandbox } from './sandbox.ts'
 import { fillTree, makeTree, mount, openDescriptors, withoutRoot } from './trees.testing.ts'
-import { removeTree } from './walk.ts'
 
 const code = (expected: ErrorCode) => (error: unknown) => isFailure(error, expected)
 

@@ -16,7 +16,7 @@ import {
   statsIfThere,
 } from './directory.ts'
 import { explain, explained } from './errors.ts'
-import { formatPath, parsePath, type Segments } from './paths.ts'
+import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { type WalkEntry, type WalkOptions, walk } from './walk.ts'
 
 const MAX_LINKS = 40
@@ -37,19 +37,26 @@ export interface Sandbox {
   withDirectory<T>(path: string | Segments, work: (directory: Directory) => T | Promise<T>): Promise<T>
   /** The directory that holds the last name, which need not exist. Refuses the top. Follows nothing. */
   openPlace(path: string | Segments): Place
-  /** As `openPlace`, with missing parents made. */
-  openNewPlace(path: string | Segments): Place
+  /** As `openPlace`, with missing parents made; `anyName` for what was there before, under whatever name. */
+  openNewPlace(path: string | Segments, options?: { anyName: boolean }): Place
   withPlace<T>(path: string | Segments, work: (place: Place) => T | Promise<T>): Promise<T>
   /** A regular file, for reading, through symlinks that stay inside. */
   openFile(path: string | Segments): OpenFile
   /** Of the thing itself, not of what a symlink as the last name points to. */
   lstat(path: string | Segments): BigIntStats
+  /** As `lstat`; undefined when the thing or a directory on the way is not there. */
+  lstatIfThere(path: string | Segments): BigIntStats | undefined
   /** Where the path leads once the symlinks in it, the last name's included, are followed. */
   resolve(path: string | Segments): Segments
+  /** As `resolve`, with the last name left as it is. */
+  resolveParent(path: string | Segments): Segments
   /** Makes what is missing and opens the last. */
   mkdirs(path: string | Segments): Directory
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
 }
+
+/** Opens the next directory of a path; `rest` are the names from this one on. */
+type Step = (parent: Directory, name: string, rest: Segments) => Directory
 
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
 export function openSandbox(rootPath: string, options: { descriptors?: boolean } = {}): Sandbox {
@@ -58,11 +65,11 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
 
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
 
-  function descend(segments: Segments, step: (parent: Directory, name: string) => Directory): Directory {
+  function descend(segments: Segments, step: Step): Directory {
     let current = openTop()
-    for (const name of segments) {
+    for (const [index, name] of segments.entries()) {
       using parent = current
-      current = explained(formatPath(segments), () => step(parent, name))
+      current = explained(formatPath(segments), () => step(parent, name, segments.slice(index)))
     }
     return current
   }
@@ -71,7 +78,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
     return descend(parsed(path), openPlain)
   }
 
-  function place(path: string | Segments, step: typeof openPlain): Place {
+  function place(path: string | Segments, step: Step): Place {
     const segments = parsed(path)
     const name = segments.at(-1)
     if (name === undefined) throw fail('invalid_path', 'The top directory itself cannot be meant here.')
@@ -102,6 +109,16 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
 
   const openPlace = (path: string | Segments) => place(path, openPlain)
 
+  function lstat(path: string | Segments): BigIntStats {
+    const segments = parsed(path)
+    if (segments.length === 0) {
+      using top = openTop()
+      return lstatAt(top, '.')
+    }
+    using found = openPlace(segments)
+    return explained(found.path, () => lstatAt(found.parent, found.name))
+  }
+
   return {
     rootPath,
     openDirectory,
@@ -111,7 +128,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
       return await work(opened)
     },
     openPlace,
-    openNewPlace: (path) => place(path, openOrMake),
+    openNewPlace: (path, options) => place(path, options?.anyName ? openOrRemake : openOrMake),
     async withPlace(path, work) {
       using opened = openPlace(path)
       return await work(opened)
@@ -122,16 +139,20 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
         using found = openPlace(segments)
         return explained(found.path, () => openFileAt(found.parent, found.name))
       }),
-    lstat(path) {
-      const segments = parsed(path)
-      if (segments.length === 0) {
-        using top = openTop()
-        return lstatAt(top, '.')
+    lstat,
+    lstatIfThere(path) {
+      try {
+        return lstat(path)
+      } catch (error) {
+        if (isFailure(error, 'not_found')) return undefined
+        throw error
       }
-      using found = openPlace(segments)
-      return explained(found.path, () => lstatAt(found.parent, found.name))
     },
     resolve,
+    resolveParent(path) {
+      const segments = parsed(path)
+      return segments.length === 0 ? segments : [...resolve(segments.slice(0, -1)), ...segments.slice(-1)]
+    },
     mkdirs: (path) => descend(parsed(path), openOrMake),
     async *walk(path, options) {
       using top = openDirectory(path)
@@ -151,13 +172,26 @@ function openPlain(parent: Directory, name: string): Directory {
   }
 }
 
-function openOrMake(parent: Directory, name: string): Directory {
+function openOrMake(parent: Directory, name: string, rest: Segments): Directory {
+  return openOrElse(parent, name, () => {
+    for (const missing of rest) checkNewName(missing)
+  })
+}
+
+/** For what was there before under that name, however odd it is. */
+function openOrRemake(parent: Directory, name: string): Directory {
+  return openOrElse(parent, name, () => {})
+}
+
+/** All that is missing is checked before the first of it is made. */
+function openOrElse(parent: Directory, name: string, checkMissing: () => void): Directory {
   try {
     return openPlain(parent, name)
   } catch (error) {
     if (hasCode(error, 'ENOTDIR')) throw fail('already_exists', `A file named ${JSON.stringify(name)} is in the way.`)
     if (!hasCode(error, 'ENOENT')) throw error
   }
+  checkMissing()
   try {
     mkdirAt(parent, name)
   } catch (error) {

@@ -5,7 +5,7 @@ import { type BigIntStats, type Dir, opendirSync, readdirSync, readFileSync, rea
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { type Directory, openChild, rmdirAt, statsIfThere, unlinkAt } from './directory.ts'
+import { type Directory, openChild, statsIfThere } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
 import { childPath } from './paths.ts'
 
@@ -75,59 +75,7 @@ function enter(directory: Directory, sorted: boolean) {
   }
 }
 
-/** Removes what has the name, with all it holds. Leaves mount points alone and says so by false. */
-export async function removeTree(parent: Directory, name: string, signal?: AbortSignal): Promise<boolean> {
-  const turn = createTurns(signal)
-  return await removeBeneath(parent, name, { turn, mounts: createMountCheck(parent) }, 0)
-}
-
-interface Removal {
-  turn: ReturnType<typeof createTurns>
-  mounts: ReturnType<typeof createMountCheck>
-}
-
-async function removeBeneath(parent: Directory, name: string, removal: Removal, depth: number): Promise<boolean> {
-  const stats = statsIfThere(parent, name)
-  if (!stats) return true
-  if (!stats.isDirectory()) return removed(() => unlinkAt(parent, name))
-  if (removal.mounts.isCrossing(parent, name, stats)) return false
-  if (depth >= MAX_DEPTH) return false
-  let whole = true
-  const directory = openIfStillThere(parent, name)
-  if (directory) {
-    using opened = directory
-    // Small enough to hold: names only, of one directory at a time on each level.
-    for (const child of readdirSync(opened.address, { encoding: 'latin1' })) {
-      if (removal.turn.due()) await removal.turn.take()
-      if (!(await removeChild(opened, nameFromLatin1(child), removal, depth + 1))) whole = false
-    }
-  }
-  return whole && removed(() => rmdirAt(parent, name))
-}
-
-/** Most things are files: trying to unlink first saves a stat for each. */
-async function removeChild(parent: Directory, name: string, removal: Removal, depth: number): Promise<boolean> {
-  try {
-    unlinkAt(parent, name)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return true
-    if (!hasCode(error, 'EISDIR', 'EPERM', 'EBUSY')) throw error
-  }
-  return await removeBeneath(parent, name, removal, depth)
-}
-
-function removed(remove: () => void): boolean {
-  try {
-    remove()
-  } catch (error) {
-    if (hasCode(error, 'ENOTEMPTY', 'EBUSY', 'EPERM')) return false
-    if (!hasCode(error, 'ENOENT')) throw error
-  }
-  return true
-}
-
-function openIfStillThere(parent: Directory, name: string): Directory | undefined {
+export function openIfStillThere(parent: Directory, name: string): Directory | undefined {
   try {
     return openChild(parent, name)
   } catch (error) {
@@ -185,7 +133,7 @@ export function createTurns(signal?: AbortSignal) {
  * Another file system shows by its device number. A bind mount of the same one does not; only when something is mounted
  * beneath the tree at all is each directory's mount id looked up.
  */
-function createMountCheck(top: Directory) {
+export function createMountCheck(top: Directory) {
   const device = statsIfThere(top, '.')?.dev
   const mounted = somethingIsMountedBeneath(top)
   const topMount = mounted ? mountId(top) : undefined

@@ -1,0 +1,174 @@
+// Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
+// the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
+import { type BigIntStats, chmodSync, createReadStream, write } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import type { FileEntry } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
+import { addressOf, createFileAt, fsyncDirectory, fsyncFile, type OpenFile, statsIfThere } from './directory.ts'
+import { describeAt, etagOf } from './entries.ts'
+import { explainedAsync } from './errors.ts'
+import { guessByName } from './mime.ts'
+import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
+import { moveReplacing, moveToNewName, type Source } from './replace.ts'
+import type { Place } from './sandbox.ts'
+import type { ServerFiles } from './server-files.ts'
+import { type Reservation, spaceOf } from './usage.ts'
+
+const READ_BYTES = 256 * 1024
+const GROWTH_BYTES = 4 * 1024 * 1024
+const writeAsync = promisify(write)
+
+export interface Content {
+  readonly file: OpenFile
+  readonly name: string
+  readonly etag: string
+  readonly sizeBytes: number
+  readonly modifiedAt: Date
+  readonly mime: string
+}
+
+/** The caller closes `file`, or gives it to `streamContent`, which does. */
+export function openContent(server: ServerFiles, path: string): Content {
+  const segments = server.files.resolve(path)
+  const file = server.files.openFile(segments)
+  const name = parsePath(path).at(-1) ?? ''
+  return {
+    file,
+    name,
+    etag: etagOf(file.stats),
+    sizeBytes: Number(file.stats.size),
+    modifiedAt: new Date(Number(file.stats.mtimeMs)),
+    mime: guessByName(name)?.mime ?? 'application/octet-stream',
+  }
+}
+
+/** Bytes `start` to `end`, both included. Closes the file at the end, also when the stream is destroyed. */
+export function streamContent(file: OpenFile, range?: { start: number; end: number }): Readable {
+  return createReadStream('', { fd: file.release(), highWaterMark: READ_BYTES, ...(range ?? { start: 0 }) })
+}
+
+export interface WriteOptions {
+  /** The tag that the file must have; `*` for any file that is there. */
+  ifMatch?: string
+  /** False refuses to replace anything. */
+  overwrite?: boolean
+  maxBytes?: number
+  /** What the sender said it would send, so that a quota that is too small is noticed before the first byte. */
+  expectedBytes?: number
+  signal?: AbortSignal
+}
+
+export async function writeContent(
+  server: ServerFiles,
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  options: WriteOptions = {},
+): Promise<{ entry: FileEntry; etag: string; created: boolean }> {
+  const segments = parsePath(path)
+  checkTarget(server, segments, options)
+  await using staged = server.staging.open()
+  return await explainedAsync(path, async () => {
+    using reservation = await server.usage.reserve(options.expectedBytes ?? 0)
+    using file = createFileAt(staged.folder, staged.name)
+    const bytes = await receive(file, source, reservation, options)
+    await fsyncFile(file)
+    options.signal?.throwIfAborted()
+    const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
+    reservation.commit(spaceOf(bytes))
+    return placed
+  })
+}
+
+/** Before the first byte, so that a sender is stopped early; again when the file is put in its place. */
+function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
+  if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
+    throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
+  checkReplaced(server.files.lstatIfThere(segments), segments, options)
+}
+
+function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {
+  const path = JSON.stringify(formatPath(segments))
+  if (!stats) checkNewName(segments.at(-1) ?? '')
+  if (stats && !stats.isFile()) throw fail('invalid_path', `${path} is not a regular file.`)
+  if (stats && options.overwrite === false) throw fail('already_exists', `${path} exists already.`)
+  if (options.ifMatch === undefined) return
+  if (!stats || (options.ifMatch !== '*' && options.ifMatch !== etagOf(stats)))
+    throw fail('precondition_failed', 'The file was changed since it was read.')
+}
+
+async function receive(
+  file: OpenFile,
+  source: AsyncIterable<Uint8Array>,
+  reservation: Reservation,
+  { maxBytes = Number.POSITIVE_INFINITY, expectedBytes = 0, signal }: WriteOptions,
+): Promise<number> {
+  let bytes = 0
+  let reserved = expectedBytes
+  for await (const chunk of source) {
+    signal?.throwIfAborted()
+    bytes += chunk.length
+    if (bytes > maxBytes) throw fail('too_large', `At most ${maxBytes} bytes are taken.`)
+    if (bytes > reserved) {
+      const more = Math.max(spaceOf(bytes - reserved), Math.min(GROWTH_BYTES, maxBytes - reserved))
+      reserved += await growBy(reservation, more, spaceOf(bytes - reserved))
+    }
+    for (let at = 0; at < chunk.length; )
+      at += (await writeAsync(file.fd, chunk, at, chunk.length - at, null)).bytesWritten
+  }
+  return bytes
+}
+
+/** Takes a generous step, or, near the limit, only what is needed. */
+async function growBy(reservation: Reservation, generous: number, needed: number): Promise<number> {
+  try {
+    await reservation.grow(generous)
+    return generous
+  } catch (error) {
+    if (generous === needed) throw error
+    await reservation.grow(needed)
+    return needed
+  }
+}
+
+/** Puts a finished, synced file in its place. What was there goes to the trash. */
+export async function placeFile(
+  server: ServerFiles,
+  segments: Segments,
+  source: Source,
+  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+): Promise<{ entry: FileEntry; etag: string; created: boolean }> {
+  using _held = server.lock.share()
+  using place = server.files.openNewPlace(segments)
+  const before = statsIfThere(place.parent, place.name)
+  checkReplaced(before, segments, options)
+  if (before) await replaceFile(server, segments, place, source, options)
+  else moveToNewName(source, place.parent, place.name)
+  await fsyncDirectory(place.parent)
+  const stats = statsIfThere(place.parent, place.name)
+  return {
+    entry: describeAt(place.parent, place.name),
+    etag: stats ? etagOf(stats) : '',
+    created: before === undefined,
+  }
+}
+
+async function replaceFile(
+  server: ServerFiles,
+  segments: Segments,
+  place: Place,
+  source: Source,
+  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+): Promise<void> {
+  using batch = await server.trash.prepare('replaced', [{ path: place.path, kind: 'file' }])
+  const stats = statsIfThere(place.parent, place.name)
+  checkReplaced(stats, segments, options)
+  if (!stats) {
+    moveToNewName(source, place.parent, place.name)
+    return
+  }
+  chmodSync(addressOf(source.folder, source.name), Number(stats.mode) & 0o7777)
+  moveReplacing(source, place.parent, place.name, batch, 0)
+  await fsyncDirectory(batch.folder)
+  server.usage.touch()
+}

@@ -1,0 +1,148 @@
+// Copying beside the original. The bytes never pass through JavaScript: the kernel shares or copies them, in the thread
+// pool. A copy is built in staging and appears under its name when it is whole; it is not waited for until it has
+// reached the platter, since the original has.
+import { type BigIntStats, chmodSync, constants, symlinkSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import type { FileEntry } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
+import {
+  addressOf,
+  createFileAt,
+  type Directory,
+  fsyncDirectory,
+  lstatAt,
+  mkdirAt,
+  type OpenFile,
+  openChild,
+  openFileAt,
+  readlinkAt,
+} from './directory.ts'
+import { describeAt } from './entries.ts'
+import { explainedAsync } from './errors.ts'
+import { freeNames } from './free-names.ts'
+import { nameToDisk } from './names.ts'
+import { type Segments, splitPath } from './paths.ts'
+import { moveToFreeName } from './replace.ts'
+import { openSandbox, type Sandbox } from './sandbox.ts'
+import type { ServerFiles } from './server-files.ts'
+import type { Staged } from './staging.ts'
+import { diskBytes } from './usage.ts'
+import { walk } from './walk.ts'
+
+const AT_ONCE = 8
+
+export async function copy(server: ServerFiles, location: string, signal?: AbortSignal): Promise<FileEntry> {
+  using _held = server.lock.share()
+  using place = server.files.openPlace(server.files.resolveParent(location))
+  return await explainedAsync(place.path, async () => {
+    const stats = lstatAt(place.parent, place.name)
+    if (!stats.isFile() && !stats.isDirectory() && !stats.isSymbolicLink())
+      throw fail('invalid_path', `${JSON.stringify(place.path)} is not a file or a directory.`)
+    const size = stats.isDirectory()
+      ? await measure(place.parent, place.name, signal)
+      : { bytes: diskBytes(stats), files: 1 }
+    using reservation = await server.usage.reserve(size.bytes, size.files)
+    await using staged = server.staging.open()
+    const written = await stage(place.parent, place.name, stats, staged, signal)
+    signal?.throwIfAborted()
+    const names = freeNames(place.name, stats.isDirectory(), 'copy')
+    const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
+    reservation.commit(written)
+    await fsyncDirectory(place.parent)
+    return describeAt(place.parent, name)
+  })
+}
+
+async function measure(parent: Directory, name: string, signal?: AbortSignal) {
+  using source = openChild(parent, name)
+  const size = { bytes: 0, files: 1 }
+  for await (const { stats } of walk(source, signal ? { signal } : {})) {
+    size.files++
+    if (stats.isFile()) size.bytes += diskBytes(stats)
+  }
+  return size
+}
+
+/** Answers the disk space of what it made. */
+async function stage(
+  parent: Directory,
+  name: string,
+  stats: BigIntStats,
+  staged: Staged,
+  signal?: AbortSignal,
+): Promise<number> {
+  if (stats.isSymbolicLink()) {
+    copyLink(parent, name, staged.folder, staged.name)
+    return 0
+  }
+  if (stats.isFile()) {
+    using source = openFileAt(parent, name)
+    using target = createFileAt(staged.folder, staged.name)
+    return await cloneFile(source, target)
+  }
+  using source = openChild(parent, name)
+  mkdirAt(staged.folder, staged.name)
+  const written = await copyTree(source, openSandbox(`${staged.folder.address}/${staged.name}`), signal)
+  chmodSync(addressOf(staged.folder, staged.name), Number(stats.mode) & 0o7777)
+  return written
+}
+
+/** FIFOs, sockets, devices and what is mounted are left out. */
+async function copyTree(source: Directory, target: Sandbox, signal?: AbortSignal): Promise<number> {
+  let written = 0
+  const depth = splitPath(source.path).length
+  const running = new Set<Promise<void>>()
+  let failure: { error: unknown } | undefined
+  const modes: { path: Segments; mode: number }[] = []
+  const start = (from: OpenFile, to: OpenFile) => {
+    const work = cloneAndClose(from, to)
+      .then((bytes) => {
+        written += bytes
+      })
+      .catch((error) => {
+        failure ??= { error }
+      })
+      .finally(() => running.delete(work))
+    running.add(work)
+  }
+  try {
+    for await (const entry of walk(source, signal ? { signal } : {})) {
+      signal?.throwIfAborted()
+      if (failure) throw failure.error
+      if (entry.isMountPoint) continue
+      using place = target.openPlace(splitPath(entry.path).slice(depth))
+      if (entry.stats.isDirectory()) {
+        mkdirAt(place.parent, place.name)
+        modes.push({ path: splitPath(place.path), mode: Number(entry.stats.mode) & 0o7777 })
+      } else if (entry.stats.isSymbolicLink()) copyLink(entry.parent, entry.name, place.parent, place.name)
+      else if (entry.stats.isFile()) start(openFileAt(entry.parent, entry.name), createFileAt(place.parent, place.name))
+      if (running.size >= AT_ONCE) await Promise.race(running)
+    }
+  } finally {
+    await Promise.all(running)
+  }
+  if (failure) throw failure.error
+  for (const { path, mode } of modes.reverse()) setMode(target, path, mode)
+  return written
+}
+
+async function cloneAndClose(from: OpenFile, to: OpenFile): Promise<number> {
+  using source = from
+  using target = to
+  return await cloneFile(source, target)
+}
+
+/** A reflink where the file system can, else a copy by the kernel. The target gets the source's mode. */
+async function cloneFile(source: OpenFile, target: OpenFile): Promise<number> {
+  await copyFile(source.address, target.address, constants.COPYFILE_FICLONE)
+  return diskBytes(source.stats)
+}
+
+function copyLink(from: Directory, name: string, to: Directory, toName: string): void {
+  symlinkSync(nameToDisk(readlinkAt(from, name)), addressOf(to, toName))
+}
+
+function setMode(target: Sandbox, path: Segments, mode: number): void {
+  using directory = target.openDirectory(path)
+  chmodSync(directory.address, mode)
+}

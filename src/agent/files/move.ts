@@ -1,0 +1,94 @@
+// Moving and renaming, one thing or many: every move is checked before any is made, and when one fails after all, those
+// before it are taken back.
+import type { FileEntry } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
+import { fsyncDirectory, renameNewAt, statsIfThere } from './directory.ts'
+import { describeAt, kindOf } from './entries.ts'
+import { explained } from './errors.ts'
+import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
+import { moveReplacing, moveToNewName } from './replace.ts'
+import type { ServerFiles } from './server-files.ts'
+import { slotName, type TrashBatch, type TrashRecord } from './trash-records.ts'
+
+interface Move {
+  from: Segments
+  to: Segments
+  /** What is in the way, with its slot in the trash. */
+  replaced: { kind: TrashRecord['items'][number]['kind']; index: number } | undefined
+}
+
+export async function move(
+  server: ServerFiles,
+  request: { moves: { from: string; to: string }[]; overwrite?: boolean },
+): Promise<{ entries: FileEntry[] }> {
+  using _held = server.lock.share()
+  const moves = plan(request.moves)
+  for (const planned of moves) check(server, planned, moves, request.overwrite ?? false)
+  const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
+  using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  const done: Move[] = []
+  const entries: FileEntry[] = []
+  try {
+    for (const planned of moves) {
+      entries.push(await apply(server, planned, batch))
+      done.push(planned)
+    }
+  } catch (error) {
+    for (const planned of done.reverse()) takeBack(server, planned, batch)
+    throw error
+  }
+  server.usage.touch()
+  return { entries }
+}
+
+/** What can be decided from the paths alone. */
+function plan(moves: { from: string; to: string }[]): Move[] {
+  const planned = moves.map(({ from, to }) => ({ from: parsePath(from), to: parsePath(to), replaced: undefined }))
+  for (const [index, { from, to }] of planned.entries()) {
+    if (from.length === 0 || to.length === 0)
+      throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
+    if (isWithin(from, to)) throw fail('invalid_path', `${formatPath(from)} cannot be moved into or onto itself.`)
+    if (isWithin(to, from)) throw fail('invalid_path', `${formatPath(from)} cannot replace what holds it.`)
+    for (const other of planned.slice(index + 1)) {
+      if (isWithin(from, other.from) || isWithin(other.from, from))
+        throw fail('invalid_request', `${formatPath(from)} and ${formatPath(other.from)} cannot be moved at once.`)
+      if (isWithin(to, other.to) || isWithin(other.to, to))
+        throw fail('invalid_request', `${formatPath(to)} and ${formatPath(other.to)} cannot be targets at once.`)
+    }
+  }
+  return planned
+}
+
+/** What needs the disk. */
+function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): void {
+  using source = server.files.openPlace(planned.from)
+  if (!statsIfThere(source.parent, source.name)) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
+  const there = server.files.lstatIfThere(planned.to)
+  if (!there) {
+    // Names that are there already are left alone, however odd they are: only what is new is held to the rules.
+    checkNewName(planned.to.at(-1) ?? '')
+    return
+  }
+  if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} exists already.`)
+  planned.replaced = { kind: kindOf(there), index: all.filter((other) => other.replaced).length }
+}
+
+async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
+  using source = server.files.openPlace(planned.from)
+  using target = server.files.openNewPlace(planned.to)
+  const from = { folder: source.parent, name: source.name }
+  explained(source.path, () => {
+    if (batch && planned.replaced) moveReplacing(from, target.parent, target.name, batch, planned.replaced.index)
+    else moveToNewName(from, target.parent, target.name)
+  })
+  await fsyncDirectory(target.parent)
+  await fsyncDirectory(source.parent)
+  return describeAt(target.parent, target.name)
+}
+
+function takeBack(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): void {
+  using source = server.files.openPlace(planned.from)
+  using target = server.files.openPlace(planned.to)
+  renameNewAt(target.parent, target.name, source.parent, source.name)
+  if (batch && planned.replaced) renameNewAt(batch.folder, slotName(planned.replaced.index), target.parent, target.name)
+}

@@ -1,0 +1,100 @@
+// Deleting: everything is checked before anything is touched, then each thing is one rename into the trash.
+import { fail, isFailure } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './directory.ts'
+import { kindOf } from './entries.ts'
+import { explain } from './errors.ts'
+import { formatPath, isWithin, parseEntry, parsePath, type Segments } from './paths.ts'
+import type { Place } from './sandbox.ts'
+import type { ServerFiles } from './server-files.ts'
+import { slotName, type TrashRecord } from './trash-records.ts'
+import { createMountCheck } from './walk.ts'
+
+interface Doomed {
+  /** As the caller wrote it. */
+  entry: string
+  segments: Segments
+  kind: TrashRecord['items'][number]['kind']
+}
+
+export async function remove(
+  server: ServerFiles,
+  request: { root: string; files: string[] },
+): Promise<{ deleted: string[]; missing: string[] }> {
+  using _held = server.lock.share()
+  const root = parsePath(request.root)
+  const entries = [...new Set(request.files)].map((entry) => ({ entry, segments: parseEntry(root, entry) }))
+  const found = entries.flatMap(({ entry, segments }) => look(server, entry, segments))
+  const outermost = found.filter(
+    ({ segments }, index) => !found.some((other, at) => at !== index && covers(other.segments, segments, at < index)),
+  )
+  const gone = outermost.length > 0 ? await moveToTrash(server, outermost) : new Set<string>()
+  const isDeleted = (entry: string) => found.some((item) => item.entry === entry) && !gone.has(entry)
+  const deleted = entries.map(({ entry }) => entry).filter(isDeleted)
+  return { deleted, missing: entries.map(({ entry }) => entry).filter((entry) => !deleted.includes(entry)) }
+}
+
+/** Whether removing `outer` removes `inner` too; of two spellings of one thing the first counts. */
+function covers(outer: Segments, inner: Segments, isEarlier: boolean): boolean {
+  return isWithin(outer, inner) && (outer.length < inner.length || isEarlier)
+}
+
+function look(server: ServerFiles, entry: string, segments: Segments): Doomed[] {
+  let place: Place
+  try {
+    place = server.files.openPlace(segments)
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return []
+    throw error
+  }
+  using opened = place
+  const stats = statsIfThere(opened.parent, opened.name)
+  if (!stats) return []
+  if (stats.isDirectory() && createMountCheck(opened.parent).isCrossing(opened.parent, opened.name, stats))
+    throw fail('invalid_path', `${JSON.stringify(opened.path)} is a mount point.`)
+  return [{ entry, segments, kind: kindOf(stats) }]
+}
+
+/** Answers the entries that turned out to be gone when their turn came. */
+async function moveToTrash(server: ServerFiles, doomed: Doomed[]): Promise<Set<string>> {
+  const items = doomed.map(({ segments, kind }) => ({ path: formatPath(segments), kind }))
+  using batch = await server.trash.prepare('deleted', items)
+  const gone = new Set<string>()
+  const parents = new Map<string, Directory>()
+  try {
+    for (const [index, { entry, segments }] of doomed.entries()) {
+      const parent = openParent(server, segments.slice(0, -1), parents)
+      const name = segments.at(-1) ?? ''
+      if (!parent || !renamed(parent, name, batch.folder, slotName(index))) gone.add(entry)
+    }
+    server.usage.touch()
+    await Promise.all([batch.folder, ...parents.values()].map(fsyncDirectory))
+  } finally {
+    for (const parent of parents.values()) parent[Symbol.dispose]()
+  }
+  return gone
+}
+
+function openParent(server: ServerFiles, segments: Segments, opened: Map<string, Directory>): Directory | undefined {
+  const path = formatPath(segments)
+  const known = opened.get(path)
+  if (known) return known
+  try {
+    const parent = server.files.openDirectory(segments)
+    opened.set(path, parent)
+    return parent
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
+function renamed(from: Directory, name: string, to: Directory, toName: string): boolean {
+  try {
+    renameAt(from, name, to, toName)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw explain(error, name)
+  }
+}

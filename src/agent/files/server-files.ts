@@ -1,0 +1,68 @@
+// Everything about the files of one server, put together: the sandbox, its staging and trash, its account and its lock.
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fail } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import type { Layout, ServerFolders } from '../layout.ts'
+import { createServerLock, type ServerLock } from './locks.ts'
+import { openSandbox, type Sandbox } from './sandbox.ts'
+import { createStaging, type Staging } from './staging.ts'
+import { createTrash, type Trash } from './trash.ts'
+import { createUsage, type Usage } from './usage.ts'
+
+export interface ServerFiles {
+  readonly serverId: string
+  readonly folders: ServerFolders
+  readonly files: Sandbox
+  readonly staging: Staging
+  readonly trash: Trash
+  readonly usage: Usage
+  readonly lock: ServerLock
+  /** Kept on disk. */
+  setQuota(bytes: number | null): void
+}
+
+export interface ServerFilesDeps {
+  layout: Layout
+  trashKeepMs: number
+  now: () => number
+}
+
+export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
+  const folders = deps.layout.server(serverId)
+  if (!existsSync(folders.root)) throw fail('not_found', 'No such server.')
+  mkdirSync(folders.files, { recursive: true })
+  const quotaFile = join(folders.root, 'quota.json')
+  const files = openSandbox(folders.files)
+  const trash = createTrash({
+    folderPath: folders.trash,
+    files,
+    keepMs: deps.trashKeepMs,
+    now: deps.now,
+    onFreed: (bytes) => usage.trashFreed(bytes),
+  })
+  const usage: Usage = createUsage({ folders, quotaBytes: readQuota(quotaFile), freeTrash: trash.free, now: deps.now })
+  return {
+    serverId,
+    folders,
+    files,
+    staging: createStaging(folders.staging),
+    trash,
+    usage,
+    lock: createServerLock(),
+    setQuota(bytes) {
+      writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
+      renameSync(`${quotaFile}.new`, quotaFile)
+      usage.setQuota(bytes)
+    },
+  }
+}
+
+function readQuota(file: string): number | null {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { quotaBytes: number | null }).quotaBytes
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null
+    throw error
+  }
+}

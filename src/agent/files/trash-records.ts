@@ -1,0 +1,89 @@
+// A deletion is one folder in the trash: a record of what was where, written and synced before anything moves, and the
+// things themselves under their numbers. An item is in the trash when its number is there.
+import { readFileSync, writeSync } from 'node:fs'
+import type { FileKind } from '../../contract/agent-files.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { newId } from '../../kit/ids.ts'
+import {
+  addressOf,
+  createFileAt,
+  type Directory,
+  fsyncDirectory,
+  fsyncFile,
+  mkdirAt,
+  openChild,
+  statsIfThere,
+  unlinkAt,
+} from './directory.ts'
+
+const RECORD = 'record.json'
+const BATCH = /^trs_[0-9a-z]{26}$/
+const ITEM = /^(trs_[0-9a-z]{26})([0-9a-f]{4})$/
+
+export interface TrashRecord {
+  version: 1
+  reason: 'deleted' | 'replaced'
+  deletedAt: number
+  items: { path: string; kind: FileKind }[]
+}
+
+/** The open folder of one deletion. */
+export interface TrashBatch extends Disposable {
+  readonly id: string
+  readonly folder: Directory
+}
+
+export const isBatchName = (name: string) => BATCH.test(name)
+export const isTrashRecord = (path: string) => /^\/[^/]+\/record\.json$/.test(path)
+export const slotName = (index: number) => index.toString(16).padStart(4, '0')
+export const itemId = (batch: string, index: number) => `${batch}${slotName(index)}`
+
+export function parseItemId(id: string): { batch: string; slot: string; index: number } | undefined {
+  const [, batch, slot] = ITEM.exec(id) ?? []
+  return batch && slot ? { batch, slot, index: Number.parseInt(slot, 16) } : undefined
+}
+
+/** Once this resolves the record is on disk, and things may be moved into the batch's slots. */
+export async function writeBatch(trash: Directory, record: TrashRecord): Promise<TrashBatch> {
+  const id = newId('trs', record.deletedAt)
+  mkdirAt(trash, id, 0o700)
+  const folder = openChild(trash, id)
+  try {
+    using file = createFileAt(folder, RECORD, 0o600)
+    writeSync(file.fd, JSON.stringify(record))
+    await fsyncFile(file)
+    await fsyncDirectory(folder)
+    await fsyncDirectory(trash)
+    return { id, folder, [Symbol.dispose]: () => folder[Symbol.dispose]() }
+  } catch (error) {
+    folder[Symbol.dispose]()
+    throw error
+  }
+}
+
+/** Undefined for a folder whose record was never finished: nothing was moved into it. */
+export function readRecord(folder: Directory): TrashRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(addressOf(folder, RECORD), 'utf8')) as TrashRecord
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+export function dropRecord(folder: Directory): void {
+  try {
+    unlinkAt(folder, RECORD)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+}
+
+export function presentItems(
+  folder: Directory,
+  record: TrashRecord,
+): { index: number; path: string; kind: FileKind }[] {
+  return record.items
+    .map((item, index) => ({ ...item, index }))
+    .filter(({ index }) => statsIfThere(folder, slotName(index)) !== undefined)
+}

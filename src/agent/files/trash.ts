@@ -1,0 +1,173 @@
+// Deleted and replaced files, kept for a day so that a wrong click can be undone. The trash lies beside the server's
+// files on the same file system: putting a tree of any size into it is one rename.
+import { mkdirSync, readdirSync } from 'node:fs'
+import type { TrashItem } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
+import { type Directory, fsyncDirectory, openChild, openRoot, renameAt, rmdirAt, statsIfThere } from './directory.ts'
+import { explained } from './errors.ts'
+import { freeNames } from './free-names.ts'
+import { nameFromLatin1 } from './names.ts'
+import { splitPath } from './paths.ts'
+import { removeTree } from './remove-tree.ts'
+import { moveToFreeName } from './replace.ts'
+import type { Sandbox } from './sandbox.ts'
+import {
+  dropRecord,
+  isBatchName,
+  itemId,
+  parseItemId,
+  presentItems,
+  readRecord,
+  type TrashBatch,
+  type TrashRecord,
+  writeBatch,
+} from './trash-records.ts'
+import { diskBytes } from './usage.ts'
+
+const EMPTYING = 'emptying-'
+
+export interface Trash {
+  /** Writes down what is about to be moved into the trash; the caller then moves each item into its slot. */
+  prepare(reason: TrashRecord['reason'], items: TrashRecord['items']): Promise<TrashBatch>
+  list(limit: number, after: string | null): { items: TrashItem[]; next: string | null }
+  /** Answers the path that the item has now. */
+  restore(id: string): Promise<string>
+  /** Empties what is older than the time that things are kept. */
+  expire(signal?: AbortSignal): Promise<void>
+  /** Empties the oldest until so many bytes are free; all of it when there is not so much. */
+  free(bytes: number): Promise<number>
+  /** Finishes emptying what a process that died had begun on. */
+  recover(signal?: AbortSignal): Promise<void>
+}
+
+export function createTrash(deps: {
+  folderPath: string
+  files: Sandbox
+  keepMs: number
+  now: () => number
+  onFreed: (bytes: number) => void
+}): Trash {
+  const open = () => {
+    mkdirSync(deps.folderPath, { recursive: true, mode: 0o700 })
+    return openRoot(deps.folderPath)
+  }
+
+  /** Newest first: ids sort by the time of the deletion. */
+  function batches(trash: Directory): string[] {
+    return readdirSync(trash.address).filter(isBatchName).sort().reverse()
+  }
+
+  /** From the rename on the items are out of sight, so that nobody can take back half of one. */
+  async function empty(trash: Directory, batch: string, isRelaxed: boolean, signal?: AbortSignal): Promise<number> {
+    if (statsIfThere(trash, batch) === undefined) return 0
+    renameAt(trash, batch, trash, `${EMPTYING}${batch}`)
+    return await removeEmptying(trash, `${EMPTYING}${batch}`, isRelaxed, signal)
+  }
+
+  async function removeEmptying(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
+    let freed = 0
+    using folder = openChild(trash, name)
+    dropRecord(folder)
+    await removeTree(trash, name, {
+      isRelaxed,
+      ...(signal ? { signal } : {}),
+      onRemoved: (stats) => {
+        if (stats.nlink > 1n) return
+        freed += diskBytes(stats)
+        deps.onFreed(diskBytes(stats))
+      },
+    })
+    return freed
+  }
+
+  return {
+    async prepare(reason, items) {
+      using trash = open()
+      return await writeBatch(trash, { version: 1, reason, deletedAt: deps.now(), items })
+    },
+
+    list(limit, after) {
+      using trash = open()
+      const items: TrashItem[] = []
+      const last = after === null ? undefined : parseItemId(after)
+      for (const batch of batches(trash)) {
+        if (last && batch > last.batch) continue
+        for (const item of itemsOf(trash, batch, deps.keepMs)) {
+          if (last && batch === last.batch && item.id <= (after ?? '')) continue
+          if (items.length === limit) return { items, next: items.at(-1)?.id ?? null }
+          items.push(item)
+        }
+      }
+      return { items, next: null }
+    },
+
+    async restore(id) {
+      const wanted = parseItemId(id)
+      using trash = open()
+      if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
+      using folder = explained('trash', () => openChild(trash, wanted.batch))
+      const record = readRecord(folder)
+      const item = record && presentItems(folder, record).find(({ index }) => index === wanted.index)
+      if (!record || !item) throw notInTrash()
+      using place = deps.files.openNewPlace(splitPath(item.path), { anyName: true })
+      const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
+      const { path } = moveToFreeName({ folder, name: wanted.slot }, place.parent, names)
+      await fsyncDirectory(place.parent)
+      await fsyncDirectory(folder)
+      if (presentItems(folder, record).length === 0) dropEmptied(trash, folder, wanted.batch)
+      return path
+    },
+
+    async expire(signal) {
+      using trash = open()
+      for (const batch of batches(trash)) {
+        if (deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
+        await empty(trash, batch, true, signal)
+      }
+    },
+
+    async free(bytes) {
+      using trash = open()
+      let freed = 0
+      for (const batch of batches(trash).reverse()) {
+        if (freed >= bytes) break
+        freed += await empty(trash, batch, false)
+      }
+      return freed
+    },
+
+    async recover(signal) {
+      using trash = open()
+      for (const name of readdirSync(trash.address, { encoding: 'latin1' }).map(nameFromLatin1))
+        if (name.startsWith(EMPTYING)) await removeEmptying(trash, name, true, signal)
+    },
+  }
+}
+
+function itemsOf(trash: Directory, batch: string, keepMs: number): TrashItem[] {
+  using folder = openChild(trash, batch)
+  const record = readRecord(folder)
+  if (!record) return []
+  return presentItems(folder, record).map(({ index, path, kind }) => ({
+    id: itemId(batch, index),
+    path,
+    kind,
+    reason: record.reason,
+    deletedAt: new Date(record.deletedAt).toISOString(),
+    expiresAt: new Date(record.deletedAt + keepMs).toISOString(),
+  }))
+}
+
+function deletedAt(trash: Directory, batch: string): number {
+  using folder = openChild(trash, batch)
+  return readRecord(folder)?.deletedAt ?? 0
+}
+
+function dropEmptied(trash: Directory, folder: Directory, batch: string): void {
+  dropRecord(folder)
+  rmdirAt(trash, batch)
+}
+
+function notInTrash() {
+  return fail('not_found', 'There is no such item in the trash.')
+}

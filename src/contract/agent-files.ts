@@ -1,0 +1,122 @@
+// The part of the Agent port that deals with a server's files. Paths are text such as "/a/b", "/" being the top; a name
+// on disk that is not valid UTF-8 is carried as docs/files.md says. Bytes of files never cross this port.
+export type FileKind = 'file' | 'directory' | 'symlink' | 'other'
+
+export interface FileEntry {
+  name: string
+  path: string
+  kind: FileKind
+  sizeBytes: number
+  /** Four octal digits, such as "0644". */
+  mode: string
+  /** RFC 3339, UTC, milliseconds. */
+  modifiedAt: string
+  /** A guess from the name; null for what is not a regular file. */
+  mime: string | null
+  isText: boolean
+  /** What a symlink says, which may lead nowhere; null for anything else. */
+  symlinkTarget: string | null
+}
+
+export type ListSort = 'name' | 'size' | 'time'
+
+/** Where a page ended: the next one starts after it, whatever has come or gone meanwhile. */
+export interface ListPosition {
+  isDirectory: boolean
+  /** The size in bytes or the time in nanoseconds, as decimal digits; 0 when sorted by name. */
+  key: string
+  name: string
+}
+
+export interface ListRequest {
+  serverId: string
+  path: string
+  sort?: ListSort
+  descending?: boolean
+  limit?: number
+  after?: ListPosition | null
+}
+
+export interface SearchMatch {
+  path: string
+  kind: FileKind
+  /** Set when the content matched: the line's number, from 1, and the line, cut to a readable length. */
+  lineNumber: number | null
+  line: string | null
+}
+
+export interface TrashItem {
+  id: string
+  path: string
+  kind: FileKind
+  /** `replaced`: an older version of a file that is still there. */
+  reason: 'deleted' | 'replaced'
+  deletedAt: string
+  expiresAt: string
+}
+
+export interface DiskUsage {
+  /** Files and trash together: what the quota is compared with. */
+  usedBytes: number
+  trashBytes: number
+  /** Taken by transfers under way. */
+  reservedBytes: number
+  quotaBytes: number | null
+}
+
+export type ArchiveFormat = 'zip' | 'tar' | 'tar.gz' | 'tar.zst'
+
+/**
+ * Every call names its server. A call that changes something and would do something else when repeated carries a
+ * `requestId`: the same id gives the same answer again for ten minutes.
+ */
+export interface AgentFiles {
+  list(request: ListRequest): Promise<{ entries: FileEntry[]; next: ListPosition | null }>
+  stat(request: { serverId: string; path: string }): Promise<FileEntry>
+  /** Makes missing parents. `created` is false when the directory was there. Must be idempotent. */
+  makeFolder(request: { serverId: string; path: string; name: string }): Promise<{ entry: FileEntry; created: boolean }>
+  copy(request: { serverId: string; requestId: string; location: string }): Promise<FileEntry>
+  /** Ends a copy under way, which then fails and leaves nothing. Must be idempotent. */
+  cancelCopy(request: { serverId: string; requestId: string }): Promise<void>
+  /** Checks every entry before it touches any. What is removed can be had back from the trash. */
+  remove(request: {
+    serverId: string
+    requestId: string
+    root: string
+    files: string[]
+  }): Promise<{ deleted: string[]; missing: string[] }>
+  /** Checks every move before it makes any. With `overwrite`, what was there goes to the trash. */
+  move(request: {
+    serverId: string
+    requestId: string
+    moves: { from: string; to: string }[]
+    overwrite?: boolean
+  }): Promise<{ entries: FileEntry[] }>
+  /** Names that hold the text and, when asked, lines of text files that do; letter case does not count. */
+  search(request: {
+    serverId: string
+    path?: string
+    query: string
+    content?: boolean
+    limit?: number
+  }): Promise<{ matches: SearchMatch[]; isComplete: boolean }>
+  /** Newest first; `after` is the id of the last item of the page before. */
+  listTrash(request: {
+    serverId: string
+    limit?: number
+    after?: string | null
+  }): Promise<{ items: TrashItem[]; next: string | null }>
+  /** Puts an item back where it was, under a free name when its own is taken. */
+  restoreTrash(request: { serverId: string; requestId: string; trashId: string }): Promise<FileEntry>
+  /** Frees the space of everything in the trash now. Must be idempotent. */
+  emptyTrash(request: { serverId: string }): Promise<{ freedBytes: number }>
+  usage(request: { serverId: string }): Promise<DiskUsage>
+  /** Null for no quota. Kept on the agent's disk. Must be idempotent. */
+  setQuota(request: { serverId: string; quotaBytes: number | null }): Promise<void>
+}
+
+/** Work for `AgentTasks`; the results are a `FileEntry` of the archive, the directory or the file. */
+export type FilesWork =
+  | { kind: 'files.pack'; root: string; files: string[]; format: ArchiveFormat; target?: string }
+  | { kind: 'files.unpack'; path: string; directory: string; overwrite?: boolean }
+  | { kind: 'files.pull'; url: string; directory: string; name?: string; overwrite?: boolean }
