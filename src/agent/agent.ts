@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
 import { createFacts } from './facts.ts'
+import { createLinkRevocations } from './http/revocations.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createAgentServers } from './servers.ts'
 import { createTasks } from './tasks.ts'
@@ -29,6 +30,7 @@ export function createAgent({ dataDir, clock, log }: AgentDeps): LocalAgent {
     servers,
     tasks,
     facts: createFacts(layout.facts, clock),
+    links: createLinkRevocations(layout.revoked, clock),
     start: () => servers.recover(),
     stop: () => tasks.stop(),
   }

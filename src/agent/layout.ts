@@ -21,6 +21,8 @@ export interface Layout {
   facts: string
   /** Whole servers on their way out. */
   removed: string
+  /** The tokens whose links are dead. */
+  revoked: string
   server(serverId: string): ServerFolders
 }
 
@@ -31,6 +33,7 @@ export function layout(dataDir: string): Layout {
     backups: join(dataDir, 'backups'),
     facts: join(dataDir, 'facts'),
     removed: join(dataDir, 'removed'),
+    revoked: join(dataDir, 'revoked-links.json'),
     server(serverId) {
       if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')
       const root = join(servers, serverId)

@@ -7,6 +7,12 @@ export interface Agent {
   servers: AgentServers
   tasks: AgentTasks
   facts: AgentFacts
+  links: AgentLinks
+}
+
+export interface AgentLinks {
+  /** Ends what runs under links of these tokens and refuses them from now on, also after a restart. Must be idempotent. */
+  revoke(request: { tokenIds: string[] }): Promise<void>
 }
 
 export interface AgentServers {
