@@ -44,10 +44,12 @@ export async function startService(config: Config): Promise<Service> {
     for (const name of await migrate(database.db, database.engine, MIGRATIONS))
       log.info({ migration: name }, 'migrated')
 
-    const agent = createAgent({ dataDir: config.dataDir, clock, log })
+    const agent = createAgent({ dataDir: config.dataDir, trashKeepMs: config.trashHours * 3600_000, clock, log })
     cleanUp.push(agent.stop)
     const secret = loadSecret(config.dataDir, config.secret)
-    const app = await buildApp({ config, version: VERSION, database, agent, secret, clock, log })
+    const agentUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
+    const { forward } = agent
+    const app = await buildApp({ config, version: VERSION, database, agent, forward, agentUrl, secret, clock, log })
     cleanUp.push(app.stop)
     const { show, warning } = await app.tokens.ensureAdmin(config.adminToken)
     if (warning) throw new Error(warning)
@@ -55,7 +57,7 @@ export async function startService(config: Config): Promise<Service> {
     await app.start()
     await app.http.listen({ host: config.host, port: config.port })
     cleanUp.push(() => app.http.close())
-    return { url: urlOf(config, app.http.server.address() as AddressInfo), newAdminToken: show, stop: undo }
+    return { url: agentUrl(), newAdminToken: show, stop: undo }
   } catch (error) {
     await undo()
     throw error

@@ -9,6 +9,8 @@ import { newId } from '../kit/ids.ts'
 export interface FactLog extends AgentFacts {
   /** Resolves once the fact is on disk. */
   add(fact: Omit<AgentFact, 'id' | 'at'>): Promise<void>
+  /** Answers those who wait. */
+  stop(): void
 }
 
 const DRAFT = '.new'
@@ -17,6 +19,9 @@ export function createFacts(dir: string, clock: { now(): number }): FactLog {
   mkdirSync(dir, { recursive: true })
   const waiting = new Set<() => void>()
 
+  const wakeAll = () => {
+    for (const wake of waiting) wake()
+  }
   const ids = async () => (await readdir(dir)).filter((name) => !name.endsWith(DRAFT)).sort()
 
   return {
@@ -32,8 +37,9 @@ export function createFacts(dir: string, clock: { now(): number }): FactLog {
       }
       await rename(file + DRAFT, file)
       await syncDirectory(dir)
-      for (const wake of waiting) wake()
+      wakeAll()
     },
+    stop: wakeAll,
 
     async read({ limit, waitMs }) {
       const { promise: added, resolve: wake } = Promise.withResolvers<void>()

@@ -8,7 +8,10 @@ import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
 
-export function createAgentServers(layout: Layout): AgentServers & { recover(): Promise<void> } {
+export function createAgentServers(
+  layout: Layout,
+  onRemoved: (serverId: string) => void,
+): AgentServers & { recover(): Promise<void> } {
   const doomed = (serverId: string) => join(layout.removed, serverId)
 
   async function sweepOne(serverId: string): Promise<boolean> {
@@ -39,6 +42,7 @@ export function createAgentServers(layout: Layout): AgentServers & { recover(): 
       await mkdir(layout.removed, { recursive: true })
       // One rename, so that the server is there whole or not at all; what follows can be resumed.
       await rename(layout.server(serverId).root, doomed(serverId)).catch(ignoreAbsent)
+      onRemoved(serverId)
       await rm(doomed(serverId), { recursive: true, force: true })
     },
 

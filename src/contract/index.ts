@@ -1,5 +1,6 @@
 // Every operation of the contract, in the order in which the documentation shows them.
 import * as activity from './activity.ts'
+import { FILE_OPERATIONS } from './files.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
 import * as servers from './servers.ts'
@@ -11,6 +12,7 @@ export const OPERATIONS: readonly Operation[] = [
   servers.readServer,
   servers.changeServer,
   servers.deleteServer,
+  ...FILE_OPERATIONS,
   activity.listActivity,
   activity.verifyActivity,
   activity.listAllActivity,

@@ -11,6 +11,8 @@ export interface Answer {
   schema?: TSchema
   /** Other forms that the same answer can take, chosen by `Accept`. */
   alternatives?: readonly string[]
+  /** The answer is a file's bytes and not JSON. */
+  bytes?: boolean
   example?: unknown
 }
 

@@ -3,17 +3,23 @@ import { access, constants } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
+import type { Forward } from '../http/forward.ts'
 import { createHttpServer } from '../http/server.ts'
+import { createSignedLinks } from '../http/signed-links.ts'
+import { createFactKeeper } from './activity/facts.ts'
 import { activityRoutes } from './activity/routes.ts'
 import { createActivity } from './activity/service.ts'
 import type { Config } from './config.ts'
 import { type OpenDatabase, pingDatabase } from './db/database.ts'
+import { contentRoutes, fileRoutes } from './files/routes.ts'
+import { createFiles } from './files/service.ts'
+import { createFileWork } from './files/work.ts'
 import { createAuth } from './http/auth.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
 import { createCursors } from './http/paging.ts'
-import { type Api, takeBodiesAsBytes } from './http/route.ts'
+import { type Api, leaveBodiesAlone, takeBodiesAsBytes } from './http/route.ts'
 import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
@@ -29,6 +35,10 @@ export interface AppDeps {
   version: string
   database: OpenDatabase
   agent: Agent
+  /** Hands a request on to the agent's own door. */
+  forward: Forward
+  /** The address under which callers reach the agent's doors. */
+  agentUrl: () => string
   secret: Buffer
   clock: { now(): number }
   log: Logger
@@ -48,7 +58,8 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const FINISHED_JOBS_KEPT_MS = 7 * DAY_MS
 
-export async function buildApp({ config, version, database, agent, secret, clock, log }: AppDeps): Promise<App> {
+export async function buildApp(deps: AppDeps): Promise<App> {
+  const { config, version, database, agent, secret, clock, log } = deps
   const { db } = database
   // SQLite has this one process; a PostgreSQL may be shared.
   const alone = database.engine === 'sqlite'
@@ -57,8 +68,25 @@ export async function buildApp({ config, version, database, agent, secret, clock
   const jobs = createJobs({ db, clock, log, alone })
   const idempotency = createIdempotency({ db, clock })
   const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, clock, shared: !alone })
-  const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: () => {} })
+  const endLinks = (tokenId: string) => {
+    agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
+      log.error({ err: error, tokenId }, 'links of a revoked token could not be ended; they are at the next start')
+    })
+  }
+  const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
   const servers = createServers({ db, agent, activity, jobs, streams, cursors, clock, deletionParts: [] })
+  const files = createFiles({
+    db,
+    agent,
+    activity,
+    links: createSignedLinks(keyFor(secret, 'links'), clock),
+    cursors,
+    clock,
+    agentUrl: deps.agentUrl,
+    maxUploadBytes: config.maxUploadBytes,
+  })
+  const fileWork = createFileWork({ db, agent, activity, jobs })
+  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
   const serverJobs = createServerJobs({ db, jobs, activity, cursors })
   const auth = createAuth({
     identify: tokens.identify,
@@ -79,8 +107,13 @@ export async function buildApp({ config, version, database, agent, secret, clock
     takeBodiesAsBytes(app)
     const api: Api = { app, auth, idempotency }
     serverRoutes(api, servers, serverJobs)
+    fileRoutes(api, files, fileWork)
     activityRoutes(api, { db, activity, streams })
     tokenRoutes(api, tokens)
+  })
+  await http.register(async (app) => {
+    leaveBodiesAlone(app)
+    contentRoutes({ app, auth, idempotency }, files, deps.forward, config.maxUploadBytes)
   })
   healthRoutes(http, { auth, metrics, checks: readinessChecks(config, database) })
   await documentRoutes(http)
@@ -90,6 +123,7 @@ export async function buildApp({ config, version, database, agent, secret, clock
   const upkeep = createUpkeep(
     [
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
+      { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
       { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
       { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },
       {
@@ -106,11 +140,13 @@ export async function buildApp({ config, version, database, agent, secret, clock
     tokens,
     async start() {
       await servers.sweep()
+      await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
+      factKeeper.start()
       await jobs.start()
       upkeep.start()
     },
     async stop() {
-      await Promise.all([jobs.stop(), upkeep.stop()])
+      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop()])
       await tokens.flushUse()
     },
   }

@@ -14,6 +14,10 @@ export interface Config {
   requestsPerMinute: number
   trustedProxies: string[]
   activityRetentionDays: number
+  /** How long deleted files are kept. */
+  trashHours: number
+  /** The largest single file that may be uploaded. */
+  maxUploadBytes: number
   /** 32 bytes that sign links and cursors and seal the activity; null: a file in the data directory keeps them. */
   secret: Buffer | null
 }
@@ -64,6 +68,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     requestsPerMinute: setting('RATE_LIMIT', 6000, integer(0, 10_000_000)),
     trustedProxies: setting('TRUSTED_PROXIES', [], addresses),
     activityRetentionDays: setting('ACTIVITY_RETENTION_DAYS', 365, integer(1, 36_500)),
+    trashHours: setting('TRASH_HOURS', 24, integer(0, 8760)),
+    maxUploadBytes: setting('MAX_UPLOAD_BYTES', 100 * 2 ** 30, integer(1, Number.MAX_SAFE_INTEGER)),
     secret: setting('SECRET', null, secret),
   }
   faults.push(...misspelt(env, known))

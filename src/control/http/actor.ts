@@ -15,6 +15,8 @@ export interface Actor {
   ip: string | null
   userAgent: string | null
   requestId: string | null
+  /** The caller's own name for the request, the same again when it is repeated. */
+  idempotencyKey?: string
   /** Keeps the answer for the caller's idempotency key, in the transaction of the change. */
   remember?: (trx: Trx, answer: unknown) => Promise<void>
 }

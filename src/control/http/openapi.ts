@@ -27,7 +27,10 @@ function successes(operation: Operation): Record<string, object> {
   return Object.fromEntries(Object.entries(operation.answers).map(([status, answer]) => [status, success(answer)]))
 }
 
+const BYTES = { '*/*': { schema: { type: 'string', format: 'binary' } } }
+
 function success(answer: Answer): object {
+  if (answer.bytes) return { description: answer.description, content: BYTES }
   if (!answer.schema) return { description: answer.description, type: 'null' }
   const content: Record<string, object> = { 'application/json': { schema: withExample(answer.schema, answer.example) } }
   for (const type of answer.alternatives ?? []) content[type] = { schema: { type: 'string' } }

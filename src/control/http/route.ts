@@ -29,30 +29,45 @@ export interface Call<O extends Operation> {
   reply: FastifyReply
 }
 
-export interface ServeOptions<A> {
+export interface ServeOptions<R, A> {
   /** The status, where an operation has more than one that means success. The first of its answers unless told. */
-  status?: (answer: A) => number
+  status?: (result: R) => number
   /** The address of what was made. */
-  location?: (answer: A) => string
+  location?: (result: R) => string
+  /** What of the result is the answer; all of it unless told. */
+  body?: (result: R) => A
 }
 
 export const ACTOR = Symbol('actor')
 type WithActor = FastifyRequest & { [ACTOR]: Actor }
 
+export function serve<O extends Operation, R>(
+  api: Api,
+  operation: O,
+  handler: (call: Call<O>) => Promise<R>,
+  options: ServeOptions<R, AnswerOf<O>> & { body: (result: R) => AnswerOf<O> },
+): void
 export function serve<O extends Operation>(
-  { app, auth, idempotency }: Api,
+  api: Api,
   operation: O,
   handler: (call: Call<O>) => Promise<AnswerOf<O>>,
-  options: ServeOptions<AnswerOf<O>> = {},
+  options?: ServeOptions<AnswerOf<O>, AnswerOf<O>>,
+): void
+export function serve<O extends Operation, R>(
+  { app, auth, idempotency }: Api,
+  operation: O,
+  handler: (call: Call<O>) => Promise<R>,
+  options: ServeOptions<R, AnswerOf<O>> = {},
 ): void {
   const status = Number(Object.keys(operation.answers)[0])
   const isPost = operation.method === 'POST'
 
-  function answer(reply: FastifyReply, body: AnswerOf<O>): FastifyReply | AnswerOf<O> {
+  function answer(reply: FastifyReply, result: R): unknown {
     // A stream answers by itself.
     if (reply.sent || reply.raw.headersSent) return reply
-    reply.code(options.status?.(body) ?? status)
-    if (options.location) reply.header('location', options.location(body))
+    reply.code(options.status?.(result) ?? status)
+    if (options.location) reply.header('location', options.location(result))
+    const body = options.body ? options.body(result) : result
     return body === undefined ? reply.send() : body
   }
 
@@ -99,10 +114,10 @@ export function serve<O extends Operation>(
         body: request.body,
       }
       const { answer: body, replayed } = await idempotency.once(keyed, (remember) =>
-        handler({ ...call, actor: { ...actor, remember } }),
+        handler({ ...call, actor: { ...actor, remember, idempotencyKey: keyed.key } }),
       )
       if (replayed) reply.header('idempotency-replayed', 'true')
-      return answer(reply, body as AnswerOf<O>)
+      return answer(reply, body as R)
     },
   })
 }
@@ -145,6 +160,12 @@ function parseJson(bytes: Buffer): unknown {
 function refusePrototype(key: string, value: unknown): unknown {
   if (key === '__proto__') throw new SyntaxError('a key that is not allowed')
   return value
+}
+
+/** For what is handed on: nothing of it is read here. */
+export function leaveBodiesAlone(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 }
 
 /** Bodies of the API are taken as bytes, up to the limit, and read once the operation is known. */

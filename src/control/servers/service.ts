@@ -20,6 +20,8 @@ export interface Servers {
   read(actor: Actor, serverId: string): Promise<Server>
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
   startDeletion(actor: Actor, serverId: string, name: string): Promise<Job>
+  /** Learns from the agent how much disk each server uses, and sees that it knows the quota. */
+  measure(): Promise<void>
   /** Removes what a crash between folder and row has left. */
   sweep(): Promise<void>
 }
@@ -43,7 +45,7 @@ export interface DeletionPart {
 
 export interface ServerDeps {
   db: Db
-  agent: Pick<Agent, 'servers'>
+  agent: Pick<Agent, 'servers' | 'files'>
   activity: Activity
   jobs: Jobs
   streams: Streams
@@ -99,6 +101,8 @@ export function createServers(deps: ServerDeps): Servers {
       const row = serverRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
       await agent.servers.create({ serverId: row.id })
+      if (row.limit_disk_bytes !== null)
+        await agent.files.setQuota({ serverId: row.id, quotaBytes: row.limit_disk_bytes })
       return transact(db, actor, async (trx) => {
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
@@ -121,8 +125,8 @@ export function createServers(deps: ServerDeps): Servers {
 
     read: async (actor, serverId) => present(await requireServer(db, actor, serverId)),
 
-    change: (actor, serverId, change) =>
-      transact(db, actor, async (trx) => {
+    async change(actor, serverId, change) {
+      const server = await transact(db, actor, async (trx) => {
         const before = await requireReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
         if (Object.keys(columns).length === 0) return present(before)
@@ -132,7 +136,12 @@ export function createServers(deps: ServerDeps): Servers {
           changes: differences(present(before), present(after)),
         })
         return present(after)
-      }),
+      })
+      // Should this fail, the next measuring puts it right.
+      if (change.limits?.diskBytes !== undefined)
+        await agent.files.setQuota({ serverId, quotaBytes: server.limits.diskBytes })
+      return server
+    },
 
     startDeletion: (actor, serverId, name) =>
       transact(db, actor, async (trx) => {
@@ -146,6 +155,17 @@ export function createServers(deps: ServerDeps): Servers {
         await activity.record(trx, actor, 'server.deletion_started', serverId, { name })
         return presentJob(await jobs.enqueue(trx, actor, { kind: DELETE, serverId, input: {} }))
       }),
+
+    async measure() {
+      for (const serverId of await store.listServerIds(db)) {
+        const server = await store.findServer(db, serverId)
+        if (server?.status !== 'ready') continue
+        const { usedBytes, quotaBytes } = await agent.files.usage({ serverId })
+        if (quotaBytes !== server.limit_disk_bytes)
+          await agent.files.setQuota({ serverId, quotaBytes: server.limit_disk_bytes })
+        await store.saveDiskUsage(db, serverId, usedBytes, clock.now())
+      }
+    },
 
     async sweep() {
       try {

@@ -36,3 +36,7 @@ export function listServerRows(
   }
   return query.execute()
 }
+
+export async function saveDiskUsage(db: Db, id: string, bytes: number, at: number): Promise<void> {
+  await db.updateTable('servers').set({ disk_bytes: bytes, disk_measured_at: at }).where('id', '=', id).execute()
+}

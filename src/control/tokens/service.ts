@@ -11,7 +11,16 @@ import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import type { Streams } from '../http/streams.ts'
-import { countTokens, findToken, insertToken, listTokenRows, markRevoked, markUsed, missingServers } from './store.ts'
+import {
+  countTokens,
+  findToken,
+  insertToken,
+  listTokenRows,
+  markRevoked,
+  markUsed,
+  missingServers,
+  revokedSince,
+} from './store.ts'
 import { beyond, type Reach, within } from './width.ts'
 
 export interface Tokens {
@@ -21,6 +30,8 @@ export interface Tokens {
   revoke(actor: Actor, tokenId: string): Promise<void>
   /** Makes the first token if there is none, or sees that the configured one works. Returns a value to show, once. */
   ensureAdmin(configured: string | null): Promise<{ show: string | null; warning: string | null }>
+  /** For ending links whose end a crash may have prevented. */
+  recentlyRevoked(): Promise<string[]>
   /** Writes down when tokens were last used. */
   flushUse(): Promise<void>
 }
@@ -33,6 +44,8 @@ interface Known {
 const VALUE = /^gk_([0-9A-Za-z-]{1,64})_([0-9a-fA-F]{64})$/
 const CACHED_MAX = 10_000
 const LIST = 'tokens'
+/** No link lives longer than this without its token being asked for again. */
+const LINKS_OUTLIVE_MS = 7 * 24 * 3600_000
 
 export const TOKEN_FORM = VALUE
 
@@ -161,6 +174,8 @@ export function createTokens(deps: {
       })
       return { show: null, warning: null }
     },
+
+    recentlyRevoked: () => revokedSince(db, clock.now() - LINKS_OUTLIVE_MS),
 
     async flushUse() {
       const uses = [...used]

@@ -40,3 +40,8 @@ export async function missingServers(db: Db, ids: readonly string[]): Promise<st
   const found = new Set(rows.map((row) => row.id))
   return ids.filter((id) => !found.has(id))
 }
+
+export async function revokedSince(db: Db, since: number): Promise<string[]> {
+  const rows = await db.selectFrom('tokens').select('id').where('revoked_at', '>=', since).execute()
+  return rows.map((row) => row.id)
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { onBothEngines } from '../../../test/support/engines.ts'
+import { startTestService, type TestService } from '../../../test/support/service.ts'
+
+onBothEngines('files', (engine) => {
+  let service: TestService
+  let serverId: string
+  let dir: string
+  before(async () => {
+    service = await startTestService({ engine })
+  })
+  after(() => service.stop())
+  beforeEach(async () => {
+    serverId = (await service.createServer()).id
+    dir = join(service.dataDir, 'servers', serverId, 'files')
+  })
+
+  const at = (rest = '') => `/files/${serverId}${rest}`
+  const entries = async () => (await service.call('GET', `/servers/${serverId}/activity`)).body.data
+  const latest = async () => (await entries())[0]
+
+  test('delete: names what is gone and what was missing, and can be undone', async () => {
+    await mkdir(join(dir, 'world'))
+    await writeFile(join(dir, 'world/level.dat'), 'seed')
+    const deleted = await service.call('DELETE', at(), { body: { root: '/world', files: ['level.dat', 'nothing'] } })
+    assert.equal(deleted.status, 200)
+    assert.deepEqual(deleted.body, { deleted: ['level.dat'], missing: ['nothing'] })
+    assert.deepEqual(await readdir(join(dir, 'world')), [])
+    const told = await latest()
+    assert.equal(told.event, 'file.deleted')
+    assert.deepEqual(told.properties, { root: '/world', files: ['level.dat'], count: 1 })
+    const trash = await service.call('GET', at('/trash'))
+    assert.equal(trash.body.data[0].path, '/world/level.dat')
+    const restored = await service.call('POST', at(`/trash/${trash.body.data[0].id}/restore`))
+    assert.equal(restored.status, 200)
+    assert.equal(await readFile(join(dir, 'world/level.dat'), 'utf8'), 'seed')
+    assert.equal((await latest()).event, 'file.restored')
+  })
+
+  test('delete: one bad entry and nothing is touched, nothing is told', async () => {
+    await writeFile(join(dir, 'keep.txt'), 'x')
+    for (const bad of ['', '.', '..', '../x', 'a/../../x', '/', '/etc/passwd', 'a\0b', '%2e%2e/x']) {
+      const reply = await service.call('DELETE', at(), { body: { files: ['keep.txt', bad] } })
+      assert.equal(reply.status, 400, JSON.stringify(bad))
+      assert.equal(reply.body.code, 'invalid_path', JSON.stringify(bad))
+    }
+    assert.deepEqual(await readdir(dir), ['keep.txt'])
+    assert.equal((await latest()).event, 'server.created')
+  })
+
+  test('delete: the schema holds the number of entries', async () => {
+    assert.equal((await service.call('DELETE', at(), { body: { files: [] } })).body.code, 'invalid_request')
+    const many = Array.from({ length: 1001 }, (_, i) => `f${i}`)
+    assert.equal((await service.call('DELETE', at(), { body: { files: many } })).body.code, 'invalid_request')
+  })
+
+  test('delete: a symlink goes, what it points to stays', async () => {
+    await writeFile(join(dir, 'target.txt'), 'x')
+    await symlink('target.txt', join(dir, 'link'))
+    await service.call('DELETE', at(), { body: { files: ['link'] } })
+    assert.deepEqual(await readdir(dir), ['target.txt'])
+  })
+
+  test('folder: 201 with parents, 200 when it is there, already_exists for a file', async () => {
+    const made = await service.call('POST', at('/folder'), { body: { name: 'deep', path: '/a/b' } })
+    assert.equal(made.status, 201)
+    assert.equal(made.body.path, '/a/b/deep')
+    assert.equal(made.body.kind, 'directory')
+    assert.equal((await service.call('POST', at('/folder'), { body: { name: 'deep', path: '/a/b' } })).status, 200)
+    await writeFile(join(dir, 'file'), '')
+    const taken = await service.call('POST', at('/folder'), { body: { name: 'file' } })
+    assert.equal(taken.body.code, 'already_exists')
+    for (const name of ['a/b', '..', 'x'.repeat(256), 'trailing.']) {
+      assert.equal((await service.call('POST', at('/folder'), { body: { name } })).status, 400, name)
+    }
+  })
+
+  test('folder: a retry with the same key gives the same answer', async () => {
+    const send = () =>
+      service.call('POST', at('/folder'), { body: { name: 'once' }, headers: { 'idempotency-key': 'k' } })
+    assert.equal((await send()).status, 201)
+    const again = await send()
+    assert.equal(again.status, 201)
+    assert.equal(again.headers.get('idempotency-replayed'), 'true')
+  })
+
+  test('copy: names as people know them, two at once get two names', async () => {
+    await writeFile(join(dir, 'a.txt'), 'one')
+    await writeFile(join(dir, 'w.tar.gz'), 'two')
+    await writeFile(join(dir, '.env'), 'three')
+    const copy = async (location: string) => (await service.call('POST', at('/copy'), { body: { location } })).body.path
+    assert.equal(await copy('/a.txt'), '/a copy.txt')
+    const pair = await Promise.all([copy('/a.txt'), copy('/a.txt')])
+    assert.deepEqual(pair.sort(), ['/a copy 2.txt', '/a copy 3.txt'])
+    assert.equal(await copy('w.tar.gz'), '/w copy.tar.gz')
+    assert.equal(await copy('/.env'), '/.env copy')
+    assert.equal(await readFile(join(dir, 'a copy 3.txt'), 'utf8'), 'one')
+    const missing = await service.call('POST', at('/copy'), { body: { location: '/nope' } })
+    assert.equal(missing.body.code, 'not_found')
+  })
+
+  test('copy: refused before it starts when the quota does not allow it', async () => {
+    await writeFile(join(dir, 'big'), Buffer.alloc(64 * 1024))
+    await service.call('PATCH', `/servers/${serverId}`, { body: { limits: { diskBytes: 100_000 } } })
+    const reply = await service.call('POST', at('/copy'), { body: { location: '/big' } })
+    assert.equal(reply.body.code, 'quota_exceeded')
+    assert.deepEqual(await readdir(dir), ['big'])
+  })
+
+  test('upload: a signed place, for this server, for fifteen minutes', async () => {
+    const reply = await service.call('GET', at('/upload'))
+    assert.equal(reply.status, 200)
+    assert.match(reply.body.id, /^upl_/)
+    assert.deepEqual(reply.body.protocols, ['multipart', 'tus'])
+    const minutes = (Date.parse(reply.body.expiresAt) - Date.now()) / 60_000
+    assert.ok(minutes > 14 && minutes <= 15, String(minutes))
+  })
+
+  test('list: pages through a directory, directories first', async () => {
+    await mkdir(join(dir, 'zoo'))
+    for (let i = 0; i < 12; i++) await writeFile(join(dir, `f${String(i).padStart(2, '0')}.txt`), 'x'.repeat(i))
+    const seen: string[] = []
+    let cursor = ''
+    do {
+      const page = await service.call('GET', at(`?limit=5${cursor}`))
+      seen.push(...page.body.data.map((entry: { name: string }) => entry.name))
+      cursor = page.body.nextCursor ? `&cursor=${page.body.nextCursor}` : ''
+    } while (cursor)
+    assert.equal(seen[0], 'zoo')
+    assert.equal(seen.length, 13)
+    assert.deepEqual(seen.slice(1), seen.slice(1).toSorted())
+    const bySize = await service.call('GET', at('?sort=size&order=desc&limit=2'))
+    assert.deepEqual(
+      bySize.body.data.map((entry: { name: string }) => entry.name),
+      ['zoo', 'f11.txt'],
+    )
+    const other = await service.call(
+      'GET',
+      at(`?path=/zoo&cursor=${(await service.call('GET', at('?limit=5'))).body.nextCursor}`),
+    )
+    assert.equal(other.body.code, 'invalid_request')
+  })
+
+  test('move: all or nothing, refuses to overwrite unless told', async () => {
+    await writeFile(join(dir, 'a'), 'A')
+    await writeFile(join(dir, 'b'), 'B')
+    const refused = await service.call('POST', at('/move'), { body: { moves: [{ from: '/a', to: '/b' }] } })
+    assert.equal(refused.body.code, 'already_exists')
+    const moved = await service.call('POST', at('/move'), {
+      body: { moves: [{ from: '/a', to: '/b' }], overwrite: true },
+    })
+    assert.equal(moved.body.data[0].path, '/b')
+    assert.equal(await readFile(join(dir, 'b'), 'utf8'), 'A')
+    assert.equal((await service.call('GET', at('/trash'))).body.data[0].reason, 'replaced')
+  })
+
+  test('search: by name and by content', async () => {
+    await writeFile(join(dir, 'server.properties'), 'motd=hello\nlevel-name=world\n')
+    const byName = await service.call('GET', at('/search?q=PROPERT'))
+    assert.equal(byName.body.data[0].path, '/server.properties')
+    const byContent = await service.call('GET', at('/search?q=level-name&content=true'))
+    assert.equal(byContent.body.data[0].lineNumber, 2)
+  })
+
+  test('usage: what lies on the disk, and the quota', async () => {
+    await writeFile(join(dir, 'x'), Buffer.alloc(10_000))
+    await service.call('PATCH', `/servers/${serverId}`, { body: { limits: { diskBytes: 1_000_000 } } })
+    const { body } = await service.call('GET', at('/usage'))
+    assert.equal(body.usedBytes, 12_288)
+    assert.equal(body.quotaBytes, 1_000_000)
+  })
+})

@@ -1,0 +1,244 @@
+import type { ActivityEvent } from '../../contract/activity.ts'
+import type { Agent } from '../../contract/agent.ts'
+import { fail } from '../../contract/errors.ts'
+import type {
+  ArchiveFormat,
+  DiskUsage,
+  DownloadLocation,
+  FileEntry,
+  TrashItem,
+  UploadLocation,
+} from '../../contract/files.ts'
+import { BASE_PATH } from '../../contract/operation.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { LinkPurpose, SignedLinks } from '../../http/signed-links.ts'
+import { newId } from '../../kit/ids.ts'
+import type { Activity } from '../activity/service.ts'
+import type { Db } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import type { Actor } from '../http/actor.ts'
+import { type Cursors, pageRequest } from '../http/paging.ts'
+import { requireReadyServer, requireServer } from '../servers/service.ts'
+
+export interface FileDeps {
+  db: Db
+  agent: Pick<Agent, 'files'>
+  activity: Activity
+  links: SignedLinks
+  cursors: Cursors
+  clock: { now(): number }
+  /** The address under which callers reach the agent's doors. */
+  agentUrl: () => string
+  maxUploadBytes: number
+}
+
+export type Files = ReturnType<typeof createFiles>
+
+const LINK_LIFE_MS = 15 * 60_000
+const LISTED_NAMES = 100
+
+export function createFiles(deps: FileDeps) {
+  const { db, agent, activity, links, cursors, clock } = deps
+  const files = agent.files
+
+  /** A change on the agent's disk, then its entry; the answer is given, and remembered, once both are there. */
+  async function change<T>(
+    actor: Actor,
+    serverId: string,
+    event: ActivityEvent,
+    work: () => Promise<T>,
+    properties: (answer: T) => object | null,
+  ): Promise<T> {
+    await requireReadyServer(db, actor, serverId)
+    const answer = await work()
+    const told = properties(answer)
+    return transact(db, actor, async (trx) => {
+      if (told) await activity.record(trx, actor, event, serverId, told)
+      return answer
+    })
+  }
+
+  async function signedUrl(
+    actor: Actor,
+    serverId: string,
+    purpose: LinkPurpose,
+    door: string,
+    detail: Record<string, string | number | boolean | null>,
+  ) {
+    const grant = { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail }
+    const link = await links.sign(purpose, grant, LINK_LIFE_MS)
+    return {
+      url: `${deps.agentUrl()}${BASE_PATH}/${door}/${link}`,
+      expiresAt: new Date(clock.now() + LINK_LIFE_MS).toISOString(),
+    }
+  }
+
+  return {
+    remove: (actor: Actor, serverId: string, { root = '/', files: names }: { root?: string; files: string[] }) =>
+      change(
+        actor,
+        serverId,
+        'file.deleted',
+        () => files.remove({ serverId, requestId: requestKey(actor), root, files: names }),
+        ({ deleted }) =>
+          deleted.length === 0 ? null : { root, files: deleted.slice(0, LISTED_NAMES), count: deleted.length },
+      ),
+
+    makeFolder: (actor: Actor, serverId: string, { name, path = '/' }: { name: string; path?: string }) =>
+      change(
+        actor,
+        serverId,
+        'file.folder_created',
+        () => files.makeFolder({ serverId, path, name }),
+        ({ created, entry }) => (created ? { path: entry.path } : null),
+      ),
+
+    async copy(actor: Actor, serverId: string, location: string, gone: AbortSignal): Promise<FileEntry> {
+      const requestId = requestKey(actor)
+      const cancel = () => void files.cancelCopy({ serverId, requestId }).catch(() => {})
+      gone.addEventListener('abort', cancel, { once: true })
+      try {
+        return await change(
+          actor,
+          serverId,
+          'file.copied',
+          () => files.copy({ serverId, requestId, location }),
+          (entry) => ({ from: location, to: entry.path }),
+        )
+      } finally {
+        gone.removeEventListener('abort', cancel)
+      }
+    },
+
+    move: (
+      actor: Actor,
+      serverId: string,
+      { moves, overwrite = false }: { moves: { from: string; to: string }[]; overwrite?: boolean },
+    ) =>
+      change(
+        actor,
+        serverId,
+        'file.moved',
+        async () => ({
+          data: (await files.move({ serverId, requestId: requestKey(actor), moves, overwrite })).entries,
+        }),
+        () => ({ moves: moves.slice(0, LISTED_NAMES), count: moves.length }),
+      ),
+
+    async requestUpload(actor: Actor, serverId: string): Promise<UploadLocation> {
+      const server = await requireReadyServer(db, actor, serverId)
+      const id = newId('upl', clock.now())
+      const maxBytes = Math.min(deps.maxUploadBytes, server.limit_disk_bytes ?? Number.MAX_SAFE_INTEGER)
+      const { url, expiresAt } = await signedUrl(actor, serverId, 'upload', 'uploads', { uploadId: id, maxBytes })
+      return { id, url, expiresAt, maxBytes, protocols: ['multipart', 'tus'] }
+    },
+
+    async requestDownload(
+      actor: Actor,
+      serverId: string,
+      path: string,
+      format?: ArchiveFormat,
+    ): Promise<DownloadLocation> {
+      await requireServer(db, actor, serverId)
+      const entry = await files.stat({ serverId, path })
+      const chosen = format ?? (entry.kind === 'directory' ? 'zip' : 'raw')
+      return signedUrl(actor, serverId, 'download', 'downloads', { path, format: chosen })
+    },
+
+    /** A link for a request that is already here and goes to the agent in the caller's name. */
+    async linkForContent(
+      actor: Actor,
+      serverId: string,
+      purpose: 'read-content' | 'write-content',
+      detail: Record<string, string | number | boolean | null>,
+    ): Promise<string> {
+      if (purpose === 'write-content') await requireReadyServer(db, actor, serverId)
+      else await requireServer(db, actor, serverId)
+      return links.sign(
+        purpose,
+        { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail },
+        LINK_LIFE_MS,
+      )
+    },
+
+    async list(actor: Actor, serverId: string, query: ListQuery): Promise<Page<FileEntry>> {
+      await requireServer(db, actor, serverId)
+      const { path = '/', sort = 'name', order = 'asc' } = query
+      const listName = `files ${serverId} ${sort} ${order} ${path}`
+      const request = pageRequest(cursors, listName, query)
+      const [isDirectory, key, name] = request.after ?? []
+      const after = request.after ? { isDirectory: isDirectory === 1, key: String(key), name: String(name) } : null
+      const { entries, next } = await files.list({
+        serverId,
+        path,
+        sort,
+        descending: order === 'desc',
+        limit: request.limit,
+        after,
+      })
+      const nextCursor = next && cursors.encode(listName, [next.isDirectory ? 1 : 0, next.key, next.name])
+      return { data: entries, nextCursor }
+    },
+
+    async search(
+      actor: Actor,
+      serverId: string,
+      query: { q: string; path?: string; content?: boolean; limit?: number },
+    ) {
+      await requireServer(db, actor, serverId)
+      const { q, path = '/', content = false, limit = 50 } = query
+      const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit })
+      return { data: matches, isComplete }
+    },
+
+    async listTrash(
+      actor: Actor,
+      serverId: string,
+      query: { limit?: number; cursor?: string },
+    ): Promise<Page<TrashItem>> {
+      await requireServer(db, actor, serverId)
+      const listName = `trash ${serverId}`
+      const request = pageRequest(cursors, listName, query)
+      const after = request.after ? String(request.after[0]) : null
+      const { items, next } = await files.listTrash({ serverId, limit: request.limit, after })
+      return { data: items, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
+    },
+
+    restore: (actor: Actor, serverId: string, trashId: string) =>
+      change(
+        actor,
+        serverId,
+        'file.restored',
+        () => files.restoreTrash({ serverId, requestId: requestKey(actor), trashId }),
+        (entry) => ({ trashId, path: entry.path }),
+      ),
+
+    emptyTrash: (actor: Actor, serverId: string) =>
+      change(
+        actor,
+        serverId,
+        'file.trash_emptied',
+        () => files.emptyTrash({ serverId }),
+        ({ freedBytes }) => ({ freedBytes }),
+      ),
+
+    async usage(actor: Actor, serverId: string): Promise<DiskUsage> {
+      await requireServer(db, actor, serverId)
+      return files.usage({ serverId })
+    },
+  }
+}
+
+export interface ListQuery {
+  limit?: number
+  cursor?: string
+  path?: string
+  sort?: 'name' | 'size' | 'time'
+  order?: 'asc' | 'desc'
+}
+
+/** What makes a repetition of a request known to the agent. */
+function requestKey(actor: Actor): string {
+  if (actor.requestId === null) throw fail('internal')
+  return actor.idempotencyKey ? `${actor.id} ${actor.idempotencyKey}` : actor.requestId
+}

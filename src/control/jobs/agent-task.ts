@@ -1,0 +1,36 @@
+// Runs a task on the agent as a job: starts it, follows it, passes on a wish to stop. The task has the job's id, so
+// that after a crash of control the same task is found again, or begun again if the agent has forgotten it too.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentTasks, TaskWork } from '../../contract/agent.ts'
+import { fail } from '../../contract/errors.ts'
+import type { JobContext } from './runner.ts'
+
+const POLL_WAIT_MS = 10_000
+const POLL_GAP_MS = 50
+
+export async function runAgentTask(
+  tasks: AgentTasks,
+  job: Pick<JobContext<unknown>, 'jobId' | 'serverId' | 'signal' | 'report'>,
+  work: TaskWork,
+): Promise<unknown> {
+  const { jobId: taskId, serverId, signal, report } = job
+  const cancel = () => void tasks.cancel({ taskId, serverId }).catch(() => {})
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    await tasks.start({ taskId, serverId, work })
+    if (signal.aborted) cancel()
+    let version = 0
+    for (;;) {
+      const state = await tasks.poll({ taskId, serverId, version, waitMs: POLL_WAIT_MS })
+      version = state.version
+      if (state.status === 'completed') return state.result
+      if (state.status === 'failed') throw fail(state.error?.code ?? 'internal', state.error?.detail ?? '')
+      if (state.status === 'cancelled') throw signal.reason ?? fail('internal', 'The agent has stopped the work.')
+      if (state.status === 'unknown') await tasks.start({ taskId, serverId, work })
+      report(state.progress)
+      await delay(POLL_GAP_MS)
+    }
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+}
