@@ -60,14 +60,16 @@ async function listenUdp(at: { host: string; port: number }, responder: Responde
     const response = verdict === 'answer' ? responder.respond(packet, 'udp') : responder.slip(packet)
     if (response) socket.send(response, 0, response.length, from.port, from.address)
   })
+  const bound = once(socket, 'listening')
   socket.bind(at.port, at.host)
-  await once(socket, 'listening')
+  await bound
   // A lost datagram is the client's to repeat; the socket itself goes on.
   socket.on('error', () => {})
   return {
     async close() {
+      const closed = once(socket, 'close')
       socket.close()
-      await once(socket, 'close')
+      await closed
     },
   }
 }
