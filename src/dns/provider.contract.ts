@@ -203,8 +203,8 @@ export function providerContract(
       if (!under.badCredentials) return t.skip('has no credentials')
       const { provider, secrets } = under.badCredentials
       const set: Change = { name: at('intruder'), type: 'A', ttl: 60, records: [{ address: '192.0.2.1' }] }
-      for (const call of [provider.apply(under.zone, [set]), provider.list(under.zone)]) {
-        const error = await rejects('refused', call)
+      for (const call of [() => provider.apply(under.zone, [set]), () => provider.list(under.zone)]) {
+        const error = await rejects('refused', call())
         const said = `${error.stack} ${JSON.stringify(error)} ${String((error.cause as Error | undefined)?.stack)}`
         for (const secret of secrets) assert.ok(!said.includes(secret))
       }
