@@ -5,7 +5,6 @@ import * as dnsPacket from 'dns-packet'
 import { exchangeTcp } from './exchange.ts'
 import {
   type CallOptions,
-  type Change,
   checkChanges,
   type DnsProvider,
   DnsProviderError,
@@ -15,7 +14,7 @@ import {
 } from './provider.ts'
 import { groupRecords, isRecordType, keyOf, normaliseName } from './records.ts'
 import { createVerifier, sign, type TsigKey } from './tsig.ts'
-import { encodeUpdate, MAX_UPDATE_CHANGES } from './update.ts'
+import { ATOMIC_CHANGES, encodeUpdates } from './update.ts'
 import { CLASS_IN, encodeName, fromAnswer, QTYPE_AXFR } from './wire.ts'
 
 export interface Rfc2136Options {
@@ -56,8 +55,8 @@ export function createRfc2136(options: Rfc2136Options): DnsProvider {
     }
   }
 
-  async function apply(zone: string, changes: Change[], call: CallOptions): Promise<void> {
-    for await (const { packet, rcode } of converse(encodeUpdate(zone, changes), call)) {
+  async function send(zone: string, update: Buffer, call: CallOptions): Promise<void> {
+    for await (const { packet, rcode } of converse(update, call)) {
       packet()
       if (rcode !== 0) throw faultOf(zone, rcode)
       return
@@ -82,13 +81,12 @@ export function createRfc2136(options: Rfc2136Options): DnsProvider {
   return withTimeout<DnsProvider>(
     {
       kind: 'rfc2136',
-      capabilities: { atomicChanges: MAX_UPDATE_CHANGES, onlyIfAbsent: 'atomic', minTtl: 0 },
+      capabilities: { atomicChanges: ATOMIC_CHANGES, onlyIfAbsent: 'atomic', minTtl: 0 },
       list: async (zone, call = {}) => list(normaliseName(zone), call),
       async apply(zone, changes, call = {}) {
         const checked = checkChanges(normaliseName(zone), changes)
-        for (let from = 0; from < checked.length; from += MAX_UPDATE_CHANGES) {
-          await apply(normaliseName(zone), checked.slice(from, from + MAX_UPDATE_CHANGES), call)
-        }
+        if (checked.length === 0) return
+        for (const update of encodeUpdates(normaliseName(zone), checked)) await send(normaliseName(zone), update, call)
       },
       authorities: async () => options.nameServers ?? [options.server],
       close: async () => {},
