@@ -1,6 +1,7 @@
 // The composition root: config, lock, database, agent, control, listen. The one file that sees everything.
 import { mkdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { createAgent } from './agent/agent.ts'
 import { buildApp } from './control/app.ts'
@@ -10,6 +11,7 @@ import { lockDataDir } from './control/db/lock.ts'
 import { migrate } from './control/db/migrate.ts'
 import { MIGRATIONS } from './control/db/migrations/index.ts'
 import { loadSecret } from './control/secrets.ts'
+import { openProviders } from './control/subdomains/providers.ts'
 
 export { ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
@@ -19,6 +21,8 @@ export interface Service {
   url: string
   /** The admin token's value when this start has made it; it is not to be had again. */
   newAdminToken: string | null
+  /** Where the embedded DNS server answers, if a zone asked for it. */
+  dns: { host: string; port: number } | null
   stop(): Promise<void>
 }
 
@@ -46,10 +50,27 @@ export async function startService(config: Config): Promise<Service> {
 
     const agent = createAgent({ dataDir: config.dataDir, trashKeepMs: config.trashHours * 3600_000, clock, log })
     cleanUp.push(agent.stop)
+    const providers = await openProviders(config.zones, {
+      host: config.dnsHost,
+      port: config.dnsPort,
+      directory: join(config.dataDir, 'dns'),
+    })
+    cleanUp.push(providers.close)
     const secret = loadSecret(config.dataDir, config.secret)
     const agentUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
     const { forward } = agent
-    const app = await buildApp({ config, version: VERSION, database, agent, forward, agentUrl, secret, clock, log })
+    const app = await buildApp({
+      config,
+      version: VERSION,
+      database,
+      agent,
+      forward,
+      agentUrl,
+      providers,
+      secret,
+      clock,
+      log,
+    })
     cleanUp.push(app.stop)
     const { show, warning } = await app.tokens.ensureAdmin(config.adminToken)
     if (warning) throw new Error(warning)
@@ -57,7 +78,7 @@ export async function startService(config: Config): Promise<Service> {
     await app.start()
     await app.http.listen({ host: config.host, port: config.port })
     cleanUp.push(() => app.http.close())
-    return { url: agentUrl(), newAdminToken: show, stop: undo }
+    return { url: agentUrl(), newAdminToken: show, dns: providers.embedded, stop: undo }
   } catch (error) {
     await undo()
     throw error

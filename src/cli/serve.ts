@@ -22,9 +22,10 @@ export async function serve(env: NodeJS.ProcessEnv, say: (line: string) => void)
   return 0
 }
 
-function greet({ url, newAdminToken }: Service, say: (line: string) => void): void {
+function greet({ url, newAdminToken, dns }: Service, say: (line: string) => void): void {
   say(`Gamekeeper listens on ${url}`)
   say(`  API reference  ${url}/docs`)
+  if (dns) say(`  DNS            ${dns.host} port ${dns.port}`)
   if (newAdminToken) {
     say('')
     say('This is the admin token. It is shown this once; keep it safe.')

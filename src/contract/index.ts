@@ -4,6 +4,7 @@ import { FILE_OPERATIONS } from './files.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
 import * as servers from './servers.ts'
+import { SUBDOMAIN_OPERATIONS } from './subdomains.ts'
 import * as tokens from './tokens.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -13,6 +14,7 @@ export const OPERATIONS: readonly Operation[] = [
   servers.changeServer,
   servers.deleteServer,
   ...FILE_OPERATIONS,
+  ...SUBDOMAIN_OPERATIONS,
   activity.listActivity,
   activity.verifyActivity,
   activity.listAllActivity,

@@ -11,6 +11,7 @@ import { activityRoutes } from './activity/routes.ts'
 import { createActivity } from './activity/service.ts'
 import type { Config } from './config.ts'
 import { type OpenDatabase, pingDatabase } from './db/database.ts'
+import { instanceIdOf } from './db/instance.ts'
 import { contentRoutes, fileRoutes } from './files/routes.ts'
 import { createFiles } from './files/service.ts'
 import { createFileWork } from './files/work.ts'
@@ -26,6 +27,9 @@ import { keyFor } from './secrets.ts'
 import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
+import type { Providers } from './subdomains/providers.ts'
+import { subdomainRoutes } from './subdomains/routes.ts'
+import { createSubdomains } from './subdomains/service.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { createTokens, type Tokens } from './tokens/service.ts'
 import { createUpkeep } from './upkeep.ts'
@@ -35,6 +39,7 @@ export interface AppDeps {
   version: string
   database: OpenDatabase
   agent: Agent
+  providers: Providers
   /** Hands a request on to the agent's own door. */
   forward: Forward
   /** The address under which callers reach the agent's doors. */
@@ -74,7 +79,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     })
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
-  const servers = createServers({ db, agent, activity, jobs, streams, cursors, clock, deletionParts: [] })
+  const servers = createServers({ db, agent, activity, jobs, streams, cursors, clock, parts: () => [subdomains.part] })
   const files = createFiles({
     db,
     agent,
@@ -87,6 +92,18 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const fileWork = createFileWork({ db, agent, activity, jobs })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
+  const subdomains = createSubdomains({
+    db,
+    activity,
+    jobs,
+    cursors,
+    clock,
+    log,
+    zones: config.zones,
+    providers: deps.providers,
+    instanceId: await instanceIdOf(db),
+    holdNameMs: config.nameHoldDays * DAY_MS,
+  })
   const serverJobs = createServerJobs({ db, jobs, activity, cursors })
   const auth = createAuth({
     identify: tokens.identify,
@@ -108,6 +125,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const api: Api = { app, auth, idempotency }
     serverRoutes(api, servers, serverJobs)
     fileRoutes(api, files, fileWork)
+    subdomainRoutes(api, subdomains)
     activityRoutes(api, { db, activity, streams })
     tokenRoutes(api, tokens)
   })
@@ -124,6 +142,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     [
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
+      { name: 'zones', everyMs: 5 * MINUTE_MS, run: subdomains.reconcile },
       { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
       { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },
       {

@@ -1,6 +1,7 @@
 // The one file that reads the environment. Every fault is named at once, so that a start is fixed in one go.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { parseZones, type Zone, ZoneFault } from './subdomains/zones.ts'
 
 export interface Config {
   host: string
@@ -18,6 +19,12 @@ export interface Config {
   trashHours: number
   /** The largest single file that may be uploaded. */
   maxUploadBytes: number
+  zones: Zone[]
+  /** Where the embedded DNS server listens, if a zone asks for it. */
+  dnsHost: string
+  dnsPort: number
+  /** How long a released subdomain is kept from other servers. */
+  nameHoldDays: number
   /** 32 bytes that sign links and cursors and seal the activity; null: a file in the data directory keeps them. */
   secret: Buffer | null
 }
@@ -70,6 +77,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     activityRetentionDays: setting('ACTIVITY_RETENTION_DAYS', 365, integer(1, 36_500)),
     trashHours: setting('TRASH_HOURS', 24, integer(0, 8760)),
     maxUploadBytes: setting('MAX_UPLOAD_BYTES', 100 * 2 ** 30, integer(1, Number.MAX_SAFE_INTEGER)),
+    zones: setting('ZONES', [], (text) => zones(text, env)),
+    dnsHost: setting('DNS_HOST', '0.0.0.0', hostname),
+    dnsPort: setting('DNS_PORT', 53, integer(0, 65535)),
+    nameHoldDays: setting('NAME_HOLD_DAYS', 7, integer(0, 365)),
     secret: setting('SECRET', null, secret),
   }
   faults.push(...misspelt(env, known))
@@ -150,4 +161,13 @@ function isAddressRange(text: string): boolean {
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}
+
+function zones(text: string, env: Record<string, string | undefined>): Zone[] {
+  try {
+    return parseZones(text, env)
+  } catch (error) {
+    if (error instanceof ZoneFault) throw new Fault(error.message)
+    throw error
+  }
 }

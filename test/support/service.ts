@@ -30,6 +30,7 @@ export interface TestService {
   dataDir: string
   databaseUrl: string | null
   adminToken: string
+  dns: { host: string; port: number } | null
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
   /** A token with less than everything. */
   mint(scopes: string[], servers?: string[] | '*', more?: object): Promise<{ id: string; token: string }>
@@ -91,6 +92,9 @@ export async function startTestService(
     dataDir,
     databaseUrl,
     adminToken,
+    get dns() {
+      return service.dns
+    },
     call,
     async mint(scopes, servers = '*', more = {}) {
       const { body } = await call('POST', '/tokens', { body: { name: 'test', scopes, servers, ...more } })

@@ -98,6 +98,28 @@ export interface InstanceRow {
   value: string
 }
 
+export interface SubdomainRow {
+  id: string
+  server_id: string
+  name: string
+  zone: string
+  /** The name with look-alike letters made the same. */
+  skeleton: string
+  status: 'pending' | 'active' | 'deleting' | 'failed'
+  reason: string | null
+  propagated_at: number | null
+  created_at: number
+  updated_at: number
+}
+
+/** A released name, kept from other servers for a while. */
+export interface HeldNameRow {
+  zone: string
+  name: string
+  server_id: string
+  until: number
+}
+
 export interface Tables {
   tokens: TokenRow
   servers: ServerRow
@@ -106,6 +128,8 @@ export interface Tables {
   jobs: JobRow
   idempotency: IdempotencyRow
   instance: InstanceRow
+  subdomains: SubdomainRow
+  held_names: HeldNameRow
 }
 
 export type Db = Kysely<Tables>

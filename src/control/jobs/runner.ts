@@ -1,5 +1,6 @@
 // Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
 // back into the queue at the next start, so a handler must be safe to repeat.
+import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Progress, WorkError } from '../../contract/jobs.ts'
@@ -47,6 +48,8 @@ export interface Jobs {
   enqueue(trx: Trx, actor: Actor, job: { kind: string; serverId: string; input: object }): Promise<JobRow>
   /** Ends a queued job at once and asks a running one to stop. Throws for one that has ended or cannot be cancelled. */
   cancel(trx: Trx, row: JobRow): Promise<void>
+  /** Resolves when the job has ended, by this process, or the time is over. */
+  whenEnded(jobId: string, waitMs: number): Promise<void>
   start(): Promise<void>
   /** Lets what runs go back into the queue, and waits until it has. */
   stop(): Promise<void>
@@ -76,6 +79,7 @@ export function createJobs(deps: {
   const owner = newId('req')
   const handlers = new Map<string, JobHandler>()
   const running = new Map<string, Running>()
+  const ended = new EventEmitter().setMaxListeners(0)
   let stopped = true
   let looking: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
@@ -116,6 +120,7 @@ export function createJobs(deps: {
     running.set(row.id, entry)
     entry.done = execute(row, handler, abort).finally(() => {
       running.delete(row.id)
+      ended.emit(row.id)
       wake()
     })
   }
@@ -241,6 +246,22 @@ export function createJobs(deps: {
       const end = { status: 'cancelled' } as const
       await handler.onEnd?.(trx, factsOf(row), end)
       await store.finishJob(trx, row.id, { ...end, at: clock.now() })
+    },
+
+    async whenEnded(jobId, waitMs) {
+      const deadline = AbortSignal.timeout(waitMs)
+      for (;;) {
+        const attempt = once(ended, jobId, { signal: deadline })
+        const { status } = (await store.jobStatus(db, jobId)) ?? { status: 'completed' }
+        if (status !== 'queued' && status !== 'running') return void attempt.catch(() => {})
+        if (
+          await attempt.then(
+            () => false,
+            () => true,
+          )
+        )
+          return
+      }
     },
 
     async start() {

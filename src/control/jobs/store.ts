@@ -11,6 +11,10 @@ export function findJob(db: Db, serverId: string, jobId: string): Promise<JobRow
   return db.selectFrom('jobs').selectAll().where('server_id', '=', serverId).where('id', '=', jobId).executeTakeFirst()
 }
 
+export function jobStatus(db: Db, jobId: string): Promise<Pick<JobRow, 'status'> | undefined> {
+  return db.selectFrom('jobs').select('status').where('id', '=', jobId).executeTakeFirst()
+}
+
 export function listJobRows(
   db: Db,
   serverId: string,

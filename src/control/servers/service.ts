@@ -33,8 +33,10 @@ export interface ServerQuery {
   q?: string
 }
 
-/** What other parts have to say about, and do for, the deletion of a server. */
-export interface DeletionPart {
+/** What other parts have to say about, and do for, the change and the deletion of a server. */
+export interface ServerPart {
+  /** In the transaction that changes the server. */
+  changed?(trx: Trx, actor: Actor, before: ServerRow, after: ServerRow): Promise<void>
   /** Throws if the server may not be deleted now. */
   check?(trx: Trx, serverId: string): Promise<void>
   /** Lets go of what the part keeps elsewhere. Safe to repeat; all of it is done before the row goes. */
@@ -51,7 +53,8 @@ export interface ServerDeps {
   streams: Streams
   cursors: Cursors
   clock: { now(): number }
-  deletionParts: readonly DeletionPart[]
+  /** Asked at the time of use, since parts are made after the servers that they belong to. */
+  parts: () => readonly ServerPart[]
 }
 
 const LIST = 'servers'
@@ -71,14 +74,14 @@ export async function requireReadyServer(db: Db, actor: Actor, serverId: string)
 }
 
 export function createServers(deps: ServerDeps): Servers {
-  const { db, agent, activity, jobs, streams, cursors, clock, deletionParts } = deps
+  const { db, agent, activity, jobs, streams, cursors, clock, parts } = deps
 
   async function deleteServer({ serverId, actor, signal, complete }: JobContext<unknown>): Promise<void> {
-    for (const part of deletionParts) await part.release?.(serverId, signal)
+    for (const part of parts()) await part.release?.(serverId, signal)
     await agent.servers.remove({ serverId })
     await transact(db, {}, async (trx) => {
       const row = await store.findServer(trx, serverId)
-      for (const part of deletionParts) await part.remove?.(trx, serverId)
+      for (const part of parts()) await part.remove?.(trx, serverId)
       await store.removeServerRow(trx, serverId)
       await activity.record(trx, actor, 'server.deleted', serverId, { name: row?.name ?? null })
       await complete(trx)
@@ -132,6 +135,7 @@ export function createServers(deps: ServerDeps): Servers {
         if (Object.keys(columns).length === 0) return present(before)
         const after = { ...before, ...columns, updated_at: clock.now() }
         await store.updateServer(trx, serverId, { ...columns, updated_at: after.updated_at })
+        for (const part of parts()) await part.changed?.(trx, actor, before, after)
         await activity.record(trx, actor, 'server.changed', serverId, {
           changes: differences(present(before), present(after)),
         })
@@ -150,7 +154,7 @@ export function createServers(deps: ServerDeps): Servers {
           const errors = [{ path: '/name', message: 'is not the name of the server' }]
           throw fail('invalid_request', { detail: 'The name in the body is not the name of the server.', errors })
         }
-        for (const part of deletionParts) await part.check?.(trx, serverId)
+        for (const part of parts()) await part.check?.(trx, serverId)
         await store.updateServer(trx, serverId, { status: 'deleting', updated_at: clock.now() })
         await activity.record(trx, actor, 'server.deletion_started', serverId, { name })
         return presentJob(await jobs.enqueue(trx, actor, { kind: DELETE, serverId, input: {} }))

@@ -1,5 +1,6 @@
 import type { Migration } from '../migrate.ts'
 import { foundation } from './001-foundation.ts'
+import { subdomains } from './002-subdomains.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
-export const MIGRATIONS: readonly Migration[] = [foundation]
+export const MIGRATIONS: readonly Migration[] = [foundation, subdomains]

@@ -1,0 +1,58 @@
+// Which names may be given out. Pure.
+
+/** Names that people take for the owner of the zone. */
+const RESERVED = [
+  ...[
+    'www',
+    'web',
+    'panel',
+    'admin',
+    'administrator',
+    'root',
+    'api',
+    'app',
+    'auth',
+    'login',
+    'sso',
+    'account',
+    'billing',
+  ],
+  ...['mail', 'email', 'smtp', 'imap', 'pop', 'pop3', 'webmail', 'mx', 'autodiscover', 'autoconfig', 'postmaster'],
+  ...['ns', 'ns1', 'ns2', 'ns3', 'ns4', 'dns', 'hostmaster', 'localhost', 'gateway', 'vpn', 'ftp', 'sftp', 'ssh'],
+  ...['cdn', 'static', 'assets', 'status', 'support', 'help', 'docs', 'blog', 'shop', 'store', 'cpanel', 'whm', 'git'],
+  ...['abuse', 'security', 'wpad', 'isatap', 'gamekeeper', 'keeper', 'official', 'staff', 'system', 'internal'],
+]
+
+export type NameFault = 'form' | 'punycode' | 'reserved' | 'lookalike'
+
+export const NAME_FAULTS: Record<NameFault, string> = {
+  form: 'must be letters, digits and hyphens, with no hyphen at either end',
+  punycode: 'must not be an encoded international name',
+  reserved: 'is reserved',
+  lookalike: 'looks like a reserved name',
+}
+
+export function normaliseSubdomain(name: string): string {
+  return name.toLowerCase()
+}
+
+export function nameFault(name: string, reservedHere: readonly string[]): NameFault | null {
+  if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return 'form'
+  // The third and fourth place are kept for encodings: `xn--` is the one in use, the others are its future.
+  if (/^..--/.test(name)) return 'punycode'
+  const reserved = [...RESERVED, ...reservedHere]
+  if (reserved.includes(name)) return 'reserved'
+  const shape = skeleton(name)
+  return reserved.some((taken) => skeleton(taken) === shape) ? 'lookalike' : null
+}
+
+/** What is left of a name when letters that are taken for each other are made the same. */
+export function skeleton(name: string): string {
+  return name
+    .replaceAll('-', '')
+    .replaceAll('rn', 'm')
+    .replaceAll('vv', 'w')
+    .replace(/[0]/g, 'o')
+    .replace(/[1i]/g, 'l')
+    .replace(/5/g, 's')
+}

@@ -1,0 +1,152 @@
+// What a subdomain needs in DNS, as a pure function of the server and the zone; and how records that are ours are told
+// from records that are not: by a TXT marker that names the instance, the subdomain and the sets that we made for it.
+import { isIPv4, isIPv6 } from 'node:net'
+import { GAMES, type Game, type GameId } from '../../contract/games.ts'
+import type { Change, ZoneListing } from '../../dns/provider.ts'
+import { type ChangeableRecordSet, type RecordSet, sameRecordSet } from '../../dns/records.ts'
+import type { ServerRow } from '../db/tables.ts'
+import type { Zone } from './zones.ts'
+
+export interface Owner {
+  instanceId: string
+  subdomainId: string
+}
+
+export interface Marker extends Owner {
+  /** `TYPE name` of each set, relative to the hostname. */
+  sets: string[]
+}
+
+const MARKER_LABEL = '_gamekeeper'
+const MARKER_VERSION = 'gamekeeper1'
+
+export const hostnameOf = (name: string, zone: string) => `${name}.${zone}`
+export const markerName = (hostname: string) => `${MARKER_LABEL}.${hostname}`
+
+/** Address records at the name itself and, where the game's clients look for one, an SRV beneath it. */
+export function planRecords(
+  server: Pick<ServerRow, 'game' | 'port'>,
+  zone: Pick<Zone, 'targets' | 'ttl'>,
+  hostname: string,
+): ChangeableRecordSet[] {
+  const { ttl, targets } = zone
+  const sets: ChangeableRecordSet[] = []
+  const v4 = targets.filter((target) => isIPv4(target))
+  const v6 = targets.filter((target) => isIPv6(target))
+  const [host] = targets.filter((target) => !isIPv4(target) && !isIPv6(target))
+  if (v4.length > 0) sets.push({ name: hostname, type: 'A', ttl, records: v4.map((address) => ({ address })) })
+  if (v6.length > 0) sets.push({ name: hostname, type: 'AAAA', ttl, records: v6.map((address) => ({ address })) })
+  if (host) sets.push({ name: hostname, type: 'CNAME', ttl, records: [{ target: host }] })
+  const game = gameOf(server)
+  const port = server.port ?? game?.defaultPort
+  if (game?.srv && port) {
+    // An SRV must not point at an alias, so with a host name for a target it points there directly.
+    const record = { priority: 0, weight: 0, port, target: host ?? hostname }
+    sets.push({ name: `${game.srv}.${hostname}`, type: 'SRV', ttl, records: [record] })
+  }
+  return sets
+}
+
+export function connectAddress(server: Pick<ServerRow, 'game' | 'port'>, hostname: string): string {
+  const game = gameOf(server)
+  const found = game?.srv || server.port === null || server.port === game?.defaultPort
+  return found ? hostname : `${hostname}:${server.port}`
+}
+
+function gameOf(server: Pick<ServerRow, 'game'>): Game | undefined {
+  return server.game && server.game in GAMES ? GAMES[server.game as GameId] : undefined
+}
+
+export function markerSet(
+  owner: Owner,
+  hostname: string,
+  sets: readonly ChangeableRecordSet[],
+  ttl: number,
+): ChangeableRecordSet {
+  const made = sets.map((set) => `${set.type}:${relative(set.name, hostname)}`)
+  const text = `v=${MARKER_VERSION} instance=${owner.instanceId} subdomain=${owner.subdomainId} sets=${made.join(',')}`
+  return { name: markerName(hostname), type: 'TXT', ttl, records: [{ text }] }
+}
+
+export function readMarker(set: RecordSet): Marker | null {
+  if (set.type !== 'TXT' || set.records.length !== 1) return null
+  const text = set.records[0]?.text ?? ''
+  const fields = Object.fromEntries(
+    text.split(' ').map((field) => [field.split('=', 1)[0], field.slice(field.indexOf('=') + 1)]),
+  )
+  if (fields.v !== MARKER_VERSION || !fields.instance || !fields.subdomain) return null
+  return {
+    instanceId: fields.instance,
+    subdomainId: fields.subdomain,
+    sets: (fields.sets ?? '').split(',').filter(Boolean),
+  }
+}
+
+export interface Found {
+  hostname: string
+  marker: Marker
+  /** Sets that the marker says we made and that are still there. */
+  sets: RecordSet[]
+}
+
+/** Everything in a zone that carries a marker of this instance. */
+export function ownedIn(listing: ZoneListing, instanceId: string): Found[] {
+  const byKey = new Map(listing.recordSets.map((set) => [`${set.type} ${set.name}`, set]))
+  return listing.recordSets.flatMap((set) => {
+    const marker = set.name.startsWith(`${MARKER_LABEL}.`) ? readMarker(set) : null
+    if (marker?.instanceId !== instanceId) return []
+    const hostname = set.name.slice(MARKER_LABEL.length + 1)
+    const sets = marker.sets.flatMap((made) => byKey.get(keyOfMade(made, hostname)) ?? [])
+    return [{ hostname, marker, sets: [...sets, set] }]
+  })
+}
+
+function keyOfMade(made: string, hostname: string): string {
+  const [type = '', label = ''] = made.split(':')
+  return `${type} ${label === '@' ? hostname : `${label}.${hostname}`}`
+}
+
+const relative = (name: string, hostname: string) => (name === hostname ? '@' : name.slice(0, -(hostname.length + 1)))
+
+/** What stands at the names that a subdomain would use and was not made by us. */
+export function foreignSets(
+  listing: ZoneListing,
+  wanted: readonly ChangeableRecordSet[],
+  mine: Found | undefined,
+): string[] {
+  const ours = new Set(mine?.sets.map((set) => `${set.type} ${set.name}`))
+  const hostname = wanted[0]?.name ?? ''
+  const wantsAlias = wanted.some((set) => set.type === 'CNAME')
+  const taken = [...listing.recordSets, ...listing.others].filter(({ name, type }) => {
+    if (ours.has(`${type} ${name}`)) return false
+    if (wanted.some((set) => set.name === name && set.type === type)) return true
+    return name === hostname && (wantsAlias || type === 'A' || type === 'AAAA' || type === 'CNAME')
+  })
+  return taken.map(({ name, type }) => `${type} ${name}`)
+}
+
+/** The changes that turn what is ours there into what is wanted; none where it is so already. */
+export function changesFor(
+  listing: ZoneListing,
+  wanted: readonly ChangeableRecordSet[],
+  mine: Found | undefined,
+): Change[] {
+  const present = new Map(listing.recordSets.map((set) => [`${set.type} ${set.name}`, set]))
+  const keep = new Set(wanted.map((set) => `${set.type} ${set.name}`))
+  const stale = (mine?.sets ?? []).filter((set) => !keep.has(`${set.type} ${set.name}`)).map(absent)
+  const changed = wanted.filter((set) => {
+    const there = present.get(`${set.type} ${set.name}`)
+    return !there || !sameRecordSet(there, set)
+  })
+  return [...stale, ...changed]
+}
+
+export function absent(set: RecordSet): Change {
+  return { name: set.name, type: set.type, ttl: set.ttl, records: [] } as unknown as Change
+}
+
+/** A record set for people to read. */
+export function presentSet(set: ChangeableRecordSet): { name: string; type: string; ttl: number; values: string[] } {
+  const values = set.records.map((record) => Object.values(record).join(' '))
+  return { name: set.name, type: set.type, ttl: set.ttl, values }
+}
