@@ -140,6 +140,24 @@ suite('the embedded server on disk', () => {
     assert.equal((await askAuthority(dns, machine.name, 'A')).rcode, 'NOERROR')
   })
 
+  test('changes made at once are all there afterwards, in far fewer writes', async (t) => {
+    const files = createZoneFiles(ownDirectory(t))
+    let writes = 0
+    const store: ZoneStore = {
+      load: files.load,
+      save(stored) {
+        writes++
+        return files.save(stored)
+      },
+    }
+    const dns = await start(t, { store })
+    const names = Array.from({ length: 200 }, (_, index) => `n${index}.${zone}`)
+    await Promise.all(names.map((name) => dns.apply(zone, [{ ...machine, name }])))
+    const kept = (await files.load(zone))?.recordSets.map((set) => set.name)
+    assert.deepEqual(kept, names)
+    assert.ok(writes < 10)
+  })
+
   test('of fifty at once for one absent name, one gets it', async (t) => {
     const dns = await start(t)
     const claims = Array.from({ length: 50 }, (_, index) =>
