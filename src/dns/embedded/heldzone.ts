@@ -1,8 +1,7 @@
 // One zone of the embedded server: what configuration says of it, what was applied to it, and the order of changes.
-import { type Change, checkConflicts, DnsProviderError, type ZoneListing } from '../provider.ts'
+import { type Change, checkChanges, checkConflicts, DnsProviderError, type ZoneListing } from '../provider.ts'
 import {
   type ChangeableRecordSet,
-  isInZone,
   isName,
   keyOf,
   normaliseName,
@@ -55,6 +54,8 @@ export async function openZone(config: EmbeddedZone, { store, now, publish }: De
   if (!isName(zone)) throw new DnsProviderError('invalid', `${JSON.stringify(config.zone)} is not the name of a zone.`)
   const configured = configuredSets(zone, config)
   let stored: StoredZone = (await store.load(zone)) ?? { zone, serial: nextSerial(0, now()), recordSets: [] }
+  // A file may have been edited by hand; a fault must show now, not in the middle of answering.
+  checkChanges(zone, stored.recordSets)
   let waiting: Waiting[] = []
   let work: Promise<void> | undefined
 
@@ -139,8 +140,11 @@ function configuredSets(zone: string, config: EmbeddedZone): RecordSet[] {
   const addresses = Object.entries(config.nameServerAddresses ?? {}).map(
     ([name, list]) => [normaliseName(name), list] as const,
   )
-  const outside = addresses.find(([name]) => !isInZone(name, zone))
-  if (outside) throw new DnsProviderError('invalid', `The name server ${outside[0]} is not in the zone ${zone}.`)
+  const glue = addresses.flatMap(([name, list]) => addressSets(name, list))
+  checkChanges(zone, glue)
+  const contact = normaliseName(config.contact ?? `hostmaster.${zone}`)
+  const bad = [...nameServers, contact].find((name) => !isName(name))
+  if (bad !== undefined) throw new DnsProviderError('invalid', `${JSON.stringify(bad)} is not the name of a host.`)
   const soa: RecordSet = {
     name: zone,
     type: 'SOA',
@@ -148,7 +152,7 @@ function configuredSets(zone: string, config: EmbeddedZone): RecordSet[] {
     records: [
       {
         primary: nameServers[0] ?? `ns1.${zone}`,
-        contact: normaliseName(config.contact ?? `hostmaster.${zone}`),
+        contact,
         serial: 0,
         refresh: 3600,
         retry: 600,
@@ -158,11 +162,10 @@ function configuredSets(zone: string, config: EmbeddedZone): RecordSet[] {
     ],
   }
   const ns: RecordSet = { name: zone, type: 'NS', ttl: APEX_TTL, records: nameServers.map((target) => ({ target })) }
-  const glue = addresses.flatMap(([name, list]) => addressSets(name, list))
   return [soa, ns, ...glue].map(normaliseRecordSet)
 }
 
-function addressSets(name: string, addresses: string[]): RecordSet[] {
+function addressSets(name: string, addresses: string[]): ChangeableRecordSet[] {
   const byType = { A: addresses.filter((a) => !a.includes(':')), AAAA: addresses.filter((a) => a.includes(':')) }
   return (['A', 'AAAA'] as const)
     .filter((type) => byType[type].length > 0)

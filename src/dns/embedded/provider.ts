@@ -29,6 +29,11 @@ export interface EmbeddedDns extends DnsProvider {
 }
 
 const DEFAULT_RESPONSES_PER_SECOND = 500
+/** Where to ask a server that listens on every address of the machine. */
+const LOOPBACK = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])
 const DEFAULT_TCP: TcpLimits = { idleMs: 5_000, connections: 256, connectionsPerAddress: 32 }
 
 export async function createEmbeddedDns(options: EmbeddedOptions): Promise<EmbeddedDns> {
@@ -70,7 +75,7 @@ export async function createEmbeddedDns(options: EmbeddedOptions): Promise<Embed
     },
     async authorities(zone, call = {}) {
       zoneNamed(zone, call)
-      return [{ host: listening.host, port: listening.port }]
+      return [{ host: LOOPBACK.get(listening.host) ?? listening.host, port: listening.port }]
     },
     close() {
       closed ??= Promise.all([listening.close(), ...[...held.values()].map((zone) => zone.settled())]).then(() => {})

@@ -115,11 +115,21 @@ suite('the embedded server on disk', () => {
     assert.deepEqual(await readdir(directory), [`${zone}.json`])
   })
 
-  test('a damaged zone file stops the start and is left as it is', async (t) => {
+  test('a zone file that is damaged or holds what cannot be served stops the start and is left as it is', async (t) => {
     const directory = ownDirectory(t)
-    await writeFile(join(directory, `${zone}.json`), '{"format":1,"zo')
-    await assert.rejects(start(t, { directory }))
-    assert.equal(await readFile(join(directory, `${zone}.json`), 'utf8'), '{"format":1,"zo')
+    const holding = (set: unknown) => JSON.stringify({ format: 1, zone, serial: 1, recordSets: [set] })
+    const damaged = [
+      '{"format":1,"zo',
+      '',
+      holding({ ...machine, name: 'elsewhere.example' }),
+      holding({ ...machine, records: [{ address: 'not an address' }] }),
+      holding({ ...machine, type: 'NAPTR' }),
+    ]
+    for (const text of damaged) {
+      await writeFile(join(directory, `${zone}.json`), text)
+      await assert.rejects(start(t, { directory }), text)
+      assert.equal(await readFile(join(directory, `${zone}.json`), 'utf8'), text)
+    }
   })
 
   test('what could not be written is not answered, and the next change goes through', async (t) => {
@@ -245,6 +255,16 @@ suite('the embedded server on the wire', () => {
       ])
       if (event === 'data') break
     }
+  })
+
+  test('a port that is taken, for UDP or for TCP, stops the start', async (t) => {
+    const dns = await start(t)
+    await assert.rejects(start(t, { port: dns.port }), { code: 'EADDRINUSE' })
+    const socket = createSocket('udp4')
+    t.after(() => socket.close())
+    socket.bind(0, '127.0.0.1')
+    await once(socket, 'listening')
+    await assert.rejects(start(t, { port: socket.address().port }), { code: 'EADDRINUSE' })
   })
 
   test('closes twice, and refuses calls afterwards', async (t) => {
