@@ -116,10 +116,14 @@ suite('Cloudflare', () => {
     await provider.apply(zone, [address('castle')])
   })
 
-  test('a token that no header can hold is refused without being quoted', () => {
+  test('a token that no header can hold and a password in the address are refused without being quoted', () => {
     const token = 'secret\nsecond line'
     assert.throws(
       () => createCloudflare({ token }),
+      (error) => isDnsFault(error, 'invalid') && !error.message.includes('secret'),
+    )
+    assert.throws(
+      () => createCloudflare({ token: 'good', baseUrl: 'https://me:secret@127.0.0.1/' }),
       (error) => isDnsFault(error, 'invalid') && !error.message.includes('secret'),
     )
   })

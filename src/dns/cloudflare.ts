@@ -2,7 +2,7 @@
 // counted. Records are "DNS only": behind the proxy a game server could not be reached.
 import { type CloudflareBatch, type CloudflareRecord, planBatch, readListing } from './cloudflare-records.ts'
 import { createGate, type Gate } from './gate.ts'
-import { checkCredential, faultOfStatus, type HttpAnswer, type HttpRequest, requestJson } from './http.ts'
+import { checkBaseUrl, checkCredential, faultOfStatus, type HttpAnswer, type HttpRequest, requestJson } from './http.ts'
 import {
   type CallOptions,
   type Change,
@@ -44,7 +44,7 @@ export function createCloudflareGate(): Gate {
 
 export function createCloudflare(options: CloudflareOptions): DnsProvider {
   const headers = { authorization: `Bearer ${checkCredential('Cloudflare token', options.token)}` }
-  const base = (options.baseUrl ?? BASE_URL).replace(/\/+$/, '')
+  const base = checkBaseUrl(options.baseUrl ?? BASE_URL)
   const gate = options.gate ?? createCloudflareGate()
   const zones = new Map<string, Zone>()
 

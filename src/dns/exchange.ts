@@ -1,7 +1,8 @@
 // One message out, one or more back, over UDP or TCP. Knows framing and ids, nothing of what is asked.
 import { createSocket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { connect, isIPv6, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { Endpoint } from './provider.ts'
 
 const FIRST_RETRY_MS = 400
@@ -10,10 +11,12 @@ const MAX_RETRY_MS = 2_000
 /** Asks again, ever less often, until the signal fires. An answer counts only if it comes from whom we asked. */
 export async function exchangeUdp(server: Endpoint, query: Buffer, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
-  const socket = createSocket(isIPv6(server.host) ? 'udp6' : 'udp4')
+  const { address, family } = await lookup(server.host)
+  signal.throwIfAborted()
+  const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
   const done = new AbortController()
   try {
-    await connected(socket, server, AbortSignal.any([signal, done.signal]))
+    await connected(socket, { host: address, port: server.port }, AbortSignal.any([signal, done.signal]))
     let waitMs = FIRST_RETRY_MS
     let timer: NodeJS.Timeout | undefined
     const resend = () => {

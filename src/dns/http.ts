@@ -39,6 +39,15 @@ export function checkCredential(name: string, value: string): string {
   return value
 }
 
+/** Without a slash at the end. A name and password in it are refused: they would be quoted in errors. */
+export function checkBaseUrl(value: string): string {
+  const url = URL.parse(value)
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
+    throw new DnsProviderError('invalid', 'The address of the DNS provider is not a plain http or https URL.')
+  }
+  return value.replace(/\/+$/, '')
+}
+
 /** The failures that mean the same with every API. */
 export function faultOfStatus({ status, headers }: HttpAnswer): DnsProviderError {
   if (status === 401 || status === 403) {

@@ -1,5 +1,5 @@
 // PowerDNS by its HTTP API. One PATCH holds every change of a call and is one transaction on the server's side.
-import { checkCredential, faultOfStatus, type HttpAnswer, requestJson } from './http.ts'
+import { checkBaseUrl, checkCredential, faultOfStatus, type HttpAnswer, requestJson } from './http.ts'
 import { formatData, parseData } from './presentation.ts'
 import {
   type CallOptions,
@@ -35,7 +35,7 @@ const DEFAULT_TIMEOUT_MS = 10_000
 
 export function createPowerDns(options: PowerDnsOptions): DnsProvider {
   const headers = { 'x-api-key': checkCredential('PowerDNS API key', options.apiKey) }
-  const base = `${options.url.replace(/\/+$/, '')}/api/v1/servers/${encodeURIComponent(options.serverId ?? 'localhost')}`
+  const base = `${checkBaseUrl(options.url)}/api/v1/servers/${encodeURIComponent(options.serverId ?? 'localhost')}`
   const urlOf = (zone: string) => `${base}/zones/${encodeURIComponent(`${zone}.`)}`
 
   const list = async (zone: string, { signal }: CallOptions): Promise<ZoneListing> => {

@@ -1,7 +1,11 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { startBind } from '../../test/support/bind.ts'
 import { freePort, startSilentServer } from '../../test/support/daemons.ts'
 import { needs } from '../../test/support/needs.ts'
 import { providerContract } from './provider.contract.ts'
+import type { Change } from './provider.ts'
+import { sameRecordSet } from './records.ts'
 import { createRfc2136 } from './rfc2136.ts'
 
 providerContract('RFC 2136 with BIND', needs('bind'), async () => {
@@ -24,4 +28,26 @@ providerContract('RFC 2136 with BIND', needs('bind'), async () => {
       await bind.stop()
     },
   }
+})
+
+test('a zone that takes many messages to transfer is listed whole', needs('bind'), async (t) => {
+  const names = Array.from({ length: 5_000 }, (_, index) => `n${index}`)
+  const bind = await startBind('large.test', [...names.map((name) => `${name} IN TXT "${'x'.repeat(100)}"`)])
+  t.after(() => bind.stop())
+  const { recordSets } = await createRfc2136(bind).list('large.test')
+  const listed = new Set(recordSets.filter(({ type }) => type === 'TXT').map(({ name }) => name))
+  assert.deepEqual(listed, new Set(names.map((name) => `${name}.large.test`)))
+})
+
+test('changes too large for one message are sent in several', needs('bind'), async (t) => {
+  const zone = 'large.test'
+  const bind = await startBind(zone, [])
+  t.after(() => bind.stop())
+  const provider = createRfc2136(bind)
+  const changes = Array.from({ length: 40 }, (_, index): Change => {
+    return { name: `n${index}.${zone}`, type: 'TXT', ttl: 60, records: [{ text: `${index} ${'x'.repeat(4000)}` }] }
+  })
+  await provider.apply(zone, changes)
+  const { recordSets } = await provider.list(zone)
+  for (const change of changes) assert.ok(recordSets.some((set) => sameRecordSet(set, change)))
 })

@@ -44,7 +44,7 @@ export async function startBind(zone: string, records: string[]): Promise<BindSe
     };`,
   )
   const args = ['-g', '-c', config, '-p', String(port), '-n', '1']
-  const daemon = await startDaemon('/usr/sbin/named', args, /\brunning\b/)
+  const daemon = await startDaemon('/usr/sbin/named', args, / running$/m)
   return {
     server: { host: '127.0.0.1', port },
     keyName,

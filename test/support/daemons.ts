@@ -1,5 +1,6 @@
 // Starting real servers for a test: a temporary directory, a port that the system picks, and an end by their own id.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -11,12 +12,25 @@ export function temporaryDirectory(name: string): { path: string; remove(): void
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
+/** Free for TCP and for UDP, at least a moment ago: for servers that cannot pick a port themselves. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  const port = await listeningPort(server)
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const server = createServer().listen(0, '127.0.0.1')
+    const port = await listeningPort(server)
+    const alsoUdp = await isFreeForUdp(port)
+    server.close()
+    await once(server, 'close')
+    if (alsoUdp) return port
+  }
+}
+
+async function isFreeForUdp(port: number): Promise<boolean> {
+  const socket = createSocket('udp4')
+  const outcome = Promise.race([once(socket, 'listening').then(() => true), once(socket, 'error').then(() => false)])
+  socket.bind(port, '127.0.0.1')
+  const free = await outcome.catch(() => false)
+  socket.close()
+  return free
 }
 
 export async function listeningPort(server: Server): Promise<number> {

@@ -41,7 +41,7 @@ export async function startPowerDns(): Promise<PowerDnsServer> {
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
   writeFileSync(join(directory.path, 'pdns.conf'), `${lines.join('\n')}\n`)
   const args = ['--daemon=no', '--guardian=no', `--config-dir=${directory.path}`]
-  const daemon = await startDaemon('/usr/sbin/pdns_server', args, /distributor threads|ready to distribute/i)
+  const daemon = await startDaemon('/usr/sbin/pdns_server', args, /ready to distribute/)
   const url = `http://127.0.0.1:${webPort}`
   return {
     url,

@@ -12,11 +12,11 @@ const SLIP_EVERY = 2
  * Counts responses a second for each network (/24 or /56, since an attacker has the whole of it). The table has a
  * fixed size, so nobody can grow it; two networks that share a slot share a budget, and which ones do is random.
  */
-export function createLimiter(options: { perSecond: number; now?: () => number }) {
+export function createLimiter(options: { perSecond: number; now?: () => number; seed?: number }) {
   const now = options.now ?? Date.now
   const seconds = new Uint32Array(SLOTS)
   const counts = new Uint32Array(SLOTS)
-  const seed = randomInt(2 ** 31)
+  const seed = options.seed ?? randomInt(2 ** 31)
 
   return function judge(address: string): Verdict {
     if (options.perSecond === 0) return 'answer'

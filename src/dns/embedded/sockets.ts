@@ -62,7 +62,12 @@ async function listenUdp(at: { host: string; port: number }, responder: Responde
   })
   const bound = once(socket, 'listening')
   socket.bind(at.port, at.host)
-  await bound
+  try {
+    await bound
+  } catch (error) {
+    socket.close()
+    throw error
+  }
   // A lost datagram is the client's to repeat; the socket itself goes on.
   socket.on('error', () => {})
   return {
