@@ -11,6 +11,8 @@ export function explain(error: unknown, path: string): Failure | unknown {
   if (hasCode(error, 'ENAMETOOLONG')) return fail('invalid_path', `${quote(path)} is too long.`, error)
   if (hasCode(error, 'EBUSY', 'EXDEV')) return fail('invalid_path', `${quote(path)} is a mount point.`, error)
   if (hasCode(error, 'ENXIO', 'ENODEV')) return fail('invalid_path', `${quote(path)} is not a regular file.`, error)
+  // Only readlink(2) answers so here: what was a symlink a moment ago no longer is one.
+  if (hasCode(error, 'EINVAL')) return fail('invalid_path', `${quote(path)} was changed meanwhile.`, error)
   if (hasCode(error, 'ENOSPC', 'EDQUOT')) return fail('disk_full', 'The disk is full.', error)
   return error
 }
