@@ -18,6 +18,8 @@ export interface HttpOptions {
 
 const JSON_BODY_MAX = 1024 * 1024
 const HEADER_MAX = 16 * 1024
+/** A signed link stands in the path and carries the path of a file, which may have 4,096 bytes. */
+const PARAM_MAX = 8 * 1024
 
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const app = Fastify({
@@ -32,7 +34,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000 },
     clientErrorHandler: refuseBrokenRequest,
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
-    routerOptions: { maxParamLength: 256, ignoreTrailingSlash: false },
+    routerOptions: { maxParamLength: PARAM_MAX, ignoreTrailingSlash: false },
   }) as unknown as FastifyInstance
   useValidation(app)
   const headers = hardeningHeaders(options.https)
@@ -69,11 +71,16 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 }
 
 function logFailure(failure: Failure, request: FastifyRequest): void {
-  // The path and never the query: somebody may have put a token there.
-  const where = { requestId: request.id, method: request.method, path: request.url.split('?', 1)[0] }
+  const where = { requestId: request.id, method: request.method, path: loggedPath(request) }
   if (failure.status >= 500)
     request.log.error({ ...where, code: failure.code, err: failure.cause ?? failure }, 'request failed')
   else request.log.debug({ ...where, code: failure.code }, failure.detail)
+}
+
+/** The path and never the query, where somebody may have put a token; and never a signed link, which is one. */
+function loggedPath(request: FastifyRequest): string | undefined {
+  const route = request.routeOptions.url
+  return route?.includes(':link') ? route : request.url.split('?', 1)[0]
 }
 
 /** What is so broken that no request could be read from it. */

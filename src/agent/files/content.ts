@@ -1,8 +1,7 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
-import { type BigIntStats, chmodSync, createReadStream, write } from 'node:fs'
+import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { promisify } from 'node:util'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { addressOf, createFileAt, fsyncDirectory, fsyncFile, type OpenFile, statsIfThere } from './directory.ts'
@@ -10,14 +9,13 @@ import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
+import { receiveBytes, spaceFrom } from './receive.ts'
 import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-import { type Reservation, spaceOf } from './usage.ts'
+import { spaceOf } from './usage.ts'
 
 const READ_BYTES = 256 * 1024
-const GROWTH_BYTES = 4 * 1024 * 1024
-const writeAsync = promisify(write)
 
 export interface Content {
   readonly file: OpenFile
@@ -71,7 +69,7 @@ export async function writeContent(
   return await explainedAsync(path, async () => {
     using reservation = await server.usage.reserve(options.expectedBytes ?? 0)
     using file = createFileAt(staged.folder, staged.name)
-    const bytes = await receive(file, source, reservation, options)
+    const bytes = await receiveBytes(file, source, spaceFrom(reservation, spaceOf(options.expectedBytes ?? 0)), options)
     await fsyncFile(file)
     options.signal?.throwIfAborted()
     const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
@@ -81,9 +79,16 @@ export async function writeContent(
 }
 
 /** Before the first byte, so that a sender is stopped early; again when the file is put in its place. */
-function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
+export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
+  for (let depth = 1; depth < segments.length; depth++) {
+    const above = segments.slice(0, depth)
+    const stats = server.files.lstatIfThere(above)
+    if (!stats) break
+    if (!stats.isDirectory())
+      throw fail('invalid_path', `${JSON.stringify(formatPath(above))} is not a directory that is written into.`)
+  }
   checkReplaced(server.files.lstatIfThere(segments), segments, options)
 }
 
@@ -95,40 +100,6 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
   if (options.ifMatch === undefined) return
   if (!stats || (options.ifMatch !== '*' && options.ifMatch !== etagOf(stats)))
     throw fail('precondition_failed', 'The file was changed since it was read.')
-}
-
-async function receive(
-  file: OpenFile,
-  source: AsyncIterable<Uint8Array>,
-  reservation: Reservation,
-  { maxBytes = Number.POSITIVE_INFINITY, expectedBytes = 0, signal }: WriteOptions,
-): Promise<number> {
-  let bytes = 0
-  let reserved = expectedBytes
-  for await (const chunk of source) {
-    signal?.throwIfAborted()
-    bytes += chunk.length
-    if (bytes > maxBytes) throw fail('too_large', `At most ${maxBytes} bytes are taken.`)
-    if (bytes > reserved) {
-      const more = Math.max(spaceOf(bytes - reserved), Math.min(GROWTH_BYTES, maxBytes - reserved))
-      reserved += await growBy(reservation, more, spaceOf(bytes - reserved))
-    }
-    for (let at = 0; at < chunk.length; )
-      at += (await writeAsync(file.fd, chunk, at, chunk.length - at, null)).bytesWritten
-  }
-  return bytes
-}
-
-/** Takes a generous step, or, near the limit, only what is needed. */
-async function growBy(reservation: Reservation, generous: number, needed: number): Promise<number> {
-  try {
-    await reservation.grow(generous)
-    return generous
-  } catch (error) {
-    if (generous === needed) throw error
-    await reservation.grow(needed)
-    return needed
-  }
 }
 
 /** Puts a finished, synced file in its place. What was there goes to the trash. */

@@ -23,6 +23,8 @@ export interface Reservation extends Disposable {
 export interface Usage {
   /** Space for `bytes` in `files` many files. Given back when disposed of without a commit. */
   reserve(bytes: number, files?: number): Promise<Reservation>
+  /** For what lies in staging already and goes on after a restart: counted without asking whether there is room. */
+  hold(bytes: number): Reservation
   /** So much of the trash was emptied. */
   trashFreed(bytes: number): void
   /** The division into files and trash has changed. */
@@ -90,6 +92,26 @@ export function createUsage(deps: {
     }
   }
 
+  function reservation(taken: number): Reservation {
+    let held = taken
+    return {
+      async grow(more) {
+        await take(more)
+        held += more
+      },
+      commit(actual) {
+        reserved -= held
+        held = 0
+        used += actual
+        changes++
+      },
+      [Symbol.dispose]() {
+        reserved -= held
+        held = 0
+      },
+    }
+  }
+
   async function requireDisk(bytes: number): Promise<void> {
     const short = await shortage(deps.folders.files, bytes)
     if (short > 0) await deps.freeTrash(short)
@@ -98,24 +120,12 @@ export function createUsage(deps: {
 
   return {
     async reserve(bytes, files = 1) {
-      let held = spaceOf(bytes, files)
-      await take(held)
-      return {
-        async grow(more) {
-          await take(more)
-          held += more
-        },
-        commit(actual) {
-          reserved -= held
-          held = 0
-          used += actual
-          changes++
-        },
-        [Symbol.dispose]() {
-          reserved -= held
-          held = 0
-        },
-      }
+      await take(spaceOf(bytes, files))
+      return reservation(spaceOf(bytes, files))
+    },
+    hold(bytes) {
+      reserved += spaceOf(bytes)
+      return reservation(spaceOf(bytes))
     },
     trashFreed(bytes) {
       used = Math.max(0, used - bytes)

@@ -1,0 +1,103 @@
+// The files of one request on their way in: all are received and synced beside the server's files first, and only when
+// every one is complete are they put in their places, each by one rename. Whatever is refused before that leaves nothing.
+import type { FileEntry } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
+import { checkTarget, placeFile } from './content.ts'
+import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from './directory.ts'
+import { explainedAsync } from './errors.ts'
+import { formatPath, parseEntry, parsePath, type Segments } from './paths.ts'
+import { receiveBytes, spaceFrom } from './receive.ts'
+import type { ServerFiles } from './server-files.ts'
+import { spaceOf } from './usage.ts'
+
+/** Their names are in memory until the last has arrived. */
+const FILES_MAX = 10_000
+
+export interface BatchOptions {
+  directory: string
+  overwrite: boolean
+  /** Of each file. */
+  maxBytes: number
+  /** Of all files together, where the sender has said so: taken before the first byte arrives. */
+  expectedBytes: number
+  signal: AbortSignal
+}
+
+export interface NamedSource {
+  /** Relative to the directory; may hold slashes. */
+  name: string
+  bytes: AsyncIterable<Uint8Array>
+}
+
+interface Received {
+  segments: Segments
+  stagedName: string
+  sizeBytes: number
+}
+
+export async function writeBatch(
+  server: ServerFiles,
+  sources: AsyncIterable<NamedSource>,
+  options: BatchOptions,
+): Promise<FileEntry[]> {
+  const directory = parsePath(options.directory)
+  const names = createNames()
+  await using staged = server.staging.open()
+  return await explainedAsync(options.directory, async () => {
+    using reservation = await server.usage.reserve(options.expectedBytes)
+    const space = spaceFrom(reservation, spaceOf(options.expectedBytes))
+    mkdirAt(staged.folder, staged.name, 0o700)
+    using folder = openChild(staged.folder, staged.name)
+    const received: Received[] = []
+    for await (const { name, bytes } of sources) {
+      const segments = parseEntry(directory, name)
+      names.add(segments)
+      checkTarget(server, segments, { overwrite: options.overwrite })
+      const stagedName = String(received.length)
+      using file = createFileAt(folder, stagedName)
+      const sizeBytes = await receiveBytes(file, bytes, space, options)
+      await fsyncFile(file)
+      received.push({ segments, stagedName, sizeBytes })
+    }
+    options.signal.throwIfAborted()
+    const entries = await placeAll(server, folder, received, options)
+    reservation.commit(received.reduce((sum, { sizeBytes }) => sum + spaceOf(sizeBytes), 0))
+    return entries
+  })
+}
+
+/** What can be refused is looked for in all before the first is placed. */
+async function placeAll(
+  server: ServerFiles,
+  folder: Directory,
+  received: readonly Received[],
+  { overwrite }: BatchOptions,
+): Promise<FileEntry[]> {
+  for (const { segments } of received) checkTarget(server, segments, { overwrite })
+  const entries: FileEntry[] = []
+  for (const { segments, stagedName } of received) {
+    const { entry } = await placeFile(server, segments, { folder, name: stagedName }, { overwrite })
+    entries.push(entry)
+  }
+  return entries
+}
+
+/** Two files of one request cannot have one name, nor one the name of a directory that another needs. */
+function createNames() {
+  const files = new Set<string>()
+  const directories = new Set<string>()
+  return {
+    add(segments: Segments): void {
+      const path = formatPath(segments)
+      if (files.size >= FILES_MAX) throw fail('too_large', `One request takes at most ${FILES_MAX} files.`)
+      if (files.has(path) || directories.has(path))
+        throw fail('invalid_path', `${JSON.stringify(path)} is in the request twice.`)
+      files.add(path)
+      for (let depth = 1; depth < segments.length; depth++) {
+        const above = formatPath(segments.slice(0, depth))
+        if (files.has(above)) throw fail('invalid_path', `${JSON.stringify(above)} is a file and a directory at once.`)
+        directories.add(above)
+      }
+    },
+  }
+}

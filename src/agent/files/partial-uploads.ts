@@ -1,0 +1,252 @@
+// Files that arrive in pieces, over many requests and restarts. The length of the part file is the offset: after a crash
+// of the process it is exact, and after a power cut it is what the file system has kept, which may be less than the
+// sender was told; the sender asks before it goes on. The bytes are synced before the file is put in its place.
+import { createHash } from 'node:crypto'
+import { ftruncateSync, mkdirSync } from 'node:fs'
+import type { FileEntry } from '../../contract/agent-files.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import { checkTarget, placeFile } from './content.ts'
+import { createFileAt, type Directory, fsyncFile, openForUpdateAt, openRoot, statsIfThere } from './directory.ts'
+import { describeAt } from './entries.ts'
+import { explainedAsync } from './errors.ts'
+import {
+  dropPart,
+  dropPartial,
+  isPartialId,
+  listPartials,
+  mark,
+  type PartialRecord,
+  partName,
+  readRecord,
+  unmark,
+  writeRecord,
+} from './partial-records.ts'
+import { parsePath } from './paths.ts'
+import { receiveBytes, type Space } from './receive.ts'
+import type { ServerFiles } from './server-files.ts'
+import { type Reservation, spaceOf } from './usage.ts'
+
+/** Unfinished ones, of one server. */
+const UNFINISHED_MAX = 1000
+/** Refusals that trying again will not change. */
+const FINAL = ['already_exists', 'invalid_path', 'not_found'] as const
+/** The whole length is taken when the upload is made. */
+const RESERVED: Space = { need: () => undefined }
+
+export interface Checksum {
+  algorithm: string
+  base64: string
+}
+
+export interface PartialState {
+  record: PartialRecord
+  offset: number
+  lastByteAt: number
+}
+
+export interface PartialUploads {
+  create(record: PartialRecord, maxBytes: number): Promise<void>
+  find(id: string): PartialState | undefined
+  /** Answers the new offset. Cut off, it keeps what came, unless a checksum was to be held against all of it. */
+  append(id: string, source: AsyncIterable<Uint8Array>, options: AppendOptions): Promise<number>
+  /** Puts the file in its place and tells of it; does nothing when it was done before. */
+  finish(id: string): Promise<void>
+  remove(id: string): void
+  /** Takes up what a process that died has left: finishes what is whole, holds the space of the rest. */
+  recover(): Promise<void>
+  expire(before: number, isBusy: (id: string) => boolean): void
+  list(): PartialState[]
+}
+
+export interface AppendOptions {
+  signal: AbortSignal
+  checksum?: Checksum | undefined
+}
+
+/** Of one server. The caller sees to it that an upload has one request at a time. */
+export function createPartialUploads(
+  server: ServerFiles,
+  onPlaced: (record: PartialRecord, entry: FileEntry) => Promise<void>,
+): PartialUploads {
+  const reservations = new Map<string, Reservation>()
+
+  function open(): Directory {
+    mkdirSync(server.folders.staging, { recursive: true })
+    return openRoot(server.folders.staging)
+  }
+
+  function stateOf(folder: Directory, id: string): PartialState | undefined {
+    const record = isPartialId(id) ? readRecord(folder, id) : undefined
+    if (!record) return undefined
+    const stats = statsIfThere(folder, record.isFinished ? `${partName(id)}.json` : partName(id))
+    const offset = record.isFinished || !stats ? record.sizeBytes : Number(stats.size)
+    return { record, offset, lastByteAt: stats ? Number(stats.mtimeMs) : 0 }
+  }
+
+  function require(folder: Directory, id: string): PartialState {
+    const state = stateOf(folder, id)
+    if (!state) throw fail('not_found', 'There is no such upload, or its time is over.')
+    return state
+  }
+
+  /** The whole length counts from the beginning to the end, whatever has arrived of it. */
+  async function reserve({ record, offset }: PartialState): Promise<void> {
+    if (record.isFinished || reservations.has(record.id)) return
+    const reservation = server.usage.hold(offset)
+    const missing = spaceOf(record.sizeBytes) - spaceOf(offset)
+    try {
+      if (missing > 0) await reservation.grow(missing)
+      reservations.set(record.id, reservation)
+    } catch (error) {
+      reservation[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  function release(id: string): void {
+    reservations.get(id)?.[Symbol.dispose]()
+    reservations.delete(id)
+  }
+
+  function remove(folder: Directory, id: string): void {
+    dropPartial(folder, id)
+    release(id)
+  }
+
+  async function place(folder: Directory, record: PartialRecord): Promise<FileEntry> {
+    const segments = parsePath(record.path)
+    const part = statsIfThere(folder, partName(record.id))
+    const placed = server.files.lstatIfThere(segments)
+    // Without a part it was placed before the process died. A file that is not there has two names in one instant of
+    // being placed, and only the second must go then.
+    if (!part || (placed && placed.ino === part.ino && placed.dev === part.dev)) {
+      dropPart(folder, record.id)
+      using found = server.files.openPlace(segments)
+      return describeAt(found.parent, found.name)
+    }
+    using file = openForUpdateAt(folder, partName(record.id))
+    await fsyncFile(file)
+    const { entry } = await placeFile(server, segments, { folder, name: partName(record.id) }, record)
+    return entry
+  }
+
+  async function finish(folder: Directory, state: PartialState): Promise<void> {
+    const { record } = state
+    if (record.isFinished) return
+    await reserve(state)
+    try {
+      await onPlaced(record, await place(folder, record))
+    } catch (error) {
+      if (isFailure(error) && FINAL.some((code) => code === error.code)) remove(folder, record.id)
+      throw error
+    }
+    reservations.get(record.id)?.commit(spaceOf(record.sizeBytes))
+    release(record.id)
+    // Kept for a while, so that a sender that missed the answer hears that all of it is here.
+    await writeRecord(folder, { ...record, isFinished: true })
+  }
+
+  return {
+    async create(record, maxBytes) {
+      const segments = parsePath(record.path)
+      checkTarget(server, segments, { overwrite: record.overwrite, maxBytes, expectedBytes: record.sizeBytes })
+      using folder = open()
+      if (reservations.size >= UNFINISHED_MAX)
+        throw fail('server_busy', `At most ${UNFINISHED_MAX} uploads of a server can be unfinished.`)
+      await explainedAsync(record.path, async () => {
+        reservations.set(record.id, await server.usage.reserve(record.sizeBytes))
+        try {
+          createFileAt(folder, partName(record.id))[Symbol.dispose]()
+          await writeRecord(folder, record)
+        } catch (error) {
+          remove(folder, record.id)
+          throw error
+        }
+      })
+    },
+
+    find(id) {
+      using folder = open()
+      return stateOf(folder, id)
+    },
+
+    async append(id, source, { signal, checksum }) {
+      using folder = open()
+      const state = require(folder, id)
+      const { offset, record } = state
+      if (record.isFinished) return offset
+      await reserve(state)
+      using file = openForUpdateAt(folder, partName(id))
+      const options = { at: offset, maxBytes: record.sizeBytes - offset, signal }
+      return await explainedAsync(record.path, async () => {
+        if (!checksum) return offset + (await receiveBytes(file, source, RESERVED, { ...options, keepPartial: true }))
+        mark(folder, id, offset)
+        try {
+          const checked = verifying(source, checksum)
+          return offset + (await receiveBytes(file, checked, RESERVED, options))
+        } catch (error) {
+          ftruncateSync(file.fd, offset)
+          throw error
+        } finally {
+          unmark(folder, id, offset)
+        }
+      })
+    },
+
+    async finish(id) {
+      using folder = open()
+      await finish(folder, require(folder, id))
+    },
+
+    remove(id) {
+      using folder = open()
+      remove(folder, id)
+    },
+
+    async recover() {
+      using folder = open()
+      for (const [id, { uncheckedFrom }] of listPartials(folder)) {
+        if (uncheckedFrom !== undefined) discardUnchecked(folder, id, uncheckedFrom)
+        const state = stateOf(folder, id)
+        if (!state) dropPartial(folder, id)
+        else if (state.offset === state.record.sizeBytes) await finish(folder, state).catch(ignoreRefusal)
+        else await reserve(state).catch(ignoreRefusal)
+      }
+    },
+
+    expire(before, isBusy) {
+      using folder = open()
+      for (const id of listPartials(folder).keys()) {
+        const state = stateOf(folder, id)
+        if (!isBusy(id) && state && state.lastByteAt < before) remove(folder, id)
+      }
+    },
+
+    list() {
+      using folder = open()
+      return [...listPartials(folder).keys()].flatMap((id) => stateOf(folder, id) ?? [])
+    },
+  }
+}
+
+/** It is tried again when the sender comes back, and the sender hears of it then. */
+function ignoreRefusal(error: unknown): void {
+  if (!isFailure(error)) throw error
+}
+
+function discardUnchecked(folder: Directory, id: string, offset: number): void {
+  if (statsIfThere(folder, partName(id))) {
+    using file = openForUpdateAt(folder, partName(id))
+    if (Number(file.stats.size) > offset) ftruncateSync(file.fd, offset)
+  }
+  unmark(folder, id, offset)
+}
+
+async function* verifying(source: AsyncIterable<Uint8Array>, { algorithm, base64 }: Checksum) {
+  const hash = createHash(algorithm)
+  for await (const chunk of source) {
+    hash.update(chunk)
+    yield chunk
+  }
+  if (hash.digest('base64') !== base64) throw fail('checksum_mismatch', 'The bytes do not match their checksum.')
+}

@@ -1,0 +1,74 @@
+// Reading and writing one file for control, which has let the caller in and names the file in a link.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fail } from '../../contract/errors.ts'
+import type { Forward } from '../../http/forward.ts'
+import type { FactLog } from '../facts.ts'
+import { openContent, writeContent } from '../files/content.ts'
+import type { FilesOfAgent } from '../files/index.ts'
+import { bodyOf } from '../../http/bodies.ts'
+import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
+import { serveFile } from './serve-file.ts'
+
+export interface ContentDeps {
+  files: FilesOfAgent
+  facts: FactLog
+  door: LinkDoor
+}
+
+export function serveContent(
+  { files, door }: ContentDeps,
+  link: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  return door.under('read-content', link, async (opened, signal) => {
+    const content = openContent(files.server(opened.serverId), textOf(opened, 'path'))
+    return await serveFile(content, request, reply, signal)
+  })
+}
+
+export function acceptContent(
+  { files, facts, door }: ContentDeps,
+  link: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  return door.under('write-content', link, async (opened, signal) => {
+    const { ifMatch, overwrite } = opened.detail
+    const expectedBytes = announcedBytes(request)
+    const path = textOf(opened, 'path')
+    const { entry, etag, created } = await writeContent(
+      files.server(opened.serverId),
+      path,
+      bodyOf(request.raw, { signal }),
+      {
+        ...(typeof ifMatch === 'string' ? { ifMatch } : {}),
+        overwrite: overwrite !== false,
+        maxBytes: numberOf(opened, 'maxBytes'),
+        ...(expectedBytes === undefined ? {} : { expectedBytes }),
+        signal,
+      },
+    )
+    await facts.add({
+      serverId: opened.serverId,
+      kind: 'file.written',
+      cause: causeOf(opened, request),
+      properties: { path: entry.path, sizeBytes: entry.sizeBytes },
+    })
+    return reply.code(created ? 201 : 200).header('etag', etag).send(entry)
+  })
+}
+
+/** What the sender says it will send, so that it can be refused before the first byte. */
+export function announcedBytes({ headers }: FastifyRequest): number | undefined {
+  const length = headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
+
+export function createForward(deps: ContentDeps): Forward {
+  return async (purpose, link, request, reply) => {
+    if (purpose === 'read-content') return await serveContent(deps, link, request, reply)
+    if (purpose === 'write-content') return await acceptContent(deps, link, request, reply)
+    throw fail('not_found', 'The link is not valid, or its time is over.')
+  }
+}

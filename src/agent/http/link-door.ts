@@ -1,0 +1,71 @@
+// What a request under a signed link is let in for, and for how long the link of an upload is good.
+import type { FastifyRequest } from 'fastify'
+import type { AgentFact } from '../../contract/agent.ts'
+import { fail } from '../../contract/errors.ts'
+import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
+import type { LinkRevocations } from './revocations.ts'
+
+/** For so long after its last byte an upload's link is good, whatever time it was given. */
+const RENEWED_MS = 15 * 60_000
+/** However long bytes flow. Shorter than a revocation is remembered. */
+const LONGEST_MS = 6 * 24 * 3600_000
+
+export interface LinkDoor {
+  /** Runs `work` under the link; it is aborted when the link's token is revoked. */
+  under<T>(purpose: LinkPurpose, link: string, work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>): Promise<T>
+  /** Bytes have arrived for this upload. */
+  renew(uploadId: string, at?: number): void
+}
+
+export function createLinkDoor(deps: {
+  links: SignedLinks
+  revocations: LinkRevocations
+  clock: { now(): number }
+}): LinkDoor {
+  const lastBytesAt = new Map<string, number>()
+
+  async function open(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
+    if (purpose !== 'upload') return await deps.links.open(purpose, link)
+    const opened = await deps.links.open('upload', link, LONGEST_MS)
+    const renewedUntil = (lastBytesAt.get(textOf(opened, 'uploadId')) ?? Number.NEGATIVE_INFINITY) + RENEWED_MS
+    if (deps.clock.now() > Math.max(opened.expiresAt, renewedUntil))
+      throw fail('not_found', 'The link is not valid, or its time is over.')
+    return opened
+  }
+
+  function forgetOld(): void {
+    for (const [uploadId, at] of lastBytesAt) if (at + RENEWED_MS < deps.clock.now()) lastBytesAt.delete(uploadId)
+  }
+
+  return {
+    async under(purpose, link, work) {
+      const opened = await open(purpose, link)
+      if (purpose === 'upload') forgetOld()
+      return await deps.revocations.under(opened.tokenId, (signal) => work(opened, signal))
+    },
+    renew(uploadId, at = deps.clock.now()) {
+      lastBytesAt.set(uploadId, at)
+    },
+  }
+}
+
+export function textOf({ detail }: OpenedLink, field: string): string {
+  const value = detail[field]
+  if (typeof value !== 'string') throw new TypeError(`the link lacks ${field}`)
+  return value
+}
+
+export function numberOf({ detail }: OpenedLink, field: string): number {
+  const value = detail[field]
+  if (typeof value !== 'number') throw new TypeError(`the link lacks ${field}`)
+  return value
+}
+
+export function causeOf(opened: OpenedLink, request: FastifyRequest): NonNullable<AgentFact['cause']> {
+  return {
+    tokenId: opened.tokenId,
+    requestId: opened.requestId,
+    ip: request.ip,
+    userAgent: request.headers['user-agent'] ?? '',
+  }
+}

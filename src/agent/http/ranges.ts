@@ -1,0 +1,46 @@
+// Which part of a file a request asks for, and whether it has it already (RFC 9110).
+import type { IncomingHttpHeaders } from 'node:http'
+
+export interface ByteRange {
+  start: number
+  /** Included. */
+  end: number
+}
+
+export interface Version {
+  etag: string
+  modifiedAt: Date
+}
+
+/** Undefined means all of it: no range, several ranges, another unit or text that is not a range. */
+export function parseRange(header: string | undefined, sizeBytes: number): ByteRange | 'unsatisfiable' | undefined {
+  const [, from, to] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '') ?? []
+  if (from === undefined || to === undefined || (from === '' && to === '')) return undefined
+  if (from === '') {
+    const length = Math.min(Number(to), sizeBytes)
+    return length === 0 ? 'unsatisfiable' : { start: sizeBytes - length, end: sizeBytes - 1 }
+  }
+  const start = Number(from)
+  if (to !== '' && Number(to) < start) return undefined
+  if (start >= sizeBytes) return 'unsatisfiable'
+  return { start, end: to === '' ? sizeBytes - 1 : Math.min(Number(to), sizeBytes - 1) }
+}
+
+/** A range is given only of the version that the client has the rest of. */
+export function rangeOf(headers: IncomingHttpHeaders, version: Version, sizeBytes: number) {
+  const condition = headers['if-range']
+  if (condition !== undefined && condition !== version.etag && condition !== httpDate(version.modifiedAt))
+    return undefined
+  return parseRange(headers.range, sizeBytes)
+}
+
+export function isUnchanged(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): boolean {
+  const tags = headers['if-none-match']
+  if (tags !== undefined) return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  const since = Date.parse(headers['if-modified-since'] ?? '')
+  return !Number.isNaN(since) && Math.floor(modifiedAt.getTime() / 1000) * 1000 <= since
+}
+
+export function httpDate(date: Date): string {
+  return date.toUTCString()
+}

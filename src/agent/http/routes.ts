@@ -1,0 +1,55 @@
+// The agent's own door: bytes in and out, for whoever holds a signed link. None of these routes asks for a token: the
+// link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
+import type { ContentDeps } from './content.ts'
+import { serveDownload } from './downloads.ts'
+import { acceptTus, isTus } from './tus.ts'
+import type { TusUploads } from './tus-uploads.ts'
+import { acceptForm } from './uploads.ts'
+
+const BASE = '/v1/game'
+const UPLOADS = `${BASE}/uploads/:link`
+
+const UPLOAD_QUERY = {
+  type: 'object',
+  properties: { directory: { type: 'string', minLength: 1, maxLength: 4096 }, overwrite: { type: 'boolean' } },
+  additionalProperties: false,
+} as const
+
+export interface AgentRoutesDeps extends ContentDeps {
+  uploads: TusUploads
+}
+
+export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
+  takeBodiesAsStreams(app)
+  answerBeforeTheEnd(app)
+  const config = { openedBy: 'link' } as object
+  const schema = { hide: true } as object
+
+  const tus = (request: FastifyRequest, reply: FastifyReply) =>
+    deps.door.under('upload', linkOf(request), (opened, signal) => acceptTus(deps, opened, signal, request, reply))
+
+  app.post(UPLOADS, { config, schema: { ...schema, querystring: UPLOAD_QUERY } }, (request, reply) =>
+    deps.door.under('upload', linkOf(request), (opened, signal) =>
+      isTus(request)
+        ? acceptTus(deps, opened, signal, request, reply)
+        : acceptForm(deps, opened, signal, request, reply),
+    ),
+  )
+  app.options(UPLOADS, { config, schema }, tus)
+  app.route({ method: ['HEAD', 'PATCH', 'DELETE', 'OPTIONS'], url: `${UPLOADS}/:tusId`, config, schema, handler: tus })
+
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: `${BASE}/downloads/:link`,
+    config,
+    schema,
+    handler: (request, reply) =>
+      deps.door.under('download', linkOf(request), (opened, signal) =>
+        serveDownload(deps.files.server(opened.serverId), opened, signal, request, reply),
+      ),
+  })
+}
+
+const linkOf = (request: FastifyRequest) => (request.params as { link: string }).link

@@ -1,0 +1,58 @@
+// One file as an answer: whole, in part, or only the word that the client has it already.
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fail } from '../../contract/errors.ts'
+import { type Content, streamContent } from '../files/content.ts'
+import { attachment } from './disposition.ts'
+import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
+
+/** Closes the file. Resolves when the answer is over. */
+export async function serveFile(
+  content: Content,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  signal: AbortSignal,
+): Promise<FastifyReply> {
+  using file = content.file
+  const { etag, modifiedAt, sizeBytes } = content
+  reply.headers({
+    etag,
+    'last-modified': httpDate(modifiedAt),
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+    'content-disposition': attachment(content.name),
+  })
+  if (isUnchanged(request.headers, content)) return reply.code(304).send()
+  const range = rangeOf(request.headers, content, sizeBytes)
+  if (range === 'unsatisfiable')
+    throw fail('range_not_satisfiable', {
+      detail: `The file has ${sizeBytes} bytes.`,
+      headers: { 'content-range': `bytes */${sizeBytes}` },
+    })
+  const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
+  reply.headers({ 'content-type': content.mime, 'content-length': end - start + 1 })
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${end}/${sizeBytes}`)
+  if (request.method === 'HEAD' || sizeBytes === 0) return reply.send(request.method === 'HEAD' ? undefined : '')
+  const stream = streamContent(file, { start, end })
+  stream.once('end', () => {
+    // The file was cut while it was read. Cutting the answer too tells the client that it does not have all of it.
+    if ((stream as Readable & { bytesRead: number }).bytesRead < end - start + 1) reply.raw.destroy()
+  })
+  return await sendStream(stream, reply, signal)
+}
+
+/** Resolves when the answer is over, however it ended; ends it when the signal fires. */
+export async function sendStream(stream: Readable, reply: FastifyReply, signal: AbortSignal): Promise<FastifyReply> {
+  const stop = () => stream.destroy(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    const closed = once(reply.raw, 'close')
+    void reply.send(stream)
+    await closed
+    return reply
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stream.destroy()
+  }
+}

@@ -1,0 +1,111 @@
+// The uploads under way on this machine: which there are, that each has one request at a time, and that old ones go.
+import { readdirSync } from 'node:fs'
+import { hasCode } from '../../kit/errno.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { FactLog } from '../facts.ts'
+import type { FilesOfAgent } from '../files/index.ts'
+import { createPartialUploads, type PartialUploads } from '../files/partial-uploads.ts'
+import type { LinkDoor } from './link-door.ts'
+import { nameWithin } from './uploads.ts'
+
+export const EXPIRES_AFTER_MS = 24 * 3600_000
+const SWEEP_MS = 10 * 60_000
+
+export interface TusUploads {
+  of(serverId: string): PartialUploads
+  /** A sender that lost its connection comes back before we have noticed: the newer request ends the older. */
+  alone<T>(id: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** Must be called when a server's folders are taken away. */
+  forget(serverId: string): void
+  /** Goes on after a crash, then takes away what has expired now and then. */
+  start(): Promise<void>
+  sweep(): void
+  stop(): void
+}
+
+export function createTusUploads(deps: {
+  serversFolder: string
+  files: FilesOfAgent
+  facts: FactLog
+  door: LinkDoor
+  clock: { now(): number }
+  onUnexpected: (error: unknown, serverId: string) => void
+}): TusUploads {
+  const servers = new Map<string, PartialUploads>()
+  const held = new Map<string, { abort: AbortController; done: Promise<unknown> }>()
+  let timer: NodeJS.Timeout | undefined
+
+  function of(serverId: string): PartialUploads {
+    const known = servers.get(serverId)
+    if (known) return known
+    const made = createPartialUploads(deps.files.server(serverId), ({ cause, directory }, entry) =>
+      deps.facts.add({
+        serverId,
+        kind: 'file.uploaded',
+        cause,
+        properties: {
+          directory,
+          files: [nameWithin(directory, entry.path)],
+          count: 1,
+          sizeBytes: entry.sizeBytes,
+          protocol: 'tus',
+        },
+      }),
+    )
+    servers.set(serverId, made)
+    return made
+  }
+
+  async function forEachServer(work: (uploads: PartialUploads) => void | Promise<void>): Promise<void> {
+    for (const serverId of serverIds(deps.serversFolder)) {
+      try {
+        await work(of(serverId))
+      } catch (error) {
+        if (!isFailure(error, 'not_found')) deps.onUnexpected(error, serverId)
+      }
+    }
+  }
+
+  const sweep = () =>
+    void forEachServer((uploads) => uploads.expire(deps.clock.now() - EXPIRES_AFTER_MS, (id) => held.has(id)))
+
+  return {
+    of,
+    async alone(id, signal, work) {
+      for (let holder = held.get(id); holder; holder = held.get(id)) {
+        holder.abort.abort(fail('server_busy', 'A newer request goes on with this upload.'))
+        await holder.done
+      }
+      const abort = new AbortController()
+      const running = work(AbortSignal.any([abort.signal, signal]))
+      held.set(id, { abort, done: running.catch(() => {}) })
+      try {
+        return await running
+      } finally {
+        held.delete(id)
+      }
+    },
+    forget(serverId) {
+      servers.delete(serverId)
+    },
+    async start() {
+      await forEachServer(async (uploads) => {
+        await uploads.recover()
+        for (const { record, lastByteAt } of uploads.list()) deps.door.renew(record.uploadId, lastByteAt)
+      })
+      sweep()
+      timer = setInterval(sweep, SWEEP_MS).unref()
+    },
+    sweep,
+    stop: () => clearInterval(timer),
+  }
+}
+
+function serverIds(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.startsWith('srv_'))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}

@@ -1,0 +1,192 @@
+// tus 1.0 on the link of an upload. @tus/server speaks the protocol; the bytes go to disk on our own way, without
+// passing through its web streams, and checksums, which it does not know, are seen to here.
+import { DataStore, Server, Upload } from '@tus/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type ErrorCode, type Failure, fail, isFailure } from '../../contract/errors.ts'
+import { newId } from '../../kit/ids.ts'
+import { bodyOf } from '../../http/bodies.ts'
+import type { OpenedLink } from '../../http/signed-links.ts'
+import type { Checksum, PartialState } from '../files/partial-uploads.ts'
+import { formatPath, parseEntry, parsePath } from '../files/paths.ts'
+import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
+import { EXPIRES_AFTER_MS, type TusUploads } from './tus-uploads.ts'
+import type { UploadQuery } from './uploads.ts'
+
+const ALGORITHMS = ['sha1', 'sha256', 'sha512', 'md5']
+const EXTENSIONS = ['creation', 'creation-with-upload', 'checksum', 'expiration', 'termination']
+const VERSION = '1.0.0'
+
+/** What @tus/server answers with a status of its own, in our codes. */
+const CODES: Record<number, ErrorCode> = {
+  404: 'not_found',
+  409: 'upload_offset_conflict',
+  410: 'not_found',
+  412: 'precondition_failed',
+  413: 'too_large',
+  415: 'unsupported_media_type',
+}
+
+export interface TusDeps {
+  door: LinkDoor
+  uploads: TusUploads
+}
+
+interface Call {
+  opened: OpenedLink
+  signal: AbortSignal
+  request: FastifyRequest
+  link: string
+  id: string
+}
+
+export const isTus = ({ headers }: FastifyRequest) => headers['tus-resumable'] !== undefined
+
+/** `id` is undefined for a new upload. */
+export async function acceptTus(
+  deps: TusDeps,
+  opened: OpenedLink,
+  signal: AbortSignal,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { link, tusId } = request.params as { link: string; tusId?: string }
+  reply.header('tus-resumable', VERSION)
+  if (request.headers['tus-resumable'] !== VERSION) reply.header('tus-version', VERSION)
+  const id = tusId ?? newId('upl')
+  return await deps.uploads.alone(id, signal, async (alone) => {
+    const call = { opened, signal: alone, request, link, id }
+    if (tusId !== undefined) await requireOwn(deps, call)
+    return await speak(deps, call, reply)
+  })
+}
+
+/** An upload goes on under any link that the same token has for the same server. One that is whole is finished now. */
+async function requireOwn({ uploads }: TusDeps, { opened, id, request }: Call): Promise<void> {
+  const state = uploads.of(opened.serverId).find(id)
+  if (!state || state.record.cause.tokenId !== opened.tokenId)
+    throw fail('not_found', 'There is no such upload, or its time is over.')
+  if (state.offset === state.record.sizeBytes && request.method !== 'DELETE')
+    await uploads.of(opened.serverId).finish(id)
+}
+
+async function speak(deps: TusDeps, call: Call, reply: FastifyReply): Promise<FastifyReply> {
+  const { request, link, id, opened } = call
+  let failure: unknown
+  const server = new Server({
+    path: '/',
+    datastore: createStore(deps, call),
+    locker: { newLock: () => ({ lock: async () => {}, unlock: async () => {} }) },
+    maxSize: () => numberOf(opened, 'maxBytes'),
+    disableTerminationForFinishedUploads: true,
+    namingFunction: () => id,
+    getFileIdFromRequest: () => id,
+    // Relative to the address that was asked for, so that it is right behind any proxy.
+    generateUrl: () => `${link}/${id}`,
+    onUploadFinish: async () => {
+      await deps.uploads.of(opened.serverId).finish(id)
+      return {}
+    },
+    onResponseError: (_request, error) => {
+      failure = error
+      return undefined
+    },
+  })
+  const response = await server.handleWeb(new Request('http://agent/', { method: request.method, headers: headersOf(request) }))
+  if (response.status >= 400) throw toFailure(failure, response.status, await response.text())
+  for (const [name, value] of response.headers) if (!name.startsWith('access-control-')) reply.header(name, value)
+  if (request.method === 'OPTIONS') reply.header('tus-checksum-algorithm', ALGORITHMS.join(','))
+  return reply.code(response.status).send()
+}
+
+function headersOf({ headers }: FastifyRequest): Headers {
+  return new Headers(
+    Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+      value === undefined ? [] : [[name, String(value)]],
+    ),
+  )
+}
+
+function toFailure(error: unknown, status: number, text: string): Failure | unknown {
+  if (isFailure(error)) return error
+  if (error instanceof Error && !('status_code' in error)) return error
+  const detail = text.trim().replace(/([^.])$/, '$1.')
+  return fail(CODES[status] ?? 'invalid_request', detail, error)
+}
+
+/** One request's view of the uploads of its server. */
+function createStore({ uploads, door }: TusDeps, { opened, signal, request, id }: Call): DataStore {
+  const partials = uploads.of(opened.serverId)
+  return Object.assign(new DataStore(), {
+    extensions: EXTENSIONS,
+    getExpiration: () => EXPIRES_AFTER_MS,
+
+    async create(upload: Upload): Promise<Upload> {
+      checksumOf(request)
+      const metadata = upload.metadata ?? {}
+      const { directory, path, overwrite } = targetOf(metadata, request.query as UploadQuery)
+      const record = {
+        version: 1 as const,
+        id,
+        uploadId: textOf(opened, 'uploadId'),
+        cause: causeOf(opened, request),
+        directory,
+        path,
+        overwrite,
+        sizeBytes: upload.size ?? 0,
+        metadata,
+        isFinished: false,
+      }
+      await partials.create(record, numberOf(opened, 'maxBytes'))
+      upload.creation_date = new Date().toISOString()
+      return upload
+    },
+
+    async write(unused: NodeJS.ReadableStream): Promise<number> {
+      unused.resume()
+      const onBytes = () => door.renew(textOf(opened, 'uploadId'))
+      return await partials.append(id, bodyOf(request.raw, { signal, onBytes }), { signal, checksum: checksumOf(request) })
+    },
+
+    async getUpload(): Promise<Upload> {
+      const state = partials.find(id)
+      if (!state) throw fail('not_found', 'There is no such upload, or its time is over.')
+      return describe(state)
+    },
+
+    async remove(): Promise<void> {
+      partials.remove(id)
+    },
+  })
+}
+
+/** @tus/server counts an upload's time from its creation; here it is counted from its last byte. */
+function describe({ record, offset, lastByteAt }: PartialState): Upload {
+  return new Upload({
+    id: record.id,
+    size: record.sizeBytes,
+    offset,
+    metadata: record.metadata,
+    creation_date: new Date(lastByteAt).toISOString(),
+  })
+}
+
+function targetOf(metadata: Record<string, string | null>, query: UploadQuery) {
+  const directory = metadata.directory ?? query.directory ?? '/'
+  // Clients that send a folder put the place within it into `relativePath`, and "null" there for a single file.
+  const relativePath = metadata.relativePath === 'null' ? undefined : metadata.relativePath
+  const name = relativePath || metadata.filename || metadata.name
+  if (!name) throw fail('invalid_request', 'Upload-Metadata must hold a filename.')
+  const overwrite = metadata.overwrite ?? String(query.overwrite ?? true)
+  if (overwrite !== 'true' && overwrite !== 'false')
+    throw fail('invalid_request', 'overwrite in Upload-Metadata is true or false.')
+  return { directory, path: formatPath(parseEntry(parsePath(directory), name)), overwrite: overwrite === 'true' }
+}
+
+function checksumOf({ headers }: FastifyRequest): Checksum | undefined {
+  const header = headers['upload-checksum']
+  if (header === undefined) return undefined
+  const [, algorithm = '', base64 = ''] = /^(\S+) (\S+)$/.exec(String(header)) ?? []
+  if (!ALGORITHMS.includes(algorithm))
+    throw fail('invalid_request', `Upload-Checksum names one of ${ALGORITHMS.join(', ')} and a checksum in Base64.`)
+  return { algorithm, base64 }
+}

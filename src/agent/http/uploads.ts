@@ -1,0 +1,76 @@
+// Uploads as a form: the repeatable field `files`, what people's scripts for other panels send.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fail } from '../../contract/errors.ts'
+import { bodyOf } from '../../http/bodies.ts'
+import type { OpenedLink } from '../../http/signed-links.ts'
+import { type NamedSource, writeBatch } from '../files/batch.ts'
+import { announcedBytes, type ContentDeps } from './content.ts'
+import { parseDisposition } from './disposition.ts'
+import { causeOf, numberOf, textOf } from './link-door.ts'
+import { boundaryOf, type Part, readMultipart } from './multipart.ts'
+
+const FIELDS = ['files', 'files[]']
+const NAMES_TOLD = 100
+/** The body of a form is its files and this much more, unless they are thousands. */
+const FRAMING_BYTES = 1024 * 1024
+
+export interface UploadQuery {
+  directory?: string
+  overwrite?: boolean
+}
+
+export async function acceptForm(
+  { files, facts, door }: ContentDeps,
+  opened: OpenedLink,
+  signal: AbortSignal,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { directory = '/', overwrite = true } = request.query as UploadQuery
+  const boundary = boundaryOf(request.headers['content-type'])
+  const onBytes = () => door.renew(textOf(opened, 'uploadId'))
+  const parts = readMultipart(bodyOf(request.raw, { signal, onBytes }), boundary)
+  const entries = await writeBatch(files.server(opened.serverId), filesOf(parts), {
+    directory,
+    overwrite,
+    maxBytes: numberOf(opened, 'maxBytes'),
+    expectedBytes: Math.max(0, (announcedBytes(request) ?? 0) - FRAMING_BYTES),
+    signal,
+  })
+  await facts.add({
+    serverId: opened.serverId,
+    kind: 'file.uploaded',
+    cause: causeOf(opened, request),
+    properties: {
+      directory,
+      files: entries.slice(0, NAMES_TOLD).map(({ path }) => nameWithin(directory, path)),
+      count: entries.length,
+      sizeBytes: entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      protocol: 'multipart',
+    },
+  })
+  return reply.send({ data: entries })
+}
+
+async function* filesOf(parts: AsyncIterable<Part>): AsyncGenerator<NamedSource> {
+  let count = 0
+  for await (const { headers, body } of parts) {
+    const { name, filename } = parseDisposition(headers.get('content-disposition'))
+    if (!FIELDS.includes(name)) throw formFault(`/${name}`, 'is not a known field; files are sent as "files"')
+    if (filename === undefined) throw formFault('/files', 'must be a file with a name')
+    if (filename === '') throw formFault('/files', 'has an empty file name')
+    count++
+    yield { name: filename, bytes: body }
+  }
+  if (count === 0) throw formFault('/files', 'is required')
+}
+
+function formFault(path: string, message: string) {
+  return fail('invalid_request', { detail: `The form is not valid: ${path} ${message}.`, errors: [{ path, message }] })
+}
+
+/** As the sender named it: what comes after the directory. */
+export function nameWithin(directory: string, path: string): string {
+  const base = `/${directory.split('/').filter(Boolean).join('/')}`
+  return base === '/' ? path.slice(1) : path.slice(base.length + 1)
+}

@@ -1,0 +1,95 @@
+// The body of a request as it arrives, and how a request is answered that is refused before its body has ended.
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fail } from '../contract/errors.ts'
+
+const QUEUED_BYTES = 128 * 1024
+const SILENCE_MS = 5 * 60_000
+const LINGER_MS = 2_000
+
+export interface BodyOptions {
+  signal: AbortSignal
+  /** Called for every chunk that arrives. */
+  onBytes?: () => void
+}
+
+/**
+ * Fails when the connection is cut before the body has ended, and at once when the signal fires, also while nothing
+ * arrives. The connection is never destroyed from here: whoever is refused must be able to read the answer.
+ */
+export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: BodyOptions): AsyncGenerator<Buffer> {
+  const queue: Buffer[] = []
+  let queuedBytes = 0
+  let ended = request.readableEnded
+  let wake = () => {}
+  const onData = (chunk: Buffer) => {
+    queue.push(chunk)
+    queuedBytes += chunk.length
+    if (queuedBytes >= QUEUED_BYTES) request.pause()
+    onBytes?.()
+    wake()
+  }
+  const onEnd = () => {
+    ended = true
+    wake()
+  }
+  const onChange = () => wake()
+  // A sender that says nothing for minutes holds space that others need.
+  request.setTimeout(SILENCE_MS, () => request.destroy())
+  request.on('data', onData).on('end', onEnd).on('error', onChange).on('close', onChange)
+  signal.addEventListener('abort', onChange)
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const chunk = queue.shift()
+      if (chunk) {
+        queuedBytes -= chunk.length
+        if (queue.length === 0 && !ended) request.resume()
+        yield chunk
+      } else if (ended) return
+      else if (request.destroyed) throw fail('invalid_request', 'The connection was cut before the body had ended.')
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+  } finally {
+    request.setTimeout(0)
+    request.off('data', onData).off('end', onEnd).off('error', onChange).off('close', onChange)
+    signal.removeEventListener('abort', onChange)
+  }
+}
+
+/** Bodies on these routes flow: nothing of Fastify's reads them first. */
+export function takeBodiesAsStreams(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined))
+}
+
+/**
+ * A client that is still sending must get its answer. Closing a connection with bytes unread resets it, and the answer
+ * may be lost with it: so the whole answer is written, what still arrives is thrown away for a moment, in which a client
+ * that reads stops sending, and only then the connection is closed.
+ */
+export function answerBeforeTheEnd(app: FastifyInstance): void {
+  app.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    if (request.raw.complete || !hasBody(request)) return payload
+    reply.header('connection', 'close')
+    if (payload !== undefined && payload !== null && typeof payload !== 'string' && !Buffer.isBuffer(payload))
+      return payload
+    const bytes = Buffer.from(payload ?? '')
+    reply.header('content-length', bytes.length)
+    return Readable.from(lingering(request.raw, bytes))
+  })
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenerator<Buffer> {
+  if (answer.length > 0) yield answer
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, LINGER_MS)
+  request.once('end', resolve).once('close', resolve).resume()
+  await promise
+  clearTimeout(timer)
+}
