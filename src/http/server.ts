@@ -20,6 +20,9 @@ const JSON_BODY_MAX = 1024 * 1024
 const HEADER_MAX = 16 * 1024
 
 export function createHttpServer(options: HttpOptions): FastifyInstance {
+  const headers = hardeningHeaders(options.https)
+  const harden = (request: FastifyRequest, reply: FastifyReply) =>
+    reply.headers(headers).header('x-request-id', request.id)
   const app = Fastify({
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -29,17 +32,20 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: true,
     requestTimeout: 0,
-    http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000 },
+    // Node would refuse a request without Host in words of its own.
+    http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000, requireHostHeader: false },
     clientErrorHandler: refuseBrokenRequest,
-    frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      harden(request, reply)
+      answerError(error, request, reply)
+    },
     routerOptions: { maxParamLength: 256, ignoreTrailingSlash: false },
   }) as unknown as FastifyInstance
   useValidation(app)
-  const headers = hardeningHeaders(options.https)
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(headers)
-    reply.header('x-request-id', request.id)
-    done()
+    harden(request, reply)
+    const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
+    done(lacksHost ? fail('invalid_request', 'The request has no Host header.') : undefined)
   })
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => answerError(fail('not_found', 'No such path.'), request, reply))

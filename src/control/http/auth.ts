@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ActivitySource, SOURCES } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
+import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
@@ -25,6 +26,7 @@ export interface Auth {
 }
 
 const FAILED_SIGN_INS_PER_MINUTE = 60
+const AN_ID = new RegExp(ID_FORM)
 const CHALLENGE = 'Bearer realm="gamekeeper"'
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 
@@ -59,7 +61,7 @@ export function createAuth(deps: AuthDeps): Auth {
     async authorize(actor, serverId, scope) {
       if (serverId !== undefined && !sees(actor, serverId)) throw noSuchServer()
       if (allows(actor.scopes, scope)) return
-      if (serverId !== undefined) await deps.recordDenied(actor, serverId, scope)
+      if (serverId !== undefined && AN_ID.test(serverId)) await deps.recordDenied(actor, serverId, scope)
       throw fail('forbidden', `The token lacks the scope ${scope}.`)
     },
   }

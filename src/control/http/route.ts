@@ -63,6 +63,8 @@ export function serve<O extends Operation>(
       const actor = await auth.authenticate(request, reply)
       await auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
       ;(request as WithActor)[ACTOR] = actor
+      // Where no body belongs, the type of none does not matter, whatever a client's library adds.
+      if (!operation.body && !operation.rawBody) delete request.headers['content-type']
     },
     preValidation: (request, _reply, done) => {
       try {
