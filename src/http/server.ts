@@ -44,13 +44,17 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   useValidation(app)
   app.addHook('onRequest', (request, reply, done) => {
     harden(request, reply)
-    const lacksHost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
-    done(lacksHost ? fail('invalid_request', 'The request has no Host header.') : undefined)
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      return done(fail('invalid_request', 'The request has no Host header.'))
+    // Before its body is read: there is nobody to read it for.
+    done(request.is404 ? noSuchPath() : undefined)
   })
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler((request, reply) => answerError(fail('not_found', 'No such path.'), request, reply))
+  app.setNotFoundHandler((request, reply) => answerError(noSuchPath(), request, reply))
   return app
 }
+
+const noSuchPath = () => fail('not_found', 'No such path.')
 
 function hardeningHeaders(https: boolean): Record<string, string> {
   return {
