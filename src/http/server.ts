@@ -30,7 +30,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: () => newId('req'),
     return503OnClosing: false,
-    forceCloseConnections: true,
+    // Requests under way are answered; connections that only wait are closed.
+    forceCloseConnections: 'idle',
     requestTimeout: 0,
     // Node would refuse a request without Host in words of its own.
     http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000, requireHostHeader: false },

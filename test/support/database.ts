@@ -7,7 +7,7 @@ export async function withDatabase<T>(
   service: Pick<TestService, 'dataDir' | 'databaseUrl'>,
   work: (db: Db) => Promise<T>,
 ): Promise<T> {
-  const { db, close } = openDatabase({ dataDir: service.dataDir, url: service.databaseUrl, onIdleError: () => {} })
+  const { db, close } = openDatabase({ dataDir: service.dataDir, url: service.databaseUrl, onBroken: () => {} })
   try {
     return await work(db)
   } finally {

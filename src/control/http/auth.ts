@@ -30,6 +30,9 @@ const AN_ID = new RegExp(ID_FORM)
 const CHALLENGE = 'Bearer realm="gamekeeper"'
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 
+/** The token in an Authorization header. */
+export const bearerOf = (header: string): string | undefined => BEARER.exec(header)?.[1]
+
 export function createAuth(deps: AuthDeps): Auth {
   const requests = createRateLimiter(deps.requestsPerMinute, deps.clock)
   const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE, deps.clock)
@@ -48,7 +51,7 @@ export function createAuth(deps: AuthDeps): Auth {
       if (countHeader(request.raw, 'authorization') > 1) {
         throw fail('invalid_request', 'The request has more than one Authorization header.')
       }
-      const token = BEARER.exec(header)?.[1]
+      const token = bearerOf(header)
       if (token === undefined) refuse(request, 'The Authorization header must be "Bearer" and a token.', true)
       const identity = await deps.identify(token)
       if (!identity) refuse(request, 'The token is unknown, expired or revoked.', true)

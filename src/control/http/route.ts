@@ -10,7 +10,7 @@ import {
   type QueryOf,
 } from '../../contract/operation.ts'
 import type { Actor } from './actor.ts'
-import type { Auth } from './auth.ts'
+import { type Auth, bearerOf } from './auth.ts'
 import type { Idempotency } from './idempotency.ts'
 import { describe } from './openapi.ts'
 
@@ -94,7 +94,7 @@ export function serve<O extends Operation>(
       if (key === undefined) return answer(reply, await handler(call))
       const keyed = {
         tokenId: actor.id,
-        credential: request.headers.authorization ?? '',
+        credential: bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? '',
         key: String(key),
         method: request.method,
         url: request.url,
