@@ -7,7 +7,7 @@ import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
-import { type Count, createRateLimiter, rateLimitHeaders } from './limits.ts'
+import { type Count, createRateLimiter, networkOf, rateLimitHeaders } from './limits.ts'
 
 export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
 
@@ -38,7 +38,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE, deps.clock)
 
   function refuse(request: FastifyRequest, detail: string, tokenSent: boolean): never {
-    const count = failures.take(request.ip)
+    const count = failures.take(networkOf(request.ip))
     if (!count.allowed) throw tooMany('sign-in', count, 'Too many failed sign-ins from this address.')
     const challenge = tokenSent ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE
     throw fail('unauthenticated', { detail, headers: { 'www-authenticate': challenge } })
