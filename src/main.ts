@@ -42,7 +42,7 @@ export async function startService(config: Config): Promise<Service> {
     const database = openDatabase({
       dataDir: config.dataDir,
       url: config.databaseUrl,
-      onIdleError: (error) => log.warn({ err: error }, 'a database connection broke'),
+      onBroken: (error) => log.warn({ err: error }, 'a database connection broke'),
     })
     cleanUp.push(database.close)
     for (const name of await migrate(database.db, database.engine, MIGRATIONS))

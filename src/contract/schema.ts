@@ -27,7 +27,9 @@ export const TEXT = '^(?=[^]*\\S)[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$'
 export const MULTILINE = '^(?:[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t])*$'
 
 export const Name = Type.String({ minLength: 1, maxLength: 191, pattern: TEXT })
-export const Id = Type.String({ minLength: 1, maxLength: 128 })
+/** Ids are ours: what has other characters is no id, and some of it no database can even look for. */
+export const ID_FORM = '^[!-~]{1,128}$'
+export const Id = Type.String({ minLength: 1, maxLength: 128, pattern: ID_FORM })
 export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, with milliseconds' })
 export const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 

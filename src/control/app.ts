@@ -58,7 +58,8 @@ export interface App {
   stop(): Promise<void>
 }
 
-const MINUTE_MS = 60_000
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const FINISHED_JOBS_KEPT_MS = 7 * DAY_MS
@@ -140,6 +141,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
   const upkeep = createUpkeep(
     [
+      // On a database of our own, whoever revokes a token ends its streams at once.
+      ...(alone ? [] : [{ name: 'revoked streams', everyMs: SECOND_MS, run: tokens.endRevoked }]),
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
       { name: 'zones', everyMs: 5 * MINUTE_MS, run: subdomains.reconcile },

@@ -9,8 +9,6 @@ export const PROBLEM_TYPE = 'application/problem+json'
 const FASTIFY_CODES: Record<string, ErrorCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
-  FST_ERR_BAD_URL: 'invalid_request',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
   FST_ERR_NOT_FOUND: 'not_found',
 }
@@ -18,7 +16,9 @@ const FASTIFY_CODES: Record<string, ErrorCode> = {
 /** Anything that is thrown, as a failure that may be shown. What we did not foresee says nothing of itself. */
 export function toFailure(error: unknown): Failure {
   if (isFailure(error)) return error
-  const code = FASTIFY_CODES[(error as FastifyError | undefined)?.code ?? '']
+  const { code: fastifyCode = '', statusCode = 500 } = (error ?? {}) as Partial<FastifyError>
+  const refused = fastifyCode.startsWith('FST_ERR_') && statusCode >= 400 && statusCode < 500
+  const code = FASTIFY_CODES[fastifyCode] ?? (refused ? 'invalid_request' : undefined)
   if (code === 'invalid_request') return fail(code, (error as FastifyError).message, error)
   return fail(code ?? 'internal', {}, error)
 }

@@ -22,6 +22,9 @@ const HEADER_MAX = 16 * 1024
 const PARAM_MAX = 8 * 1024
 
 export function createHttpServer(options: HttpOptions): FastifyInstance {
+  const headers = hardeningHeaders(options.https)
+  const harden = (request: FastifyRequest, reply: FastifyReply) =>
+    reply.headers(headers).header('x-request-id', request.id)
   const app = Fastify({
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -29,24 +32,32 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: () => newId('req'),
     return503OnClosing: false,
-    forceCloseConnections: true,
+    // Requests under way are answered; connections that only wait are closed.
+    forceCloseConnections: 'idle',
     requestTimeout: 0,
-    http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000 },
+    // Node would refuse a request without Host in words of its own.
+    http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000, requireHostHeader: false },
     clientErrorHandler: refuseBrokenRequest,
-    frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      harden(request, reply)
+      answerError(error, request, reply)
+    },
     routerOptions: { maxParamLength: PARAM_MAX, ignoreTrailingSlash: false },
   }) as unknown as FastifyInstance
   useValidation(app)
-  const headers = hardeningHeaders(options.https)
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(headers)
-    reply.header('x-request-id', request.id)
-    done()
+    harden(request, reply)
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      return done(fail('invalid_request', 'The request has no Host header.'))
+    // Before its body is read: there is nobody to read it for.
+    done(request.is404 ? noSuchPath() : undefined)
   })
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler((request, reply) => answerError(fail('not_found', 'No such path.'), request, reply))
+  app.setNotFoundHandler((request, reply) => answerError(noSuchPath(), request, reply))
   return app
 }
+
+const noSuchPath = () => fail('not_found', 'No such path.')
 
 function hardeningHeaders(https: boolean): Record<string, string> {
   return {

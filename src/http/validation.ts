@@ -15,9 +15,23 @@ export function createValidators() {
 }
 
 function withFormats(ajv: Ajv): Ajv {
-  addFormats.default(ajv, ['date-time', 'uri'])
+  addFormats.default(ajv, ['uri'])
+  ajv.addFormat('date-time', isTimestamp)
   return ajv
 }
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
+
+/** Only what becomes a time: a leap second has the form, and would be no number, which compares with nothing. */
+export function isTimestamp(text: string): boolean {
+  const at = RFC_3339.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN
+  return at <= LAST_YEAR_ENDS && isCalendarDay(text.slice(0, 10))
+}
+
+const LAST_YEAR_ENDS = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** Date.parse takes the 31st of February for a day in March. */
+const isCalendarDay = (day: string) => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 
 export function useValidation(app: FastifyInstance): void {
   const validators = createValidators()

@@ -37,6 +37,8 @@ export interface TestService {
   createServer(body?: object): Promise<{ id: string; name: string }>
   /** Stops and starts on the same data. */
   restart(): Promise<void>
+  /** Stops and leaves the data where it is. */
+  halt(): Promise<void>
   stop(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -80,8 +82,13 @@ export async function startTestService(
     return reply
   }
 
+  let stopped = false
+  const halt = async () => {
+    if (!stopped) await service.stop()
+    stopped = true
+  }
   const stop = async () => {
-    await service.stop()
+    await halt()
     await rm(dataDir, { recursive: true, force: true })
   }
 
@@ -104,9 +111,11 @@ export async function startTestService(
       return (await call('POST', '/servers', { body: { name: 'Castle', ...body } })).body
     },
     async restart() {
-      await service.stop()
+      await halt()
       service = await startService(readConfig(env))
+      stopped = false
     },
+    halt,
     stop,
     [Symbol.asyncDispose]: stop,
   }

@@ -50,7 +50,7 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
   async function read(reading: Reading, serverId: string | null, type: (typeof EXPORTS)[number]) {
     const { actor, query, reply } = reading
     if (type === 'application/json') return activity.list(actor, serverId, query)
-    const entries = activity.stream(serverId, query)
+    const entries = streams.holdEach(actor, serverId, activity.stream(serverId, query))
     reply.header('content-type', `${type}; charset=utf-8`)
     if (type === 'text/csv') reply.header('content-disposition', 'attachment; filename="activity.csv"')
     const text = type === 'text/csv' ? toCsv(entries) : toNdjson(entries)

@@ -19,20 +19,22 @@ pg.types.setTypeParser(INT8, Number)
 export function openDatabase(options: {
   dataDir: string
   url: string | null
-  onIdleError: (error: Error) => void
+  onBroken: (error: Error) => void
 }): OpenDatabase {
   const engine = options.url ? 'postgres' : 'sqlite'
   const dialect = options.url
-    ? postgresDialect(options.url, options.onIdleError)
+    ? postgresDialect(options.url, options.onBroken)
     : sqliteDialect(join(options.dataDir, 'gamekeeper.db'))
   const db = new Kysely<Tables>({ dialect })
   return { db, engine, close: () => db.destroy() }
 }
 
-function postgresDialect(url: string, onIdleError: (error: Error) => void): PostgresDialect {
+function postgresDialect(url: string, onBroken: (error: Error) => void): PostgresDialect {
   const pool = new pg.Pool({ connectionString: url, max: 20, connectionTimeoutMillis: 5000 })
   // A connection that breaks while idle is replaced by the pool; without a listener it would end the process.
-  pool.on('error', onIdleError)
+  pool.on('error', onBroken)
+  // One that breaks while in use rejects its query, and says so on the client too, with the same effect.
+  pool.on('connect', (client) => client.on('error', onBroken))
   return new PostgresDialect({ pool })
 }
 

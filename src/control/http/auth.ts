@@ -3,10 +3,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ActivitySource, SOURCES } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
+import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
-import { type Count, createRateLimiter, rateLimitHeaders } from './limits.ts'
+import { type Count, createRateLimiter, networkOf, rateLimitHeaders } from './limits.ts'
 
 export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
 
@@ -25,15 +26,19 @@ export interface Auth {
 }
 
 const FAILED_SIGN_INS_PER_MINUTE = 60
+const AN_ID = new RegExp(ID_FORM)
 const CHALLENGE = 'Bearer realm="gamekeeper"'
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
+
+/** The token in an Authorization header. */
+export const bearerOf = (header: string): string | undefined => BEARER.exec(header)?.[1]
 
 export function createAuth(deps: AuthDeps): Auth {
   const requests = createRateLimiter(deps.requestsPerMinute, deps.clock)
   const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE, deps.clock)
 
   function refuse(request: FastifyRequest, detail: string, tokenSent: boolean): never {
-    const count = failures.take(request.ip)
+    const count = failures.take(networkOf(request.ip))
     if (!count.allowed) throw tooMany('sign-in', count, 'Too many failed sign-ins from this address.')
     const challenge = tokenSent ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE
     throw fail('unauthenticated', { detail, headers: { 'www-authenticate': challenge } })
@@ -46,7 +51,7 @@ export function createAuth(deps: AuthDeps): Auth {
       if (countHeader(request.raw, 'authorization') > 1) {
         throw fail('invalid_request', 'The request has more than one Authorization header.')
       }
-      const token = BEARER.exec(header)?.[1]
+      const token = bearerOf(header)
       if (token === undefined) refuse(request, 'The Authorization header must be "Bearer" and a token.', true)
       const identity = await deps.identify(token)
       if (!identity) refuse(request, 'The token is unknown, expired or revoked.', true)
@@ -59,7 +64,7 @@ export function createAuth(deps: AuthDeps): Auth {
     async authorize(actor, serverId, scope) {
       if (serverId !== undefined && !sees(actor, serverId)) throw noSuchServer()
       if (allows(actor.scopes, scope)) return
-      if (serverId !== undefined) await deps.recordDenied(actor, serverId, scope)
+      if (serverId !== undefined && AN_ID.test(serverId)) await deps.recordDenied(actor, serverId, scope)
       throw fail('forbidden', `The token lacks the scope ${scope}.`)
     },
   }

@@ -3,6 +3,7 @@
 // hold a new token's value, and nobody else can read it back, not even from a stolen database.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { fail } from '../../contract/errors.ts'
+import { isUniqueViolation } from '../db/database.ts'
 import type { Db, Trx } from '../db/tables.ts'
 
 const KEEP_MS = 24 * 3600_000
@@ -13,7 +14,7 @@ const TAG_BYTES = 16
 
 export interface KeyedRequest {
   tokenId: string
-  /** The whole value of the Authorization header. */
+  /** The value of the token, in one spelling. */
   credential: string
   key: string
   method: string
@@ -79,6 +80,11 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
         const found = await find(request)
         if (found) return { answer: found.answer, replayed: true }
         return { answer: await work(rememberFor(request)), replayed: false }
+      } catch (error) {
+        // Another process on the same database was quicker with the same key.
+        const found = isUniqueViolation(error) ? await find(request) : undefined
+        if (!found) throw error
+        return { answer: found.answer, replayed: true }
       } finally {
         underWay.delete(slot)
         done.resolve()

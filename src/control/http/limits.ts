@@ -1,6 +1,7 @@
 // Requests are counted in windows of a minute. Memory is bounded by forgetting every window that has passed.
 const WINDOW_MS = 60_000
 const SWEEP_AT = 10_000
+const SWEEP_EVERY_MS = 1000
 
 export interface Count {
   allowed: boolean
@@ -12,32 +13,47 @@ export interface Count {
 export interface RateLimiter {
   /** Counts one for this key. */
   take(key: string): Count
-  /** Looks without counting. */
-  peek(key: string): Count
 }
 
 export function createRateLimiter(limit: number, clock: { now(): number }): RateLimiter {
   const windows = new Map<string, { used: number; endsAt: number }>()
+  let sweepAfter = 0
 
   function windowOf(key: string, now: number) {
     const current = windows.get(key)
     if (current && current.endsAt > now) return current
-    if (windows.size >= SWEEP_AT) for (const [other, w] of windows) if (w.endsAt <= now) windows.delete(other)
+    if (windows.size >= SWEEP_AT && now >= sweepAfter) {
+      for (const [other, w] of windows) if (w.endsAt <= now) windows.delete(other)
+      sweepAfter = now + SWEEP_EVERY_MS
+    }
     const fresh = { used: 0, endsAt: now + WINDOW_MS }
     windows.set(key, fresh)
     return fresh
   }
 
-  function count(key: string, by: number): Count {
-    const now = clock.now()
-    const window = windowOf(key, now)
-    const allowed = limit === 0 || window.used < limit
-    if (allowed) window.used += by
-    const resetSeconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
-    return { allowed, limit, remaining: Math.max(0, limit - window.used), resetSeconds }
+  return {
+    take(key) {
+      if (limit === 0) return UNLIMITED
+      const now = clock.now()
+      const window = windowOf(key, now)
+      const allowed = window.used < limit
+      if (allowed) window.used++
+      const resetSeconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
+      return { allowed, limit, remaining: limit - window.used, resetSeconds }
+    },
   }
+}
 
-  return { take: (key) => count(key, 1), peek: (key) => count(key, 0) }
+const UNLIMITED: Count = { allowed: true, limit: 0, remaining: 0, resetSeconds: 1 }
+
+/** Whom an address stands for: with IPv6 a household has 2^64 of them, so the network counts. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [left = '', right] = address.split('::')
+  const groups = left === '' ? [] : left.split(':')
+  const tail = right ? right.split(':').length : 0
+  if (right !== undefined) while (groups.length + tail < 8) groups.push('0')
+  return groups.slice(0, 4).join(':')
 }
 
 export function rateLimitHeaders(policy: string, { limit, remaining, resetSeconds }: Count): Record<string, string> {

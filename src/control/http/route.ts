@@ -10,7 +10,7 @@ import {
   type QueryOf,
 } from '../../contract/operation.ts'
 import type { Actor } from './actor.ts'
-import type { Auth } from './auth.ts'
+import { type Auth, bearerOf } from './auth.ts'
 import type { Idempotency } from './idempotency.ts'
 import { describe } from './openapi.ts'
 
@@ -78,6 +78,8 @@ export function serve<O extends Operation, R>(
       const actor = await auth.authenticate(request, reply)
       await auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
       ;(request as WithActor)[ACTOR] = actor
+      // Where no body belongs, the type of none does not matter, whatever a client's library adds.
+      if (!operation.body && !operation.rawBody) delete request.headers['content-type']
     },
     preValidation: (request, _reply, done) => {
       try {
@@ -107,7 +109,7 @@ export function serve<O extends Operation, R>(
       if (key === undefined) return answer(reply, await handler(call))
       const keyed = {
         tokenId: actor.id,
-        credential: request.headers.authorization ?? '',
+        credential: bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? '',
         key: String(key),
         method: request.method,
         url: request.url,

@@ -4,11 +4,16 @@ import { fail } from '../../contract/errors.ts'
 import type { Actor } from './actor.ts'
 
 const STREAMS_PER_TOKEN = 50
+const REMEMBERED_MAX = 100_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export interface Streams {
   /** Runs `work` with a signal that says when the stream has to end. */
   hold<T>(actor: Actor, serverId: string | null, work: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** The same for an answer that is a sequence. It breaks off with an error, so that nobody takes it for whole. */
+  holdEach<T>(actor: Actor, serverId: string | null, source: AsyncIterable<T>): AsyncGenerator<T>
+  /** The tokens behind the open streams. */
+  tokens(): string[]
   endForToken(tokenId: string): void
   endForServer(serverId: string): void
   endAll(): void
@@ -23,33 +28,63 @@ interface Stream {
 
 export function createStreams({ clock }: { clock: { now(): number } }): Streams {
   const open = new Set<Stream>()
-  const endWhere = (matches: (stream: Stream) => boolean) => {
-    for (const stream of open) if (matches(stream)) stream.abort.abort()
+  /** Tokens and servers that are gone for good: a request that was let in before must not open a stream after. */
+  const gone = new Set<string>()
+  let closed = false
+
+  function begin(actor: Actor, serverId: string | null): Stream & { end(): void } {
+    const mine = [...open].filter((stream) => stream.tokenId === actor.id).length
+    if (mine >= STREAMS_PER_TOKEN) {
+      throw fail('rate_limited', {
+        detail: `A token may hold ${STREAMS_PER_TOKEN} streams open.`,
+        headers: { 'retry-after': '5' },
+      })
+    }
+    const stream = { tokenId: actor.id, serverId, abort: new AbortController() }
+    if (closed || gone.has(actor.id) || (serverId !== null && gone.has(serverId))) stream.abort.abort()
+    open.add(stream)
+    const left = actor.expiresAt === null ? LONGEST_TIMER_MS : actor.expiresAt - clock.now()
+    const expiry = setTimeout(() => stream.abort.abort(), Math.min(left, LONGEST_TIMER_MS)).unref()
+    const end = () => {
+      clearTimeout(expiry)
+      open.delete(stream)
+    }
+    return { ...stream, end }
+  }
+
+  function endFor(id: string): void {
+    if (gone.size >= REMEMBERED_MAX) gone.clear()
+    gone.add(id)
+    for (const stream of open) if (stream.tokenId === id || stream.serverId === id) stream.abort.abort()
   }
 
   return {
     async hold(actor, serverId, work) {
-      const mine = [...open].filter((stream) => stream.tokenId === actor.id).length
-      if (mine >= STREAMS_PER_TOKEN) {
-        throw fail('rate_limited', {
-          detail: `A token may hold ${STREAMS_PER_TOKEN} streams open.`,
-          headers: { 'retry-after': '5' },
-        })
-      }
-      const stream = { tokenId: actor.id, serverId, abort: new AbortController() }
-      open.add(stream)
-      const left = actor.expiresAt === null ? LONGEST_TIMER_MS : actor.expiresAt - clock.now()
-      const expiry = setTimeout(() => stream.abort.abort(), Math.min(left, LONGEST_TIMER_MS)).unref()
+      const stream = begin(actor, serverId)
       try {
         return await work(stream.abort.signal)
       } finally {
-        clearTimeout(expiry)
-        open.delete(stream)
+        stream.end()
       }
     },
-    endForToken: (tokenId) => endWhere((stream) => stream.tokenId === tokenId),
-    endForServer: (serverId) => endWhere((stream) => stream.serverId === serverId),
-    endAll: () => endWhere(() => true),
+    async *holdEach(actor, serverId, source) {
+      const stream = begin(actor, serverId)
+      try {
+        for await (const item of source) {
+          stream.abort.signal.throwIfAborted()
+          yield item
+        }
+      } finally {
+        stream.end()
+      }
+    },
+    tokens: () => [...new Set([...open].map((stream) => stream.tokenId))],
+    endForToken: endFor,
+    endForServer: endFor,
+    endAll() {
+      closed = true
+      for (const stream of open) stream.abort.abort()
+    },
     count: () => open.size,
   }
 }

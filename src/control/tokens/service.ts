@@ -5,6 +5,7 @@ import type { Scope } from '../../contract/scopes.ts'
 import type { MintedToken, NewToken, Token } from '../../contract/tokens.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
+import { isUniqueViolation } from '../db/database.ts'
 import type { Db, TokenRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -19,6 +20,7 @@ import {
   markRevoked,
   markUsed,
   missingServers,
+  revokedAmong,
   revokedSince,
 } from './store.ts'
 import { beyond, type Reach, within } from './width.ts'
@@ -34,6 +36,8 @@ export interface Tokens {
   recentlyRevoked(): Promise<string[]>
   /** Writes down when tokens were last used. */
   flushUse(): Promise<void>
+  /** Ends the streams of tokens that another process has revoked. */
+  endRevoked(): Promise<void>
 }
 
 interface Known {
@@ -63,6 +67,7 @@ export function createTokens(deps: {
   const { db, activity, streams, cursors, clock } = deps
   const known = new Map<string, Known>()
   const used = new Map<string, number>()
+  let revocations = 0
 
   function accept(entry: Known, secret: string): Identity | undefined {
     const { identity } = entry
@@ -74,27 +79,36 @@ export function createTokens(deps: {
   }
 
   async function load(id: string): Promise<Known | undefined> {
+    const before = revocations
     const row = await findToken(db, id)
     if (!row || row.revoked_at !== null) return undefined
     const entry = { identity: identityOf(row), hash: Buffer.from(row.hash, 'hex') }
-    if (deps.mayCache) {
+    // What was read before a revocation is not remembered past it.
+    if (deps.mayCache && before === revocations) {
       if (known.size >= CACHED_MAX) known.clear()
       known.set(id, entry)
     }
     return entry
   }
 
+  function forget(tokenId: string): void {
+    revocations++
+    known.delete(tokenId)
+    streams.endForToken(tokenId)
+    deps.onRevoked(tokenId)
+  }
+
+  async function keep(trx: Trx, actor: Actor, row: TokenRow): Promise<void> {
+    await insertToken(trx, row)
+    const { scopes, servers } = reachOf(row)
+    await activity.record(trx, actor, 'token.created', null, { tokenId: row.id, name: row.name, scopes, servers })
+  }
+
   async function mint(trx: Trx, actor: Actor, request: Reach & { name: string }, createdBy: string | null) {
     const secret = randomBytes(32).toString('hex')
     const id = newId('tok', clock.now())
     const row = tokenRow(id, secret, request, createdBy, clock.now())
-    await insertToken(trx, row)
-    await activity.record(trx, actor, 'token.created', null, {
-      tokenId: id,
-      name: row.name,
-      scopes: request.scopes,
-      servers: request.servers,
-    })
+    await keep(trx, actor, row)
     return { ...present(row), token: `gk_${id.slice('tok_'.length)}_${secret}` }
   }
 
@@ -144,11 +158,7 @@ export function createTokens(deps: {
         }
         await markRevoked(trx, tokenId, clock.now())
         await activity.record(trx, actor, 'token.revoked', null, { tokenId, name: row.name })
-        onCommit(trx, () => {
-          known.delete(tokenId)
-          streams.endForToken(tokenId)
-          deps.onRevoked(tokenId)
-        })
+        onCommit(trx, () => forget(tokenId))
       })
     },
 
@@ -161,17 +171,20 @@ export function createTokens(deps: {
       }
       const [, shortId = '', secret = ''] = VALUE.exec(configured) ?? []
       const id = `tok_${shortId}`
-      const existing = await findToken(db, id)
-      if (existing) return { show: null, warning: configuredFault(existing, secret) }
-      await transact(db, SYSTEM, async (trx) => {
-        await insertToken(trx, tokenRow(id, secret, admin, null, clock.now()))
-        await activity.record(trx, SYSTEM, 'token.created', null, {
-          tokenId: id,
-          name: admin.name,
-          scopes: ['*'],
-          servers: '*',
-        })
-      })
+      const check = async () => {
+        const existing = await findToken(db, id)
+        return existing && { show: null, warning: configuredFault(existing, secret, clock.now()) }
+      }
+      const checked = await check()
+      if (checked) return checked
+      try {
+        await transact(db, SYSTEM, (trx) => keep(trx, SYSTEM, tokenRow(id, secret, admin, null, clock.now())))
+      } catch (error) {
+        // Another process that starts on the same database was quicker.
+        const made = isUniqueViolation(error) ? await check() : undefined
+        if (!made) throw error
+        return made
+      }
       return { show: null, warning: null }
     },
 
@@ -180,15 +193,25 @@ export function createTokens(deps: {
     async flushUse() {
       const uses = [...used]
       used.clear()
-      for (const [id, at] of uses) await markUsed(db, id, at)
+      if (uses.length === 0) return
+      await db.transaction().execute(async (trx) => {
+        for (const [id, at] of uses) await markUsed(trx, id, at)
+      })
+    },
+
+    async endRevoked() {
+      for (const id of await revokedAmong(db, streams.tokens())) forget(id)
     },
   }
 }
 
-function configuredFault(row: TokenRow, secret: string): string | null {
+function configuredFault(row: TokenRow, secret: string, now: number): string | null {
   if (row.revoked_at !== null) return 'GAMEKEEPER_ADMIN_TOKEN is a token that was revoked; choose another.'
   if (row.hash !== hashOf(secret).toString('hex'))
     return 'GAMEKEEPER_ADMIN_TOKEN has the id of another token; choose another.'
+  const { scopes, servers, expiresAt } = reachOf(row)
+  if (!scopes.includes('*') || servers !== '*' || (expiresAt !== null && expiresAt <= now))
+    return 'GAMEKEEPER_ADMIN_TOKEN is a token that cannot do everything, or has expired; choose another.'
   return null
 }
 

@@ -1,0 +1,55 @@
+// The service as a process of its own, started as a user starts it: for what a process in the test cannot show.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+export interface ServiceProcess {
+  child: ChildProcess
+  pid: number
+  /** Where it listens; the promise rejects with what it said if it ends before that. */
+  url: string
+  output(): string
+  /** The exit code, or the signal that ended it. */
+  exited: Promise<number | NodeJS.Signals>
+  kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>
+}
+
+export async function spawnService(env: Record<string, string>): Promise<ServiceProcess> {
+  const started = startProcess(env)
+  const url = await Promise.race([started.listening, started.exited.then(() => undefined)])
+  if (url === undefined) throw new Error(`the service did not start: ${started.output()}`)
+  return { ...started, url }
+}
+
+/** For a start that is meant to fail: what it said, and its exit code. */
+export async function runService(
+  env: Record<string, string>,
+): Promise<{ code: number | NodeJS.Signals; output: string }> {
+  const { exited, output } = startProcess(env)
+  return { code: await exited, output: output() }
+}
+
+function startProcess(env: Record<string, string>) {
+  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    env: { ...clean, NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  const { promise: listening, resolve } = Promise.withResolvers<string>()
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk
+      const url = /https?:\/\/[\w.[\]:-]+:\d+/.exec(text)?.[0]
+      if (url) resolve(url)
+    })
+  }
+  const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals)
+  const kill = (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    return exited
+  }
+  return { child, pid: child.pid ?? 0, listening, exited, kill, output: () => text }
+}
