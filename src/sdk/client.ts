@@ -1,0 +1,24 @@
+import { createActivityApi } from './activity.ts'
+import { createJobsApi } from './jobs.ts'
+import { createServersApi } from './servers.ts'
+import { createServiceApi } from './service.ts'
+import { createTokensApi } from './tokens.ts'
+import { type ClientOptions, createTransport } from './transport.ts'
+
+export type Client = ReturnType<typeof createClient>
+
+/** A client of one service with one token. It keeps no state, so it may be shared and needs no closing. */
+export function createClient(options: ClientOptions) {
+  const transport = createTransport(options)
+  return {
+    servers: createServersApi(transport),
+    activity: createActivityApi(transport),
+    jobs: createJobsApi(transport),
+    tokens: createTokensApi(transport),
+    service: createServiceApi(transport),
+    /** Any operation of the contract, by itself. */
+    call: transport.call,
+    /** As `call`, with the answer as it comes. */
+    open: transport.open,
+  }
+}

@@ -1,0 +1,79 @@
+// What can go wrong, as classes that a program can tell apart: the service said no, nobody answered, a job failed.
+import { ERRORS, type ErrorCode, type FieldFault } from '../contract/errors.ts'
+import type { Job } from '../contract/jobs.ts'
+import type { Problem } from '../contract/schema.ts'
+
+/** The service has refused. `code` is the stable thing to switch on. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly detail: string
+  /** Every field at fault, where the request was not valid. */
+  readonly errors: readonly FieldFault[]
+  /** Names the request in the log of the service. */
+  readonly requestId: string | null
+  /** From 2 on, an earlier attempt had no answer and may have done what was asked. */
+  readonly attempts: number
+  /** How long the service asks callers to wait, if it does. */
+  readonly retryAfterMs: number | null
+
+  constructor(problem: Problem, more: { attempts?: number; retryAfterMs?: number | null } = {}) {
+    super(problem.detail)
+    this.name = 'ApiError'
+    this.code = problem.code as ErrorCode
+    this.status = problem.status
+    this.detail = problem.detail
+    this.errors = problem.errors ?? []
+    this.requestId = problem.requestId || null
+    this.attempts = more.attempts ?? 1
+    this.retryAfterMs = more.retryAfterMs ?? null
+  }
+}
+
+export function isApiError(error: unknown, ...codes: ErrorCode[]): error is ApiError {
+  return error instanceof ApiError && (codes.length === 0 || codes.includes(error.code))
+}
+
+/** Refused here, before anything was sent. */
+export function refusedHere(detail: string): ApiError {
+  const { status, title } = ERRORS.invalid_request
+  return new ApiError({ type: 'about:blank', title, status, detail, code: 'invalid_request', requestId: '' })
+}
+
+export type TransportFault =
+  /** No connection, or it broke before the answer was whole. */
+  | 'network'
+  /** No answer in time. */
+  | 'timeout'
+  /** Something answered that is not the service, such as a proxy in front of it. */
+  | 'foreign_answer'
+
+/** Nobody answered, or somebody else did. Whether the request was carried out is not known. */
+export class TransportError extends Error {
+  readonly fault: TransportFault
+  readonly status: number | null
+  readonly attempts: number
+
+  constructor(
+    fault: TransportFault,
+    message: string,
+    more: { status?: number; attempts?: number; cause?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+    this.name = 'TransportError'
+    this.fault = fault
+    this.status = more.status ?? null
+    this.attempts = more.attempts ?? 1
+  }
+}
+
+/** The work was accepted and has not come to a good end. */
+export class JobError extends Error {
+  readonly job: Job
+
+  constructor(job: Job) {
+    super(job.status === 'cancelled' ? 'The job was cancelled.' : (job.error?.detail ?? 'The job failed.'))
+    this.name = 'JobError'
+    this.job = job
+  }
+}
