@@ -1,11 +1,11 @@
 // Reading and writing one file for control, which has let the caller in and names the file in a link.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
+import { bodyOf } from '../../http/bodies.ts'
 import type { Forward } from '../../http/forward.ts'
 import type { FactLog } from '../facts.ts'
 import { openContent, writeContent } from '../files/content.ts'
 import type { FilesOfAgent } from '../files/index.ts'
-import { bodyOf } from '../../http/bodies.ts'
 import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
 import { serveFile } from './serve-file.ts'
 
@@ -55,7 +55,10 @@ export function acceptContent(
       cause: causeOf(opened, request),
       properties: { path: entry.path, sizeBytes: entry.sizeBytes },
     })
-    return reply.code(created ? 201 : 200).header('etag', etag).send(entry)
+    return reply
+      .code(created ? 201 : 200)
+      .header('etag', etag)
+      .send(entry)
   })
 }
 

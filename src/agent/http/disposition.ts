@@ -17,7 +17,8 @@ export function parseDisposition(header: Buffer | undefined): FormField {
   pattern.lastIndex = text.search(/;|$/)
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
     const [, key = '', quoted, plain = ''] = match
-    if (!parameters.has(key.toLowerCase())) parameters.set(key.toLowerCase(), quoted?.replace(/\\(["\\])/g, '$1') ?? plain)
+    if (!parameters.has(key.toLowerCase()))
+      parameters.set(key.toLowerCase(), quoted?.replace(/\\(["\\])/g, '$1') ?? plain)
   }
   const extended = parameters.get('filename*')
   const filename = extended === undefined ? unescapeBrowser(parameters.get('filename')) : decodeExtended(extended)
@@ -56,5 +57,7 @@ export function attachment(name: string): string {
     /['()*]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
   )
-  return plain === name ? `attachment; filename="${name}"` : `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
+  return plain === name
+    ? `attachment; filename="${name}"`
+    : `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
 }

@@ -12,7 +12,11 @@ const LONGEST_MS = 6 * 24 * 3600_000
 
 export interface LinkDoor {
   /** Runs `work` under the link; it is aborted when the link's token is revoked. */
-  under<T>(purpose: LinkPurpose, link: string, work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>): Promise<T>
+  under<T>(
+    purpose: LinkPurpose,
+    link: string,
+    work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>,
+  ): Promise<T>
   /** Bytes have arrived for this upload. */
   renew(uploadId: string, at?: number): void
 }

@@ -36,7 +36,8 @@ export function rangeOf(headers: IncomingHttpHeaders, version: Version, sizeByte
 
 export function isUnchanged(headers: IncomingHttpHeaders, { etag, modifiedAt }: Version): boolean {
   const tags = headers['if-none-match']
-  if (tags !== undefined) return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  if (tags !== undefined)
+    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
   const since = Date.parse(headers['if-modified-since'] ?? '')
   return !Number.isNaN(since) && Math.floor(modifiedAt.getTime() / 1000) * 1000 <= since
 }

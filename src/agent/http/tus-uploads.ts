@@ -1,7 +1,7 @@
 // The uploads under way on this machine: which there are, that each has one request at a time, and that old ones go.
 import { readdirSync } from 'node:fs'
-import { hasCode } from '../../kit/errno.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
 import type { FactLog } from '../facts.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { createPartialUploads, type PartialUploads } from '../files/partial-uploads.ts'

@@ -3,9 +3,9 @@
 import { DataStore, Server, Upload } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, type Failure, fail, isFailure } from '../../contract/errors.ts'
-import { newId } from '../../kit/ids.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
+import { newId } from '../../kit/ids.ts'
 import type { Checksum, PartialState } from '../files/partial-uploads.ts'
 import { formatPath, parseEntry, parsePath } from '../files/paths.ts'
 import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
@@ -91,7 +91,9 @@ async function speak(deps: TusDeps, call: Call, reply: FastifyReply): Promise<Fa
       return undefined
     },
   })
-  const response = await server.handleWeb(new Request('http://agent/', { method: request.method, headers: headersOf(request) }))
+  const response = await server.handleWeb(
+    new Request('http://agent/', { method: request.method, headers: headersOf(request) }),
+  )
   if (response.status >= 400) throw toFailure(failure, response.status, await response.text())
   for (const [name, value] of response.headers) if (!name.startsWith('access-control-')) reply.header(name, value)
   if (request.method === 'OPTIONS') reply.header('tus-checksum-algorithm', ALGORITHMS.join(','))
@@ -144,7 +146,10 @@ function createStore({ uploads, door }: TusDeps, { opened, signal, request, id }
     async write(unused: NodeJS.ReadableStream): Promise<number> {
       unused.resume()
       const onBytes = () => door.renew(textOf(opened, 'uploadId'))
-      return await partials.append(id, bodyOf(request.raw, { signal, onBytes }), { signal, checksum: checksumOf(request) })
+      return await partials.append(id, bodyOf(request.raw, { signal, onBytes }), {
+        signal,
+        checksum: checksumOf(request),
+      })
     },
 
     async getUpload(): Promise<Upload> {
