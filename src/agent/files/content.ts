@@ -1,11 +1,18 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
-import { type BigIntStats, chmodSync, createReadStream, write } from 'node:fs'
+import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { promisify } from 'node:util'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { addressOf, createFileAt, fsyncDirectory, fsyncFile, type OpenFile, statsIfThere } from './directory.ts'
+import {
+  addressOf,
+  createFileAt,
+  fsyncDirectory,
+  fsyncFile,
+  type OpenFile,
+  statsIfThere,
+  writeWhole,
+} from './directory.ts'
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
@@ -13,11 +20,9 @@ import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-import { type Reservation, spaceOf } from './usage.ts'
+import { createAllowance, type Reservation, spaceOf } from './usage.ts'
 
 const READ_BYTES = 256 * 1024
-const GROWTH_BYTES = 4 * 1024 * 1024
-const writeAsync = promisify(write)
 
 export interface Content {
   readonly file: OpenFile
@@ -103,32 +108,16 @@ async function receive(
   reservation: Reservation,
   { maxBytes = Number.POSITIVE_INFINITY, expectedBytes = 0, signal }: WriteOptions,
 ): Promise<number> {
+  const allowance = createAllowance(reservation, expectedBytes)
   let bytes = 0
-  let reserved = expectedBytes
   for await (const chunk of source) {
     signal?.throwIfAborted()
     bytes += chunk.length
     if (bytes > maxBytes) throw fail('too_large', `At most ${maxBytes} bytes are taken.`)
-    if (bytes > reserved) {
-      const more = Math.max(spaceOf(bytes - reserved), Math.min(GROWTH_BYTES, maxBytes - reserved))
-      reserved += await growBy(reservation, more, spaceOf(bytes - reserved))
-    }
-    for (let at = 0; at < chunk.length; )
-      at += (await writeAsync(file.fd, chunk, at, chunk.length - at, null)).bytesWritten
+    await allowance.need(bytes)
+    await writeWhole(file, chunk)
   }
   return bytes
-}
-
-/** Takes a generous step, or, near the limit, only what is needed. */
-async function growBy(reservation: Reservation, generous: number, needed: number): Promise<number> {
-  try {
-    await reservation.grow(generous)
-    return generous
-  } catch (error) {
-    if (generous === needed) throw error
-    await reservation.grow(needed)
-    return needed
-  }
 }
 
 /** Puts a finished, synced file in its place. What was there goes to the trash. */
