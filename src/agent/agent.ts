@@ -36,7 +36,7 @@ export function createAgent({ dataDir, trashKeepMs, clock, log }: AgentDeps): Lo
   })
   const servers = createAgentServers(layout, files.forget)
   const tasks = createTasks({
-    handlers: {},
+    handlers: files.handlers,
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   return {

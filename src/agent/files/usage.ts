@@ -8,6 +8,7 @@ import { openSandbox } from './sandbox.ts'
 import { isTrashRecord } from './trash-records.ts'
 
 const BLOCK_BYTES = 4096
+const STEP_BYTES = 4 * 1024 * 1024
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
 /** Never given away, so that records, logs and the database can still be written. */
@@ -36,6 +37,25 @@ export interface Usage {
 
 export function spaceOf(bytes: number, files = 1): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES + (files - 1) * BLOCK_BYTES
+}
+
+/** Takes from a reservation in generous steps as bytes arrive; near the limit, only what is needed. */
+export function createAllowance(reservation: Reservation, alreadyBytes = 0) {
+  let reserved = alreadyBytes
+  return {
+    async need(bytes: number): Promise<void> {
+      if (bytes <= reserved) return
+      const needed = spaceOf(bytes - reserved)
+      try {
+        await reservation.grow(Math.max(needed, STEP_BYTES))
+        reserved += Math.max(needed, STEP_BYTES)
+      } catch (error) {
+        if (needed >= STEP_BYTES) throw error
+        await reservation.grow(needed)
+        reserved += needed
+      }
+    },
+  }
 }
 
 export function createUsage(deps: {

@@ -2,7 +2,7 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
-import { fail } from '../../../contract/errors.ts'
+import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { writeContent } from '../content.ts'
@@ -58,8 +58,8 @@ function* one(parent: Directory, name: string, path: string): Generator<ArchiveE
     using file = openFileAt(parent, name)
     yield { ...common, kind: 'file', sizeBytes: Number(file.stats.size), target: '', content: () => contentOf(file) }
   } catch (error) {
-    // Gone since it was listed: an archive of a tree that is in use holds what was there.
-    if (!hasCode(error, 'ENOENT')) throw error
+    // Gone or become something else since it was looked at: an archive of a tree in use holds what was there.
+    if (!hasCode(error, 'ENOENT', 'EINVAL', 'ELOOP') && !isFailure(error, 'invalid_path')) throw error
   }
 }
 

@@ -1,24 +1,22 @@
 // Unpacking: everything into staging first, under limits, then moved into place. An archive that is refused, or a task
 // that is cancelled, leaves nothing.
-import { chmodSync, futimesSync, symlinkSync, write } from 'node:fs'
-import { promisify } from 'node:util'
+import { fchmodSync, futimesSync, symlinkSync } from 'node:fs'
 import type { FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
-import { addressOf, createFileAt, fsyncFile, mkdirAt } from '../directory.ts'
+import { addressOf, createFileAt, mkdirAt, writeWhole } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explain, explainedAsync } from '../errors.ts'
 import { nameToDisk } from '../names.ts'
 import { parsePath, type Segments } from '../paths.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { type Reservation, spaceOf } from '../usage.ts'
+import { createAllowance, type Reservation, spaceOf } from '../usage.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { detectFormat, readArchive } from './formats.ts'
 import { merge } from './merge.ts'
-
-const writeAsync = promisify(write)
+import { createSyncs, type Syncs } from './syncs.ts'
 
 export interface UnpackLimits {
   maxBytes: number
@@ -51,13 +49,15 @@ export async function unpack(
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`)
   const budget = createBudget(Number(archive.stats.size), limits, reservation)
   await asArchiveFaults(async () => {
+    await using syncs = createSyncs()
     let filesDone = 0
     for await (const entry of readArchive(detectFormat(archive), archive)) {
       signal.throwIfAborted()
-      await budget.take(0)
-      await unpackEntry(tree, entry, budget, signal)
+      budget.takeEntry()
+      await unpackEntry(tree, entry, { budget, syncs, signal })
       report({ filesDone: ++filesDone, bytesDone: budget.bytes() })
     }
+    await syncs.drain()
   })
   signal.throwIfAborted()
   await explainedAsync(work.directory, () => merge(server, tree, target, work.overwrite ?? false))
@@ -65,29 +65,40 @@ export async function unpack(
   return describePath(server.files, work.directory)
 }
 
-type Budget = ReturnType<typeof createBudget>
+interface Work {
+  budget: ReturnType<typeof createBudget>
+  syncs: Syncs
+  signal: AbortSignal
+}
 
 function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: Reservation) {
   const most = Math.min(limits.maxBytes, Math.max(limits.harmlessBytes, archiveBytes * limits.maxRatio))
+  const allowance = createAllowance(reservation)
   let entries = 0
   let bytes = 0
   let space = 0
+  let current = 0
   return {
     bytes: () => bytes,
+    /** What the finished files take on the disk. */
     space: () => space,
-    /** Called with 0 for each entry, then with each piece of its content. */
-    async take(more: number): Promise<void> {
-      if (more === 0 && ++entries > limits.maxEntries) throw invalidArchive('The archive holds too many entries.')
+    takeEntry(): void {
+      if (++entries > limits.maxEntries) throw invalidArchive('The archive holds too many entries.')
+    },
+    async takeBytes(more: number): Promise<void> {
       bytes += more
+      current += more
       if (bytes > most) throw invalidArchive('The archive unpacks to far more than its size allows.')
-      if (more === 0) return
-      await reservation.grow(spaceOf(more))
-      space += spaceOf(more)
+      await allowance.need(space + spaceOf(current))
+    },
+    endFile(): void {
+      space += spaceOf(current)
+      current = 0
     },
   }
 }
 
-async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, budget: Budget, signal: AbortSignal): Promise<void> {
+async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, work: Work): Promise<void> {
   const path = checkName(entry.path)
   if (path.length === 0) return
   if (entry.kind === 'directory') {
@@ -96,7 +107,7 @@ async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, budget: Budget, s
   }
   using place = tree.openNewPlace(path, { anyName: true })
   if (entry.kind === 'symlink') unpackLink(place, path, entry.target)
-  else await unpackFile(place, entry, budget, signal)
+  else await unpackFile(place, entry, work)
 }
 
 /** `./a`, as tar writes it, is `a`; whatever else is not a plain relative path is refused. */
@@ -116,20 +127,20 @@ function unpackLink(place: Place, path: Segments, target: string): void {
   symlinkSync(nameToDisk(target), addressOf(place.parent, place.name))
 }
 
-async function unpackFile(place: Place, entry: ArchiveEntry, budget: Budget, signal: AbortSignal): Promise<void> {
+async function unpackFile(place: Place, entry: ArchiveEntry, { budget, syncs, signal }: Work): Promise<void> {
   using file = createFileAt(place.parent, place.name)
   let size = 0
   for await (const chunk of entry.content()) {
     signal.throwIfAborted()
     size += chunk.length
-    await budget.take(chunk.length)
-    for (let at = 0; at < chunk.length; )
-      at += (await writeAsync(file.fd, chunk, at, chunk.length - at, null)).bytesWritten
+    await budget.takeBytes(chunk.length)
+    await writeWhole(file, chunk)
   }
   if (size !== entry.sizeBytes) throw invalidArchive('An entry of the archive has another size than the archive says.')
-  chmodSync(file.address, entry.mode & 0o777)
+  budget.endFile()
+  fchmodSync(file.fd, entry.mode & 0o777)
   futimesSync(file.fd, entry.modifiedAt, entry.modifiedAt)
-  await fsyncFile(file)
+  await syncs.add(file)
 }
 
 /** Inside staging there is nothing but what the archive put there: a name in the way is the archive's own fault. */
