@@ -4,15 +4,7 @@ import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import {
-  addressOf,
-  createFileAt,
-  fsyncDirectory,
-  fsyncFile,
-  type OpenFile,
-  statsIfThere,
-  writeWhole,
-} from './directory.ts'
+import { addressOf, createFileAt, fsyncDirectory, fsyncFile, type OpenFile, statsIfThere } from './directory.ts'
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
@@ -21,16 +13,7 @@ import { receiveBytes, spaceFrom } from './receive.ts'
 import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-
-<<<<<<< HEAD
-
 import { spaceOf } from './usage.ts'
-
-=======
-
-import { createAllowance, type Reservation, spaceOf } from './usage.ts'
-
->>>>>>> files
 
 const READ_BYTES = 256 * 1024
 
@@ -119,27 +102,6 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
     throw fail('precondition_failed', 'The file was changed since it was read.')
 }
 
-<<<<<<< HEAD
-=======
-async function receive(
-  file: OpenFile,
-  source: AsyncIterable<Uint8Array>,
-  reservation: Reservation,
-  { maxBytes = Number.POSITIVE_INFINITY, expectedBytes = 0, signal }: WriteOptions,
-): Promise<number> {
-  const allowance = createAllowance(reservation, expectedBytes)
-  let bytes = 0
-  for await (const chunk of source) {
-    signal?.throwIfAborted()
-    bytes += chunk.length
-    if (bytes > maxBytes) throw fail('too_large', `At most ${maxBytes} bytes are taken.`)
-    await allowance.need(bytes)
-    await writeWhole(file, chunk)
-  }
-  return bytes
-}
-
->>>>>>> files
 /** Puts a finished, synced file in its place. What was there goes to the trash. */
 export async function placeFile(
   server: ServerFiles,
