@@ -101,6 +101,7 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
   if (!stats || (options.ifMatch !== '*' && options.ifMatch !== etagOf(stats)))
     throw fail('precondition_failed', 'The file was changed since it was read.')
 }
+
 /** Puts a finished, synced file in its place. What was there goes to the trash. */
 export async function placeFile(
   server: ServerFiles,

@@ -17,7 +17,6 @@ import {
   renameSync,
   rmdirSync,
   unlinkSync,
-  write,
 } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
@@ -203,12 +202,4 @@ export function fsyncDirectory(target: Directory): Promise<void> {
 
 export function fsyncFile(file: OpenFile): Promise<void> {
   return fsyncAsync(file.fd)
-}
-
-const writeAsync = promisify(write)
-
-/** Appends at the descriptor's own place. */
-export async function writeWhole(file: OpenFile, chunk: Uint8Array): Promise<void> {
-  for (let at = 0; at < chunk.length; )
-    at += (await writeAsync(file.fd, chunk, at, chunk.length - at, null)).bytesWritten
 }

@@ -65,7 +65,7 @@ export function createAgentFiles({
   function server(serverId: string): ServerFiles {
     const known = servers.get(serverId)
     if (known) return known
-    const made = createServerFiles({ layout, trashKeepMs, now }, serverId)
+    const made = createServerFiles({ layout, trashKeepMs, now, freeElsewhere }, serverId)
     servers.set(serverId, made)
     return made
   }
@@ -79,6 +79,13 @@ export function createAgentFiles({
         if (!stopping.signal.aborted && !isFailure(error, 'not_found')) onUnexpected(error, name)
       }
     }
+  }
+
+  async function freeElsewhere(bytes: number, except: string): Promise<void> {
+    let freed = 0
+    await forEachServer(async ({ serverId, trash }) => {
+      if (serverId !== except && freed < bytes) freed += await trash.free(bytes - freed)
+    })
   }
 
   function sweep(): Promise<void> {

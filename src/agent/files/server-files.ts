@@ -26,6 +26,8 @@ export interface ServerFilesDeps {
   layout: Layout
   trashKeepMs: number
   now: () => number
+  /** Frees so many bytes of the trash of other servers, as far as there are. */
+  freeElsewhere: (bytes: number, serverId: string) => Promise<void>
 }
 
 export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
@@ -41,7 +43,16 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     now: deps.now,
     onFreed: (bytes) => usage.trashFreed(bytes),
   })
-  const usage: Usage = createUsage({ folders, quotaBytes: readQuota(quotaFile), freeTrash: trash.free, now: deps.now })
+  const usage: Usage = createUsage({
+    folders,
+    quotaBytes: readQuota(quotaFile),
+    freeTrash: trash.free,
+    async freeDisk(bytes) {
+      const freed = await trash.free(bytes)
+      if (freed < bytes) await deps.freeElsewhere(bytes - freed, serverId)
+    },
+    now: deps.now,
+  })
   return {
     serverId,
     folders,

@@ -8,7 +8,6 @@ import { openSandbox } from './sandbox.ts'
 import { isTrashRecord } from './trash-records.ts'
 
 const BLOCK_BYTES = 4096
-const STEP_BYTES = 4 * 1024 * 1024
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
 /** Never given away, so that records, logs and the database can still be written. */
@@ -39,30 +38,13 @@ export function spaceOf(bytes: number, files = 1): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES + (files - 1) * BLOCK_BYTES
 }
 
-/** Takes from a reservation in generous steps as bytes arrive; near the limit, only what is needed. */
-export function createAllowance(reservation: Reservation, alreadyBytes = 0) {
-  let reserved = alreadyBytes
-  return {
-    async need(bytes: number): Promise<void> {
-      if (bytes <= reserved) return
-      const needed = spaceOf(bytes - reserved)
-      try {
-        await reservation.grow(Math.max(needed, STEP_BYTES))
-        reserved += Math.max(needed, STEP_BYTES)
-      } catch (error) {
-        if (needed >= STEP_BYTES) throw error
-        await reservation.grow(needed)
-        reserved += needed
-      }
-    },
-  }
-}
-
 export function createUsage(deps: {
   folders: { files: string; trash: string }
   quotaBytes: number | null
   /** Empties the trash, oldest first, until so much is free or nothing is left. Tells how much was freed. */
   freeTrash: (bytes: number) => Promise<number>
+  /** The same for the disk, which other servers' trash takes space of too. */
+  freeDisk: (bytes: number) => Promise<void>
   now: () => number
 }): Usage {
   let quota = deps.quotaBytes
@@ -134,7 +116,7 @@ export function createUsage(deps: {
 
   async function requireDisk(bytes: number): Promise<void> {
     const short = await shortage(deps.folders.files, bytes)
-    if (short > 0) await deps.freeTrash(short)
+    if (short > 0) await deps.freeDisk(short)
     if (short > 0 && (await shortage(deps.folders.files, bytes)) > 0) throw fail('disk_full', 'The disk is full.')
   }
 

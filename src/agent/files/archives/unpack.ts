@@ -5,14 +5,15 @@ import type { FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
-import { addressOf, createFileAt, mkdirAt, writeWhole } from '../directory.ts'
+import { addressOf, createFileAt, mkdirAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explain, explainedAsync } from '../errors.ts'
 import { nameToDisk } from '../names.ts'
 import { parsePath, type Segments } from '../paths.ts'
+import { receiveBytes, spaceFrom } from '../receive.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { createAllowance, type Reservation, spaceOf } from '../usage.ts'
+import { type Reservation, spaceOf } from '../usage.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { detectFormat, readArchive } from './formats.ts'
 import { merge } from './merge.ts'
@@ -73,27 +74,29 @@ interface Work {
 
 function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: Reservation) {
   const most = Math.min(limits.maxBytes, Math.max(limits.harmlessBytes, archiveBytes * limits.maxRatio))
-  const allowance = createAllowance(reservation)
+  const allowance = spaceFrom(reservation, 0)
   let entries = 0
   let bytes = 0
   let space = 0
-  let current = 0
   return {
+    allowance,
     bytes: () => bytes,
     /** What the finished files take on the disk. */
     space: () => space,
     takeEntry(): void {
       if (++entries > limits.maxEntries) throw invalidArchive('The archive holds too many entries.')
     },
-    async takeBytes(more: number): Promise<void> {
-      bytes += more
-      current += more
-      if (bytes > most) throw invalidArchive('The archive unpacks to far more than its size allows.')
-      await allowance.need(space + spaceOf(current))
+    async *counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of content) {
+        bytes += chunk.length
+        if (bytes > most) throw invalidArchive('The archive unpacks to far more than its size allows.')
+        yield chunk
+      }
     },
-    endFile(): void {
-      space += spaceOf(current)
-      current = 0
+    /** A file takes whole blocks of the disk. */
+    async endFile(size: number): Promise<void> {
+      await allowance.need(spaceOf(size) - size, Number.POSITIVE_INFINITY)
+      space += spaceOf(size)
     },
   }
 }
@@ -129,15 +132,9 @@ function unpackLink(place: Place, path: Segments, target: string): void {
 
 async function unpackFile(place: Place, entry: ArchiveEntry, { budget, syncs, signal }: Work): Promise<void> {
   using file = createFileAt(place.parent, place.name)
-  let size = 0
-  for await (const chunk of entry.content()) {
-    signal.throwIfAborted()
-    size += chunk.length
-    await budget.takeBytes(chunk.length)
-    await writeWhole(file, chunk)
-  }
+  const size = await receiveBytes(file, budget.counted(entry.content()), budget.allowance, { signal })
   if (size !== entry.sizeBytes) throw invalidArchive('An entry of the archive has another size than the archive says.')
-  budget.endFile()
+  await budget.endFile(size)
   fchmodSync(file.fd, entry.mode & 0o777)
   futimesSync(file.fd, entry.modifiedAt, entry.modifiedAt)
   await syncs.add(file)

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { code, request, serverId, startServer } from './server.testing.ts'
+import { fillTree } from './trees.testing.ts'
+
+test('deleting checks everything first', async (t) => {
+  const { agent, at, tree } = await startServer(t, { 'a.txt': '', 'd/x': '' })
+  symlinkSync('/etc', at('etc'))
+  const before = tree()
+  for (const bad of ['', '.', '..', '/', 'a\0', 'd/..', '../a', 'etc/passwd', '/a.txt', 'd//x'])
+    await assert.rejects(agent.remove(request({ root: '/', files: ['a.txt', bad] })), code('invalid_path'), bad)
+  await assert.rejects(agent.remove(request({ root: '/etc', files: ['passwd'] })), code('invalid_path'))
+  assert.deepEqual(tree(), before)
+})
+
+test('deleting moves into the trash, names what was missing, and removes a link rather than its target', async (t) => {
+  const { agent, at, tree } = await startServer(t, { 'a.txt': 'a', 'd/x/y': 'y', 'keep/z': 'z' })
+  symlinkSync('keep', at('link'))
+  const files = ['a.txt', 'd', 'd/x/y', 'none', 'none/deeper', 'a.txt/under', 'link', 'd/']
+  const answer = await agent.remove(request({ root: '/', files }))
+  assert.deepEqual(answer.deleted, ['a.txt', 'd', 'd/x/y', 'link', 'd/'])
+  assert.deepEqual(answer.missing, ['none', 'none/deeper', 'a.txt/under'])
+  assert.deepEqual(tree(), ['keep', 'keep/z'])
+  const { items } = await agent.listTrash({ serverId })
+  assert.deepEqual(
+    items.map(({ path, kind }) => `${path} ${kind}`),
+    ['/a.txt file', '/d directory', '/link symlink'],
+  )
+})
+
+test('a repeated request gets its first answer', async (t) => {
+  const { agent, tree } = await startServer(t, { 'a.txt': 'a' })
+  const removal = request({ root: '/', files: ['a.txt'] })
+  assert.deepEqual(await agent.remove(removal), { deleted: ['a.txt'], missing: [] })
+  assert.deepEqual(await agent.remove(removal), { deleted: ['a.txt'], missing: [] })
+  fillTree(agent.server(serverId).folders.files, { b: 'b' })
+  const copying = request({ location: '/b' })
+  assert.equal((await agent.copy(copying)).name, (await agent.copy(copying)).name)
+  assert.deepEqual(tree(), ['b', 'b copy'])
+})
+
+test('an item comes back where it was, under a free name when its own is taken', async (t) => {
+  const { agent, at } = await startServer(t, { 'd/a.txt': 'first', 'e/f/g': 'g' })
+  await agent.remove(request({ root: '/d', files: ['a.txt'] }))
+  await agent.remove(request({ root: '/', files: ['e'] }))
+  fillTree(agent.server(serverId).folders.files, { 'd/a.txt': 'second' })
+  const { items } = await agent.listTrash({ serverId })
+  assert.deepEqual(
+    items.map(({ path }) => path),
+    ['/e', '/d/a.txt'],
+  )
+  const restored = await agent.restoreTrash(request({ trashId: items[1]?.id ?? '' }))
+  assert.equal(restored.path, '/d/a restored.txt')
+  assert.equal(readFileSync(at('d/a restored.txt'), 'utf8'), 'first')
+  assert.equal(readFileSync(at('d/a.txt'), 'utf8'), 'second')
+  await agent.restoreTrash(request({ trashId: items[0]?.id ?? '' }))
+  assert.equal(readFileSync(at('e/f/g'), 'utf8'), 'g')
+  await assert.rejects(agent.restoreTrash(request({ trashId: items[0]?.id ?? '' })), code('not_found'))
+  await assert.rejects(agent.restoreTrash(request({ trashId: '../../x' })), code('not_found'))
+  assert.deepEqual((await agent.listTrash({ serverId })).items, [])
+})
+
+test('the trash is listed in pages, newest first', async (t) => {
+  const { agent } = await startServer(t, { a: '', b: '', c: '', d: '', e: '' })
+  await agent.remove(request({ root: '/', files: ['a', 'b', 'c'] }))
+  await agent.remove(request({ root: '/', files: ['d', 'e'] }))
+  const paths: string[] = []
+  let after: string | null = null
+  do {
+    const page: Awaited<ReturnType<typeof agent.listTrash>> = await agent.listTrash({ serverId, limit: 2, after })
+    paths.push(...page.items.map(({ path }) => path))
+    after = page.next
+  } while (after)
+  assert.deepEqual(paths, ['/d', '/e', '/a', '/b', '/c'])
+})
+
+test('old trash is emptied, and emptying that a crash cut short goes on', async (t) => {
+  let now = Date.now()
+  const { agent, server, folders } = await startServer(
+    t,
+    { old: 'x'.repeat(5000), 'tree/a/b': 'y', new: 'z' },
+    { now: () => now },
+  )
+  await agent.remove(request({ root: '/', files: ['old', 'tree'] }))
+  now += 25 * 3600_000
+  await agent.remove(request({ root: '/', files: ['new'] }))
+  mkdirSync(join(folders.trash, 'emptying-trs_left/0000'), { recursive: true })
+  await server.trash.recover()
+  await server.trash.expire()
+  assert.deepEqual(
+    (await agent.listTrash({ serverId })).items.map(({ path }) => path),
+    ['/new'],
+  )
+  assert.equal(readdirSync(folders.trash).length, 1)
+})
