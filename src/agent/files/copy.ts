@@ -1,13 +1,13 @@
 // Copying beside the original. The bytes never pass through JavaScript: the kernel shares or copies them, in the thread
 // pool. A copy is built in staging and appears under its name when it is whole; it is not waited for until it has
 // reached the platter, since the original has.
-import { type BigIntStats, chmodSync, constants, symlinkSync } from 'node:fs'
-import { copyFile } from 'node:fs/promises'
+import { type BigIntStats, chmodSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { cloneFile } from './clone.ts'
 import {
   addressOf,
-  createFileAt,
   type Directory,
   fsyncDirectory,
   lstatAt,
@@ -23,11 +23,11 @@ import { freeNames } from './free-names.ts'
 import { nameToDisk } from './names.ts'
 import { type Segments, splitPath } from './paths.ts'
 import { moveToFreeName } from './replace.ts'
-import { openSandbox, type Sandbox } from './sandbox.ts'
+import { openSandbox, type Place, type Sandbox } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import type { Staged } from './staging.ts'
 import { diskBytes } from './usage.ts'
-import { walk } from './walk.ts'
+import { type WalkEntry, walk } from './walk.ts'
 
 const AT_ONCE = 8
 
@@ -77,8 +77,8 @@ async function stage(
   }
   if (stats.isFile()) {
     using source = openFileAt(parent, name)
-    using target = createFileAt(staged.folder, staged.name)
-    return await cloneFile(source, target)
+    await cloneFile(source, staged.folder, staged.name, signal)
+    return diskBytes(source.stats)
   }
   using source = openChild(parent, name)
   mkdirAt(staged.folder, staged.name)
@@ -94,8 +94,8 @@ async function copyTree(source: Directory, target: Sandbox, signal?: AbortSignal
   const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
   const modes: { path: Segments; mode: number }[] = []
-  const start = (from: OpenFile, to: OpenFile) => {
-    const work = cloneAndClose(from, to)
+  const start = (from: OpenFile, to: Place) => {
+    const work = cloneAndClose(from, to, signal)
       .then((bytes) => {
         written += bytes
       })
@@ -115,7 +115,10 @@ async function copyTree(source: Directory, target: Sandbox, signal?: AbortSignal
         mkdirAt(place.parent, place.name)
         modes.push({ path: splitPath(place.path), mode: Number(entry.stats.mode) & 0o7777 })
       } else if (entry.stats.isSymbolicLink()) copyLink(entry.parent, entry.name, place.parent, place.name)
-      else if (entry.stats.isFile()) start(openFileAt(entry.parent, entry.name), createFileAt(place.parent, place.name))
+      else if (entry.stats.isFile()) {
+        const file = openUnlessGone(entry)
+        if (file) start(file, target.openPlace(splitPath(place.path)))
+      }
       if (running.size >= AT_ONCE) await Promise.race(running)
     }
   } finally {
@@ -126,15 +129,19 @@ async function copyTree(source: Directory, target: Sandbox, signal?: AbortSignal
   return written
 }
 
-async function cloneAndClose(from: OpenFile, to: OpenFile): Promise<number> {
-  using source = from
-  using target = to
-  return await cloneFile(source, target)
+function openUnlessGone({ parent, name }: WalkEntry): OpenFile | undefined {
+  try {
+    return openFileAt(parent, name)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
 }
 
-/** A reflink where the file system can, else a copy by the kernel. The target gets the source's mode. */
-async function cloneFile(source: OpenFile, target: OpenFile): Promise<number> {
-  await copyFile(source.address, target.address, constants.COPYFILE_FICLONE)
+async function cloneAndClose(from: OpenFile, to: Place, signal?: AbortSignal): Promise<number> {
+  using source = from
+  using target = to
+  await cloneFile(source, target.parent, target.name, signal)
   return diskBytes(source.stats)
 }
 

@@ -1,0 +1,38 @@
+// What every archive format has in common.
+import { fail } from '../../../contract/errors.ts'
+
+export interface ArchiveEntry {
+  /** Relative, with `/` between names, and no slash at the end. What is read from an archive is not to be trusted. */
+  path: string
+  kind: 'file' | 'directory' | 'symlink'
+  mode: number
+  modifiedAt: Date
+  /** Of a file. A writer sends exactly so many bytes, whatever becomes of the file while it is read. */
+  sizeBytes: number
+  /** Of a symlink; empty for anything else. */
+  target: string
+  /** To be read before the next entry is asked for. */
+  content(): AsyncIterable<Uint8Array>
+}
+
+export function invalidArchive(detail: string, cause?: unknown) {
+  return fail('invalid_archive', detail, cause)
+}
+
+export async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** Exactly `size` bytes: a file that grew is cut, one that shrank is filled with zeros, as tar does. */
+export async function* exactly(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
+  let left = size
+  for await (const chunk of source) {
+    if (left === 0) break
+    const part = chunk.length > left ? chunk.subarray(0, left) : chunk
+    left -= part.length
+    yield part
+  }
+  while (left > 0) {
+    const filler = Buffer.alloc(Math.min(left, 65_536))
+    left -= filler.length
+    yield filler
+  }
+}

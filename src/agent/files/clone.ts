@@ -1,0 +1,50 @@
+// One file's bytes to another without passing them through JavaScript.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import { addressOf, type Directory, hasDescriptorPaths, type OpenFile, statsIfThere, unlinkAt } from './directory.ts'
+import { nameToDisk } from './names.ts'
+
+const LARGE_BYTES = 32n * 1024n * 1024n
+
+/**
+ * Makes `name` in `folder`, which nobody else writes to, as a reflink where the file system can, else by a kernel copy.
+ * A large file is left to `cp`, where there is one: it can be stopped half-way, and it does not truncate the file that
+ * it has just made, for which ext4 would write everything out before closing it.
+ */
+export async function cloneFile(
+  source: OpenFile,
+  folder: Directory,
+  name: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (source.stats.size >= LARGE_BYTES && hasDescriptorPaths && (await copiedByProcess(source, folder, name, signal)))
+    return
+  signal?.throwIfAborted()
+  await copyFile(source.address, addressOf(folder, name), constants.COPYFILE_FICLONE)
+}
+
+/** False when it cannot be done this way: the other way then says why, with a code. */
+async function copiedByProcess(
+  source: OpenFile,
+  folder: Directory,
+  name: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  if (typeof nameToDisk(name) !== 'string') return false
+  const args = ['--reflink=auto', '--preserve=mode', '--', '/proc/self/fd/3', `/proc/self/fd/4/${name}`]
+  const child = spawn('cp', args, { stdio: ['ignore', 'ignore', 'ignore', source.fd, folder.fd] })
+  const stop = () => child.kill('SIGKILL')
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    const [status] = await once(child, 'exit')
+    if (status === 0) return true
+  } catch {
+    // There is no cp.
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
+  if (statsIfThere(folder, name)) unlinkAt(folder, name)
+  return false
+}
