@@ -5,6 +5,9 @@ import type { AgentFiles } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Layout } from '../layout.ts'
+import type { TaskHandler } from '../tasks.ts'
+import { type PackWork, pack } from './archives/pack.ts'
+import { type UnpackWork, unpack } from './archives/unpack.ts'
 import { copy } from './copy.ts'
 import { fsyncDirectory, mkdirAt, statsIfThere } from './directory.ts'
 import { describeAt, describePath } from './entries.ts'
@@ -12,6 +15,7 @@ import { explained } from './errors.ts'
 import { list } from './list.ts'
 import { move } from './move.ts'
 import { checkNewName, parseEntry, parsePath } from './paths.ts'
+import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull.ts'
 import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
 import { search } from './search.ts'
@@ -25,12 +29,16 @@ export interface AgentFilesOptions {
   /** How long deleted things are kept. */
   trashKeepMs?: number
   now?: () => number
+  /** Who may be fetched from, and how much. */
+  pullOptions?: PullOptions
   onUnexpected: (error: unknown, serverId: string) => void
 }
 
 export interface FilesOfAgent extends AgentFiles {
   /** For the other parts of the agent. Fails with `not_found` for a server that has no folder here. */
   server(serverId: string): ServerFiles
+  /** For the task runner: the long work of `FilesWork`. */
+  handlers: Record<string, TaskHandler>
   /** Must be called when a server's folders are taken away. */
   forget(serverId: string): void
   /** Takes away what a crash left, then sweeps now and then, in the background. */
@@ -44,6 +52,7 @@ export function createAgentFiles({
   layout,
   trashKeepMs = DAY_MS,
   now = Date.now,
+  pullOptions = PULL_OPTIONS,
   onUnexpected,
 }: AgentFilesOptions): FilesOfAgent {
   const servers = new Map<string, ServerFiles>()
@@ -85,6 +94,11 @@ export function createAgentFiles({
 
   return {
     server,
+    handlers: {
+      'files.pack': (work, context) => pack(server(context.serverId), work as PackWork, context),
+      'files.unpack': (work, context) => unpack(server(context.serverId), work as UnpackWork, context),
+      'files.pull': (work, context) => pull(server(context.serverId), work as PullWork, context, pullOptions),
+    },
     forget(serverId) {
       servers.delete(serverId)
     },

@@ -31,7 +31,7 @@ export interface ServerFilesDeps {
 export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
   const folders = deps.layout.server(serverId)
   if (!existsSync(folders.root)) throw fail('not_found', 'No such server.')
-  mkdirSync(folders.files, { recursive: true })
+  for (const folder of [folders.files, folders.trash, folders.staging]) mkdirSync(folder, { recursive: true })
   const quotaFile = join(folders.root, 'quota.json')
   const files = openSandbox(folders.files)
   const trash = createTrash({

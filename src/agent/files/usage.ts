@@ -4,8 +4,6 @@
 import { statfs } from 'node:fs/promises'
 import type { DiskUsage } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
-import { explain } from './errors.ts'
 import { openSandbox } from './sandbox.ts'
 import { isTrashRecord } from './trash-records.ts'
 
@@ -148,17 +146,13 @@ async function shortage(folder: string, bytes: number): Promise<number> {
 async function measure(folder: string, isRecord: (path: string) => boolean, signal?: AbortSignal): Promise<number> {
   let bytes = 0
   const linked = new Set<bigint>()
-  try {
-    for await (const { stats, path } of openSandbox(folder).walk('/', signal ? { signal } : {})) {
-      if (isRecord(path)) continue
-      if (stats.nlink > 1n && !stats.isDirectory()) {
-        if (linked.has(stats.ino)) continue
-        linked.add(stats.ino)
-      }
-      if (!stats.isDirectory()) bytes += diskBytes(stats)
+  for await (const { stats, path } of openSandbox(folder).walk('/', signal ? { signal } : {})) {
+    if (isRecord(path) || stats.isDirectory()) continue
+    if (stats.nlink > 1n) {
+      if (linked.has(stats.ino)) continue
+      linked.add(stats.ino)
     }
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw explain(error, '/')
+    bytes += diskBytes(stats)
   }
   return bytes
 }

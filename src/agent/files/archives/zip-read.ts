@@ -1,6 +1,7 @@
 // Reads zip by its directory, which is what says where things are; and holds every entry to what the directory says of
 // it: no overlaps, no other size, no other checksum.
 import { createReadStream, read } from 'node:fs'
+import { pipeline } from 'node:stream'
 import { promisify } from 'node:util'
 import { crc32, createInflateRaw } from 'node:zlib'
 import type { OpenFile } from '../directory.ts'
@@ -70,7 +71,7 @@ async function* inflate(file: OpenFile, entry: Central, data: number): AsyncGene
   if (entry.compressed > 0) {
     const range = { start: data, end: data + entry.compressed - 1 }
     const raw = createReadStream('', { fd: file.fd, autoClose: false, highWaterMark: 256 * 1024, ...range })
-    for await (const chunk of entry.method === 8 ? raw.compose(createInflateRaw()) : raw) {
+    for await (const chunk of entry.method === 8 ? pipeline(raw, createInflateRaw(), () => {}) : raw) {
       size += chunk.length
       if (size > entry.size) throw invalidArchive('An entry of the archive is larger than the archive says.')
       crc = crc32(chunk, crc)

@@ -1,5 +1,5 @@
 // Writes zip as a stream: sizes and checksums follow the data, and what is larger than 4 GiB uses zip64.
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { crc32, createDeflateRaw } from 'node:zlib'
 import { nameToBytes } from '../names.ts'
 import { type ArchiveEntry, exactly } from './entry.ts'
@@ -67,7 +67,8 @@ async function* oneEntry(entry: ArchiveEntry, written: Written): AsyncGenerator<
     }
   }
   if (entry.kind !== 'directory') {
-    const packed = written.method === 8 ? Readable.from(plain()).compose(createDeflateRaw({ level: 4 })) : plain()
+    const packed =
+      written.method === 8 ? pipeline(Readable.from(plain()), createDeflateRaw({ level: 4 }), () => {}) : plain()
     for await (const chunk of packed) {
       written.compressed += chunk.length
       yield chunk

@@ -1,0 +1,113 @@
+// Packing files and directories of a server, into a file beside them or into a download.
+import { read } from 'node:fs'
+import { promisify } from 'node:util'
+import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
+import { fail } from '../../../contract/errors.ts'
+import { hasCode } from '../../../kit/errno.ts'
+import type { TaskContext } from '../../tasks.ts'
+import { writeContent } from '../content.ts'
+import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../directory.ts'
+import { explained } from '../errors.ts'
+import { formatPath, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
+import type { Sandbox } from '../sandbox.ts'
+import type { ServerFiles } from '../server-files.ts'
+import { walk } from '../walk.ts'
+import { type ArchiveEntry, nothing } from './entry.ts'
+import { writeArchive } from './formats.ts'
+
+const CHUNK_BYTES = 256 * 1024
+const readAsync = promisify(read)
+
+/** `paths` and all they hold, named relative to `root`. Symlinks stay symlinks; FIFOs, sockets and devices are left out. */
+export async function* treeEntries(
+  files: Sandbox,
+  root: Segments,
+  paths: readonly Segments[],
+  signal?: AbortSignal,
+): AsyncGenerator<ArchiveEntry> {
+  for (const path of paths) {
+    if (path.length === 0) {
+      using top = files.openDirectory(path)
+      yield* beneath(top, 0, signal)
+      continue
+    }
+    using place = files.openPlace(path)
+    const stats = explained(place.path, () => lstatAt(place.parent, place.name))
+    yield* one(place.parent, place.name, path.slice(root.length).join('/'))
+    if (!stats.isDirectory()) continue
+    using directory = explained(place.path, () => openChild(place.parent, place.name))
+    yield* beneath(directory, root.length, signal)
+  }
+}
+
+async function* beneath(directory: Directory, depth: number, signal?: AbortSignal): AsyncGenerator<ArchiveEntry> {
+  for await (const { parent, name, path } of walk(directory, { sorted: true, ...(signal ? { signal } : {}) })) {
+    signal?.throwIfAborted()
+    yield* one(parent, name, splitPath(path).slice(depth).join('/'))
+  }
+}
+
+function* one(parent: Directory, name: string, path: string): Generator<ArchiveEntry> {
+  try {
+    const stats = lstatAt(parent, name)
+    const common = { path, mode: Number(stats.mode) & 0o7777, modifiedAt: new Date(Number(stats.mtimeMs)) }
+    if (stats.isDirectory()) yield { ...common, kind: 'directory', sizeBytes: 0, target: '', content: nothing }
+    if (stats.isSymbolicLink())
+      yield { ...common, kind: 'symlink', sizeBytes: 0, target: readlinkAt(parent, name), content: nothing }
+    if (!stats.isFile()) return
+    using file = openFileAt(parent, name)
+    yield { ...common, kind: 'file', sizeBytes: Number(file.stats.size), target: '', content: () => contentOf(file) }
+  } catch (error) {
+    // Gone since it was listed: an archive of a tree that is in use holds what was there.
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+}
+
+async function* contentOf(file: OpenFile): AsyncGenerator<Uint8Array> {
+  for (let at = 0; ; ) {
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, Number(file.stats.size) - at)))
+    const { bytesRead } = await readAsync(file.fd, buffer, 0, buffer.length, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
+export type PackWork = Extract<FilesWork, { kind: 'files.pack' }>
+
+export async function pack(server: ServerFiles, work: PackWork, context: TaskContext): Promise<FileEntry> {
+  const { signal, report } = context
+  const root = parsePath(work.root)
+  const paths = work.files.map((entry) => parseEntry(root, entry))
+  if (paths.length === 0) throw fail('invalid_request', 'There is nothing to pack.')
+  const target = work.target ?? formatPath([...root, archiveName(paths, work.format)])
+  for (const path of paths) server.files.lstat(path)
+  report({ filesTotal: await count(server.files, paths, signal) })
+  const archive = writeArchive(work.format, counted(treeEntries(server.files, root, paths, signal), report))
+  const { entry } = await writeContent(server, target, archive, { overwrite: false, signal })
+  return entry
+}
+
+function archiveName(paths: readonly Segments[], format: ArchiveFormat): string {
+  const stem = paths.length === 1 ? paths[0]?.at(-1) : 'archive'
+  return `${stem}.${format}`
+}
+
+async function count(files: Sandbox, paths: readonly Segments[], signal: AbortSignal): Promise<number> {
+  let total = 0
+  for (const path of paths) {
+    total++
+    if (files.lstat(path).isDirectory()) for await (const _ of files.walk(path, { signal })) total++
+  }
+  return total
+}
+
+async function* counted(entries: AsyncIterable<ArchiveEntry>, report: TaskContext['report']) {
+  let filesDone = 0
+  let bytesDone = 0
+  for await (const entry of entries) {
+    yield entry
+    bytesDone += entry.sizeBytes
+    report({ filesDone: ++filesDone, bytesDone })
+  }
+}
