@@ -1,5 +1,5 @@
 // A seeded Minecraft-like server, the same each time: region files of 4 KiB sectors, partly compressible, and small files.
-import { mkdirSync, openSync, closeSync, readSync, writeFileSync, writeSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 const SECTOR = 4096

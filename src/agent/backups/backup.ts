@@ -78,7 +78,8 @@ export async function runBackup(
       else if (entry.kind === 'directory') counts.directoryCount++
       else counts.symlinkCount++
       if (entry.kind === 'file' && entry.hardLink === null) counts.sizeBytes += entry.sizeBytes
-      await manifest.add(entry)
+      const written = manifest.add(entry)
+      if (written) await written
     }
     pending.splice(0, done)
     report({ filesDone: counts.fileCount, bytesDone: counts.sizeBytes })
@@ -94,7 +95,10 @@ export async function runBackup(
     }
     if (outcome.attempts > 1) notes.changed()
     if (outcome.isTorn) notes.warn(`${path} kept changing while it was read; what was read last is in the backup.`)
-    Object.assign(item.entry, statsOf(outcome.stats, outcome.seenAt), { content: outcome.content, sizeBytes: outcome.sizeBytes })
+    Object.assign(item.entry, statsOf(outcome.stats, outcome.seenAt), {
+      content: outcome.content,
+      sizeBytes: outcome.sizeBytes,
+    })
     item.entry.isSettled &&= !outcome.isTorn
   }
 
@@ -127,19 +131,25 @@ export async function runBackup(
     )
   }
 
-  async function visit(found: WalkEntry): Promise<void> {
+  function visit(found: WalkEntry): Promise<void> | undefined {
     const entry = entryOf(found, notes)
-    if (!entry) return
+    if (!entry) return undefined
     const item: Pending = { entry, isReady: entry.kind !== 'file', isDropped: false, firstLink: undefined }
     pending.push(item)
-    if (entry.kind !== 'file') return
+    if (entry.kind !== 'file') return undefined
     if (found.stats.nlink > 1n) {
       const inode = `${found.stats.dev} ${found.stats.ino}`
       item.firstLink = links.get(inode)
       if (!item.firstLink) links.set(inode, item)
     }
-    const before = cursor.seek(orderKey(entry.path))
-    const known = before instanceof Promise ? await before : before
+    const known = cursor.seek(orderKey(entry.path))
+    if (known instanceof Promise) return known.then((late) => decide(found, item, late))
+    decide(found, item, known)
+    return undefined
+  }
+
+  function decide(found: WalkEntry, item: Pending, known: KeyedEntry | undefined): void {
+    const { entry } = item
     if (item.firstLink) item.isReady = true
     else if (known && isUnchanged(entry, known) && isStored(sink, known)) {
       entry.content = known.content
@@ -153,7 +163,8 @@ export async function runBackup(
     const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
     for await (const found of sandbox.walk('/', { sorted: true, signal, enter })) {
       if (isLeftOut(found)) continue
-      await visit(found)
+      const waits = visit(found)
+      if (waits) await waits
       if (pending.length % 256 === 0 || reader.isFull()) await drain()
       while (reader.isFull() || pending.length > PENDING_AT_MOST) {
         await reader.step()
@@ -239,11 +250,16 @@ function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
 }
 
 function statsOf(stats: BigIntStats, seenAt: number) {
-  const { mtimeNs, ctimeNs, ino: inode } = stats
+  const { mtimeNs, ctimeNs } = stats
   const settledBefore = BigInt(seenAt) * 1_000_000n - SETTLED_NS
   return {
-    ...{ mode: Number(stats.mode) & 0o7777, uid: Number(stats.uid), gid: Number(stats.gid) },
-    ...{ mtimeNs, ctimeNs, inode, sizeBytes: Number(stats.size) },
+    mode: Number(stats.mode) & 0o7777,
+    uid: Number(stats.uid),
+    gid: Number(stats.gid),
+    mtimeNs,
+    ctimeNs,
+    inode: stats.ino,
+    sizeBytes: Number(stats.size),
     isSettled: mtimeNs < settledBefore && ctimeNs < settledBefore,
   }
 }

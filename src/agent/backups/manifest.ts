@@ -44,7 +44,8 @@ interface ChunkPlace {
 }
 
 export interface ManifestWriter {
-  add(entry: Entry): Promise<void>
+  /** A promise only where something must be waited for. */
+  add(entry: Entry): Promise<void> | undefined
   /** Once it returns, the backup exists and survives a power failure. */
   finish(meta: Omit<ManifestMeta, 'version'>): Promise<{ checksum: string; sizeBytes: number }>
   abort(): Promise<void>
@@ -73,10 +74,10 @@ export async function createManifest(
   }
 
   return {
-    async add(entry) {
+    add(entry) {
       if (encoder.count === 0) first = Buffer.from(orderKey(entry.path), 'latin1').toString('base64')
       encoder.add(entry, nameToBytes(entry.path.slice(1)))
-      if (encoder.sizeBytes >= CHUNK_BYTES) await flush()
+      return encoder.sizeBytes >= CHUNK_BYTES ? flush() : undefined
     },
     async finish(meta) {
       await flush()
@@ -119,7 +120,7 @@ export async function openManifest(
   async function read(chunk: ChunkPlace): Promise<KeyedEntry[]> {
     const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
     if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
-    return decodeEntries(Buffer.from(decoded(sealer, name, stored, chunk)))
+    return decodeEntries(asBuffer(decoded(sealer, name, stored, chunk)))
   }
 
   async function* readFrom(fromKey = ''): AsyncGenerator<KeyedEntry[], void, undefined> {
@@ -202,4 +203,5 @@ function decoded(
   }
 }
 
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 const hex = (bytes: Buffer) => bytes.toString('hex')
