@@ -14,7 +14,8 @@ import { createManifestCursor } from './manifest-cursor.ts'
 import { createPackSink, type PackSink } from './pack-sink.ts'
 import type { Repository } from './repository.ts'
 
-const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+/** A file that the walk has seen as one: nothing is followed, and a pipe put in its place does not block. */
+export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 /** Equal times prove equal content only for a file that had been left alone for longer than any clock's tick. */
 const SETTLED_NS = 1_000_000_000n
 const WARNINGS_KEPT = 200

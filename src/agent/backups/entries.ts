@@ -241,3 +241,14 @@ export function eachBlock(
     }
   }
 }
+
+/** A manifest is not trusted further than its digest: no name in it may lead out of the tree. */
+export function segmentsOf(path: string): string[] {
+  const segments = path.slice(1).split('/')
+  if (
+    !path.startsWith('/') ||
+    segments.some((name) => name === '' || name === '.' || name === '..' || name.includes('\0'))
+  )
+    throw new Error(`a manifest names ${JSON.stringify(path)}`)
+  return segments
+}

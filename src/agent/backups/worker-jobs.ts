@@ -74,7 +74,6 @@ export interface DecodeJob {
   packId: string
   /** By offset. */
   frames: WantedFrame[]
-  syncAndClose: number[]
 }
 
 export interface DecodeResult {

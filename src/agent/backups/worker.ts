@@ -1,6 +1,6 @@
 // What runs in a worker thread: reading, hashing and compressing files; decoding, checking and writing them. It works on
 // descriptors and on bytes that it is handed, and never sees a path.
-import { closeSync, fdatasyncSync, fstatSync, readSync, writeSync } from 'node:fs'
+import { fstatSync, readSync, writeSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../blobs/open.ts'
@@ -180,10 +180,6 @@ async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): P
       if (what) damaged.push({ frame: frame.frame, what, blocks: frame.blocks.map(({ id }) => Buffer.from(id)) })
       bytes += frame.storedLength
     }
-  }
-  for (const fd of job.syncAndClose) {
-    fdatasyncSync(fd)
-    closeSync(fd)
   }
   return { damaged, bytes }
 }
