@@ -76,11 +76,11 @@ export async function openLocalStore(dir: string, options: { clear: boolean }): 
       await writer.commit()
     },
 
-    async get(name, range) {
+    async get(name, range, into) {
       const file = await openBlob(dir, name)
       try {
         const length = range ? range.length : (await file.stat()).size
-        return await readAt(file, range?.offset ?? 0, length)
+        return await readAt(file, range?.offset ?? 0, length, into)
       } finally {
         await file.close()
       }
@@ -137,8 +137,8 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   while (done < bytes.length) done += (await file.write(bytes, done, bytes.length - done)).bytesWritten
 }
 
-async function readAt(file: FileHandle, offset: number, length: number): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafeSlow(length)
+async function readAt(file: FileHandle, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
+  const bytes = into && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length)
   let done = 0
   while (done < length) {
     const { bytesRead } = await file.read(bytes, done, length - done, offset + done)

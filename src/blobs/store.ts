@@ -21,8 +21,11 @@ export interface BlobStore {
   create(name: string): Promise<BlobWriter>
   /** A whole blob at once, under the same obligations. A blob of that name is replaced in one step. */
   put(name: string, bytes: Uint8Array): Promise<void>
-  /** The bytes of the range, or all of them. Fewer only where the blob ends early. Throws `BlobMissing` where there is none. */
-  get(name: string, range?: ByteRange): Promise<Uint8Array>
+  /**
+   * The bytes of the range, or all of them. Fewer only where the blob ends early. Throws `BlobMissing` where there is
+   * none. Where `into` is given and large enough, the answer is a view of it.
+   */
+  get(name: string, range?: ByteRange, into?: Uint8Array): Promise<Uint8Array>
   /** Throws `BlobMissing` where there is none. */
   stat(name: string): Promise<BlobInfo>
   /** Every blob whose name starts with `prefix`, in no promised order, in memory that does not grow with the store. */

@@ -6,7 +6,7 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
 import { createRateLimit } from './rate-limit.ts'
 import type { Repository } from './repository.ts'
-import { type FileRead, type ReadJob, type ReadResult, SEGMENT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
+import { type FileRead, type ReadJob, type ReadResult, SEGMENT_BYTES, unpackFrames, ZERO_BLOCK } from './worker-jobs.ts'
 
 const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256
@@ -115,8 +115,8 @@ export function createFileReader(deps: {
     }
   }
 
-  async function keep({ slot, used, frames }: ReadResult): Promise<void> {
-    await sink.add(new Uint8Array(slot, 0, used), frames)
+  async function keep({ slot, used, frames, frameIds }: ReadResult): Promise<void> {
+    await sink.add(new Uint8Array(slot, 0, used), unpackFrames(frames, frameIds))
     repository.pool.recycle(slot)
   }
 

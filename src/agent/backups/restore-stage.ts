@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process'
 import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
-import { addressOf, createFileAt, type Directory, type OpenFile } from '../files/directory.ts'
+import { addressOf, createFileAt, type Directory, fsyncFile, type OpenFile } from '../files/directory.ts'
 import { nameToDisk } from '../files/names.ts'
 import { eachBlock, type KeyedEntry } from './entries.ts'
 import { ID_BYTES } from './format.ts'
@@ -14,16 +14,25 @@ import { attributesOf, setAttributes } from './restore-journal.ts'
 import type { WantedFrame } from './worker-jobs.ts'
 
 const JOB_BYTES = 4 * 1024 * 1024
-const WINDOW_FILES = 512
-const WINDOW_BYTES = 128 * 1024 * 1024
+const WINDOW_FILES = 256
+const WINDOW_BYTES = 32 * 1024 * 1024
+/** While the blocks of one are decoded, the files of the next are made. */
+const WINDOWS_AT_ONCE = 3
+const LARGE_BYTES = 1024 * 1024
 /** Above this, one sync of the file system is cheaper than one for every file. */
 const SYNCED_ONE_BY_ONE = 16
 
+interface Staged {
+  entry: KeyedEntry
+  number: number
+}
+
 export interface Stager {
-  /** Builds the entry under a number in staging. What it makes is there, and checked, once `flush` has resolved. */
+  /** Builds the entry under a number in staging. What it makes is there, and checked, once `finish` has resolved. */
   add(entry: KeyedEntry): number
   isFull(): boolean
   flush(): Promise<void>
+  finish(): Promise<void>
   /** Once this resolves, everything staged survives a power failure. */
   sync(): Promise<void>
 }
@@ -33,14 +42,13 @@ export function createStager(
   staging: Directory,
   onStaged: (files: number, bytes: number) => void,
 ): Stager {
-  let window: { entry: KeyedEntry; number: number }[] = []
+  const running = new Set<Promise<void>>()
+  let failure: { error: unknown } | undefined
+  let window: Staged[] = []
   let windowBytes = 0
   let count = 0
 
-  async function flush(): Promise<void> {
-    const entries = window
-    window = []
-    windowBytes = 0
+  async function build(entries: Staged[]): Promise<void> {
     const files = entries.filter(({ entry }) => entry.kind === 'file')
     const opened: OpenFile[] = []
     try {
@@ -48,12 +56,13 @@ export function createStager(
       for (const { entry, number } of files) {
         const file = createFileAt(staging, String(number), 0o600)
         opened.push(file)
-        const { fd } = file
         // Blocks of zeros are not written, so they become holes again.
-        if (entry.sizeBytes > 0) ftruncateSync(fd, entry.sizeBytes)
-        collectFrames(repository, entry, fd, packs)
+        if (entry.sizeBytes > 0) ftruncateSync(file.fd, entry.sizeBytes)
+        collectFrames(repository, entry, file.fd, packs)
       }
       await decodeAll(repository, packs)
+      // Begun early, so that the sync before the swap finds little left to do.
+      await Promise.all(opened.filter((_, at) => (files[at]?.entry.sizeBytes ?? 0) >= LARGE_BYTES).map(fsyncFile))
     } finally {
       for (const file of opened) file[Symbol.dispose]()
     }
@@ -62,10 +71,23 @@ export function createStager(
       if (entry.kind === 'symlink') symlinkSync(nameToDisk(entry.target ?? ''), address)
       setAttributes(address, attributesOf(entry))
     }
-    onStaged(
-      files.length,
-      files.reduce((sum, { entry }) => sum + entry.sizeBytes, 0),
-    )
+    const bytes = files.reduce((sum, { entry }) => sum + entry.sizeBytes, 0)
+    onStaged(files.length, bytes)
+  }
+
+  async function flush(): Promise<void> {
+    const building = build(window).catch((error) => {
+      failure ??= { error }
+    })
+    window = []
+    windowBytes = 0
+    running.add(building)
+    void building.finally(() => running.delete(building))
+    while (running.size >= WINDOWS_AT_ONCE) await Promise.race(running)
+    if (failure) {
+      await Promise.all(running)
+      throw failure.error
+    }
   }
 
   return {
@@ -76,6 +98,11 @@ export function createStager(
     },
     isFull: () => window.length >= WINDOW_FILES || windowBytes >= WINDOW_BYTES,
     flush,
+    async finish() {
+      await flush()
+      await Promise.all(running)
+      if (failure) throw failure.error
+    },
     async sync() {
       if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
       else for (let number = 0; number < count; number++) await syncOne(staging, number)
@@ -132,7 +159,7 @@ async function decodeAll(repository: Repository, packs: Map<string, Map<number, 
   for (const [packId, byNumber] of packs) {
     const frames = [...byNumber.values()].sort((a, b) => a.offset - b.offset)
     for (const part of inParts(frames)) {
-      const job = repository.pool.decode({ packId, frames: part }).then(({ damaged: found }) => {
+      const job = repository.pool.decode({ packId, frames: part, isStrict: false }).then(({ damaged: found }) => {
         for (const { blocks } of found) bad.push(...blocks)
       })
       jobs.push(job)

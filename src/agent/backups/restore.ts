@@ -120,7 +120,7 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
     if (run.stager.isFull()) await run.stager.flush()
   }
   await settleChecks(run)
-  await run.stager.flush()
+  await run.stager.finish()
   // Deepest first, since whatever is put into a directory changes its times.
   for (const entry of run.directories.reverse())
     run.journal.add('meta', { path: segmentsOf(entry.path), ...attributesOf(entry) })

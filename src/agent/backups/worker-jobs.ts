@@ -1,6 +1,6 @@
 // What travels between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../blobs/open.ts'
-import { BLOCK_BYTES } from './format.ts'
+import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { FrameBlock, UnplacedFrame } from './packs.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
 
@@ -41,8 +41,9 @@ export interface ReadResult {
   files: FileRead[]
   slot: ArrayBuffer
   used: number
-  /** One after another from the start of the slot. */
-  frames: UnplacedFrame[]
+  /** One after another from the start of the slot; see `packFrames`. */
+  frames: Uint32Array
+  frameIds: Uint8Array
 }
 
 export interface HashJob {
@@ -71,6 +72,8 @@ export interface WantedFrame {
 
 export interface DecodeJob {
   kind: 'decode'
+  /** Also finds changed bits that change nothing. */
+  isStrict: boolean
   packId: string
   /** By offset. */
   frames: WantedFrame[]
@@ -79,4 +82,35 @@ export interface DecodeJob {
 export interface DecodeResult {
   damaged: { frame: number; what: string; blocks: Uint8Array[] }[]
   bytes: number
+}
+
+/** Numbers in one array and ids in another: cloning a small object for every block costs more than hashing small ones. */
+export function packFrames(frames: UnplacedFrame[]): { frames: Uint32Array; frameIds: Uint8Array } {
+  const numbers: number[] = []
+  const ids: Uint8Array[] = []
+  for (const { storedLength, rawLength, codec, crc, blocks } of frames) {
+    numbers.push(storedLength, rawLength, codec, crc, blocks.length)
+    for (const { id, inner, length } of blocks) {
+      numbers.push(inner, length)
+      ids.push(id)
+    }
+  }
+  return { frames: Uint32Array.from(numbers), frameIds: Buffer.concat(ids) }
+}
+
+export function unpackFrames(numbers: Uint32Array, ids: Uint8Array): UnplacedFrame[] {
+  const frames: UnplacedFrame[] = []
+  let at = 0
+  let idAt = 0
+  const next = () => numbers[at++] ?? 0
+  while (at < numbers.length) {
+    const [storedLength, rawLength, codec, crc, count] = [next(), next(), next(), next(), next()]
+    const blocks: FrameBlock[] = []
+    for (let left = count; left > 0; left--) {
+      blocks.push({ id: ids.subarray(idAt, idAt + ID_BYTES), inner: next(), length: next() })
+      idAt += ID_BYTES
+    }
+    frames.push({ storedLength, rawLength, codec, crc, blocks })
+  }
+  return frames
 }

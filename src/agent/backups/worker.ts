@@ -8,7 +8,7 @@ import type { BlobStore } from '../../blobs/store.ts'
 import { filterHas } from './block-index.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { UnplacedFrame } from './packs.ts'
-import { createSealer, type Sealer } from './seal.ts'
+import { CODEC_ZSTD, createSealer, type Sealer } from './seal.ts'
 import type {
   DecodeJob,
   DecodeResult,
@@ -21,11 +21,14 @@ import type {
   WantedFrame,
   WorkerData,
 } from './worker-jobs.ts'
-import { NEW_BLOCK, SLOT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
+import { NEW_BLOCK, packFrames, SLOT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
 const FETCH_BYTES = 4 * 1024 * 1024
+
+/** Used for one fetch after another: fresh memory for each would cost as much as reading it. */
+const fetchBuffer = Buffer.allocUnsafeSlow(FETCH_BYTES)
 
 interface Output {
   slot: Buffer
@@ -34,6 +37,8 @@ interface Output {
   bundle: Buffer
   bundled: number
   bundleBlocks: UnplacedFrame['blocks']
+  /** The last frame did not shrink. */
+  isDoubtful: boolean
   isKnown(id: Uint8Array): boolean
 }
 
@@ -47,6 +52,7 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
     bundle: Buffer.allocUnsafe(BLOCK_BYTES),
     bundled: 0,
     bundleBlocks: [],
+    isDoubtful: false,
     isKnown(id) {
       if (filter && filterHas(filter, id)) return true
       const text = Buffer.from(id.buffer, id.byteOffset, ID_BYTES).toString('latin1')
@@ -64,7 +70,7 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
   })
   flushBundle(sealer, output)
   const slot = output.slot.buffer as ArrayBuffer
-  return { files, slot, used: output.used, frames: output.frames }
+  return { files, slot, used: output.used, ...packFrames(output.frames) }
 }
 
 function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
@@ -128,7 +134,8 @@ function flushBundle(sealer: Sealer, output: Output): void {
 }
 
 function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: UnplacedFrame['blocks']): void {
-  const { bytes, codec, rawLength, crc } = sealer.encode(raw)
+  const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful)
+  output.isDoubtful = (codec & CODEC_ZSTD) === 0
   // Bytes that did not shrink were read into their place already.
   const isInPlace = bytes.buffer === output.slot.buffer
   if (!isInPlace) output.slot.set(bytes, output.used)
@@ -172,11 +179,15 @@ async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): P
     const last = group.at(-1)
     if (!first || !last) continue
     const range = { offset: first.offset, length: last.offset + last.storedLength - first.offset }
-    const fetched = await blobs.get(packBlob(job.packId), range).catch((error: unknown) => errorCode(error))
+    const fetched = await blobs
+      .get(packBlob(job.packId), range, fetchBuffer)
+      .catch((error: unknown) => errorCode(error))
     for (const frame of group) {
       const at = frame.offset - range.offset
       const what =
-        typeof fetched === 'string' ? fetched : checkFrame(sealer, frame, fetched.subarray(at, at + frame.storedLength))
+        typeof fetched === 'string'
+          ? fetched
+          : checkFrame(sealer, job.isStrict, frame, fetched.subarray(at, at + frame.storedLength))
       if (what) damaged.push({ frame: frame.frame, what, blocks: frame.blocks.map(({ id }) => Buffer.from(id)) })
       bytes += frame.storedLength
     }
@@ -184,11 +195,11 @@ async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): P
   return { damaged, bytes }
 }
 
-function checkFrame(sealer: Sealer, frame: WantedFrame, stored: Uint8Array): string | undefined {
+function checkFrame(sealer: Sealer, isStrict: boolean, frame: WantedFrame, stored: Uint8Array): string | undefined {
   let raw: Uint8Array
   try {
     if (stored.length !== frame.storedLength) return 'the pack ends too early'
-    raw = sealer.decode(stored, frame)
+    raw = sealer.decode(stored, frame, isStrict)
   } catch (error) {
     return error instanceof Error ? error.message : 'cannot be decoded'
   }
@@ -236,13 +247,18 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
     if (job.kind === 'hash') return hashFile(sealer, job)
     return decodeFrames(sealer, blobs, job)
   }
-  port.on('message', async ({ id, job }: { id: number; job: Job }) => {
+  const answer = async ({ id, job }: { id: number; job: Job }) => {
     try {
       const result = await run(job)
       port.postMessage({ id, result }, 'slot' in result ? [result.slot] : [])
     } catch (error) {
       port.postMessage({ id, error: errorCode(error) })
     }
+  }
+  // One at a time: a job that waits for a fetch must not find its buffer filled by the next.
+  let last = Promise.resolve()
+  port.on('message', (message) => {
+    last = last.then(() => answer(message))
   })
 }
 
