@@ -117,10 +117,16 @@ export async function openManifest(
     throw new Damage(name, 'is the manifest of another backup')
   const firstKeys = chunks.map((chunk) => Buffer.from(chunk.first, 'base64').toString('latin1'))
 
+  /** Whoever steps over directories comes back to the same chunk again and again. */
+  let last: { chunk: ChunkPlace; entries: KeyedEntry[] } | undefined
+
   async function read(chunk: ChunkPlace): Promise<KeyedEntry[]> {
+    if (last?.chunk === chunk) return last.entries
     const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
     if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
-    return decodeEntries(asBuffer(decoded(sealer, name, stored, chunk)))
+    const entries = decodeEntries(asBuffer(decoded(sealer, name, stored, chunk)))
+    last = { chunk, entries }
+    return entries
   }
 
   async function* readFrom(fromKey = ''): AsyncGenerator<KeyedEntry[], void, undefined> {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
-import { BLOCK_BYTES, DAMAGE_BLOB, Damage, FORMAT_BLOB, FORMAT_VERSION, lastSegment } from './format.ts'
+import { BLOCK_BYTES, DAMAGE_BLOB, Damage, FORMAT_BLOB, FORMAT_VERSION, lastSegment, packBlob } from './format.ts'
 import { readIndex, writeIndexes } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
 import { decodeTable, readPackTable, type WrittenPack } from './packs.ts'
@@ -33,9 +33,9 @@ export interface Repository {
   /** Makes packs known that are durable, and writes down what they hold. */
   adopt(packs: WrittenPack[]): Promise<void>
   /** Durable, so that a block once known to be damaged is not counted on after a restart. */
-  recordDamage(blockIds: Uint8Array[]): Promise<void>
-  /** After a reclaim: packs and indexes are what the store now holds. */
-  reload(): Promise<void>
+  recordDamage(blockIds: Uint8Array[], packIds?: string[]): Promise<void>
+  /** Reads the indexes anew, and hands out what each pack holds. Nobody else may be writing. */
+  reload(onPack?: (pack: WrittenPack) => void): Promise<void>
   close(): Promise<void>
 }
 
@@ -59,9 +59,9 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
         repository.packs.set(packId, sizeBytes)
       }
     },
-    recordDamage: (blockIds: Uint8Array[]) => recordDamage(blobs, repository.index, blockIds),
-    async reload() {
-      Object.assign(repository, await load(blobs, sealer))
+    recordDamage: (blockIds: Uint8Array[], packIds: string[] = []) => recordDamage(repository, blockIds, packIds),
+    async reload(onPack?: (pack: WrittenPack) => void) {
+      Object.assign(repository, await load(blobs, sealer, onPack))
     },
     close: () => pool.close(),
   }
@@ -91,28 +91,24 @@ async function checkFormat(blobs: BlobStore, sealer: Sealer): Promise<void> {
  * Packs that no index lists are whole, since a pack becomes visible in one step: a crash came before their index, or
  * the index is damaged. They are taken in, and a reclaim takes away what nobody needs of them.
  */
-async function load(blobs: BlobStore, sealer: Sealer) {
+async function load(blobs: BlobStore, sealer: Sealer, onPack?: (pack: WrittenPack) => void) {
   const index = createBlockIndex()
   const packs = new Map<string, number>()
   const damagedBlobs = new Map<string, string>()
   const there = new Map<string, number>()
   for await (const { name, sizeBytes } of blobs.list('packs/')) there.set(lastSegment(name), sizeBytes)
-  const damaged = await readDamage(blobs)
-  const take = ({ packId, sizeBytes, table }: WrittenPack) => {
-    if (packs.has(packId) || !there.has(packId)) return
-    const frames = decodeTable(table)
-    index.addPack(packId, frames)
-    for (const { packId: where, id } of damaged) {
-      if (where !== packId) continue
-      const block = index.findAny(id)
-      if (block >= 0 && index.place(block).packId === packId) index.markDamaged(block)
-    }
-    packs.set(packId, sizeBytes)
+  const damage = await readDamage(blobs)
+  const take = (pack: WrittenPack) => {
+    if (packs.has(pack.packId) || !there.has(pack.packId)) return
+    addPack(index, pack, damage)
+    packs.set(pack.packId, pack.sizeBytes)
+    onPack?.(pack)
   }
   for await (const { name } of blobs.list('index/')) {
     const read = await orDamage(damagedBlobs, () => readIndex(blobs, sealer, name))
     for (const pack of read ?? []) take(pack)
   }
+  const damagedIndexes = [...damagedBlobs.keys()]
   const orphans: WrittenPack[] = []
   for (const packId of there.keys()) {
     if (packs.has(packId)) continue
@@ -121,7 +117,18 @@ async function load(blobs: BlobStore, sealer: Sealer) {
   }
   if (orphans.length > 0) await writeIndexes(blobs, sealer, orphans)
   for (const pack of orphans) take(pack)
+  // What they listed is listed again by now, unless a pack's own table is damaged too.
+  if (packs.size === there.size) for (const name of damagedIndexes) await blobs.delete(name)
+  for (const packId of damage.packs) if (there.has(packId)) damagedBlobs.set(packBlob(packId), 'its table is damaged')
   return { index, packs, damagedBlobs }
+}
+
+function addPack(index: BlockIndex, { packId, table }: WrittenPack, damage: KnownDamage): void {
+  index.addPack(packId, decodeTable(table))
+  for (const [id, where] of damage.blocks) {
+    const block = where === packId ? index.findAny(Buffer.from(id, 'hex')) : -1
+    if (block >= 0 && index.place(block).packId === packId) index.markDamaged(block)
+  }
 }
 
 async function orDamage<T>(damagedBlobs: Map<string, string>, read: () => Promise<T>): Promise<T | undefined> {
@@ -134,31 +141,38 @@ async function orDamage<T>(damagedBlobs: Map<string, string>, read: () => Promis
   }
 }
 
-interface DamagedBlock {
-  id: Buffer
-  packId: string
+interface KnownDamage {
+  /** The id of a block and the pack in which it is damaged. */
+  blocks: [string, string][]
+  /** Packs whose own table is damaged. */
+  packs: string[]
 }
 
 /** A wrong list costs no data: a block taken for damaged is only stored again. So a list that cannot be read is none. */
-async function readDamage(blobs: BlobStore): Promise<DamagedBlock[]> {
+async function readDamage(blobs: BlobStore): Promise<KnownDamage> {
   try {
-    const lines = JSON.parse(Buffer.from(await blobs.get(DAMAGE_BLOB)).toString()) as [string, string][]
-    return lines.map(([id, packId]) => ({ id: Buffer.from(id, 'hex'), packId }))
+    return JSON.parse(Buffer.from(await blobs.get(DAMAGE_BLOB)).toString()) as KnownDamage
   } catch (error) {
-    if (error instanceof BlobMissing || error instanceof SyntaxError) return []
+    if (error instanceof BlobMissing || error instanceof SyntaxError) return { blocks: [], packs: [] }
     throw error
   }
 }
 
-async function recordDamage(blobs: BlobStore, index: BlockIndex, blockIds: Uint8Array[]): Promise<void> {
-  const lines = new Map((await readDamage(blobs)).map(({ id, packId }) => [`${id.toString('hex')} ${packId}`, packId]))
+async function recordDamage(
+  { blobs, index, damagedBlobs }: Pick<Repository, 'blobs' | 'index' | 'damagedBlobs'>,
+  blockIds: Uint8Array[],
+  packIds: string[],
+): Promise<void> {
+  const known = await readDamage(blobs)
+  const blocks = new Map(known.blocks.map((pair) => [pair.join(' '), pair]))
   for (const id of blockIds) {
     const block = index.findAny(id)
     if (block < 0) continue
-    const { packId } = index.place(block)
-    lines.set(`${Buffer.from(id).toString('hex')} ${packId}`, packId)
+    const pair: [string, string] = [Buffer.from(id).toString('hex'), index.place(block).packId]
+    blocks.set(pair.join(' '), pair)
     index.markDamaged(block)
   }
-  const list = [...lines].map(([key, packId]) => [key.slice(0, 64), packId])
+  for (const packId of packIds) damagedBlobs.set(packBlob(packId), 'its table is damaged')
+  const list: KnownDamage = { blocks: [...blocks.values()], packs: [...new Set([...known.packs, ...packIds])] }
   await blobs.put(DAMAGE_BLOB, Buffer.from(JSON.stringify(list)))
 }
