@@ -1,4 +1,5 @@
 // Looks into backups: lists a directory, finds a file's versions, compares two trees.
+import type { BackupChange, BackupEntry, FileVersion } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { readlinkAt } from '../files/directory.ts'
 import { formatPath, parsePath } from '../files/paths.ts'
@@ -12,18 +13,9 @@ import { openManifest } from './manifest.ts'
 import { manifestNames } from './manifests.ts'
 import type { Repository } from './repository.ts'
 
-export interface BackupEntry {
-  name: string
-  path: string
-  kind: Entry['kind']
-  sizeBytes: number
-  modifiedAt: string
-  mode: number
-  target: string | null
-}
-
 export function present(entry: Entry): BackupEntry {
-  const { path, kind, sizeBytes, mode, target } = entry
+  const { path, kind, sizeBytes, target } = entry
+  const mode = entry.mode.toString(8).padStart(4, '0')
   const modifiedAt = new Date(Number(entry.mtimeNs / 1_000_000n)).toISOString()
   return { name: path.slice(path.lastIndexOf('/') + 1), path, kind, sizeBytes, modifiedAt, mode, target }
 }
@@ -72,13 +64,6 @@ export async function requireFile(manifest: Manifest, path: string): Promise<Key
   return entry
 }
 
-export interface FileVersion extends BackupEntry {
-  backupId: string
-  createdAt: number
-  /** Equal for equal content. */
-  version: string
-}
-
 /** Which backups hold the path, newest first, and which of them hold the same content. */
 export async function fileVersions(repository: Repository, serverId: string, path: string): Promise<FileVersion[]> {
   const versions: FileVersion[] = []
@@ -103,20 +88,12 @@ function contentKey(entry: Entry): string {
   return `${entry.kind} ${entry.sizeBytes} ${entry.target ?? ''} ${Buffer.from(entry.content).toString('latin1')}`
 }
 
-export interface Change {
-  path: string
-  kind: Entry['kind']
-  change: 'added' | 'removed' | 'changed'
-  fromBytes: number | null
-  toBytes: number | null
-}
-
 /** In order of path, `limit` at a time, after the path `after`. */
 export async function compareBackups(
   from: Manifest,
   to: Manifest,
   page: { limit: number; after: string | null },
-): Promise<{ changes: Change[]; next: string | null }> {
+): Promise<{ changes: BackupChange[]; next: string | null }> {
   const start = page.after === null ? '' : `${orderKey(page.after)}\0`
   return await merge(from.entries(start), to.entries(start), page.limit, isSameEntry)
 }
@@ -128,7 +105,7 @@ export async function compareWithLive(
   sandbox: Sandbox,
   page: { limit: number; after: string | null },
   signal: AbortSignal,
-): Promise<{ changes: Change[]; next: string | null }> {
+): Promise<{ changes: BackupChange[]; next: string | null }> {
   const start = page.after === null ? '' : `${orderKey(page.after)}\0`
   const isSame = async (before: KeyedEntry, now: KeyedEntry) => {
     if (before.kind !== 'file' || now.kind !== 'file' || before.sizeBytes !== now.sizeBytes)
@@ -189,8 +166,8 @@ async function merge(
   to: AsyncGenerator<KeyedEntry, void, undefined>,
   limit: number,
   isSame: (before: KeyedEntry, now: KeyedEntry) => boolean | Promise<boolean>,
-): Promise<{ changes: Change[]; next: string | null }> {
-  const changes: Change[] = []
+): Promise<{ changes: BackupChange[]; next: string | null }> {
+  const changes: BackupChange[] = []
   let [left, right] = [await from.next(), await to.next()]
   try {
     while (!left.done || !right.done) {

@@ -1,6 +1,7 @@
 // A manifest is a backup: every entry in walk order, in chunks that are read one at a time, and a tail that says what the
 // backup is and where each chunk is. It is written last, in one step; before that the backup does not exist.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { nameToBytes } from '../files/names.ts'
 import { createEntryEncoder, decodeEntries, type Entry, type KeyedEntry, orderKey } from './entries.ts'
@@ -11,24 +12,8 @@ const CHUNK_BYTES = 256 * 1024
 const TRAILER_BYTES = 16 + ID_BYTES + MAGIC_BYTES
 
 /** Everything that the database knows of a finished backup, so that its list can be had from the store alone. */
-export interface ManifestMeta {
+export interface ManifestMeta extends Omit<BackupReport, 'checksum'> {
   version: number
-  backupId: string
-  serverId: string
-  name: string
-  createdAt: number
-  startedAt: number
-  completedAt: number
-  ignored: string
-  isLocked: boolean
-  consistency: 'offline' | 'quiesced' | 'live'
-  fileCount: number
-  directoryCount: number
-  symlinkCount: number
-  sizeBytes: number
-  storedBytes: number
-  warnings: string[]
-  warningCount: number
 }
 
 interface ChunkPlace {

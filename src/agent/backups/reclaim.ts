@@ -1,6 +1,7 @@
 // Gives back the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing
 // needed go; packs with little needed have that copied to a new pack first. Runs alone, so no backup can begin to count
 // on a block between the two. Order: new packs, new index, old indexes away, old packs away; see docs/backup-format.md.
+import type { ReclaimReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 
 import { eachBlock } from './entries.ts'
@@ -17,20 +18,12 @@ const WORTH_KEEPING = 0.5
 /** Every backup adds one; opening the store reads them all. */
 const INDEXES_AT_MOST = 16
 
-export interface ReclaimResult {
-  packsBefore: number
-  packsDeleted: number
-  packsRewritten: number
-  freedBytes: number
-  storedBytes: number
-}
-
 export async function runReclaim(
   repository: Repository,
   options: { graceMs: number; now: number },
   signal: AbortSignal,
   report: (packsDone: number, packsTotal: number) => void,
-): Promise<ReclaimResult> {
+): Promise<ReclaimReport> {
   using _alone = await repository.writing.alone(signal)
   // What a crash left is taken in first, and what is in memory is what is on disk.
   const tables = new Map<string, WrittenPack>()

@@ -1,11 +1,12 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched.
 import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { newId } from '../../kit/ids.ts'
 import { addressOf, type Directory, mkdirAt, openChild, openRoot } from '../files/directory.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
+import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import { removeTree } from '../files/walk.ts'
 import type { ServerFolders } from '../layout.ts'
 import { isUnchanged, OPEN_FILE } from './backup.ts'
 import { type Entry, eachBlock, type KeyedEntry, NO_CONTENT, segmentsOf } from './entries.ts'
@@ -44,13 +45,6 @@ export interface RestoreTarget {
   prepareTrash(items: { path: string; kind: 'file' | 'directory' | 'symlink' }[]): Promise<string>
 }
 
-export interface RestoreResult {
-  filesRestored: number
-  filesKept: number
-  bytesRestored: number
-  displaced: number
-}
-
 interface Run {
   repository: Repository
   request: RestoreRequest
@@ -61,7 +55,7 @@ interface Run {
   /** Paths, live, that stay as they are: what a further hard link may be one of. */
   kept: Map<string, bigint>
   directories: KeyedEntry[]
-  result: RestoreResult
+  result: RestoreReport
   checks: { wanted: KeyedEntry; live: { path: string; stats: LiveEntry['stats'] }; fd: number }[]
 }
 
@@ -71,13 +65,13 @@ export async function runRestore(
   request: RestoreRequest,
   signal: AbortSignal,
   report: (filesDone: number, bytesDone: number) => void,
-): Promise<RestoreResult> {
+): Promise<RestoreReport> {
   mkdirSync(target.folders.staging, { recursive: true })
   using stagingRoot = openRoot(target.folders.staging)
   const name = `${STAGED}${newId('job')}`
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
-  const result: RestoreResult = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
+  const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
   const stager = createStager(repository, staging, (files, bytes) => {
     result.filesRestored += files
     result.bytesRestored += bytes

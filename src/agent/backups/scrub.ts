@@ -1,14 +1,11 @@
 // Verifies the whole store, a share at a time, and remembers how far it came.
+
 import { BlobMissing } from '../../blobs/store.ts'
+import type { ScrubReport } from '../../contract/agent-backups.ts'
 import { SCRUB_BLOB } from './format.ts'
 import { manifestNames } from './manifests.ts'
 import type { Repository } from './repository.ts'
-import { checkIndexes, checkManifests, checkPack, conclude, createFindings, type VerifyResult } from './verify.ts'
-
-export interface ScrubResult extends VerifyResult {
-  /** The last pack was reached: everything has been read since the round began. */
-  isRoundDone: boolean
-}
+import { checkIndexes, checkManifests, checkPack, conclude, createFindings } from './verify.ts'
 
 /** `share` of the store's bytes, 1 for all of it. Manifests and indexes are small and are read every time. */
 export async function runScrub(
@@ -16,7 +13,7 @@ export async function runScrub(
   options: { share: number },
   signal: AbortSignal,
   report: (bytesDone: number, bytesTotal: number) => void,
-): Promise<ScrubResult> {
+): Promise<ScrubReport> {
   using _shared = await repository.writing.share(signal)
   const findings = createFindings()
   await checkIndexes(repository, findings)

@@ -1,4 +1,5 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
+import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
 import { eachBlock } from './entries.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { readIndex } from './index-blobs.ts'
@@ -9,20 +10,6 @@ import type { Repository } from './repository.ts'
 import { inParts } from './restore-stage.ts'
 
 const TOUCHED_AT_MOST = 1000
-
-export interface DamageReport {
-  /** Of a block, or null where a manifest, an index or a pack's table is damaged. */
-  blockId: string | null
-  blob: string
-  what: string
-  touches: { serverId: string; backupId: string; path: string }[]
-}
-
-export interface VerifyResult {
-  blocksChecked: number
-  bytesChecked: number
-  damage: DamageReport[]
-}
 
 interface Findings {
   blocks: Map<string, { blob: string; what: string }>
@@ -44,7 +31,7 @@ export async function runVerify(
   name: ManifestName,
   signal: AbortSignal,
   report: (bytesDone: number) => void,
-): Promise<VerifyResult> {
+): Promise<VerifyReport> {
   using _shared = await repository.writing.share(signal)
   const findings = createFindings()
   const wanted = new Map<string, Set<number>>()
@@ -137,7 +124,7 @@ async function noting(findings: Findings, read: () => Promise<unknown>): Promise
 }
 
 /** Remembers the damage, so that the next backup heals what it can, and says what it touches. */
-export async function conclude(repository: Repository, findings: Findings): Promise<VerifyResult> {
+export async function conclude(repository: Repository, findings: Findings): Promise<VerifyReport> {
   const { blocksChecked, bytesChecked } = findings
   const packs = [...findings.blobs.keys()].filter((name) => name.startsWith('packs/')).map(lastSegment)
   const ids = [...findings.blocks.keys()].map((id) => Buffer.from(id, 'hex'))
