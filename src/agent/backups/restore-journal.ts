@@ -191,10 +191,21 @@ const isRoot = process.getuid?.() === 0
 export function setAttributes(address: string | Buffer, { mode, uid, gid, mtime, isSymlink }: Attributes): void {
   if (isRoot) lchownSync(address, uid, gid)
   if (!isSymlink) chmodSync(address, mode)
-  // Node takes times as seconds in a double: what is finer than a microsecond is not set.
-  const seconds = Number(BigInt(mtime) / 1000n) / 1e6
+  const seconds = secondsOf(BigInt(mtime))
   if (isSymlink) lutimesSync(address, seconds, seconds)
   else utimesSync(address, seconds, seconds)
+}
+
+/**
+ * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late
+ * rather than early, so that a time of whole milliseconds still reads as that millisecond.
+ */
+function secondsOf(ns: bigint): number {
+  let seconds = Number(ns) / 1e9
+  const step = 2 ** (Math.floor(Math.log2(Math.abs(seconds) + 1)) - 52)
+  while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
+    seconds += step
+  return seconds
 }
 
 export function attributesOf(entry: Entry): Attributes {

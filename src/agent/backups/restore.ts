@@ -27,7 +27,7 @@ import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from '.
 import { createStager, type Stager, syncFileSystem } from './restore-stage.ts'
 
 const STAGED = 'restore-'
-/** Node sets times to the microsecond. */
+/** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 2_000n
 
 export interface RestoreRequest {
