@@ -1,0 +1,296 @@
+// Makes a backup: walks the tree beside the last manifest, has what changed read by the worker threads, and writes the
+// new manifest in walk order. Order of writes: packs, then the index, then the manifest; see docs/backup-format.md.
+import { accessSync, type BigIntStats, constants, openSync } from 'node:fs'
+import { hasCode } from '../../kit/errno.ts'
+import { addressOf, readlinkAt } from '../files/directory.ts'
+import type { Sandbox } from '../files/sandbox.ts'
+import type { WalkEntry } from '../files/walk.ts'
+import { type Entry, eachBlock, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'
+import { createFileReader, type ReadOutcome } from './file-reader.ts'
+import { BLOCK_BYTES } from './format.ts'
+import { createIgnoreRules } from './ignore-rules.ts'
+import { createManifest, type Manifest, type ManifestMeta } from './manifest.ts'
+import { createManifestCursor } from './manifest-cursor.ts'
+import { createPackSink, type PackSink } from './pack-sink.ts'
+import type { Repository } from './repository.ts'
+
+/** A file that the walk has seen as one: nothing is followed, and a pipe put in its place does not block. */
+export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+/** Equal times prove equal content only for a file that had been left alone for longer than any clock's tick. */
+const SETTLED_NS = 1_000_000_000n
+const WARNINGS_KEPT = 200
+/** Entries that wait for one before them to be read. */
+const PENDING_AT_MOST = 8192
+
+export interface BackupRequest {
+  backupId: string
+  serverId: string
+  name: string
+  createdAt: number
+  ignored: string
+  isLocked: boolean
+  bytesPerSecond: number | null
+}
+
+export interface BackupResult {
+  meta: ManifestMeta
+  checksum: string
+}
+
+export interface BackupProgress {
+  filesDone: number
+  bytesDone: number
+}
+
+interface Pending {
+  entry: Entry
+  isReady: boolean
+  /** Could not be read, or was gone. */
+  isDropped: boolean
+  firstLink: Pending | undefined
+}
+
+export async function runBackup(
+  repository: Repository,
+  sandbox: Sandbox,
+  request: BackupRequest,
+  previous: Manifest | undefined,
+  signal: AbortSignal,
+  report: (progress: BackupProgress) => void,
+): Promise<BackupResult> {
+  const startedAt = Date.now()
+  const sink = createPackSink(repository)
+  const manifest = await createManifest(repository.blobs, repository.sealer, request)
+  const notes = createNotes()
+  const counts = { fileCount: 0, directoryCount: 0, symlinkCount: 0, sizeBytes: 0 }
+  const pending: Pending[] = []
+  const links = new Map<string, Pending>()
+  const cursor = createManifestCursor(previous)
+  const rules = createIgnoreRules(request.ignored)
+  const reader = createFileReader({ repository, sink, signal, bytesPerSecond: request.bytesPerSecond })
+
+  async function drain(): Promise<void> {
+    let done = 0
+    for (let head = pending[done]; head?.isReady; head = pending[done]) {
+      done++
+      const entry = linked(head)
+      if (!entry) continue
+      if (entry.kind === 'file') counts.fileCount++
+      else if (entry.kind === 'directory') counts.directoryCount++
+      else counts.symlinkCount++
+      if (entry.kind === 'file' && entry.hardLink === null) counts.sizeBytes += entry.sizeBytes
+      const written = manifest.add(entry)
+      if (written) await written
+    }
+    pending.splice(0, done)
+    report({ filesDone: counts.fileCount, bytesDone: counts.sizeBytes })
+  }
+
+  function settle(item: Pending, outcome: ReadOutcome): void {
+    item.isReady = true
+    const { path } = item.entry
+    if (outcome.error !== null) {
+      item.isDropped = true
+      notes.warn(`${path} could not be read (${outcome.error}) and is not in the backup.`)
+      return
+    }
+    if (outcome.attempts > 1) notes.changed()
+    if (outcome.isTorn) notes.warn(`${path} kept changing while it was read; what was read last is in the backup.`)
+    Object.assign(item.entry, statsOf(outcome.stats, outcome.seenAt), {
+      content: outcome.content,
+      sizeBytes: outcome.sizeBytes,
+    })
+    item.entry.isSettled &&= !outcome.isTorn
+  }
+
+  function addFile(found: WalkEntry, item: Pending): void {
+    const size = found.stats.size
+    if (size === 0n) {
+      item.isReady = true
+      return
+    }
+    let fd: number
+    try {
+      fd = openSync(addressOf(found.parent, found.name), OPEN_FILE)
+    } catch (error) {
+      dropUnopened(item, error)
+      return
+    }
+    reader.add(fd, found.stats, (outcome) => settle(item, outcome))
+  }
+
+  function dropUnopened(item: Pending, error: unknown): void {
+    if (!hasCode(error, 'ENOENT', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO', 'EIO')) throw error
+    item.isReady = true
+    item.isDropped = true
+    const isGone = hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')
+    if (isGone) notes.changed()
+    notes.warn(
+      isGone
+        ? `${item.entry.path} vanished before it was read.`
+        : `${item.entry.path} could not be read (${(error as NodeJS.ErrnoException).code}) and is not in the backup.`,
+    )
+  }
+
+  function visit(found: WalkEntry): Promise<void> | undefined {
+    const entry = entryOf(found, notes)
+    if (!entry) return undefined
+    const item: Pending = { entry, isReady: entry.kind !== 'file', isDropped: false, firstLink: undefined }
+    pending.push(item)
+    if (entry.kind !== 'file') return undefined
+    if (found.stats.nlink > 1n) {
+      const inode = `${found.stats.dev} ${found.stats.ino}`
+      item.firstLink = links.get(inode)
+      if (!item.firstLink) links.set(inode, item)
+    }
+    const known = cursor.seek(orderKey(entry.path))
+    if (known instanceof Promise) return known.then((late) => decide(found, item, late))
+    decide(found, item, known)
+    return undefined
+  }
+
+  function decide(found: WalkEntry, item: Pending, known: KeyedEntry | undefined): void {
+    const { entry } = item
+    if (item.firstLink) item.isReady = true
+    else if (known && isUnchanged(entry, known) && isStored(sink, known)) {
+      entry.content = known.content
+      item.isReady = true
+    } else addFile(found, item)
+  }
+
+  const isLeftOut = (found: WalkEntry) => rules.isIgnored(found.path, found.stats.isDirectory())
+
+  async function walkAll(): Promise<void> {
+    const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
+    for await (const found of sandbox.walk('/', { sorted: true, signal, enter })) {
+      if (isLeftOut(found)) continue
+      const waits = visit(found)
+      if (waits) await waits
+      if (pending.length % 256 === 0 || reader.isFull()) await drain()
+      while (reader.isFull() || pending.length > PENDING_AT_MOST) {
+        await reader.step()
+        await drain()
+      }
+    }
+    await reader.finish()
+    await drain()
+  }
+
+  try {
+    await walkAll()
+    await sink.finish()
+    signal.throwIfAborted()
+    const { backupId, serverId, name, createdAt, ignored, isLocked } = request
+    const meta = {
+      ...{ backupId, serverId, name, createdAt, startedAt, completedAt: Date.now(), ignored, isLocked },
+      ...{ consistency: notes.consistency(), ...counts, storedBytes: sink.storedBytes },
+      ...{ warnings: notes.warnings, warningCount: notes.count() },
+    }
+    const { checksum } = await manifest.finish(meta)
+    return { meta: { version: 1, ...meta }, checksum }
+  } catch (error) {
+    await reader.abandon()
+    await manifest.abort()
+    await sink.abort()
+    throw error
+  }
+}
+
+function createNotes() {
+  const warnings: string[] = []
+  let count = 0
+  let isLive = false
+  return {
+    warnings,
+    count: () => count,
+    consistency: () => (isLive ? ('live' as const) : ('offline' as const)),
+    changed() {
+      isLive = true
+    },
+    warn(sentence: string) {
+      count++
+      if (warnings.length < WARNINGS_KEPT) warnings.push(sentence)
+    },
+  }
+}
+
+type Notes = ReturnType<typeof createNotes>
+
+/** A directory that cannot be listed is a warning, not the end of the backup. */
+function isReadable(found: WalkEntry, notes: Notes): boolean {
+  try {
+    accessSync(addressOf(found.parent, found.name), constants.R_OK | constants.X_OK)
+    return true
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'ENOENT', 'ELOOP', 'ENOTDIR', 'EPERM')) throw error
+    notes.warn(`${found.path} could not be listed (${(error as NodeJS.ErrnoException).code}).`)
+    return false
+  }
+}
+
+function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
+  const { stats, path } = found
+  const base = { path, ...statsOf(stats, Date.now()), target: null, hardLink: null, content: NO_CONTENT }
+  if (stats.isFile()) return { ...base, kind: 'file' }
+  if (stats.isDirectory()) {
+    if (found.isMountPoint) notes.warn(`${path} is another file system; what it holds is not in the backup.`)
+    return { ...base, kind: 'directory', sizeBytes: 0 }
+  }
+  if (!stats.isSymbolicLink()) {
+    notes.warn(`${path} is neither a file, a directory nor a symbolic link, and is not in the backup.`)
+    return undefined
+  }
+  try {
+    return { ...base, kind: 'symlink', sizeBytes: 0, target: readlinkAt(found.parent, found.name) }
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT', 'EINVAL')) throw error
+    notes.changed()
+    notes.warn(`${path} vanished before it was read.`)
+    return undefined
+  }
+}
+
+function statsOf(stats: BigIntStats, seenAt: number) {
+  const { mtimeNs, ctimeNs } = stats
+  const settledBefore = BigInt(seenAt) * 1_000_000n - SETTLED_NS
+  return {
+    mode: Number(stats.mode) & 0o7777,
+    uid: Number(stats.uid),
+    gid: Number(stats.gid),
+    mtimeNs,
+    ctimeNs,
+    inode: stats.ino,
+    sizeBytes: Number(stats.size),
+    isSettled: mtimeNs < settledBefore && ctimeNs < settledBefore,
+  }
+}
+
+export function isUnchanged(now: Entry, before: KeyedEntry): boolean {
+  return (
+    before.isSettled &&
+    before.kind === 'file' &&
+    before.sizeBytes === now.sizeBytes &&
+    before.mtimeNs === now.mtimeNs &&
+    before.ctimeNs === now.ctimeNs &&
+    before.inode === now.inode
+  )
+}
+
+/** A file that needs a damaged or missing block is read again, which heals the block. */
+function isStored(sink: PackSink, known: KeyedEntry): boolean {
+  let isWhole = true
+  let length = 0
+  eachBlock(known, (idAt) => {
+    length += BLOCK_BYTES
+    if (idAt >= 0 && !sink.holds(known.content, idAt)) isWhole = false
+  })
+  return isWhole && length >= known.sizeBytes
+}
+
+/** Content, size and times of a further link are those of the first, which stands before it. */
+function linked(item: Pending): Entry | undefined {
+  const first = item.firstLink
+  if (!first) return item.isDropped ? undefined : item.entry
+  if (first.isDropped) return undefined
+  return { ...first.entry, path: item.entry.path, hardLink: first.entry.path }
+}

@@ -1,0 +1,211 @@
+// Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
+// changes while it is read is read again.
+import { type BigIntStats, closeSync, fstatSync } from 'node:fs'
+import { createContent } from './entries.ts'
+import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import type { PackSink } from './pack-sink.ts'
+import { createRateLimit } from './rate-limit.ts'
+import type { Repository } from './repository.ts'
+import { type FileRead, type ReadJob, type ReadResult, SEGMENT_BYTES, unpackFrames, ZERO_BLOCK } from './worker-jobs.ts'
+
+const BATCH_BYTES = 1024 * 1024
+const BATCH_FILES = 256
+/** Once, and again up to three times. */
+const ATTEMPTS_AT_MOST = 4
+
+export interface ReadOutcome {
+  error: string | null
+  attempts: number
+  /** It changed during the last attempt too. */
+  isTorn: boolean
+  stats: BigIntStats
+  /** When the stats were taken. */
+  seenAt: number
+  sizeBytes: number
+  content: Uint8Array
+}
+
+interface OpenedFile {
+  fd: number
+  stats: BigIntStats
+  seenAt: number
+  attempts: number
+  segments: (FileRead | undefined)[]
+  segmentsLeft: number
+  done(outcome: ReadOutcome): void
+}
+
+interface Part {
+  file: OpenedFile
+  segment: number
+  from: number
+  to: number
+}
+
+export interface FileReader {
+  /** Takes the descriptor over. `done` is called once, from `step` or `finish`. */
+  add(fd: number, stats: BigIntStats, done: (outcome: ReadOutcome) => void): void
+  /** Whether to `step` before adding more. */
+  isFull(): boolean
+  /** Starts what it can and waits until something was read. */
+  step(): Promise<void>
+  finish(): Promise<void>
+  /** Lets go of everything without telling anyone. */
+  abandon(): Promise<void>
+}
+
+export function createFileReader(deps: {
+  repository: Repository
+  sink: PackSink
+  signal: AbortSignal
+  bytesPerSecond: number | null
+}): FileReader {
+  const { repository, sink, signal } = deps
+  const rate = createRateLimit(deps.bytesPerSecond)
+  const opened = new Set<OpenedFile>()
+  const jobs: Part[][] = []
+  const running = new Set<Promise<void>>()
+  let batch: Part[] = []
+  let batchBytes = 0
+  let failure: { error: unknown } | undefined
+
+  function flushBatch(): void {
+    if (batch.length > 0) jobs.push(batch)
+    batch = []
+    batchBytes = 0
+  }
+
+  function enqueue(file: OpenedFile): void {
+    const size = Number(file.stats.size)
+    const count = Math.max(1, Math.ceil(size / SEGMENT_BYTES))
+    file.segments = new Array(count).fill(undefined)
+    file.segmentsLeft = count
+    if (count > 1) {
+      for (let segment = 0; segment < count; segment++) {
+        const from = segment * SEGMENT_BYTES
+        jobs.push([{ file, segment, from, to: Math.min(size, from + SEGMENT_BYTES) }])
+      }
+      return
+    }
+    if (batchBytes + size > SEGMENT_BYTES) flushBatch()
+    batch.push({ file, segment: 0, from: 0, to: size })
+    batchBytes += size
+    if (batchBytes >= BATCH_BYTES || batch.length >= BATCH_FILES) flushBatch()
+  }
+
+  async function runJob(parts: Part[]): Promise<void> {
+    const files: ReadJob['files'] = parts.map(({ file, from, to }) => {
+      const { size, mtimeNs, ctimeNs } = file.stats
+      return { fd: file.fd, from, to, size, mtimeNs, ctimeNs }
+    })
+    await rate.take(
+      files.reduce((sum, { from, to }) => sum + to - from, 0),
+      signal,
+    )
+    let result = await repository.pool.read({ files, filter: repository.index.filter() })
+    await keep(result)
+    // The filter named a block that is damaged, gone, or was never here.
+    if (!result.files.every((read) => isHeld(read))) {
+      result = await repository.pool.read({ files, filter: null })
+      await keep(result)
+    }
+    for (const [index, part] of parts.entries()) {
+      const read = result.files[index]
+      if (read) finishPart(part, read)
+    }
+  }
+
+  async function keep({ slot, used, frames, frameIds }: ReadResult): Promise<void> {
+    await sink.add(new Uint8Array(slot, 0, used), unpackFrames(frames, frameIds))
+    repository.pool.recycle(slot)
+  }
+
+  function isHeld(read: FileRead): boolean {
+    return read.flags
+      .subarray(0, Math.ceil(read.length / BLOCK_BYTES))
+      .every((flag, block) => flag === ZERO_BLOCK || sink.holds(read.ids, block * ID_BYTES))
+  }
+
+  function finishPart({ file, segment }: Part, read: FileRead): void {
+    file.segments[segment] = read
+    if (--file.segmentsLeft > 0) return
+    const reads = file.segments.filter((part) => part !== undefined)
+    const error = reads.find((part) => part.error !== null)?.error ?? null
+    const isTorn = reads.some((part) => part.changed)
+    if (error === null && isTorn && file.attempts < ATTEMPTS_AT_MOST) {
+      file.attempts++
+      file.seenAt = Date.now()
+      file.stats = fstatSync(file.fd, { bigint: true })
+      enqueue(file)
+      return
+    }
+    release(file)
+    const { attempts, stats, seenAt } = file
+    file.done({ error, attempts, isTorn, stats, seenAt, ...join(reads) })
+  }
+
+  function release(file: OpenedFile): void {
+    opened.delete(file)
+    closeSync(file.fd)
+  }
+
+  function startJobs(): void {
+    while (running.size < repository.pool.width && !failure && !signal.aborted) {
+      const parts = jobs.shift()
+      if (!parts) return
+      const job = runJob(parts)
+        .catch((error) => {
+          failure ??= { error }
+        })
+        .finally(() => running.delete(job))
+      running.add(job)
+    }
+  }
+
+  async function step(): Promise<void> {
+    startJobs()
+    if (running.size > 0) await Promise.race(running)
+    if (failure) throw failure.error
+    signal.throwIfAborted()
+    startJobs()
+  }
+
+  return {
+    add(fd, stats, done) {
+      const file: OpenedFile = { fd, stats, seenAt: Date.now(), attempts: 1, segments: [], segmentsLeft: 0, done }
+      opened.add(file)
+      enqueue(file)
+      startJobs()
+    },
+    isFull: () => jobs.length > 2 || opened.size > 4 * BATCH_FILES,
+    step,
+    async finish() {
+      for (;;) {
+        flushBatch()
+        if (jobs.length === 0 && running.size === 0) break
+        await step()
+      }
+      if (failure) throw failure.error
+    },
+    async abandon() {
+      await Promise.all(running)
+      for (const file of opened) release(file)
+    },
+  }
+}
+
+/** Up to where the file ended: one that was cut while it was read ends there. */
+function join(reads: FileRead[]): { sizeBytes: number; content: Uint8Array } {
+  const content = createContent()
+  let sizeBytes = 0
+  for (const [index, read] of reads.entries()) {
+    const blocks = Math.ceil(read.length / BLOCK_BYTES)
+    for (let block = 0; block < blocks; block++) {
+      const isZero = read.flags[block] === ZERO_BLOCK
+      content.add(isZero ? null : read.ids.subarray(block * ID_BYTES, (block + 1) * ID_BYTES))
+    }
+    sizeBytes = index * SEGMENT_BYTES + read.length
+    if (read.length < SEGMENT_BYTES) break
+  }
+  return { sizeBytes, content: content.take() }
+}

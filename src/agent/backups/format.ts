@@ -1,0 +1,41 @@
+// The numbers and names of the store's format, version 1. docs/backup-format.md is its specification: what changes here
+// changes there.
+import { hash } from 'node:crypto'
+
+export const FORMAT_VERSION = 1
+export const BLOCK_BYTES = 128 * 1024
+export const ID_BYTES = 32
+export const PACK_MAGIC = 'GKPACK01'
+export const INDEX_MAGIC = 'GKINDX01'
+export const MANIFEST_MAGIC = 'GKMANI01'
+export const MAGIC_BYTES = 8
+
+export const FORMAT_BLOB = 'format'
+export const DAMAGE_BLOB = 'state/damage'
+export const SCRUB_BLOB = 'state/scrub'
+
+export const packBlob = (packId: string) => `packs/${packId.slice(0, 2)}/${packId}`
+export const indexBlob = (indexId: string) => `index/${indexId}`
+export const manifestBlob = (serverId: string, backupId: string) => `manifests/${serverId}/${backupId}`
+
+/** The name of a blob's last segment: its pack, index or backup id. */
+export const lastSegment = (name: string) => name.slice(name.lastIndexOf('/') + 1)
+
+/** The first 256 bits of BLAKE2b-512. */
+export function digest(bytes: Uint8Array): Buffer {
+  return hash('blake2b512', bytes, 'buffer').subarray(0, ID_BYTES)
+}
+
+/** What is on disk is not what was written. Names the blob, and the block where it is one. */
+export class Damage extends Error {
+  readonly code = 'damage'
+  readonly blob: string
+  readonly blockId: string | undefined
+
+  constructor(blob: string, what: string, blockId?: string) {
+    super(`${blob}: ${what}`)
+    this.name = 'Damage'
+    this.blob = blob
+    this.blockId = blockId
+  }
+}

@@ -1,0 +1,251 @@
+// The agent's side of backups: the port that control calls, the work that tasks run, and the streams that the agent's own
+// HTTP routes send.
+import { mkdirSync, readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import type { AgentBackups, BackupReport, BackupsWork } from '../../contract/agent-backups.ts'
+import type { ArchiveFormat } from '../../contract/agent-files.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { ServerFiles } from '../files/server-files.ts'
+import type { Layout } from '../layout.ts'
+import type { TaskContext, TaskHandler } from '../tasks.ts'
+import { runBackup } from './backup.ts'
+import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './browse.ts'
+import { type Download, openDownload } from './download.ts'
+import { Damage } from './format.ts'
+import { type Manifest, openManifest } from './manifest.ts'
+import { deleteManifest, latestManifest, listManifests } from './manifests.ts'
+import { isDiskFull } from './pack-sink.ts'
+import { createContentReader } from './reader.ts'
+import { runReclaim } from './reclaim.ts'
+import { openRepository, type Repository } from './repository.ts'
+import { type RestoreTarget, recoverRestores, runRestore } from './restore.ts'
+import { runScrub } from './scrub.ts'
+import { runVerify } from './verify.ts'
+
+const IGNORE_FILE = '/.backupignore'
+const IGNORE_BYTES = 32 * 1024
+const HOUR_MS = 3600_000
+
+export interface AgentBackupsOptions {
+  layout: Layout
+  /** From the agent's files. */
+  server(serverId: string): Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'lock' | 'usage'>
+  /** 32 bytes, or null: the store is not encrypted. */
+  key: Uint8Array | null
+  /** Of what is read from servers' files by one backup. */
+  bytesPerSecond?: number | null
+  /** How far the worker threads stand back, 0 to 19. */
+  nice?: number
+  threads?: number
+  /** Packs that nobody needs are kept this long: a backup that was cut short finds its blocks again. */
+  graceMs?: number
+  now?: () => number
+  onUnexpected: (error: unknown, serverId: string) => void
+}
+
+export interface BackupsOfAgent extends AgentBackups {
+  /** For the task runner: the long work of `BackupsWork`. */
+  handlers: Record<BackupsWork['kind'], TaskHandler>
+  /** Opens the store and finishes restores that a crash interrupted. */
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** An archive from the byte `start`, for the agent's own HTTP routes. The same bytes every time. */
+  download(request: { serverId: string; backupId: string; format: ArchiveFormat; start?: number }): Promise<Download>
+  /** One file, from `start` up to, not including, `end`. */
+  readFile(request: {
+    serverId: string
+    backupId: string
+    path: string
+    start?: number
+    end?: number
+  }): Promise<{ stream: Readable; sizeBytes: number; modifiedAt: number }>
+}
+
+type Work<K extends BackupsWork['kind']> = Extract<BackupsWork, { kind: K }>
+
+export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent {
+  const { layout, server, key, bytesPerSecond = null, nice = 10, graceMs = HOUR_MS, now = Date.now } = options
+  const busy = new Set<string>()
+  let opening: Promise<Repository> | undefined
+
+  function repository(): Promise<Repository> {
+    opening ??= (async () => {
+      mkdirSync(layout.backups, { recursive: true, mode: 0o700 })
+      const threads = options.threads === undefined ? {} : { threads: options.threads }
+      return await openRepository({ blobs: { kind: 'local', dir: layout.backups }, key, nice, ...threads })
+    })()
+    return opening
+  }
+
+  async function manifestOf(serverId: string, backupId: string): Promise<Manifest> {
+    const { blobs, sealer } = await repository()
+    return await explained(() => openManifest(blobs, sealer, { serverId, backupId }))
+  }
+
+  function targetOf(serverId: string): RestoreTarget {
+    const { folders, files, trash } = server(serverId)
+    return {
+      folders,
+      sandbox: files,
+      async prepareTrash(items) {
+        using batch = await trash.prepare('replaced', items)
+        return batch.id
+      },
+    }
+  }
+
+  /** One backup, verify or restore of a server at a time. */
+  async function alone<T>(serverId: string, work: () => Promise<T>): Promise<T> {
+    if (busy.has(serverId)) throw fail('server_busy', 'A backup or a restore of this server is under way.')
+    busy.add(serverId)
+    try {
+      return await explained(work)
+    } finally {
+      busy.delete(serverId)
+    }
+  }
+
+  async function create(
+    work: Work<'backups.create'>,
+    { serverId, signal, report }: TaskContext,
+  ): Promise<BackupReport> {
+    const opened = await repository()
+    const done = await manifestOf(serverId, work.backupId).catch((error) => {
+      if (isFailure(error, 'not_found')) return undefined
+      throw error
+    })
+    if (done) return { ...done.meta, checksum: done.checksum }
+    const { files, lock } = server(serverId)
+    using _files = lock.share()
+    using _store = await opened.writing.share(signal)
+    const previous = await latestManifest(opened, serverId)
+    if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
+    const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
+    const { backupId, name, createdAt, isLocked } = work
+    const request = { backupId, serverId, name, createdAt, ignored, isLocked, bytesPerSecond }
+    const { meta, checksum } = await runBackup(opened, files, request, previous, signal, report)
+    report({ filesTotal: meta.fileCount, bytesTotal: meta.sizeBytes })
+    return { ...meta, checksum }
+  }
+
+  async function restore(work: Work<'backups.restore'>, { serverId, signal, report }: TaskContext) {
+    const { backupId, sourceServerId, mode, paths } = work
+    const manifest = await manifestOf(sourceServerId, backupId)
+    const opened = await repository()
+    const { lock, usage } = server(serverId)
+    using _files = await lock.exclude(signal)
+    using _store = await opened.writing.share(signal)
+    if (paths === null) report({ filesTotal: manifest.meta.fileCount, bytesTotal: manifest.meta.sizeBytes })
+    const request = { manifest, mode, paths, isOrigin: sourceServerId === serverId }
+    const result = await runRestore(opened, targetOf(serverId), request, signal, (filesDone, bytesDone) =>
+      report({ filesDone, bytesDone }),
+    )
+    usage.touch()
+    return result
+  }
+
+  return {
+    async start() {
+      await repository()
+      mkdirSync(layout.servers, { recursive: true })
+      for (const serverId of readdirSync(layout.servers).filter((name) => name.startsWith('srv_'))) {
+        try {
+          await recoverRestores(targetOf(serverId))
+        } catch (error) {
+          if (!isFailure(error, 'not_found')) options.onUnexpected(error, serverId)
+        }
+      }
+    },
+    async stop() {
+      await (await opening?.catch(() => undefined))?.close()
+    },
+
+    handlers: {
+      'backups.create': (work, context) =>
+        alone(context.serverId, () => create(work as Work<'backups.create'>, context)),
+      'backups.restore': (work, context) =>
+        alone(context.serverId, () => restore(work as Work<'backups.restore'>, context)),
+      'backups.verify': async (work, { serverId, signal, report }) => {
+        const { backupId } = work as Work<'backups.verify'>
+        return await runVerify(await repository(), { serverId, backupId }, signal, (bytesDone) => report({ bytesDone }))
+      },
+      'backups.scrub': async (work, { signal, report }) => {
+        const { share } = work as Work<'backups.scrub'>
+        const said = (bytesDone: number, bytesTotal: number) => report({ bytesDone, bytesTotal })
+        return await runScrub(await repository(), { share }, signal, said)
+      },
+      'backups.reclaim': async (_work, { signal, report }) => {
+        const said = (filesDone: number, filesTotal: number) => report({ filesDone, filesTotal })
+        return await explained(async () => await runReclaim(await repository(), { graceMs, now: now() }, signal, said))
+      },
+    },
+
+    async list({ serverId }) {
+      const listed = await listManifests(await repository(), serverId ?? undefined)
+      return listed.map(({ name, meta, damage }) => ({ ...name, backup: meta, damage }))
+    },
+    async remove(name) {
+      await deleteManifest(await repository(), name)
+    },
+    async browse({ serverId, backupId, path, limit, after }) {
+      const manifest = await manifestOf(serverId, backupId)
+      return await explained(() => listDirectory(manifest, path, { limit, after }))
+    },
+    async versions({ serverId, path }) {
+      const opened = await repository()
+      return await explained(() => fileVersions(opened, serverId, path))
+    },
+    async compare({ serverId, from, to, limit, after }) {
+      const before = await manifestOf(serverId, from)
+      const page = { limit, after }
+      if (to !== null) return await explained(async () => compareBackups(before, await manifestOf(serverId, to), page))
+      const opened = await repository()
+      const { files } = server(serverId)
+      return await explained(() => compareWithLive(opened, before, files, page, new AbortController().signal))
+    },
+    async store() {
+      const { packs, index, sealer, damagedBlobs } = await repository()
+      return {
+        packCount: packs.size,
+        blockCount: index.blockCount,
+        packBytes: [...packs.values()].reduce((sum, size) => sum + size, 0),
+        isEncrypted: sealer.isEncrypted,
+        damagedBlobs: [...damagedBlobs].map(([blob, what]) => ({ blob, what })),
+      }
+    },
+
+    async download({ serverId, backupId, format, start = 0 }) {
+      const manifest = await manifestOf(serverId, backupId)
+      const opened = await repository()
+      return await explained(() => openDownload(opened, manifest, format, start))
+    },
+    async readFile({ serverId, backupId, path, start, end }) {
+      const entry = await explained(async () => requireFile(await manifestOf(serverId, backupId), path))
+      const reader = createContentReader(await repository())
+      const stream = Readable.from(reader.read(entry, start, end), { objectMode: false })
+      return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
+    },
+  }
+}
+
+async function ownIgnoreFile(files: ServerFiles['files']): Promise<string> {
+  try {
+    using file = files.openFile(IGNORE_FILE)
+    if (file.stats.size > IGNORE_BYTES) return ''
+    return await readFile(`/proc/self/fd/${file.fd}`, 'utf8')
+  } catch (error) {
+    if (isFailure(error, 'not_found') || isFailure(error, 'invalid_path')) return ''
+    throw error
+  }
+}
+
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Damage) throw fail('backup_damaged', 'The backup is damaged and cannot be read.', error)
+    if (isDiskFull(error)) throw fail('disk_full', 'The disk is full.', error)
+    throw error
+  }
+}

@@ -1,0 +1,44 @@
+// Goes through a manifest side by side with something else in the same order. Waits only where a chunk ends.
+import type { KeyedEntry } from './entries.ts'
+import type { Manifest } from './manifest.ts'
+
+export interface ManifestCursor {
+  /** The entry with that key, if there is one. Keys must be asked for in ascending order. */
+  seek(key: string): KeyedEntry | undefined | Promise<KeyedEntry | undefined>
+}
+
+export function createManifestCursor(manifest: Manifest | undefined): ManifestCursor {
+  const chunks = manifest?.chunks()
+  let chunk: KeyedEntry[] = []
+  let at = 0
+  let isDone = chunks === undefined
+
+  function within(key: string): KeyedEntry | undefined {
+    for (let entry = chunk[at]; entry && entry.key <= key; entry = chunk[at]) {
+      at++
+      if (entry.key === key) return entry
+    }
+    return undefined
+  }
+
+  async function beyond(key: string): Promise<KeyedEntry | undefined> {
+    for (;;) {
+      const next = await chunks?.next()
+      if (!next || next.done) {
+        isDone = true
+        return undefined
+      }
+      chunk = next.value
+      at = 0
+      const found = within(key)
+      if (found || at < chunk.length) return found
+    }
+  }
+
+  return {
+    seek(key) {
+      const found = within(key)
+      return found || at < chunk.length || isDone ? found : beyond(key)
+    },
+  }
+}

@@ -1,0 +1,198 @@
+// A manifest is a backup: every entry in walk order, in chunks that are read one at a time, and a tail that says what the
+// backup is and where each chunk is. It is written last, in one step; before that the backup does not exist.
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import type { BackupReport } from '../../contract/agent-backups.ts'
+import { fail } from '../../contract/errors.ts'
+import { nameToBytes } from '../files/names.ts'
+import { createEntryEncoder, decodeEntries, type Entry, type KeyedEntry, orderKey } from './entries.ts'
+import { Damage, digest, FORMAT_VERSION, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob } from './format.ts'
+import type { Sealer } from './seal.ts'
+
+const CHUNK_BYTES = 256 * 1024
+const TRAILER_BYTES = 16 + ID_BYTES + MAGIC_BYTES
+
+/** Everything that the database knows of a finished backup, so that its list can be had from the store alone. */
+export interface ManifestMeta extends Omit<BackupReport, 'checksum'> {
+  version: number
+}
+
+interface ChunkPlace {
+  offset: number
+  storedLength: number
+  rawLength: number
+  codec: number
+  crc: number
+  digest: string
+  entryCount: number
+  /** The order key of its first entry, in base64: names are bytes. */
+  first: string
+}
+
+export interface ManifestWriter {
+  /** A promise only where something must be waited for. */
+  add(entry: Entry): Promise<void> | undefined
+  /** Once it returns, the backup exists and survives a power failure. */
+  finish(meta: Omit<ManifestMeta, 'version'>): Promise<{ checksum: string; sizeBytes: number }>
+  abort(): Promise<void>
+}
+
+export async function createManifest(
+  blobs: BlobStore,
+  sealer: Sealer,
+  place: { serverId: string; backupId: string },
+): Promise<ManifestWriter> {
+  const writer = await blobs.create(manifestBlob(place.serverId, place.backupId))
+  const encoder = createEntryEncoder()
+  const chunks: ChunkPlace[] = []
+  let offset = MAGIC_BYTES
+  let first = ''
+  await writer.write(Buffer.from(MANIFEST_MAGIC))
+
+  async function flush(): Promise<void> {
+    const entryCount = encoder.count
+    if (entryCount === 0) return
+    const { bytes, codec, rawLength, crc } = sealer.encode(encoder.take())
+    const storedLength = bytes.length
+    chunks.push({ offset, storedLength, rawLength, codec, crc, digest: hex(digest(bytes)), entryCount, first })
+    offset += storedLength
+    await writer.write(bytes)
+  }
+
+  return {
+    add(entry) {
+      if (encoder.count === 0) first = Buffer.from(orderKey(entry.path), 'latin1').toString('base64')
+      encoder.add(entry, nameToBytes(entry.path.slice(1)))
+      return encoder.sizeBytes >= CHUNK_BYTES ? flush() : undefined
+    },
+    async finish(meta) {
+      await flush()
+      const tail = sealer.encode(Buffer.from(JSON.stringify({ meta: { version: FORMAT_VERSION, ...meta }, chunks })))
+      const checksum = digest(tail.bytes)
+      const trailer = Buffer.alloc(16)
+      for (const [index, value] of [tail.bytes.length, tail.rawLength, tail.codec, tail.crc].entries())
+        trailer.writeUInt32LE(value, index * 4)
+      await writer.write(Buffer.concat([tail.bytes, trailer, checksum, Buffer.from(MANIFEST_MAGIC)]))
+      await writer.commit()
+      return { checksum: hex(checksum), sizeBytes: offset + tail.bytes.length + TRAILER_BYTES }
+    },
+    abort: () => writer.abort(),
+  }
+}
+
+export interface Manifest {
+  readonly meta: ManifestMeta
+  readonly checksum: string
+  readonly sizeBytes: number
+  readonly entryCount: number
+  /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage. */
+  chunks(fromKey?: string): AsyncGenerator<KeyedEntry[], void, undefined>
+  entries(fromKey?: string): AsyncGenerator<KeyedEntry, void, undefined>
+  /** The entry of that very path. */
+  find(path: string): Promise<KeyedEntry | undefined>
+}
+
+export async function openManifest(
+  blobs: BlobStore,
+  sealer: Sealer,
+  place: { serverId: string; backupId: string },
+): Promise<Manifest> {
+  const name = manifestBlob(place.serverId, place.backupId)
+  const { meta, chunks, checksum, sizeBytes } = await readTail(blobs, sealer, name)
+  if (meta.serverId !== place.serverId || meta.backupId !== place.backupId)
+    throw new Damage(name, 'is the manifest of another backup')
+  const firstKeys = chunks.map((chunk) => Buffer.from(chunk.first, 'base64').toString('latin1'))
+
+  /** Whoever steps over directories comes back to the same chunk again and again. */
+  let last: { chunk: ChunkPlace; entries: KeyedEntry[] } | undefined
+
+  async function read(chunk: ChunkPlace): Promise<KeyedEntry[]> {
+    if (last?.chunk === chunk) return last.entries
+    const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
+    if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
+    const entries = decodeEntries(asBuffer(decoded(sealer, name, stored, chunk)))
+    last = { chunk, entries }
+    return entries
+  }
+
+  async function* readFrom(fromKey = ''): AsyncGenerator<KeyedEntry[], void, undefined> {
+    for (let index = lastNotAfter(firstKeys, fromKey); index < chunks.length; index++) {
+      const chunk = chunks[index]
+      if (chunk) yield await read(chunk)
+    }
+  }
+
+  return {
+    meta,
+    checksum,
+    sizeBytes,
+    entryCount: chunks.reduce((sum, chunk) => sum + chunk.entryCount, 0),
+    chunks: readFrom,
+    async *entries(fromKey = '') {
+      for await (const chunk of readFrom(fromKey)) for (const entry of chunk) if (entry.key >= fromKey) yield entry
+    },
+    async find(path) {
+      const key = orderKey(path)
+      const chunk = chunks[lastNotAfter(firstKeys, key)]
+      return chunk && (await read(chunk)).find((entry) => entry.key === key)
+    },
+  }
+}
+
+/** The index of the last key that is not after `key`; 0 where all are. */
+function lastNotAfter(keys: string[], key: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((keys[middle] ?? '') <= key) low = middle + 1
+    else high = middle
+  }
+  return Math.max(0, low - 1)
+}
+
+async function readTail(blobs: BlobStore, sealer: Sealer, name: string) {
+  const sizeBytes = await blobs.stat(name).then(
+    (info) => info.sizeBytes,
+    (error) => {
+      if (error instanceof BlobMissing) throw fail('not_found', 'The store has no such backup.', error)
+      throw error
+    },
+  )
+  if (sizeBytes < MAGIC_BYTES + TRAILER_BYTES) throw new Damage(name, 'too short for a manifest')
+  // One read nearly always holds the whole tail.
+  const guess = Math.min(sizeBytes, 64 * 1024)
+  let end = Buffer.from(await blobs.get(name, { offset: sizeBytes - guess, length: guess }))
+  const trailer = end.subarray(end.length - TRAILER_BYTES)
+  const head = Buffer.from(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
+  if (trailer.toString('latin1', 16 + ID_BYTES) !== MANIFEST_MAGIC || head.toString('latin1') !== MANIFEST_MAGIC)
+    throw new Damage(name, 'does not begin and end as a manifest does')
+  const [length, rawLength] = [trailer.readUInt32LE(0), trailer.readUInt32LE(4)]
+  const [codec, crc] = [trailer.readUInt32LE(8), trailer.readUInt32LE(12)]
+  if (length > sizeBytes - MAGIC_BYTES - TRAILER_BYTES) throw new Damage(name, 'its tail is longer than itself')
+  if (length + TRAILER_BYTES > end.length) {
+    const range = { offset: sizeBytes - TRAILER_BYTES - length, length: length + TRAILER_BYTES }
+    end = Buffer.from(await blobs.get(name, range))
+  }
+  const stored = end.subarray(end.length - TRAILER_BYTES - length, end.length - TRAILER_BYTES)
+  const checksum = digest(stored)
+  if (!checksum.equals(trailer.subarray(16, 16 + ID_BYTES))) throw new Damage(name, 'its tail is damaged')
+  const raw = decoded(sealer, name, stored, { codec, rawLength, crc })
+  const tail = JSON.parse(Buffer.from(raw).toString()) as { meta: ManifestMeta; chunks: ChunkPlace[] }
+  return { ...tail, checksum: hex(checksum), sizeBytes }
+}
+
+function decoded(
+  sealer: Sealer,
+  name: string,
+  stored: Uint8Array,
+  as: { codec: number; rawLength: number; crc: number },
+): Uint8Array {
+  try {
+    return sealer.decode(stored, as)
+  } catch {
+    throw new Damage(name, 'cannot be decoded')
+  }
+}
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+const hex = (bytes: Buffer) => bytes.toString('hex')

@@ -1,0 +1,105 @@
+// The worker threads. They are started when there is work and let the process end when there is none.
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import type {
+  DecodeJob,
+  DecodeResult,
+  HashJob,
+  HashResult,
+  Job,
+  ReadJob,
+  ReadResult,
+  WorkerData,
+} from './worker-jobs.ts'
+
+/** Each thread has its next job at hand when it is done with one. */
+const JOBS_A_THREAD = 2
+const SLOTS_KEPT = 8
+
+export interface Pool {
+  /** How many jobs keep every thread busy; whoever starts more only fills memory. */
+  readonly width: number
+  read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult>
+  hash(job: Omit<HashJob, 'kind'>): Promise<HashResult>
+  decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
+  /** Gives the memory of a read back once its bytes are no longer needed. */
+  recycle(slot: ArrayBuffer): void
+  close(): Promise<void>
+}
+
+interface Thread {
+  worker: Worker
+  running: Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>
+}
+
+export function createPool(data: WorkerData, threads = availableParallelism()): Pool {
+  const pool: Thread[] = []
+  const queue: { job: Job; resolve(value: unknown): void; reject(error: unknown): void }[] = []
+  const slots: ArrayBuffer[] = []
+  let lastId = 0
+  let isClosed = false
+
+  function start(): Thread {
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: data })
+    const thread: Thread = { worker, running: new Map() }
+    worker.unref()
+    worker.on('message', ({ id, result, error }) => {
+      const waiting = thread.running.get(id)
+      thread.running.delete(id)
+      if (thread.running.size === 0) worker.unref()
+      if (error !== undefined) waiting?.reject(Object.assign(new Error(`a worker failed: ${error}`), { code: error }))
+      else waiting?.resolve(result)
+      dispatch()
+    })
+    const died = (error: unknown) => {
+      pool.splice(pool.indexOf(thread) >>> 0, 1)
+      for (const waiting of thread.running.values()) waiting.reject(error)
+      thread.running.clear()
+    }
+    worker.on('error', died)
+    worker.on('exit', () => died(new Error('a worker thread ended')))
+    pool.push(thread)
+    return thread
+  }
+
+  function dispatch(): void {
+    while (queue.length > 0) {
+      let thread = pool.reduce<Thread | undefined>(
+        (least, other) => (least && least.running.size <= other.running.size ? least : other),
+        undefined,
+      )
+      if (pool.length < threads && (!thread || thread.running.size > 0)) thread = start()
+      if (!thread || thread.running.size >= JOBS_A_THREAD) return
+      const next = queue.shift()
+      if (!next) return
+      const id = ++lastId
+      thread.running.set(id, next)
+      thread.worker.ref()
+      const slot = next.job.kind === 'read' ? (slots.pop() ?? null) : null
+      const job = next.job.kind === 'read' ? { ...next.job, slot } : next.job
+      thread.worker.postMessage({ id, job }, slot ? [slot] : [])
+    }
+  }
+
+  function run<T>(job: Job): Promise<T> {
+    if (isClosed) return Promise.reject(new Error('the worker threads are closed'))
+    return new Promise((resolve, reject) => {
+      queue.push({ job, resolve: resolve as (value: unknown) => void, reject })
+      dispatch()
+    })
+  }
+
+  return {
+    width: threads * JOBS_A_THREAD + 1,
+    read: (job) => run({ kind: 'read', slot: null, ...job }),
+    hash: (job) => run({ kind: 'hash', ...job }),
+    decode: (job) => run({ kind: 'decode', ...job }),
+    recycle(slot) {
+      if (slots.length < SLOTS_KEPT) slots.push(slot)
+    },
+    async close() {
+      isClosed = true
+      await Promise.all([...pool].map((thread) => thread.worker.terminate()))
+    },
+  }
+}

@@ -1,0 +1,167 @@
+// Gives back the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing
+// needed go; packs with little needed have that copied to a new pack first. Runs alone, so no backup can begin to count
+// on a block between the two. Order: new packs, new index, old indexes away, old packs away; see docs/backup-format.md.
+import type { ReclaimReport } from '../../contract/agent-backups.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+
+import { eachBlock } from './entries.ts'
+
+import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
+import { writeIndexes } from './index-blobs.ts'
+import { type Manifest, openManifest } from './manifest.ts'
+import { type ManifestName, manifestNames } from './manifests.ts'
+import { createPack, decodeTable, type Frame, PACK_BYTES, type WrittenPack } from './packs.ts'
+import type { Repository } from './repository.ts'
+
+/** A pack with less than this share in use is copied: what it costs to copy is less than what comes back. */
+const WORTH_KEEPING = 0.5
+/** Every backup adds one; opening the store reads them all. */
+const INDEXES_AT_MOST = 16
+
+export async function runReclaim(
+  repository: Repository,
+  options: { graceMs: number; now: number },
+  signal: AbortSignal,
+  report: (packsDone: number, packsTotal: number) => void,
+): Promise<ReclaimReport> {
+  using _alone = await repository.writing.alone(signal)
+  // What a crash left is taken in first, and what is in memory is what is on disk.
+  const tables = new Map<string, WrittenPack>()
+  await repository.reload((pack) => tables.set(pack.packId, pack))
+  const live = await mark(repository, signal)
+  const old: string[] = []
+  for await (const { name } of repository.blobs.list('index/')) old.push(name)
+  const sweep = createSweep(repository, live, options)
+  const packsBefore = tables.size
+  const bytesBefore = total(tables.values())
+  let packsRewritten = 0
+  let packsDone = 0
+  try {
+    for (const pack of tables.values()) {
+      signal.throwIfAborted()
+      if ((await sweep.judge(pack)) === 'rewritten') packsRewritten++
+      report(++packsDone, packsBefore)
+    }
+    await sweep.finish()
+  } catch (error) {
+    await sweep.abort()
+    throw error
+  }
+  const storedBytes = total(sweep.kept)
+  const packsDeleted = sweep.doomed.length
+  const result = { packsBefore, packsDeleted, packsRewritten, freedBytes: bytesBefore - storedBytes, storedBytes }
+  if (packsDeleted === 0 && old.length <= INDEXES_AT_MOST) return result
+  await writeIndexes(repository.blobs, repository.sealer, sweep.kept)
+  for (const name of old) await repository.blobs.delete(name)
+  for (const packId of sweep.doomed) await repository.blobs.delete(packBlob(packId))
+  if (live.damaged === 0) await repository.blobs.delete(DAMAGE_BLOB)
+  await repository.reload()
+  return result
+}
+
+function total(packs: Iterable<WrittenPack>): number {
+  let bytes = 0
+  for (const { sizeBytes } of packs) bytes += sizeBytes
+  return bytes
+}
+
+interface Marks {
+  has(block: number): boolean
+  damaged: number
+}
+
+/** A manifest that cannot be read might need anything: nothing is given back until it is deleted. */
+async function mark(repository: Repository, signal: AbortSignal): Promise<Marks> {
+  const { index } = repository
+  const bits = new Uint8Array(Math.ceil(index.blockCount / 8) + 1)
+  let damaged = 0
+  for (const name of await manifestNames(repository)) {
+    const manifest = await openForMark(repository, name)
+    if (!manifest) continue
+    for await (const chunk of manifest.chunks()) {
+      signal.throwIfAborted()
+      for (const entry of chunk) {
+        if (entry.kind !== 'file') continue
+        eachBlock(entry, (idAt) => {
+          const block = idAt < 0 ? -1 : index.findAny(entry.content, idAt)
+          if (block < 0) return
+          if (index.isDamaged(block)) damaged++
+          bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
+        })
+      }
+    }
+  }
+  return { has: (block) => ((bits[block >> 3] ?? 0) & (1 << (block & 7))) !== 0, damaged }
+}
+
+async function openForMark(repository: Repository, name: ManifestName): Promise<Manifest | undefined> {
+  try {
+    return await openManifest(repository.blobs, repository.sealer, name)
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return undefined
+    if (!(error instanceof Damage)) throw error
+    throw fail('backup_damaged', `Nothing is given back while the manifest of ${name.backupId} cannot be read.`, error)
+  }
+}
+
+function createSweep(repository: Repository, live: Marks, options: { graceMs: number; now: number }) {
+  const { blobs, index } = repository
+  const kept: WrittenPack[] = []
+  const doomed: string[] = []
+  const fresh: string[] = []
+  let target: Awaited<ReturnType<typeof createPack>> | undefined
+
+  /** The block is needed, and this is where it is read from. */
+  const isUsed = (packId: string, frame: Frame, id: Uint8Array) => {
+    const block = index.findAny(id)
+    if (block < 0 || !live.has(block)) return false
+    const place = index.place(block)
+    return place.packId === packId && place.offset === frame.offset
+  }
+
+  async function copy(packId: string, frames: Frame[]): Promise<void> {
+    for (const { offset, ...frame } of frames) {
+      target ??= await createPack(blobs)
+      const bytes = await blobs.get(packBlob(packId), { offset, length: frame.storedLength })
+      target.append(bytes, [{ ...frame, blocks: frame.blocks.map((block) => ({ ...block, id: block.id.slice() })) }])
+      await target.settled()
+      if (target.sizeBytes >= PACK_BYTES) await closeTarget()
+    }
+  }
+
+  async function closeTarget(): Promise<void> {
+    if (target) {
+      const made = await target.finish()
+      kept.push(made)
+      fresh.push(made.packId)
+    }
+    target = undefined
+  }
+
+  return {
+    kept,
+    doomed,
+    async judge(pack: WrittenPack): Promise<'kept' | 'deleted' | 'rewritten'> {
+      const { packId, sizeBytes, table } = pack
+      const used = decodeTable(table).filter((frame) => frame.blocks.some(({ id }) => isUsed(packId, frame, id)))
+      const usedBytes = used.reduce((sum, frame) => sum + frame.storedLength, 0)
+      const isSound = !repository.damagedBlobs.has(packBlob(packId))
+      // Where a needed block is damaged is known by its pack: it stays there until a backup has stored it anew.
+      const isHurt = used.some((frame) => frame.blocks.some(({ id }) => index.isDamaged(index.findAny(id))))
+      const { modifiedAt } = await blobs.stat(packBlob(packId))
+      const isYoung = used.length === 0 && modifiedAt > options.now - options.graceMs
+      if (isHurt || (isSound && (isYoung || usedBytes >= sizeBytes * WORTH_KEEPING))) {
+        kept.push(pack)
+        return 'kept'
+      }
+      await copy(packId, used)
+      doomed.push(packId)
+      return used.length === 0 ? 'deleted' : 'rewritten'
+    },
+    finish: closeTarget,
+    async abort() {
+      await target?.abort()
+      for (const packId of fresh) await blobs.delete(packBlob(packId))
+    },
+  }
+}

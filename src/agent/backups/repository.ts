@@ -1,0 +1,178 @@
+// A store that is open: its index in memory, its worker threads, and what of it is known to be damaged.
+import { randomBytes } from 'node:crypto'
+import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { type BlockIndex, createBlockIndex } from './block-index.ts'
+import { BLOCK_BYTES, DAMAGE_BLOB, Damage, FORMAT_BLOB, FORMAT_VERSION, lastSegment, packBlob } from './format.ts'
+import { readIndex, writeIndexes } from './index-blobs.ts'
+import { createSharedLock, type SharedLock } from './locks.ts'
+import { decodeTable, readPackTable, type WrittenPack } from './packs.ts'
+import { createPool, type Pool } from './pool.ts'
+import { createSealer, type Sealer } from './seal.ts'
+
+export interface RepositoryConfig {
+  blobs: BlobStoreAddress
+  /** 32 bytes, or null for a store in the clear. */
+  key: Uint8Array | null
+  threads?: number
+  /** How far the worker threads stand back for others, 0 to 19. */
+  nice?: number
+}
+
+export interface Repository {
+  readonly blobs: BlobStore
+  readonly sealer: Sealer
+  readonly pool: Pool
+  readonly index: BlockIndex
+  /** Shared by backups, held alone by a reclaim: no block that a running backup counts on is ever taken away. */
+  readonly writing: SharedLock
+  /** Every pack there is, with its size. */
+  readonly packs: Map<string, number>
+  /** Blobs other than blocks that were found damaged, with what is wrong. */
+  readonly damagedBlobs: Map<string, string>
+  /** Makes packs known that are durable, and writes down what they hold. */
+  adopt(packs: WrittenPack[]): Promise<void>
+  /** Durable, so that a block once known to be damaged is not counted on after a restart. */
+  recordDamage(blockIds: Uint8Array[], packIds?: string[]): Promise<void>
+  /** Reads the indexes anew, and hands out what each pack holds. Nobody else may be writing. */
+  reload(onPack?: (pack: WrittenPack) => void): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openRepository(config: RepositoryConfig): Promise<Repository> {
+  const blobs = await openBlobStore(config.blobs, { clear: true })
+  const sealer = createSealer(config.key)
+  await checkFormat(blobs, sealer)
+  const pool = createPool({ blobs: config.blobs, key: config.key, nice: config.nice ?? 0 }, config.threads)
+  const repository = {
+    blobs,
+    sealer,
+    pool,
+    index: createBlockIndex(),
+    writing: createSharedLock(),
+    packs: new Map<string, number>(),
+    damagedBlobs: new Map<string, string>(),
+    async adopt(packs: WrittenPack[]) {
+      await writeIndexes(blobs, sealer, packs)
+      for (const { packId, sizeBytes, table } of packs) {
+        repository.index.addPack(packId, decodeTable(table))
+        repository.packs.set(packId, sizeBytes)
+      }
+    },
+    recordDamage: (blockIds: Uint8Array[], packIds: string[] = []) => recordDamage(repository, blockIds, packIds),
+    async reload(onPack?: (pack: WrittenPack) => void) {
+      Object.assign(repository, await load(blobs, sealer, onPack))
+    },
+    close: () => pool.close(),
+  }
+  await repository.reload()
+  return repository
+}
+
+async function checkFormat(blobs: BlobStore, sealer: Sealer): Promise<void> {
+  try {
+    const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString())
+    if (format.version !== FORMAT_VERSION) throw new Error(`the backup store has format ${format.version}, not 1`)
+    if (format.keyCheck !== sealer.keyCheck)
+      throw new Error(
+        format.keyCheck === null
+          ? 'the backup store is not encrypted, and a key was given'
+          : 'the backup store is encrypted with another key',
+      )
+  } catch (error) {
+    if (!(error instanceof BlobMissing)) throw error
+    const storeId = randomBytes(16).toString('hex')
+    const format = { version: FORMAT_VERSION, storeId, blockBytes: BLOCK_BYTES, keyCheck: sealer.keyCheck }
+    await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify(format)}\n`))
+  }
+}
+
+/**
+ * Packs that no index lists are whole, since a pack becomes visible in one step: a crash came before their index, or
+ * the index is damaged. They are taken in, and a reclaim takes away what nobody needs of them.
+ */
+async function load(blobs: BlobStore, sealer: Sealer, onPack?: (pack: WrittenPack) => void) {
+  const index = createBlockIndex()
+  const packs = new Map<string, number>()
+  const damagedBlobs = new Map<string, string>()
+  const there = new Map<string, number>()
+  for await (const { name, sizeBytes } of blobs.list('packs/')) there.set(lastSegment(name), sizeBytes)
+  const damage = await readDamage(blobs)
+  const take = (pack: WrittenPack) => {
+    if (packs.has(pack.packId) || !there.has(pack.packId)) return
+    addPack(index, pack, damage)
+    packs.set(pack.packId, pack.sizeBytes)
+    onPack?.(pack)
+  }
+  for await (const { name } of blobs.list('index/')) {
+    const read = await orDamage(damagedBlobs, () => readIndex(blobs, sealer, name))
+    for (const pack of read ?? []) take(pack)
+  }
+  const damagedIndexes = [...damagedBlobs.keys()]
+  const orphans: WrittenPack[] = []
+  for (const packId of there.keys()) {
+    if (packs.has(packId)) continue
+    const pack = await orDamage(damagedBlobs, () => readPackTable(blobs, packId))
+    if (pack) orphans.push(pack)
+  }
+  if (orphans.length > 0) await writeIndexes(blobs, sealer, orphans)
+  for (const pack of orphans) take(pack)
+  // What they listed is listed again by now, unless a pack's own table is damaged too.
+  if (packs.size === there.size) for (const name of damagedIndexes) await blobs.delete(name)
+  for (const packId of damage.packs) if (there.has(packId)) damagedBlobs.set(packBlob(packId), 'its table is damaged')
+  return { index, packs, damagedBlobs }
+}
+
+function addPack(index: BlockIndex, { packId, table }: WrittenPack, damage: KnownDamage): void {
+  index.addPack(packId, decodeTable(table))
+  for (const [id, where] of damage.blocks) {
+    const block = where === packId ? index.findAny(Buffer.from(id, 'hex')) : -1
+    if (block >= 0 && index.place(block).packId === packId) index.markDamaged(block)
+  }
+}
+
+async function orDamage<T>(damagedBlobs: Map<string, string>, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!(error instanceof Damage)) throw error
+    damagedBlobs.set(error.blob, error.message)
+    return undefined
+  }
+}
+
+interface KnownDamage {
+  /** The id of a block and the pack in which it is damaged. */
+  blocks: [string, string][]
+  /** Packs whose own table is damaged. */
+  packs: string[]
+}
+
+/** A wrong list costs no data: a block taken for damaged is only stored again. So a list that cannot be read is none. */
+async function readDamage(blobs: BlobStore): Promise<KnownDamage> {
+  try {
+    return JSON.parse(Buffer.from(await blobs.get(DAMAGE_BLOB)).toString()) as KnownDamage
+  } catch (error) {
+    if (error instanceof BlobMissing || error instanceof SyntaxError) return { blocks: [], packs: [] }
+    throw error
+  }
+}
+
+async function recordDamage(
+  { blobs, index, damagedBlobs }: Pick<Repository, 'blobs' | 'index' | 'damagedBlobs'>,
+  blockIds: Uint8Array[],
+  packIds: string[],
+): Promise<void> {
+  const known = await readDamage(blobs)
+  const blocks = new Map(known.blocks.map((pair) => [pair.join(' '), pair]))
+  for (const id of blockIds) {
+    const block = index.findAny(id)
+    if (block < 0) continue
+    const pair: [string, string] = [Buffer.from(id).toString('hex'), index.place(block).packId]
+    blocks.set(pair.join(' '), pair)
+    index.markDamaged(block)
+  }
+  for (const packId of packIds) damagedBlobs.set(packBlob(packId), 'its table is damaged')
+  const list: KnownDamage = { blocks: [...blocks.values()], packs: [...new Set([...known.packs, ...packIds])] }
+  await blobs.put(DAMAGE_BLOB, Buffer.from(JSON.stringify(list)))
+}

@@ -1,0 +1,214 @@
+// The swap of a restore, written down before it begins. Everything before the journal is committed touches only staging;
+// everything after it can be repeated, and is repeated at the next start if a crash came in between. So after a crash at
+// any instant the tree is the old one or becomes the new one.
+import {
+  chmodSync,
+  createReadStream,
+  lchownSync,
+  linkSync,
+  lutimesSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
+import { createInterface } from 'node:readline'
+import { hasCode } from '../../kit/errno.ts'
+import {
+  addressOf,
+  createFileAt,
+  type Directory,
+  fsyncDirectory,
+  fsyncFile,
+  type OpenFile,
+  renameAt,
+  statsIfThere,
+  unlinkAt,
+} from '../files/directory.ts'
+import type { Sandbox } from '../files/sandbox.ts'
+import { createTurns } from '../files/walk.ts'
+import type { Entry } from './entries.ts'
+import { digest } from './format.ts'
+
+const JOURNAL = 'journal'
+const BUFFERED_BYTES = 256 * 1024
+/** In this order. Taking away comes first, so that every name is free when it is needed; times come last. */
+const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
+type Section = (typeof SECTIONS)[number]
+/** What a trash batch can number. */
+export const BATCH_ITEMS = 0x10000
+
+export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
+
+interface Operations {
+  /** Moves what has the path into the trash, as item `item` of the restore's batches. */
+  displace: { path: string[]; item: number }
+  mkdir: { path: string[] }
+  /** Moves the staged thing to the path. */
+  place: { path: string[]; staged: number }
+  link: { path: string[]; to: string[] }
+  meta: { path: string[] } & Attributes
+}
+
+interface Commitment {
+  version: 1
+  trashBatches: string[]
+  digests: Record<Section, string>
+}
+
+export interface JournalWriter {
+  add<S extends Section>(section: S, operation: Operations[S]): void
+  /** What is staged must be durable before. From the moment this resolves, the restore will happen. */
+  commit(trashBatches: string[]): Promise<void>
+  close(): void
+}
+
+export function createJournal(staging: Directory): JournalWriter {
+  const files = {} as Record<Section, OpenFile>
+  const lines: Record<Section, string[]> = { displace: [], mkdir: [], place: [], link: [], meta: [] }
+  const sizes: Record<Section, number> = { displace: 0, mkdir: 0, place: 0, link: 0, meta: 0 }
+  for (const section of SECTIONS) files[section] = createFileAt(staging, section, 0o600)
+
+  function flush(section: Section): void {
+    const text = lines[section].join('')
+    if (text) writeSync(files[section].fd, text)
+    lines[section] = []
+    sizes[section] = 0
+  }
+
+  return {
+    add(section, operation) {
+      const line = `${JSON.stringify(operation)}\n`
+      lines[section].push(line)
+      sizes[section] += line.length
+      if (sizes[section] >= BUFFERED_BYTES) flush(section)
+    },
+    async commit(trashBatches) {
+      const digests = {} as Commitment['digests']
+      for (const section of SECTIONS) {
+        flush(section)
+        await fsyncFile(files[section])
+        digests[section] = digest(readFileSync(addressOf(staging, section))).toString('hex')
+      }
+      const text = JSON.stringify({ version: 1, trashBatches, digests } satisfies Commitment)
+      using file = createFileAt(staging, `${JOURNAL}.new`, 0o600)
+      writeSync(file.fd, `${digest(Buffer.from(text)).toString('hex')}\n${text}`)
+      await fsyncFile(file)
+      await fsyncDirectory(staging)
+      renameAt(staging, `${JOURNAL}.new`, staging, JOURNAL)
+      await fsyncDirectory(staging)
+    },
+    close() {
+      for (const section of SECTIONS) files[section][Symbol.dispose]()
+    },
+  }
+}
+
+/** Undefined where the restore was never committed: nothing but staging was touched. */
+export function readCommitment(staging: Directory): Commitment | undefined {
+  if (!statsIfThere(staging, JOURNAL)) return undefined
+  const text = readFileSync(addressOf(staging, JOURNAL), 'utf8')
+  const at = text.indexOf('\n')
+  const body = text.slice(at + 1)
+  if (digest(Buffer.from(body)).toString('hex') !== text.slice(0, at)) throw new Error('a restore journal is damaged')
+  const commitment = JSON.parse(body) as Commitment
+  for (const section of SECTIONS) {
+    const found = digest(readFileSync(addressOf(staging, section))).toString('hex')
+    if (found !== commitment.digests[section]) throw new Error(`the ${section} part of a restore journal is damaged`)
+  }
+  return commitment
+}
+
+/** The new tree is whole and durable: whatever else is in staging is rubbish from now on. */
+export async function closeCommitment(staging: Directory): Promise<void> {
+  unlinkAt(staging, JOURNAL)
+  await fsyncDirectory(staging)
+}
+
+/** Must be idempotent, from any point at which an earlier run ended. */
+export async function rollForward(
+  staging: Directory,
+  commitment: Commitment,
+  sandbox: Sandbox,
+  openTrash: (batch: string) => Directory,
+): Promise<void> {
+  const turn = createTurns()
+  const apply: { [S in Section]: (operation: Operations[S]) => void } = {
+    displace({ path, item }) {
+      using slotFolder = openTrash(commitment.trashBatches[Math.floor(item / BATCH_ITEMS)] ?? '')
+      const slot = (item % BATCH_ITEMS).toString(16).padStart(4, '0')
+      if (statsIfThere(slotFolder, slot)) return
+      using place = sandbox.openPlace(path)
+      if (statsIfThere(place.parent, place.name)) renameAt(place.parent, place.name, slotFolder, slot)
+    },
+    mkdir({ path }) {
+      using place = sandbox.openPlace(path)
+      try {
+        mkdirSync(addressOf(place.parent, place.name), { mode: 0o700 })
+      } catch (error) {
+        if (!hasCode(error, 'EEXIST')) throw error
+      }
+    },
+    place({ path, staged }) {
+      if (!statsIfThere(staging, String(staged))) return
+      using place = sandbox.openPlace(path)
+      renameSync(addressOf(staging, String(staged)), addressOf(place.parent, place.name))
+    },
+    link({ path, to }) {
+      using target = sandbox.openPlace(to)
+      using place = sandbox.openPlace(path)
+      try {
+        linkSync(addressOf(target.parent, target.name), addressOf(place.parent, place.name))
+      } catch (error) {
+        if (!hasCode(error, 'EEXIST')) throw error
+      }
+    },
+    meta({ path, ...attributes }) {
+      if (path.length === 0) {
+        using top = sandbox.openDirectory([])
+        setAttributes(top.address, attributes)
+        return
+      }
+      using place = sandbox.openPlace(path)
+      if (statsIfThere(place.parent, place.name)?.isSymbolicLink() === attributes.isSymlink)
+        setAttributes(addressOf(place.parent, place.name), attributes)
+    },
+  }
+  for (const section of SECTIONS) {
+    const input = createReadStream(addressOf(staging, section), { encoding: 'utf8' })
+    for await (const line of createInterface({ input })) {
+      const operation = JSON.parse(line)
+      ;(apply[section] as (operation: unknown) => void)(operation)
+      if (turn.due()) await turn.take()
+    }
+  }
+}
+
+const isRoot = process.getuid?.() === 0
+
+/** Never follows: a symlink's own times are set, and its mode has no meaning. The caller has made sure of which it is. */
+export function setAttributes(address: string | Buffer, { mode, uid, gid, mtime, isSymlink }: Attributes): void {
+  if (isRoot) lchownSync(address, uid, gid)
+  if (!isSymlink) chmodSync(address, mode)
+  const seconds = secondsOf(BigInt(mtime))
+  if (isSymlink) lutimesSync(address, seconds, seconds)
+  else utimesSync(address, seconds, seconds)
+}
+
+/**
+ * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late
+ * rather than early, so that a time of whole milliseconds still reads as that millisecond.
+ */
+function secondsOf(ns: bigint): number {
+  let seconds = Number(ns) / 1e9
+  const step = 2 ** (Math.floor(Math.log2(Math.abs(seconds) + 1)) - 52)
+  while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
+    seconds += step
+  return seconds
+}
+
+export function attributesOf(entry: Entry): Attributes {
+  const { mode, uid, gid } = entry
+  return { mode, uid, gid, mtime: String(entry.mtimeNs), isSymlink: entry.kind === 'symlink' }
+}

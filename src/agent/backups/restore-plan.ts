@@ -1,0 +1,164 @@
+// What a restore has to do: the live tree and the manifest side by side, in the same order.
+import type { BigIntStats } from 'node:fs'
+import { fail } from '../../contract/errors.ts'
+import { type Directory, lstatAt, readlinkAt } from '../files/directory.ts'
+import { formatPath, isWithin, parsePath, type Segments } from '../files/paths.ts'
+import type { Sandbox } from '../files/sandbox.ts'
+import { type KeyedEntry, orderKey } from './entries.ts'
+import { createIgnoreRules } from './ignore-rules.ts'
+import type { Manifest } from './manifest.ts'
+
+export interface LiveEntry {
+  path: string
+  key: string
+  /** Open until the next step of the plan is asked for. */
+  parent: Directory
+  name: string
+  stats: BigIntStats
+}
+
+export type Step =
+  | { kind: 'create'; wanted: KeyedEntry }
+  /** Both have the path and are of one kind; whether they are the same is for the caller to find out. */
+  | { kind: 'compare'; wanted: KeyedEntry; live: LiveEntry }
+  /** Of another kind: the live one goes, with all it holds. */
+  | { kind: 'replace'; wanted: KeyedEntry; live: LiveEntry }
+  | { kind: 'remove'; live: LiveEntry }
+
+export interface PlanRequest {
+  manifest: Manifest
+  sandbox: Sandbox
+  paths: string[] | null
+  mode: 'replace' | 'merge'
+  signal: AbortSignal
+}
+
+/** The chosen paths, none within another. */
+export function chosenRoots(paths: string[] | null): Segments[] {
+  const roots: Segments[] = []
+  for (const path of (paths ?? ['/']).map((text) => parsePath(text)).sort((a, b) => a.length - b.length))
+    if (!roots.some((root) => isWithin(root, path))) roots.push(path)
+  return roots
+}
+
+export async function* planRestore(request: PlanRequest): AsyncGenerator<Step, void, undefined> {
+  for (const root of chosenRoots(request.paths)) {
+    yield* parentsOf(request, root)
+    yield* planSubtree(request, root)
+  }
+}
+
+/** Directories above a chosen path that are not there any more. */
+async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): AsyncGenerator<Step, void, undefined> {
+  for (let depth = 1; depth < root.length; depth++) {
+    const path = formatPath(root.slice(0, depth))
+    const wanted = await manifest.find(path)
+    if (wanted?.kind !== 'directory') throw notInBackup(formatPath(root))
+    let exists = true
+    try {
+      sandbox.openDirectory(path)[Symbol.dispose]()
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'not_found')) throw error
+      exists = false
+    }
+    if (!exists) yield { kind: 'create', wanted }
+  }
+}
+
+async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerator<Step, void, undefined> {
+  const { manifest, mode } = request
+  const rules = createIgnoreRules(manifest.meta.ignored)
+  /** The directory, live, whose content is not to be looked at. */
+  let closed: string | undefined
+  const live = liveEntries(request, root, (path) => path !== closed)
+  const wanted = wantedEntries(manifest, root)
+  let [left, right] = [await live.next(), await wanted.next()]
+  if (right.done && root.length > 0) throw notInBackup(formatPath(root))
+  while (!left.done || !right.done) {
+    const here = left.done ? undefined : left.value
+    const there = right.done ? undefined : right.value
+    if (there && (!here || there.key < here.key)) {
+      yield { kind: 'create', wanted: there }
+      right = await wanted.next()
+      continue
+    }
+    if (here && (!there || here.key < there.key)) {
+      const isDirectory = here.stats.isDirectory()
+      const isKept = mode === 'merge' || rules.isIgnored(here.path, isDirectory) || !isOurs(here.stats)
+      if (isDirectory) closed = here.path
+      if (!isKept) yield { kind: 'remove', live: here }
+      left = await live.next()
+      continue
+    }
+    if (!here || !there) continue
+    if (kindOf(here.stats) === there.kind) yield { kind: 'compare', wanted: there, live: here }
+    else {
+      if (here.stats.isDirectory()) closed = here.path
+      yield { kind: 'replace', wanted: there, live: here }
+    }
+    left = await live.next()
+    right = await wanted.next()
+  }
+}
+
+/** FIFOs, sockets and devices are in no backup, so that they are not in this one says nothing. */
+const isOurs = (stats: BigIntStats) => kindOf(stats) !== undefined
+
+function kindOf(stats: BigIntStats): KeyedEntry['kind'] | undefined {
+  if (stats.isFile()) return 'file'
+  if (stats.isDirectory()) return 'directory'
+  return stats.isSymbolicLink() ? 'symlink' : undefined
+}
+
+async function* wantedEntries(manifest: Manifest, root: Segments): AsyncGenerator<KeyedEntry, void, undefined> {
+  const key = orderKey(formatPath(root))
+  for await (const entry of manifest.entries(key)) {
+    if (key !== '' && entry.key !== key && !entry.key.startsWith(`${key}\0`)) return
+    yield entry
+  }
+}
+
+async function* liveEntries(
+  { sandbox, signal }: PlanRequest,
+  root: Segments,
+  isOpen: (path: string) => boolean,
+): AsyncGenerator<LiveEntry, void, undefined> {
+  if (root.length > 0) {
+    using place = openPlaceIfThere(sandbox, root)
+    if (!place) return
+    const { parent, name } = place
+    const stats = lstatAt(parent, name)
+    yield { path: formatPath(root), key: orderKey(formatPath(root)), parent, name, stats }
+    if (!stats.isDirectory() || !isOpen(formatPath(root))) return
+  }
+  const enter = ({ path }: { path: string }) => isOpen(path)
+  for await (const { parent, name, path, stats, isMountPoint } of sandbox.walk(root, { sorted: true, signal, enter })) {
+    if (isMountPoint) continue
+    yield { path, key: orderKey(path), parent, name, stats }
+  }
+}
+
+function openPlaceIfThere(sandbox: Sandbox, path: Segments) {
+  try {
+    const place = sandbox.openPlace(path)
+    try {
+      lstatAt(place.parent, place.name)
+      return place
+    } catch (error) {
+      place[Symbol.dispose]()
+      throw error
+    }
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'not_found' || error.code === 'ENOENT'))
+      return undefined
+    throw error
+  }
+}
+
+export function targetOf(live: LiveEntry): string {
+  return readlinkAt(live.parent, live.name)
+}
+
+function notInBackup(path: string) {
+  return fail('not_found', `The backup holds no ${JSON.stringify(path)}.`)
+}

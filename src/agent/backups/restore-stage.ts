@@ -1,0 +1,193 @@
+// Builds files beside the tree from the blocks of a backup. Every block is checked against its name as it is decoded, and
+// nothing that fails is ever put in place.
+
+import { execFile } from 'node:child_process'
+import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { fail } from '../../contract/errors.ts'
+import { addressOf, createFileAt, type Directory, fsyncFile, type OpenFile } from '../files/directory.ts'
+import { nameToDisk } from '../files/names.ts'
+import { eachBlock, type KeyedEntry } from './entries.ts'
+import { ID_BYTES } from './format.ts'
+import type { Repository } from './repository.ts'
+import { attributesOf, setAttributes } from './restore-journal.ts'
+import type { WantedFrame } from './worker-jobs.ts'
+
+const JOB_BYTES = 4 * 1024 * 1024
+const WINDOW_FILES = 256
+const WINDOW_BYTES = 32 * 1024 * 1024
+/** While the blocks of one are decoded, the files of the next are made. */
+const WINDOWS_AT_ONCE = 3
+const LARGE_BYTES = 1024 * 1024
+/** Above this, one sync of the file system is cheaper than one for every file. */
+const SYNCED_ONE_BY_ONE = 16
+
+interface Staged {
+  entry: KeyedEntry
+  number: number
+}
+
+export interface Stager {
+  /** Builds the entry under a number in staging. What it makes is there, and checked, once `finish` has resolved. */
+  add(entry: KeyedEntry): number
+  isFull(): boolean
+  flush(): Promise<void>
+  finish(): Promise<void>
+  /** Once this resolves, everything staged survives a power failure. */
+  sync(): Promise<void>
+}
+
+export function createStager(
+  repository: Repository,
+  staging: Directory,
+  onStaged: (files: number, bytes: number) => void,
+): Stager {
+  const running = new Set<Promise<void>>()
+  let failure: { error: unknown } | undefined
+  let window: Staged[] = []
+  let windowBytes = 0
+  let count = 0
+
+  async function build(entries: Staged[]): Promise<void> {
+    const files = entries.filter(({ entry }) => entry.kind === 'file')
+    const opened: OpenFile[] = []
+    try {
+      const packs = new Map<string, Map<number, WantedFrame>>()
+      for (const { entry, number } of files) {
+        const file = createFileAt(staging, String(number), 0o600)
+        opened.push(file)
+        // Blocks of zeros are not written, so they become holes again.
+        if (entry.sizeBytes > 0) ftruncateSync(file.fd, entry.sizeBytes)
+        collectFrames(repository, entry, file.fd, packs)
+      }
+      await decodeAll(repository, packs)
+      // Begun early, so that the sync before the swap finds little left to do.
+      await Promise.all(opened.filter((_, at) => (files[at]?.entry.sizeBytes ?? 0) >= LARGE_BYTES).map(fsyncFile))
+    } finally {
+      for (const file of opened) file[Symbol.dispose]()
+    }
+    for (const { entry, number } of entries) {
+      const address = addressOf(staging, String(number))
+      if (entry.kind === 'symlink') symlinkSync(nameToDisk(entry.target ?? ''), address)
+      setAttributes(address, attributesOf(entry))
+    }
+    const bytes = files.reduce((sum, { entry }) => sum + entry.sizeBytes, 0)
+    onStaged(files.length, bytes)
+  }
+
+  async function flush(): Promise<void> {
+    const building = build(window).catch((error) => {
+      failure ??= { error }
+    })
+    window = []
+    windowBytes = 0
+    running.add(building)
+    void building.finally(() => running.delete(building))
+    while (running.size >= WINDOWS_AT_ONCE) await Promise.race(running)
+    if (failure) {
+      await Promise.all(running)
+      throw failure.error
+    }
+  }
+
+  return {
+    add(entry) {
+      window.push({ entry, number: count })
+      windowBytes += entry.sizeBytes
+      return count++
+    },
+    isFull: () => window.length >= WINDOW_FILES || windowBytes >= WINDOW_BYTES,
+    flush,
+    async finish() {
+      await flush()
+      await Promise.all(running)
+      if (failure) throw failure.error
+    },
+    async sync() {
+      if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
+      else for (let number = 0; number < count; number++) await syncOne(staging, number)
+    },
+  }
+}
+
+const fsyncAsync = promisify(fsync)
+
+async function syncOne(staging: Directory, number: number): Promise<void> {
+  let fd: number
+  try {
+    fd = openSync(addressOf(staging, String(number)), 'r')
+  } catch {
+    // A symlink: it is part of the directory, which is synced with the journal.
+    return
+  }
+  try {
+    await fsyncAsync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** syncfs(2), which Node lacks. The directory is named by our descriptor of it. */
+export async function syncFileSystem(directory: Directory): Promise<void> {
+  await promisify(execFile)('sync', ['-f', `/proc/${process.pid}/fd/${directory.fd}`])
+}
+
+function collectFrames(
+  repository: Repository,
+  entry: KeyedEntry,
+  fd: number,
+  packs: Map<string, Map<number, WantedFrame>>,
+): void {
+  eachBlock(entry, (idAt, offset, length) => {
+    if (idAt < 0) return
+    const block = repository.index.findAny(entry.content, idAt)
+    if (block < 0) throw damaged([entry.path])
+    const { packId, inner, length: stored, ...place } = repository.index.place(block)
+    if (stored !== length) throw damaged([entry.path])
+    const frames = packs.get(packId) ?? new Map<number, WantedFrame>()
+    packs.set(packId, frames)
+    const wanted = frames.get(place.frame) ?? { ...place, blocks: [], writes: [] }
+    frames.set(place.frame, wanted)
+    wanted.blocks.push({ id: entry.content.slice(idAt, idAt + ID_BYTES), inner, length })
+    wanted.writes.push({ fd, inner, length, offset })
+  })
+}
+
+async function decodeAll(repository: Repository, packs: Map<string, Map<number, WantedFrame>>): Promise<void> {
+  const jobs: Promise<void>[] = []
+  const bad: Uint8Array[] = []
+  for (const [packId, byNumber] of packs) {
+    const frames = [...byNumber.values()].sort((a, b) => a.offset - b.offset)
+    for (const part of inParts(frames)) {
+      const job = repository.pool.decode({ packId, frames: part, isStrict: false }).then(({ damaged: found }) => {
+        for (const { blocks } of found) bad.push(...blocks)
+      })
+      jobs.push(job)
+    }
+  }
+  const failed = (await Promise.allSettled(jobs)).find((result) => result.status === 'rejected')
+  if (bad.length > 0) {
+    await repository.recordDamage(bad)
+    throw damaged(bad.slice(0, 5).map((id) => `block ${Buffer.from(id).toString('hex')}`))
+  }
+  if (failed) throw failed.reason
+}
+
+export function* inParts(frames: WantedFrame[]): Generator<WantedFrame[]> {
+  let part: WantedFrame[] = []
+  let bytes = 0
+  for (const frame of frames) {
+    part.push(frame)
+    bytes += frame.rawLength
+    if (bytes >= JOB_BYTES) {
+      yield part
+      part = []
+      bytes = 0
+    }
+  }
+  if (part.length > 0) yield part
+}
+
+function damaged(what: string[]) {
+  return fail('backup_damaged', `The backup is damaged (${what.join(', ')}); nothing was restored.`)
+}

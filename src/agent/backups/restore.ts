@@ -1,0 +1,267 @@
+// Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched.
+import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import type { RestoreReport } from '../../contract/agent-backups.ts'
+import { fail } from '../../contract/errors.ts'
+import { newId } from '../../kit/ids.ts'
+import { addressOf, type Directory, mkdirAt, openChild, openRoot } from '../files/directory.ts'
+import { isWithin, type Segments } from '../files/paths.ts'
+import { removeTree } from '../files/remove-tree.ts'
+import type { Sandbox } from '../files/sandbox.ts'
+import type { ServerFolders } from '../layout.ts'
+import { isUnchanged, OPEN_FILE } from './backup.ts'
+import { type Entry, eachBlock, type KeyedEntry, NO_CONTENT, segmentsOf } from './entries.ts'
+import { ID_BYTES } from './format.ts'
+import type { Manifest } from './manifest.ts'
+import { isDiskFull } from './pack-sink.ts'
+import type { Repository } from './repository.ts'
+import {
+  attributesOf,
+  BATCH_ITEMS,
+  closeCommitment,
+  createJournal,
+  type JournalWriter,
+  readCommitment,
+  rollForward,
+} from './restore-journal.ts'
+import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from './restore-plan.ts'
+import { createStager, type Stager, syncFileSystem } from './restore-stage.ts'
+
+const STAGED = 'restore-'
+/** Node sets times to within a microsecond. */
+const TIME_SLACK_NS = 2_000n
+
+export interface RestoreRequest {
+  manifest: Manifest
+  mode: 'replace' | 'merge'
+  paths: string[] | null
+  /** The live tree is the one that was backed up, so equal inodes and times mean equal files. */
+  isOrigin: boolean
+}
+
+export interface RestoreTarget {
+  folders: Pick<ServerFolders, 'staging' | 'trash'>
+  sandbox: Sandbox
+  /** Writes down, durably, what is about to be moved into a new batch of the trash, and says which. At most 65,536 items. */
+  prepareTrash(items: { path: string; kind: 'file' | 'directory' | 'symlink' }[]): Promise<string>
+}
+
+interface Run {
+  repository: Repository
+  request: RestoreRequest
+  roots: Segments[]
+  journal: JournalWriter
+  stager: Stager
+  displaced: { path: string; kind: 'file' | 'directory' | 'symlink' }[]
+  /** Paths, live, that stay as they are: what a further hard link may be one of. */
+  kept: Map<string, bigint>
+  directories: KeyedEntry[]
+  result: RestoreReport
+  checks: { wanted: KeyedEntry; live: { path: string; stats: LiveEntry['stats'] }; fd: number }[]
+}
+
+export async function runRestore(
+  repository: Repository,
+  target: RestoreTarget,
+  request: RestoreRequest,
+  signal: AbortSignal,
+  report: (filesDone: number, bytesDone: number) => void,
+): Promise<RestoreReport> {
+  mkdirSync(target.folders.staging, { recursive: true })
+  using stagingRoot = openRoot(target.folders.staging)
+  const name = `${STAGED}${newId('job')}`
+  mkdirAt(stagingRoot, name, 0o700)
+  using staging = openChild(stagingRoot, name)
+  const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
+  const stager = createStager(repository, staging, (files, bytes) => {
+    result.filesRestored += files
+    result.bytesRestored += bytes
+    report(result.filesRestored + result.filesKept, result.bytesRestored)
+  })
+  const journal = createJournal(staging)
+  const run: Run = {
+    repository,
+    request,
+    roots: chosenRoots(request.paths),
+    journal,
+    stager,
+    result,
+    displaced: [],
+    kept: new Map(),
+    directories: [],
+    checks: [],
+  }
+  try {
+    await stageAll(run, target, signal)
+    await stager.sync()
+    signal.throwIfAborted()
+    await journal.commit(await prepareTrash(target, run.displaced))
+  } catch (error) {
+    journal.close()
+    await removeTree(stagingRoot, name)
+    throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
+  }
+  journal.close()
+  await complete(target, stagingRoot, name)
+  result.displaced = run.displaced.length
+  return result
+}
+
+async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
+  const { manifest, mode, paths } = run.request
+  for await (const step of planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal })) {
+    take(run, step)
+    if (run.checks.length >= 64) await settleChecks(run)
+    if (run.stager.isFull()) await run.stager.flush()
+  }
+  await settleChecks(run)
+  await run.stager.finish()
+  // Deepest first, since whatever is put into a directory changes its times.
+  for (const entry of run.directories.reverse())
+    run.journal.add('meta', { path: segmentsOf(entry.path), ...attributesOf(entry) })
+}
+
+function take(run: Run, step: Step): void {
+  if (step.kind === 'remove') displace(run, step.live)
+  else if (step.kind === 'create') create(run, step.wanted)
+  else if (step.kind === 'replace') {
+    displace(run, step.live)
+    create(run, step.wanted)
+  } else compare(run, step.wanted, step.live)
+}
+
+function displace(run: Run, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>): void {
+  const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
+  run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length })
+  run.displaced.push({ path, kind })
+}
+
+function create(run: Run, wanted: KeyedEntry): void {
+  const path = segmentsOf(wanted.path)
+  if (wanted.kind === 'directory') {
+    run.journal.add('mkdir', { path })
+    run.directories.push(wanted)
+  } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
+    run.journal.add('link', { path, to: segmentsOf(wanted.hardLink) })
+    run.result.filesRestored++
+  } else run.journal.add('place', { path, staged: run.stager.add(wanted) })
+}
+
+/** A further link whose first is not part of this restore becomes a file of its own. */
+function isChosen(run: Run, path: string): boolean {
+  return run.roots.some((root) => isWithin(root, segmentsOf(path)))
+}
+
+function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
+  if (wanted.kind === 'directory') {
+    run.directories.push(wanted)
+    return
+  }
+  if (wanted.kind === 'symlink') {
+    if (targetOf(live) === wanted.target) return
+    displace(run, live)
+    create(run, wanted)
+    return
+  }
+  const first = wanted.hardLink !== null && isChosen(run, wanted.hardLink) ? wanted.hardLink : null
+  if (first !== null) {
+    if (run.kept.get(first) === live.stats.ino) keep(run, wanted, live)
+    else {
+      displace(run, live)
+      create(run, wanted)
+    }
+    return
+  }
+  // Two names of one file that were two files, or the other way round: made anew rather than told apart.
+  const isSameSize = Number(live.stats.size) === wanted.sizeBytes
+  if (run.request.isOrigin && isUnchanged(statsEntry(live), wanted)) keep(run, wanted, live)
+  else if (isSameSize && live.stats.nlink === 1n) {
+    const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
+    run.checks.push({ wanted, live: { path: live.path, stats: live.stats }, fd })
+  } else {
+    displace(run, live)
+    create(run, wanted)
+  }
+}
+
+function statsEntry({ path, stats }: LiveEntry): Entry {
+  const { mtimeNs, ctimeNs, ino: inode } = stats
+  return {
+    ...{ path, kind: 'file', mode: 0, uid: 0, gid: 0, mtimeNs, ctimeNs, inode, sizeBytes: Number(stats.size) },
+    ...{ isSettled: true, target: null, hardLink: null, content: NO_CONTENT },
+  }
+}
+
+function keep(run: Run, wanted: KeyedEntry, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>): void {
+  run.result.filesKept++
+  if (stats.nlink > 1n) run.kept.set(path, stats.ino)
+  const gap = stats.mtimeNs - wanted.mtimeNs
+  const isSame =
+    (Number(stats.mode) & 0o7777) === wanted.mode &&
+    Number(stats.uid) === wanted.uid &&
+    Number(stats.gid) === wanted.gid &&
+    gap < TIME_SLACK_NS &&
+    gap > -TIME_SLACK_NS
+  if (!isSame) run.journal.add('meta', { path: segmentsOf(path), ...attributesOf(wanted) })
+}
+
+/** Files of the right size and other times: read and compared, which is cheaper than writing them. */
+async function settleChecks(run: Run): Promise<void> {
+  const checks = run.checks
+  run.checks = []
+  try {
+    const hashed = checks.map(({ wanted, fd }) =>
+      run.repository.pool.hash({ fd, size: wanted.sizeBytes, ids: idsOf(wanted) }),
+    )
+    const answers = await Promise.allSettled(hashed)
+    for (const [index, { wanted, live }] of checks.entries()) {
+      const answer = answers[index]
+      if (answer?.status === 'fulfilled' && answer.value.same) {
+        keep(run, wanted, live)
+      } else {
+        displace(run, live)
+        create(run, wanted)
+      }
+    }
+  } finally {
+    for (const { fd } of checks) closeSync(fd)
+  }
+}
+
+function idsOf(entry: KeyedEntry): (Uint8Array | null)[] {
+  const ids: (Uint8Array | null)[] = []
+  eachBlock(entry, (idAt) => void ids.push(idAt < 0 ? null : entry.content.slice(idAt, idAt + ID_BYTES)))
+  return ids
+}
+
+async function prepareTrash(target: RestoreTarget, displaced: Run['displaced']): Promise<string[]> {
+  const batches: string[] = []
+  for (let at = 0; at < displaced.length; at += BATCH_ITEMS)
+    batches.push(await target.prepareTrash(displaced.slice(at, at + BATCH_ITEMS)))
+  return batches
+}
+
+/** From the journal to the end. What is left of staging is taken away last, and its journal with it. */
+async function complete(target: RestoreTarget, stagingRoot: Directory, name: string): Promise<void> {
+  using staging = openChild(stagingRoot, name)
+  const commitment = readCommitment(staging)
+  if (commitment) {
+    mkdirSync(target.folders.trash, { recursive: true, mode: 0o700 })
+    using trash = openRoot(target.folders.trash)
+    await rollForward(staging, commitment, target.sandbox, (batch) => openChild(trash, batch))
+    await syncFileSystem(staging)
+    await closeCommitment(staging)
+  }
+  await removeTree(stagingRoot, name)
+}
+
+/** Finishes what a crash interrupted: a committed restore is rolled forward, any other leaves the old tree. */
+export async function recoverRestores(target: RestoreTarget): Promise<number> {
+  mkdirSync(target.folders.staging, { recursive: true })
+  using stagingRoot = openRoot(target.folders.staging)
+  let count = 0
+  for (const name of readdirSync(stagingRoot.address).filter((entry) => entry.startsWith(STAGED))) {
+    await complete(target, stagingRoot, name)
+    count++
+  }
+  return count
+}

@@ -1,0 +1,163 @@
+// Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
+import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
+import { eachBlock } from './entries.ts'
+import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
+import { readIndex } from './index-blobs.ts'
+import { type Manifest, openManifest } from './manifest.ts'
+import { type ManifestName, manifestNames } from './manifests.ts'
+import { decodeTable, type Frame, readPackTable } from './packs.ts'
+import type { Repository } from './repository.ts'
+import { inParts } from './restore-stage.ts'
+
+const TOUCHED_AT_MOST = 1000
+
+interface Findings {
+  blocks: Map<string, { blob: string; what: string }>
+  blobs: Map<string, string>
+  blocksChecked: number
+  bytesChecked: number
+}
+
+export const createFindings = (): Findings => ({
+  blocks: new Map(),
+  blobs: new Map(),
+  blocksChecked: 0,
+  bytesChecked: 0,
+})
+
+/** One backup: its manifest, every block it needs, and the tables and indexes by which they are found. */
+export async function runVerify(
+  repository: Repository,
+  name: ManifestName,
+  signal: AbortSignal,
+  report: (bytesDone: number) => void,
+): Promise<VerifyReport> {
+  using _shared = await repository.writing.share(signal)
+  const findings = createFindings()
+  const wanted = new Map<string, Set<number>>()
+  await noting(findings, async () => {
+    const manifest = await openManifest(repository.blobs, repository.sealer, name)
+    for await (const chunk of manifest.chunks()) for (const entry of chunk) want(repository, entry, wanted, findings)
+  })
+  for (const [packId, offsets] of wanted) {
+    signal.throwIfAborted()
+    await checkPack(repository, packId, (frame) => offsets.has(frame.offset), findings)
+    report(findings.bytesChecked)
+  }
+  await checkIndexes(repository, findings)
+  return await conclude(repository, findings)
+}
+
+function want(
+  { index }: Repository,
+  entry: Parameters<typeof eachBlock>[0],
+  wanted: Map<string, Set<number>>,
+  findings: Findings,
+): void {
+  eachBlock(entry, (idAt) => {
+    if (idAt < 0) return
+    const block = index.findAny(entry.content, idAt)
+    if (block < 0) {
+      const id = Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
+      findings.blocks.set(id, { blob: 'packs', what: 'the block is in no pack' })
+      return
+    }
+    const { packId, offset } = index.framePlace(index.frameOf(block))
+    const offsets = wanted.get(packId) ?? new Set()
+    wanted.set(packId, offsets.add(offset))
+  })
+}
+
+export async function checkPack(
+  repository: Repository,
+  packId: string,
+  isWanted: (frame: Frame) => boolean,
+  findings: Findings,
+): Promise<void> {
+  let frames: Frame[] = []
+  await noting(findings, async () => {
+    frames = decodeTable((await readPackTable(repository.blobs, packId)).table)
+  })
+  if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
+  const wanted = frames
+    .filter(isWanted)
+    .map((frame, number) => ({ ...frame, frame: number, writes: [], blocks: frame.blocks }))
+  const jobs = [...inParts(wanted)].map((part) => repository.pool.decode({ packId, frames: part, isStrict: true }))
+  for (const { damaged, bytes } of await Promise.all(jobs)) {
+    findings.bytesChecked += bytes
+    for (const { what, blocks } of damaged)
+      for (const id of blocks) findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
+  }
+  findings.blocksChecked += wanted.reduce((sum, frame) => sum + frame.blocks.length, 0)
+}
+
+/** The copy of a pack's table that an index has. */
+async function framesByIndex({ blobs, sealer }: Repository, packId: string): Promise<Frame[]> {
+  for await (const { name } of blobs.list('index/')) {
+    const packs = await readIndex(blobs, sealer, name).catch(() => [])
+    const pack = packs.find((listed) => listed.packId === packId)
+    if (pack) return decodeTable(pack.table)
+  }
+  return []
+}
+
+export async function checkIndexes({ blobs, sealer }: Repository, findings: Findings): Promise<void> {
+  for await (const { name } of blobs.list('index/')) await noting(findings, () => readIndex(blobs, sealer, name))
+}
+
+export async function checkManifests({ blobs, sealer }: Repository, findings: Findings, names: ManifestName[]) {
+  for (const name of names) {
+    await noting(findings, async () => {
+      const manifest = await openManifest(blobs, sealer, name)
+      for await (const _ of manifest.chunks());
+    })
+  }
+}
+
+async function noting(findings: Findings, read: () => Promise<unknown>): Promise<void> {
+  try {
+    await read()
+  } catch (error) {
+    if (!(error instanceof Damage)) throw error
+    findings.blobs.set(error.blob, error.message)
+  }
+}
+
+/** Remembers the damage, so that the next backup heals what it can, and says what it touches. */
+export async function conclude(repository: Repository, findings: Findings): Promise<VerifyReport> {
+  const { blocksChecked, bytesChecked } = findings
+  const packs = [...findings.blobs.keys()].filter((name) => name.startsWith('packs/')).map(lastSegment)
+  const ids = [...findings.blocks.keys()].map((id) => Buffer.from(id, 'hex'))
+  if (ids.length > 0 || packs.length > 0) await repository.recordDamage(ids, packs)
+  const reports = new Map<string, DamageReport>()
+  for (const [blockId, { blob, what }] of findings.blocks) reports.set(blockId, { blockId, blob, what, touches: [] })
+  if (reports.size > 0) await findTouched(repository, reports)
+  const damage = [...reports.values()]
+  for (const [blob, what] of findings.blobs) {
+    const [folder, serverId, backupId] = blob.split('/')
+    const isManifest = folder === 'manifests' && serverId !== undefined && backupId !== undefined
+    damage.push({ blockId: null, blob, what, touches: isManifest ? [{ serverId, backupId, path: '/' }] : [] })
+  }
+  return { blocksChecked, bytesChecked, damage }
+}
+
+async function findTouched(repository: Repository, reports: Map<string, DamageReport>): Promise<void> {
+  for (const name of await manifestNames(repository)) {
+    let manifest: Manifest
+    try {
+      manifest = await openManifest(repository.blobs, repository.sealer, name)
+      for await (const chunk of manifest.chunks()) {
+        for (const entry of chunk) {
+          eachBlock(entry, (idAt) => {
+            const id = idAt < 0 ? '' : Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
+            const touches = reports.get(id)?.touches
+            if (touches && touches.length < TOUCHED_AT_MOST) touches.push({ ...name, path: entry.path })
+          })
+        }
+      }
+    } catch (error) {
+      // A manifest that cannot be read is a finding of its own when its turn comes.
+      if (!(error instanceof Damage)) throw error
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// What travels between the engine and its worker threads.
+import type { BlobStoreAddress } from '../../blobs/open.ts'
+import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import type { FrameBlock, UnplacedFrame } from './packs.ts'
+import { SEAL_OVERHEAD } from './seal.ts'
+
+export const SEGMENT_BYTES = 4 * 1024 * 1024
+/** A segment that does not shrink, each of its frames encrypted. */
+export const SLOT_BYTES = SEGMENT_BYTES + (SEGMENT_BYTES / BLOCK_BYTES + 2) * SEAL_OVERHEAD + BLOCK_BYTES
+
+export const ZERO_BLOCK = 1
+export const NEW_BLOCK = 2
+
+export interface WorkerData {
+  blobs: BlobStoreAddress
+  key: Uint8Array | null
+  nice: number
+}
+
+export type Job = ReadJob | HashJob | DecodeJob
+
+export interface ReadJob {
+  kind: 'read'
+  files: { fd: number; from: number; to: number; size: bigint; mtimeNs: bigint; ctimeNs: bigint }[]
+  filter: SharedArrayBuffer | null
+  /** Memory to fill, handed back and forth so that it is not made anew for every job. */
+  slot: ArrayBuffer | null
+}
+
+export interface FileRead {
+  error: string | null
+  /** The file was not what the walk saw, or became something else while it was read. */
+  changed: boolean
+  length: number
+  ids: Uint8Array
+  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that the filter holds. */
+  flags: Uint8Array
+}
+
+export interface ReadResult {
+  files: FileRead[]
+  slot: ArrayBuffer
+  used: number
+  /** One after another from the start of the slot; see `packFrames`. */
+  frames: Uint32Array
+  frameIds: Uint8Array
+}
+
+export interface HashJob {
+  kind: 'hash'
+  fd: number
+  size: number
+  /** null for a block of zeros. */
+  ids: (Uint8Array | null)[]
+}
+
+export interface HashResult {
+  same: boolean
+}
+
+export interface WantedFrame {
+  frame: number
+  offset: number
+  storedLength: number
+  rawLength: number
+  codec: number
+  crc: number
+  /** Those to check. */
+  blocks: FrameBlock[]
+  writes: { fd: number; inner: number; length: number; offset: number }[]
+}
+
+export interface DecodeJob {
+  kind: 'decode'
+  /** Also finds changed bits that change nothing. */
+  isStrict: boolean
+  packId: string
+  /** By offset. */
+  frames: WantedFrame[]
+}
+
+export interface DecodeResult {
+  damaged: { frame: number; what: string; blocks: Uint8Array[] }[]
+  bytes: number
+}
+
+/** Numbers in one array and ids in another: cloning a small object for every block costs more than hashing small ones. */
+export function packFrames(frames: UnplacedFrame[]): { frames: Uint32Array; frameIds: Uint8Array } {
+  const numbers: number[] = []
+  const ids: Uint8Array[] = []
+  for (const { storedLength, rawLength, codec, crc, blocks } of frames) {
+    numbers.push(storedLength, rawLength, codec, crc, blocks.length)
+    for (const { id, inner, length } of blocks) {
+      numbers.push(inner, length)
+      ids.push(id)
+    }
+  }
+  return { frames: Uint32Array.from(numbers), frameIds: Buffer.concat(ids) }
+}
+
+export function unpackFrames(numbers: Uint32Array, ids: Uint8Array): UnplacedFrame[] {
+  const frames: UnplacedFrame[] = []
+  let at = 0
+  let idAt = 0
+  const next = () => numbers[at++] ?? 0
+  while (at < numbers.length) {
+    const [storedLength, rawLength, codec, crc, count] = [next(), next(), next(), next(), next()]
+    const blocks: FrameBlock[] = []
+    for (let left = count; left > 0; left--) {
+      blocks.push({ id: ids.subarray(idAt, idAt + ID_BYTES), inner: next(), length: next() })
+      idAt += ID_BYTES
+    }
+    frames.push({ storedLength, rawLength, codec, crc, blocks })
+  }
+  return frames
+}

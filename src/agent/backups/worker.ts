@@ -1,0 +1,265 @@
+// What runs in a worker thread: reading, hashing and compressing files; decoding, checking and writing them. It works on
+// descriptors and on bytes that it is handed, and never sees a path.
+import { fstatSync, readSync, writeSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { openBlobStore } from '../../blobs/open.ts'
+import type { BlobStore } from '../../blobs/store.ts'
+import { filterHas } from './block-index.ts'
+import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
+import type { UnplacedFrame } from './packs.ts'
+import { CODEC_ZSTD, createSealer, type Sealer } from './seal.ts'
+import type {
+  DecodeJob,
+  DecodeResult,
+  FileRead,
+  HashJob,
+  HashResult,
+  Job,
+  ReadJob,
+  ReadResult,
+  WantedFrame,
+  WorkerData,
+} from './worker-jobs.ts'
+import { NEW_BLOCK, packFrames, SLOT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
+
+const zeros = Buffer.alloc(BLOCK_BYTES)
+/** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
+const FETCH_BYTES = 4 * 1024 * 1024
+
+/** Used for one fetch after another: fresh memory for each would cost as much as reading it. */
+const fetchBuffer = Buffer.allocUnsafeSlow(FETCH_BYTES)
+
+interface Output {
+  slot: Buffer
+  used: number
+  frames: UnplacedFrame[]
+  bundle: Buffer
+  bundled: number
+  bundleBlocks: UnplacedFrame['blocks']
+  /** The last frame did not shrink. */
+  isDoubtful: boolean
+  isKnown(id: Uint8Array): boolean
+}
+
+function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
+  const filter = job.filter && new Uint32Array(job.filter)
+  const fresh = new Set<string>()
+  const output: Output = {
+    slot: job.slot ? Buffer.from(job.slot) : Buffer.allocUnsafeSlow(SLOT_BYTES),
+    used: 0,
+    frames: [],
+    bundle: Buffer.allocUnsafe(BLOCK_BYTES),
+    bundled: 0,
+    bundleBlocks: [],
+    isDoubtful: false,
+    isKnown(id) {
+      if (filter && filterHas(filter, id)) return true
+      const text = Buffer.from(id.buffer, id.byteOffset, ID_BYTES).toString('latin1')
+      if (fresh.has(text)) return true
+      fresh.add(text)
+      return false
+    },
+  }
+  const files = job.files.map((file) => {
+    try {
+      return readOne(sealer, output, file)
+    } catch (error) {
+      return { error: errorCode(error), changed: false, length: 0, ids: new Uint8Array(), flags: new Uint8Array() }
+    }
+  })
+  flushBundle(sealer, output)
+  const slot = output.slot.buffer as ArrayBuffer
+  return { files, slot, used: output.used, ...packFrames(output.frames) }
+}
+
+function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
+  const isAsExpected = () => {
+    const now = fstatSync(file.fd, { bigint: true })
+    return now.size === file.size && now.mtimeNs === file.mtimeNs && now.ctimeNs === file.ctimeNs
+  }
+  let changed = !isAsExpected()
+  const ids = Buffer.alloc(Math.ceil((file.to - file.from) / BLOCK_BYTES) * ID_BYTES)
+  const flags = new Uint8Array(ids.length / ID_BYTES)
+  let at = file.from
+  for (let index = 0; at < file.to; index++) {
+    const wanted = Math.min(BLOCK_BYTES, file.to - at)
+    const got = storeBlock(sealer, output, file.fd, at, wanted, (id, flag) => {
+      if (id) ids.set(id, index * ID_BYTES)
+      flags[index] = flag
+    })
+    at += got
+    if (got < wanted) break
+  }
+  if (at < file.to || !isAsExpected()) changed = true
+  return { error: null, changed, length: at - file.from, ids, flags }
+}
+
+function storeBlock(
+  sealer: Sealer,
+  output: Output,
+  fd: number,
+  position: number,
+  wanted: number,
+  found: (id: Uint8Array | null, flag: number) => void,
+): number {
+  const isSmall = wanted <= BLOCK_BYTES / 2
+  if (isSmall && output.bundled + wanted > BLOCK_BYTES) flushBundle(sealer, output)
+  const target = isSmall ? output.bundle : output.slot
+  const start = isSmall ? output.bundled : output.used
+  const length = readFully(fd, target, start, wanted, position)
+  if (length === 0) return 0
+  const raw = target.subarray(start, start + length)
+  if (length === BLOCK_BYTES && raw.equals(zeros)) {
+    found(null, ZERO_BLOCK)
+    return length
+  }
+  const id = sealer.idOf(raw)
+  const isKnown = output.isKnown(id)
+  found(id, isKnown ? 0 : NEW_BLOCK)
+  if (isKnown) return length
+  if (isSmall) {
+    output.bundleBlocks.push({ id, inner: start, length })
+    output.bundled += length
+  } else {
+    addFrame(sealer, output, raw, [{ id, inner: 0, length }])
+  }
+  return length
+}
+
+function flushBundle(sealer: Sealer, output: Output): void {
+  if (output.bundled > 0) addFrame(sealer, output, output.bundle.subarray(0, output.bundled), output.bundleBlocks)
+  output.bundled = 0
+  output.bundleBlocks = []
+}
+
+function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: UnplacedFrame['blocks']): void {
+  const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful)
+  output.isDoubtful = (codec & CODEC_ZSTD) === 0
+  // Bytes that did not shrink were read into their place already.
+  const isInPlace = bytes.buffer === output.slot.buffer
+  if (!isInPlace) output.slot.set(bytes, output.used)
+  output.used += bytes.length
+  output.frames.push({ storedLength: bytes.length, rawLength, codec, crc, blocks })
+}
+
+function readFully(fd: number, target: Buffer, start: number, wanted: number, position: number): number {
+  let done = 0
+  while (done < wanted) {
+    const got = readSync(fd, target, start + done, wanted - done, position + done)
+    if (got === 0) break
+    done += got
+  }
+  return done
+}
+
+/** The names that a file's blocks would have, to tell whether it is what a backup holds. */
+function hashFile(sealer: Sealer, job: HashJob): HashResult {
+  const buffer = Buffer.allocUnsafe(BLOCK_BYTES)
+  const count = Math.ceil(job.size / BLOCK_BYTES)
+  for (let index = 0; index < count; index++) {
+    const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
+    if (readFully(job.fd, buffer, 0, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
+    const raw = buffer.subarray(0, wanted)
+    const expected = job.ids[index]
+    const isSame = expected
+      ? sealer.idOf(raw).equals(expected)
+      : raw.equals(wanted === BLOCK_BYTES ? zeros : zeros.subarray(0, wanted))
+    if (!isSame) return { same: false }
+  }
+  return { same: true }
+}
+
+/** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
+async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): Promise<DecodeResult> {
+  const damaged: DecodeResult['damaged'] = []
+  let bytes = 0
+  for (const group of groupNeighbours(job.frames)) {
+    const first = group[0]
+    const last = group.at(-1)
+    if (!first || !last) continue
+    const range = { offset: first.offset, length: last.offset + last.storedLength - first.offset }
+    const fetched = await blobs
+      .get(packBlob(job.packId), range, fetchBuffer)
+      .catch((error: unknown) => errorCode(error))
+    for (const frame of group) {
+      const at = frame.offset - range.offset
+      const what =
+        typeof fetched === 'string'
+          ? fetched
+          : checkFrame(sealer, job.isStrict, frame, fetched.subarray(at, at + frame.storedLength))
+      if (what) damaged.push({ frame: frame.frame, what, blocks: frame.blocks.map(({ id }) => Buffer.from(id)) })
+      bytes += frame.storedLength
+    }
+  }
+  return { damaged, bytes }
+}
+
+function checkFrame(sealer: Sealer, isStrict: boolean, frame: WantedFrame, stored: Uint8Array): string | undefined {
+  let raw: Uint8Array
+  try {
+    if (stored.length !== frame.storedLength) return 'the pack ends too early'
+    raw = sealer.decode(stored, frame, isStrict)
+  } catch (error) {
+    return error instanceof Error ? error.message : 'cannot be decoded'
+  }
+  for (const { id, inner, length } of frame.blocks) {
+    if (!sealer.idOf(raw.subarray(inner, inner + length)).equals(id)) return 'a block is not what its name says'
+  }
+  for (const { fd, inner, length, offset } of frame.writes) writeFully(fd, raw, inner, length, offset)
+  return undefined
+}
+
+function writeFully(fd: number, raw: Uint8Array, inner: number, length: number, offset: number): void {
+  let done = 0
+  while (done < length) done += writeSync(fd, raw, inner + done, length - done, offset + done)
+}
+
+function groupNeighbours(frames: WantedFrame[]): WantedFrame[][] {
+  const groups: WantedFrame[][] = []
+  let size = 0
+  for (const frame of frames) {
+    const group = groups.at(-1)
+    const before = group?.at(-1)
+    const isNext = before !== undefined && before.offset + before.storedLength === frame.offset
+    if (group && isNext && size + frame.storedLength <= FETCH_BYTES) {
+      group.push(frame)
+      size += frame.storedLength
+    } else {
+      groups.push([frame])
+      size = frame.storedLength
+    }
+  }
+  return groups
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
+
+async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Promise<void> {
+  // On Linux this is the calling thread alone. Block devices under BFQ derive the I/O priority from it.
+  if (data.nice > 0) setPriority(0, data.nice)
+  const sealer = createSealer(data.key)
+  const blobs = await openBlobStore(data.blobs, { clear: false })
+  const run = (job: Job) => {
+    if (job.kind === 'read') return readFiles(sealer, job)
+    if (job.kind === 'hash') return hashFile(sealer, job)
+    return decodeFrames(sealer, blobs, job)
+  }
+  const answer = async ({ id, job }: { id: number; job: Job }) => {
+    try {
+      const result = await run(job)
+      port.postMessage({ id, result }, 'slot' in result ? [result.slot] : [])
+    } catch (error) {
+      port.postMessage({ id, error: errorCode(error) })
+    }
+  }
+  // One at a time: a job that waits for a fetch must not find its buffer filled by the next.
+  let last = Promise.resolve()
+  port.on('message', (message) => {
+    last = last.then(() => answer(message))
+  })
+}
+
+if (parentPort) await serve(parentPort, workerData as WorkerData)

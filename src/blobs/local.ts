@@ -1,0 +1,181 @@
+// Blobs on a local disk: written beside, synced, renamed, and the directory synced.
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open, opendir, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { hasCode } from '../kit/errno.ts'
+import { BlobMissing, type BlobStore, type BlobWriter, checkBlobName } from './store.ts'
+
+/** Not a name that `checkBlobName` lets through, so no blob is ever taken for one that is being written. */
+const UNFINISHED = '.unfinished'
+
+/**
+ * One process at a time may write to `dir`. Opening for reading as well is free, but only the writer may say
+ * `clear`, since it removes what an earlier writer left unfinished.
+ */
+export async function openLocalStore(dir: string, options: { clear: boolean }): Promise<BlobStore> {
+  const unfinished = join(dir, UNFINISHED)
+  if (options.clear) await rm(unfinished, { recursive: true, force: true })
+  await mkdir(unfinished, { recursive: true })
+  const madeDirectories = new Set<string>([dir])
+  let sequence = 0
+
+  async function ensureDirectory(path: string): Promise<void> {
+    if (madeDirectories.has(path)) return
+    await ensureDirectory(dirname(path))
+    await mkdir(path).catch((error) => {
+      if (!hasCode(error, 'EEXIST')) throw error
+    })
+    await syncDirectory(dirname(path))
+    madeDirectories.add(path)
+  }
+
+  async function create(name: string): Promise<BlobWriter> {
+    const path = join(dir, checkBlobName(name))
+    const temporary = join(unfinished, `${process.pid}-${sequence++}`)
+    const file = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
+    let isOpen = true
+    const close = async () => {
+      if (isOpen) {
+        isOpen = false
+        await file.close()
+      }
+    }
+    const abort = async () => {
+      await close().catch(() => {})
+      await rm(temporary, { force: true })
+    }
+    return {
+      write: (bytes) => writeAll(file, bytes),
+      async commit() {
+        try {
+          await file.sync()
+          await close()
+          await ensureDirectory(dirname(path))
+          await rename(temporary, path)
+          await syncDirectory(dirname(path))
+        } catch (error) {
+          await abort().catch(() => {})
+          throw error
+        }
+      },
+      abort,
+    }
+  }
+
+  return {
+    create,
+
+    async put(name, bytes) {
+      const writer = await create(name)
+      try {
+        await writer.write(bytes)
+      } catch (error) {
+        await writer.abort()
+        throw error
+      }
+      await writer.commit()
+    },
+
+    async get(name, range, into) {
+      const file = await openBlob(dir, name)
+      try {
+        const length = range ? range.length : (await file.stat()).size
+        return await readAt(file, range?.offset ?? 0, length, into)
+      } finally {
+        await file.close()
+      }
+    },
+
+    async stat(name) {
+      try {
+        const found = await stat(join(dir, checkBlobName(name)))
+        return { name, sizeBytes: found.size, modifiedAt: found.mtimeMs }
+      } catch (error) {
+        throw missing(name, error)
+      }
+    },
+
+    async *list(prefix) {
+      const folder = prefix.includes('/') ? prefix.slice(0, prefix.lastIndexOf('/')) : ''
+      if (folder) checkBlobName(folder)
+      for await (const name of namesUnder(dir, folder)) {
+        if (!name.startsWith(prefix)) continue
+        const found = await stat(join(dir, name)).catch((error) => {
+          if (hasCode(error, 'ENOENT')) return undefined
+          throw error
+        })
+        if (found) yield { name, sizeBytes: found.size, modifiedAt: found.mtimeMs }
+      }
+    },
+
+    async delete(name) {
+      const path = join(dir, checkBlobName(name))
+      try {
+        await unlink(path)
+        await syncDirectory(dirname(path))
+      } catch (error) {
+        if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error
+      }
+    },
+  }
+}
+
+async function openBlob(dir: string, name: string): Promise<FileHandle> {
+  try {
+    return await open(join(dir, checkBlobName(name)), constants.O_RDONLY)
+  } catch (error) {
+    throw missing(name, error)
+  }
+}
+
+function missing(name: string, error: unknown): unknown {
+  return hasCode(error, 'ENOENT', 'ENOTDIR') ? new BlobMissing(name, error) : error
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  let done = 0
+  while (done < bytes.length) done += (await file.write(bytes, done, bytes.length - done)).bytesWritten
+}
+
+async function readAt(file: FileHandle, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
+  const bytes = into && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length)
+  let done = 0
+  while (done < length) {
+    const { bytesRead } = await file.read(bytes, done, length - done, offset + done)
+    if (bytesRead === 0) break
+    done += bytesRead
+  }
+  return done === length ? bytes : bytes.subarray(0, done)
+}
+
+async function* namesUnder(dir: string, folder: string): AsyncGenerator<string> {
+  const entries = await opendir(join(dir, folder)).catch((error) => {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    throw error
+  })
+  if (!entries) return
+  for await (const entry of entries) {
+    if (entry.name === UNFINISHED) continue
+    const name = folder ? `${folder}/${entry.name}` : entry.name
+    if (entry.isDirectory()) yield* namesUnder(dir, name)
+    else if (entry.isFile()) yield name
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Whether anything was ever written here: an empty folder is not a store. */
+export async function isEmptyStore(dir: string): Promise<boolean> {
+  const names = await readdir(dir).catch((error) => {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  })
+  return names.every((name) => name === UNFINISHED)
+}

@@ -1,0 +1,64 @@
+// The BlobStore port: named, immutable bytes. The backups' packs, indexes and manifests go through it, to a local disk
+// or to an object store. Every adapter runs the suite in store.contract.ts.
+
+export interface BlobInfo {
+  name: string
+  sizeBytes: number
+  /** Milliseconds since the epoch, by the store's own clock. */
+  modifiedAt: number
+}
+
+export interface ByteRange {
+  offset: number
+  length: number
+}
+
+export interface BlobStore {
+  /**
+   * Begins a blob. Nothing of it may be visible to `get` and `list`, also after a crash, until `commit` has returned.
+   * What an abandoned writer leaves must be cleared away by the time the store is next opened.
+   */
+  create(name: string): Promise<BlobWriter>
+  /** A whole blob at once, under the same obligations. A blob of that name is replaced in one step. */
+  put(name: string, bytes: Uint8Array): Promise<void>
+  /**
+   * The bytes of the range, or all of them. Fewer only where the blob ends early. Throws `BlobMissing` where there is
+   * none. Where `into` is given and large enough, the answer is a view of it.
+   */
+  get(name: string, range?: ByteRange, into?: Uint8Array): Promise<Uint8Array>
+  /** Throws `BlobMissing` where there is none. */
+  stat(name: string): Promise<BlobInfo>
+  /** Every blob whose name starts with `prefix`, in no promised order, in memory that does not grow with the store. */
+  list(prefix: string): AsyncIterable<BlobInfo>
+  /** Must be idempotent. Once it returns, the blob stays gone also after a power failure. */
+  delete(name: string): Promise<void>
+}
+
+export interface BlobWriter {
+  /** Resolves when the store has taken the bytes, so that a caller who waits holds no more than one chunk. */
+  write(bytes: Uint8Array): Promise<void>
+  /**
+   * Once it returns, the blob is whole, visible and survives a power failure. It must not be visible before its bytes
+   * are durable. A failed commit leaves nothing.
+   */
+  commit(): Promise<void>
+  /** Must be idempotent, also after a failed write. The space is given back. */
+  abort(): Promise<void>
+}
+
+export class BlobMissing extends Error {
+  readonly code = 'blob_missing'
+
+  constructor(name: string, cause?: unknown) {
+    super(`no blob ${name}`, cause === undefined ? undefined : { cause })
+    this.name = 'BlobMissing'
+  }
+}
+
+/** Segments of lower-case letters, digits, `_` and `-`: what every file system and object store takes as it is. */
+const NAME = /^[a-z0-9_-]{1,128}(\/[a-z0-9_-]{1,128}){0,3}$/
+
+export function checkBlobName(name: string): string {
+  if (!NAME.test(name)) throw new Error(`not a blob name: ${JSON.stringify(name)}`)
+  return name
+}

@@ -1,0 +1,167 @@
+// The part of the Agent port that deals with backups: what the store holds, and the work on it. Bytes never cross it:
+// downloads and single files flow over the agent's own HTTP routes.
+import type { FileKind } from './agent-files.ts'
+
+export interface AgentBackups {
+  /**
+   * Every finished backup that the store holds, of one server or of all: enough to rebuild the database's list.
+   * `damage` is why a manifest cannot be read; its `backup` is null then.
+   */
+  list(request: { serverId: string | null }): Promise<StoredBackup[]>
+  /** Durable once it answers; the space comes back with the next `backups.reclaim`. Must be idempotent. */
+  remove(request: { serverId: string; backupId: string }): Promise<void>
+  /** What a directory in the backup holds, by name, after the name `after`. */
+  browse(request: {
+    serverId: string
+    backupId: string
+    path: string
+    limit: number
+    after: string | null
+  }): Promise<{ entries: BackupEntry[]; next: string | null }>
+  /** Which backups hold the path, newest first. Equal `version` means equal content. */
+  versions(request: { serverId: string; path: string }): Promise<FileVersion[]>
+  /** What changed from one backup to another, or to the tree as it is (`to: null`), in order of path, after `after`. */
+  compare(request: {
+    serverId: string
+    from: string
+    to: string | null
+    limit: number
+    after: string | null
+  }): Promise<{ changes: BackupChange[]; next: string | null }>
+  store(): Promise<StoreState>
+}
+
+export type Consistency = 'offline' | 'quiesced' | 'live'
+
+export interface BackupReport {
+  backupId: string
+  serverId: string
+  name: string
+  /** Milliseconds since the epoch, as all times here. */
+  createdAt: number
+  startedAt: number
+  completedAt: number
+  /** The patterns that were used, whoever gave them. */
+  ignored: string
+  /** As it was when the backup was made; the database knows what it is now. */
+  isLocked: boolean
+  consistency: Consistency
+  fileCount: number
+  directoryCount: number
+  symlinkCount: number
+  sizeBytes: number
+  /** What it added to the store. */
+  storedBytes: number
+  /** The first of them; `warningCount` counts all. */
+  warnings: string[]
+  warningCount: number
+  /** Of the manifest, and through it of everything in the backup. */
+  checksum: string
+}
+
+export interface StoredBackup {
+  serverId: string
+  backupId: string
+  backup: BackupReport | null
+  damage: string | null
+}
+
+export interface BackupEntry {
+  name: string
+  path: string
+  kind: Exclude<FileKind, 'other'>
+  sizeBytes: number
+  /** RFC 3339, UTC, milliseconds. */
+  modifiedAt: string
+  /** Four octal digits. */
+  mode: string
+  /** Of a symlink. */
+  target: string | null
+}
+
+export interface FileVersion extends BackupEntry {
+  backupId: string
+  createdAt: number
+  version: string
+}
+
+export interface BackupChange {
+  path: string
+  kind: Exclude<FileKind, 'other'>
+  change: 'added' | 'removed' | 'changed'
+  fromBytes: number | null
+  toBytes: number | null
+}
+
+export interface StoreState {
+  packCount: number
+  blockCount: number
+  packBytes: number
+  isEncrypted: boolean
+  /** Blobs that were found damaged when the store was opened or since. */
+  damagedBlobs: { blob: string; what: string }[]
+}
+
+/** Work for `AgentTasks`. The server of the task is the one whose files or backup it is about. */
+export type BackupsWork =
+  /** Result: BackupReport. Repeating it for a backup that is there answers that backup. */
+  | {
+      kind: 'backups.create'
+      backupId: string
+      name: string
+      createdAt: number
+      /** Empty: the server's own `.backupignore` counts. */
+      ignored: string
+      isLocked: boolean
+    }
+  /** Result: RestoreReport. The task's server is restored into; the backup may be another's. */
+  | {
+      kind: 'backups.restore'
+      backupId: string
+      sourceServerId: string
+      mode: 'replace' | 'merge'
+      /** null: everything. */
+      paths: string[] | null
+    }
+  /** Result: VerifyReport. */
+  | { kind: 'backups.verify'; backupId: string }
+  /** Result: ScrubReport. `share` of the store's bytes, going on where the last one ended; 1 for all of it. */
+  | { kind: 'backups.scrub'; share: number }
+  /** Result: ReclaimReport. Waits for backups under way, and lets none begin. */
+  | { kind: 'backups.reclaim' }
+
+export interface RestoreReport {
+  filesRestored: number
+  /** Were already as in the backup, and were not touched. */
+  filesKept: number
+  bytesRestored: number
+  /** How many things went to the trash. */
+  displaced: number
+}
+
+export interface DamageReport {
+  /** null where a manifest, an index or a pack's table is damaged. */
+  blockId: string | null
+  blob: string
+  what: string
+  touches: { serverId: string; backupId: string; path: string }[]
+}
+
+export interface VerifyReport {
+  blocksChecked: number
+  bytesChecked: number
+  /** Empty: every byte is what was written. */
+  damage: DamageReport[]
+}
+
+export interface ScrubReport extends VerifyReport {
+  isRoundDone: boolean
+}
+
+export interface ReclaimReport {
+  packsBefore: number
+  packsDeleted: number
+  packsRewritten: number
+  freedBytes: number
+  storedBytes: number
+}
