@@ -1,0 +1,26 @@
+// Every command, loaded only when it is called: a client does not wait for the service to be read from disk. A new
+// command is a file of its own and a line here.
+import type { Family } from './command.ts'
+
+export interface Entry {
+  summary: string
+  load(): Promise<Family>
+}
+
+export const COMMANDS: Readonly<Record<string, Entry>> = {
+  serve: { summary: 'Run the service', load: async () => (await import('./serve.ts')).serve },
+  server: {
+    summary: 'Create, list, show, change and delete servers',
+    load: async () => (await import('./server.ts')).server,
+  },
+  activity: {
+    summary: 'Read, follow, export and verify what has happened',
+    load: async () => (await import('./activity.ts')).activity,
+  },
+  jobs: { summary: 'Look at long work, wait for it, cancel it', load: async () => (await import('./jobs.ts')).jobs },
+  token: { summary: 'Make, list and revoke tokens', load: async () => (await import('./token.ts')).token },
+  doctor: {
+    summary: 'Check this machine, the service and the token',
+    load: async () => (await import('./doctor.ts')).doctor,
+  },
+}

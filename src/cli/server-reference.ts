@@ -1,0 +1,36 @@
+// A server on the command line is its id or its name.
+import type { Client, Server } from '../sdk/index.ts'
+import { CommandError, EXIT } from './exit-codes.ts'
+
+const ID = /^srv_[0-9a-z]+$/
+
+/** Asks the service only for a name: a token without `servers:read` can still use ids. */
+export async function serverIdOf(client: Client, reference: string, signal: AbortSignal): Promise<string> {
+  return ID.test(reference) ? reference : (await findByName(client, reference, signal)).id
+}
+
+export function findServer(client: Client, reference: string, signal: AbortSignal): Promise<Server> {
+  return ID.test(reference) ? client.servers.read(reference, { signal }) : findByName(client, reference, signal)
+}
+
+async function findByName(client: Client, name: string, signal: AbortSignal): Promise<Server> {
+  const found: Server[] = []
+  for await (const server of client.servers.all({ q: name, limit: 100 }, { signal })) {
+    if (server.name === name) found.push(server)
+  }
+  const [server, ...others] = found
+  if (!server) throw new CommandError(`No server is named "${name}".`, EXIT.notFound)
+  if (others.length > 0) {
+    const ids = found.map(({ id }) => id).join(', ')
+    throw new CommandError(`${found.length} servers are named "${name}". Name one by its id: ${ids}`, EXIT.conflict)
+  }
+  return server
+}
+
+/** As many as asked for, from an endless supply. */
+export async function take<T>(items: AsyncIterable<T>, count: number): Promise<T[]> {
+  const taken: T[] = []
+  if (count === 0) return taken
+  for await (const item of items) if (taken.push(item) >= count) break
+  return taken
+}

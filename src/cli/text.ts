@@ -1,0 +1,65 @@
+// Text for a terminal: safe, aligned, coloured where that is wanted.
+import { styleText } from 'node:util'
+
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+export type Paint = (style: Style, text: string) => string
+
+export function createPaint(color: boolean): Paint {
+  return color ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text
+}
+
+// Names, user agents and paths come from others: what would steer the terminal or turn the line around is shown, not obeyed.
+const STEERING = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/gu
+
+export function safe(text: string): string {
+  return text.replace(STEERING, (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
+}
+
+const segments = new Intl.Segmenter()
+const WIDE = /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/u
+
+/** How many columns a terminal gives to it. */
+export function widthOf(text: string): number {
+  let width = 0
+  for (const { segment } of segments.segment(text)) width += WIDE.test(segment) ? 2 : 1
+  return width
+}
+
+export interface Column<T> {
+  title: string
+  cell: (row: T) => string
+  right?: boolean
+  style?: (row: T) => Style | undefined
+}
+
+export function formatTable<T>(rows: readonly T[], columns: readonly Column<T>[], paint: Paint): string {
+  const cells = rows.map((row) => columns.map((column) => safe(column.cell(row))))
+  const widths = columns.map(({ title }, index) =>
+    Math.max(title.length, ...cells.map((row) => widthOf(row[index] ?? ''))),
+  )
+  const line = (texts: readonly string[], style: (index: number) => Style | undefined) =>
+    texts
+      .map((text, index) => {
+        const padding = ' '.repeat((widths[index] ?? 0) - widthOf(text))
+        const chosen = style(index)
+        const painted = chosen ? paint(chosen, text) : text
+        if (columns[index]?.right) return padding + painted
+        return index === texts.length - 1 ? painted : painted + padding
+      })
+      .join('  ')
+      .trimEnd()
+  const head = line(
+    columns.map(({ title }) => title),
+    () => 'bold',
+  )
+  const body = cells.map((texts, row) => line(texts, (index) => columns[index]?.style?.(rows[row] as T)))
+  return [head, ...body].join('\n')
+}
+
+/** Names and values, a line each, the values aligned. */
+export function formatFields(fields: Record<string, string>, paint: Paint): string {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length))
+  return Object.entries(fields)
+    .map(([name, value]) => `${paint('dim', name.padEnd(width))}  ${safe(value)}`)
+    .join('\n')
+}
