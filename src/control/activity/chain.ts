@@ -1,7 +1,7 @@
 // The hash chain: each entry's hash covers its content and the hash before it, under a key that is not in the database.
 // Who can write to the database alone cannot make an altered chain look whole.
 import { createHmac } from 'node:crypto'
-import type { ActivityRow } from '../db/tables.ts'
+import type { ActivityHeadRow, ActivityRow } from '../db/tables.ts'
 
 export type UnhashedRow = Omit<ActivityRow, 'hash'>
 
@@ -22,5 +22,10 @@ export function hashEntry(key: Buffer, previous: string, row: UnhashedRow): stri
     row.properties,
     row.at,
   ]
+  return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
+}
+
+export function sealHead(key: Buffer, head: Omit<ActivityHeadRow, 'seal'>): string {
+  const content = ['head', head.chain, head.seq, head.hash, head.at, head.purged_seq, head.purged_hash]
   return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
 }

@@ -36,8 +36,10 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
   }
 
   async function follow({ actor, query, request, reply }: Reading, serverId: string): Promise<never> {
+    if (request.method === 'HEAD') return reply.type('text/event-stream').send() as never
     const lastId = request.headers['last-event-id']
-    await streams.hold(actor, serverId, (ended) =>
+    // Not tied to the server: it ends by itself once it has told of the deletion.
+    await streams.hold(actor, null, (ended) =>
       sendEvents(
         reply,
         (signal) => eventsOf(activity.follow(serverId, lastId ? String(lastId) : null, query, signal)),

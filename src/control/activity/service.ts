@@ -5,21 +5,25 @@ import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
-import type { ActivityRow, Db, Trx } from '../db/tables.ts'
+import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
-import { hashEntry } from './chain.ts'
+import { hashEntry, sealHead } from './chain.ts'
 import {
   type ActivityFilter,
   advanceHead,
-  appendEntry,
   entriesAfter,
   findEntries,
   findHead,
+  INSTANCE,
+  inJson,
+  insertEntry,
   listHeads,
+  lockHead,
   purgeBatch,
   resumePoint,
+  saveHead,
 } from './store.ts'
 import { verifyAll, verifyChain } from './verify.ts'
 
@@ -41,8 +45,6 @@ export interface Activity {
   purge(olderThan: number): Promise<number>
 }
 
-/** The chain of what concerns no server. */
-const INSTANCE = ''
 const STREAM_BATCH = 1000
 const FOLLOW_BATCH = 200
 const PURGE_BATCH = 500
@@ -77,7 +79,9 @@ export function createActivity(deps: {
       properties: JSON.stringify(properties),
       at: head.at,
     }
-    await appendEntry(trx, { ...row, hash: hashEntry(key, head.hash, row) })
+    const hash = hashEntry(key, head.hash, row)
+    await insertEntry(trx, { ...row, hash })
+    await saveHead(trx, sealed(key, { ...head, hash }))
     onCommit(trx, () => written.emit(head.chain))
   }
 
@@ -142,6 +146,7 @@ export function createActivity(deps: {
           quietSince = clock.now()
           yield wanted.map(present)
         }
+        if (rows.some((row) => row.event === 'server.deleted')) return
         if (rows.length === 0) await change
       }
     },
@@ -157,7 +162,7 @@ export function createActivity(deps: {
       let after: string | null = null
       for (;;) {
         const heads = await listHeads(db, after, 100)
-        for (const { chain } of heads) purged += await purgeChain(db, chain, olderThan)
+        for (const { chain } of heads) purged += await purgeChain(db, key, chain, olderThan)
         if (heads.length < 100) break
         after = heads.at(-1)?.chain ?? null
       }
@@ -170,12 +175,17 @@ export function createActivity(deps: {
   }
 }
 
-async function purgeChain(db: Db, chain: string, olderThan: number): Promise<number> {
+const sealed = (key: Buffer, head: ActivityHeadRow): ActivityHeadRow => ({ ...head, seal: sealHead(key, head) })
+
+async function purgeChain(db: Db, key: Buffer, chain: string, olderThan: number): Promise<number> {
   let purged = 0
   for (;;) {
     const taken = await transact(db, SYSTEM, async (trx) => {
-      const head = await findHead(trx, chain)
-      return head ? purgeBatch(trx, head, olderThan, PURGE_BATCH) : 0
+      const head = await lockHead(trx, chain)
+      const start = head && (await purgeBatch(trx, head, olderThan, PURGE_BATCH))
+      if (!start) return 0
+      await saveHead(trx, sealed(key, { ...head, ...start }))
+      return start.purged_seq - head.purged_seq
     })
     if (taken === 0) return purged
     purged += taken
@@ -205,12 +215,11 @@ function matcher(filter: ActivityFilter): (row: ActivityRow) => boolean {
     (!filter.actor || row.actor_id === filter.actor) &&
     (filter.since === undefined || row.at >= filter.since) &&
     (filter.until === undefined || row.at <= filter.until) &&
-    (!q ||
-      [row.event, row.actor_id, row.actor_name, row.ip, row.request_id, row.properties]
-        .join(' ')
-        .toLowerCase()
-        .includes(q))
+    (!q || who(row).includes(q) || row.properties.toLowerCase().includes(inJson(q)))
 }
+
+const who = (row: ActivityRow) =>
+  [row.event, row.actor_id, row.actor_name, row.ip, row.request_id].join(' ').toLowerCase()
 
 function present(row: ActivityRow): ActivityEntry {
   return {

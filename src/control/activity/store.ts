@@ -1,5 +1,8 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
+
+/** The chain of what concerns no server. */
+export const INSTANCE = ''
 
 export interface ActivityFilter {
   /** One chain, or null for all of them. */
@@ -29,7 +32,7 @@ export async function advanceHead(trx: Trx, chain: string, now: number): Promise
   if (head) return head
   await trx
     .insertInto('activity_heads')
-    .values({ chain, seq: 0, hash: '', at: 0, purged_seq: 0, purged_hash: '' })
+    .values({ chain, seq: 0, hash: '', at: 0, purged_seq: 0, purged_hash: '', seal: '' })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
   const made = await advance()
@@ -37,9 +40,18 @@ export async function advanceHead(trx: Trx, chain: string, now: number): Promise
   return made
 }
 
-export async function appendEntry(trx: Trx, row: ActivityRow): Promise<void> {
+export async function insertEntry(trx: Trx, row: ActivityRow): Promise<void> {
   await trx.insertInto('activity').values(row).execute()
-  await trx.updateTable('activity_heads').set({ hash: row.hash }).where('chain', '=', row.chain).execute()
+}
+
+export async function saveHead(trx: Trx, { chain, ...head }: ActivityHeadRow): Promise<void> {
+  await trx.updateTable('activity_heads').set(head).where('chain', '=', chain).execute()
+}
+
+/** As findHead, and nobody else changes the chain until the transaction ends. */
+export function lockHead(trx: Trx, chain: string): Promise<ActivityHeadRow | undefined> {
+  const untouched = trx.updateTable('activity_heads').set({ seq: sql`seq` })
+  return untouched.where('chain', '=', chain).returningAll().executeTakeFirst()
 }
 
 export function findHead(db: Db, chain: string): Promise<ActivityHeadRow | undefined> {
@@ -87,7 +99,7 @@ export async function findEntries(
   const found: ActivityRow[] = []
   let upper: string | number | null = before === null ? (bounds ? bounds.to + 1 : null) : axis.keyOf(before)
   if (bounds && typeof upper === 'number') upper = Math.min(upper, bounds.to + 1)
-  const indexed = !filter.q && !filter.family
+  const indexed = isIndexed(filter)
   while (found.length < limit) {
     const lower: string | number | null = indexed ? axis.end : await axis.stretch(upper)
     const rows = await matching(db, filter, axis.column, upper, lower, limit - found.length).execute()
@@ -98,6 +110,12 @@ export async function findEntries(
     await new Promise((resolve) => setImmediate(resolve))
   }
   return found
+}
+
+/** Whether an index leads straight to what matches. Across all chains the order of the ids is the only one there is. */
+function isIndexed({ chain, q, family, event, actor, since, until }: ActivityFilter): boolean {
+  if (q || family) return false
+  return chain !== null || (!event && !actor && since === undefined && until === undefined)
 }
 
 function matching(
@@ -123,10 +141,15 @@ function matching(
 
 /** Case does not matter, and `%`, `_` and `\` in what is sought stand for themselves. */
 function searched(q: string) {
-  const pattern = `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-  const text = sql`lower(event || ' ' || actor_id || ' ' || actor_name || ' ' || coalesce(ip, '') || ' ' || coalesce(request_id, '') || ' ' || properties)`
-  return sql<boolean>`${text} like ${pattern} escape '\\'`
+  // Both sides are made lower by the engine: it may know fewer letters than JavaScript does.
+  const like = (text: RawBuilder<unknown>, sought: string) =>
+    sql<boolean>`lower(${text}) like lower(${`%${sought.replace(/[\\%_]/g, '\\$&')}%`}) escape '\\'`
+  const who = sql`event || ' ' || actor_id || ' ' || actor_name || ' ' || coalesce(ip, '') || ' ' || coalesce(request_id, '')`
+  return sql<boolean>`(${like(who, q)} or ${like(sql`properties`, inJson(q))})`
 }
+
+/** Properties lie in the database as JSON, in which some characters are written in another way. */
+export const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 /** Times never go backwards within a chain, so a span of time is a span of numbers. */
 async function seqBounds(db: Db, chain: string, filter: ActivityFilter): Promise<{ from: number; to: number }> {
@@ -176,8 +199,8 @@ function idAxis(db: Db): Axis {
   }
 }
 
-/** Takes up to `batch` entries off the old end of a chain and moves its beginning. Returns how many it took. */
-export async function purgeBatch(trx: Trx, head: ActivityHeadRow, before: number, batch: number): Promise<number> {
+/** Takes up to `batch` entries off the old end of a chain. Answers where the chain that is left begins. */
+export async function purgeBatch(trx: Trx, head: ActivityHeadRow, before: number, batch: number) {
   const last = await trx
     .selectFrom('activity')
     .select(['seq', 'hash'])
@@ -188,12 +211,7 @@ export async function purgeBatch(trx: Trx, head: ActivityHeadRow, before: number
     .orderBy('seq', 'desc')
     .limit(1)
     .executeTakeFirst()
-  if (!last) return 0
+  if (!last) return undefined
   await trx.deleteFrom('activity').where('chain', '=', head.chain).where('seq', '<=', last.seq).execute()
-  await trx
-    .updateTable('activity_heads')
-    .set({ purged_seq: last.seq, purged_hash: last.hash })
-    .where('chain', '=', head.chain)
-    .execute()
-  return last.seq - head.purged_seq
+  return { purged_seq: last.seq, purged_hash: last.hash }
 }

@@ -1,8 +1,8 @@
 // Follows a chain from where retention has cut it to its head and names the first entry that does not fit.
 import type { Verification } from '../../contract/activity.ts'
 import type { ActivityHeadRow, ActivityRow, Db } from '../db/tables.ts'
-import { hashEntry } from './chain.ts'
-import { entriesAfter, findHead, listHeads } from './store.ts'
+import { hashEntry, sealHead } from './chain.ts'
+import { entriesAfter, findHead, INSTANCE, listHeads } from './store.ts'
 
 type Fault = NonNullable<Verification['fault']>
 interface ChainResult {
@@ -37,7 +37,15 @@ export async function verifyChain(db: Db, key: Buffer, chain: string): Promise<V
   return { intact: fault === null, chains: 1, entries, fault }
 }
 
+/** Retention may cut the chain while it is being followed: then it is followed again from where it now begins. */
 async function verifyHead(db: Db, key: Buffer, head: ActivityHeadRow): Promise<ChainResult> {
+  const result = await walk(db, key, head)
+  if (!result.fault) return result
+  const now = await findHead(db, head.chain)
+  return now && now.purged_seq !== head.purged_seq ? verifyHead(db, key, now) : result
+}
+
+async function walk(db: Db, key: Buffer, head: ActivityHeadRow): Promise<ChainResult> {
   let previous = head.purged_hash
   let position = head.purged_seq
   const entries = () => position - head.purged_seq
@@ -56,6 +64,7 @@ async function verifyHead(db: Db, key: Buffer, head: ActivityHeadRow): Promise<C
   }
   // Entries may have been written since the head was read; those that it speaks of must be there.
   if (position < head.seq) return { entries: entries(), fault: removed(head.chain, position + 1) }
+  if (head.seal !== sealHead(key, head)) return { entries: entries(), fault: unsealed(head) }
   return { entries: entries(), fault: null }
 }
 
@@ -79,7 +88,9 @@ function faultOf(
   return null
 }
 
+/** A chain that must be there and has no head: that of the instance, of any server, of any entry. */
 async function findHeadless(db: Db): Promise<Fault | null> {
+  if (!(await findHead(db, INSTANCE))) return headless(INSTANCE)
   const missing = await db
     .selectFrom('servers')
     .leftJoin('activity_heads', 'activity_heads.chain', 'servers.id')
@@ -87,7 +98,15 @@ async function findHeadless(db: Db): Promise<Fault | null> {
     .where('activity_heads.chain', 'is', null)
     .limit(1)
     .executeTakeFirst()
-  return missing ? headless(missing.id) : null
+  if (missing) return headless(missing.id)
+  for (let chain: string | undefined = INSTANCE; ; ) {
+    // From chain to chain by the index, never over the entries in between.
+    const after: string = chain
+    const next = db.selectFrom('activity').select('chain').where('chain', '>', after).orderBy('chain').limit(1)
+    chain = (await next.executeTakeFirst())?.chain
+    if (chain === undefined) return null
+    if (!(await findHead(db, chain))) return headless(chain)
+  }
 }
 
 const place = (row: ActivityRow) => ({ serverId: row.chain || null, entryId: row.id, position: row.seq })
@@ -108,10 +127,17 @@ const removed = (chain: string, position: number): Fault => ({
   position,
   detail: 'An entry is missing here.',
 })
+const unsealed = (head: ActivityHeadRow): Fault => ({
+  kind: 'head',
+  serverId: head.chain || null,
+  entryId: null,
+  position: head.seq,
+  detail: 'The head of the chain is not as it was written: the chain may have been cut at either end.',
+})
 const headless = (chain: string): Fault => ({
   kind: 'head',
   serverId: chain || null,
   entryId: null,
   position: 0,
-  detail: 'The whole chain of this server is gone.',
+  detail: 'The head of this chain is gone, or the whole chain.',
 })

@@ -61,6 +61,8 @@ export interface ActivityHeadRow {
   /** The last entry that retention has purged: where the chain that is left begins. */
   purged_seq: number
   purged_hash: string
+  /** Covers all of this row under the key of the chain: nobody can shorten a chain at either end unnoticed. */
+  seal: string
 }
 
 export interface JobRow {

@@ -31,8 +31,8 @@ export function listServerRows(
   if (filter.visible !== '*') query = query.where('id', 'in', [...filter.visible])
   if (filter.game) query = query.where('game', '=', filter.game)
   if (filter.q) {
-    const pattern = `%${filter.q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
-    query = query.where(sql<boolean>`lower(name) like ${pattern} escape '\\'`)
+    const pattern = `%${filter.q.replace(/[\\%_]/g, '\\$&')}%`
+    query = query.where(sql<boolean>`lower(name) like lower(${pattern}) escape '\\'`)
   }
   return query.execute()
 }

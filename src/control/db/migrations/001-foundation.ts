@@ -58,7 +58,8 @@ export const foundation: Migration = {
       hash text not null,
       at bigint not null,
       purged_seq bigint not null,
-      purged_hash text not null
+      purged_hash text not null,
+      seal text not null
     )`,
     `create table jobs (
       id text primary key,
