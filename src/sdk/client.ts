@@ -1,4 +1,5 @@
 import { createActivityApi } from './activity.ts'
+import { createFilesApi } from './files.ts'
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
@@ -12,6 +13,7 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
   return {
     servers: createServersApi(transport),
+    files: createFilesApi(transport),
     activity: createActivityApi(transport),
     jobs: createJobsApi(transport),
     tokens: createTokensApi(transport),
