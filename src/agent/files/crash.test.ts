@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -18,6 +18,16 @@ function contentsOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== 'record.json' && !entry.name.endsWith('.tar'))
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+}
+
+/** Keeps the rounds alike: what is only a copy or a version would otherwise grow with every one of them. */
+function dropGrowth(files: string, trash: string): void {
+  for (const name of readdirSync(files)) if (name !== 'keep') rmSync(join(files, name), { recursive: true })
+  for (const batch of readdirSync(trash)) {
+    const record = join(trash, batch, 'record.json')
+    if (!existsSync(record) || !readFileSync(record, 'utf8').includes('"/keep/'))
+      rmSync(join(trash, batch), { recursive: true })
+  }
 }
 
 test(`killed ${ROUNDS} times, nothing is lost`, async (t) => {
@@ -49,5 +59,6 @@ test(`killed ${ROUNDS} times, nothing is lost`, async (t) => {
     assert.equal((await agent.usage({ serverId })).reservedBytes, 0)
     t.diagnostic(`${present.length} files, ${items.length} items in the trash`)
     await agent.stop()
+    dropGrowth(files, trash)
   }
 })
