@@ -134,7 +134,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     leaveBodiesAlone(app)
     contentRoutes({ app, auth, idempotency }, files, deps.forward, config.maxUploadBytes)
   })
-  healthRoutes(http, { auth, metrics, checks: readinessChecks(config, database) })
+  healthRoutes(http, { auth, metrics, checks: readinessChecks(config, database), log })
   await documentRoutes(http)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
@@ -174,9 +174,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   }
 }
 
-function readinessChecks(config: Config, { db }: OpenDatabase): HealthCheck[] {
+function readinessChecks(config: Config, { db, file }: OpenDatabase): HealthCheck[] {
   return [
-    { name: 'database', check: async () => void (await pingDatabase(db)) },
+    {
+      name: 'database',
+      async check() {
+        // An open file goes on answering after it was deleted, and everything written to it is lost.
+        if (file !== null) await access(file)
+        await pingDatabase(db)
+        return undefined
+      },
+    },
     { name: 'dataDirectory', check: async () => void (await access(config.dataDir, constants.W_OK)) },
   ]
 }

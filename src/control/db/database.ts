@@ -9,6 +9,8 @@ export type Engine = 'sqlite' | 'postgres'
 export interface OpenDatabase {
   db: Db
   engine: Engine
+  /** Where it lies, if it is a file. */
+  file: string | null
   close(): Promise<void>
 }
 
@@ -21,12 +23,10 @@ export function openDatabase(options: {
   url: string | null
   onBroken: (error: Error) => void
 }): OpenDatabase {
-  const engine = options.url ? 'postgres' : 'sqlite'
-  const dialect = options.url
-    ? postgresDialect(options.url, options.onBroken)
-    : sqliteDialect(join(options.dataDir, 'gamekeeper.db'))
+  const file = options.url ? null : join(options.dataDir, 'gamekeeper.db')
+  const dialect = options.url ? postgresDialect(options.url, options.onBroken) : sqliteDialect(file ?? '')
   const db = new Kysely<Tables>({ dialect })
-  return { db, engine, close: () => db.destroy() }
+  return { db, engine: options.url ? 'postgres' : 'sqlite', file, close: () => db.destroy() }
 }
 
 function postgresDialect(url: string, onBroken: (error: Error) => void): PostgresDialect {

@@ -1,6 +1,7 @@
 // For those who watch over the service: whether it lives, whether it can work, and what it counts.
 import { BlockList } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { fail } from '../../contract/errors.ts'
 import { allows } from '../../contract/scopes.ts'
@@ -62,12 +63,12 @@ export function countRequests(app: FastifyInstance, { registry }: Metrics): void
 
 export function healthRoutes(
   app: FastifyInstance,
-  deps: { auth: Auth; metrics: Metrics; checks: readonly HealthCheck[] },
+  deps: { auth: Auth; metrics: Metrics; checks: readonly HealthCheck[]; log: Logger },
 ): void {
   app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
 
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const results = await Promise.all(deps.checks.map(runCheck))
+    const results = await Promise.all(deps.checks.map((check) => runCheck(check, deps.log)))
     const ready = results.every((result) => result.fault === null)
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not ready',
@@ -85,13 +86,14 @@ export function healthRoutes(
   })
 }
 
-async function runCheck({ name, check }: HealthCheck): Promise<{ name: string; fault: string | null }> {
+async function runCheck({ name, check }: HealthCheck, log: Logger): Promise<{ name: string; fault: string | null }> {
   const timeout = new Promise<string>((resolve) =>
     setTimeout(resolve, CHECK_TIMEOUT_MS, 'does not answer in time').unref(),
   )
   try {
     return { name, fault: (await Promise.race([check(), timeout])) ?? null }
-  } catch {
+  } catch (error) {
+    log.error({ err: error, check: name }, 'not ready')
     return { name, fault: 'does not work; the log says why' }
   }
 }

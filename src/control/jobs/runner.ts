@@ -269,7 +269,7 @@ export function createJobs(deps: {
       await store.requeueOrphans(db, deps.alone ? Number.MAX_SAFE_INTEGER : clock.now())
       renewal = setInterval(() => {
         const renew = async () => {
-          await store.renewLeases(db, owner, clock.now() + LEASE_MS)
+          await store.renewLeases(db, owner, [...running.keys()], clock.now() + LEASE_MS)
           await store.requeueOrphans(db, clock.now())
         }
         renew().then(wake, (error: unknown) => log.error({ err: error }, 'leases could not be renewed'))

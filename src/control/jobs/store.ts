@@ -59,12 +59,14 @@ export async function claimJob(db: Db, id: string, owner: string, now: number, l
   return numUpdatedRows > 0n
 }
 
-export async function renewLeases(db: Db, owner: string, until: number): Promise<void> {
+export async function renewLeases(db: Db, owner: string, ids: readonly string[], until: number): Promise<void> {
+  if (ids.length === 0) return
   await db
     .updateTable('jobs')
     .set({ lease_until: until })
     .where('owner', '=', owner)
     .where('status', '=', 'running')
+    .where('id', 'in', [...ids])
     .execute()
 }
 
