@@ -61,7 +61,7 @@ export async function writeBatch(
       checkTarget(server, segments, { overwrite: options.overwrite })
       const stagedName = String(received.length)
       using file = createFileAt(folder, stagedName)
-      const sizeBytes = await receiveBytes(file, bytes, space, options)
+      const sizeBytes = await receiveBytes(file, bytes, space, { ...options, ownsChunks: true })
       // What the last block of each has over counts too: small files take more than their bytes.
       await space.need(spaceOf(sizeBytes) - sizeBytes, 0)
       await fsyncFile(file)
