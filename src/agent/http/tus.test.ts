@@ -324,6 +324,30 @@ test('a sender that comes back takes over from its own lost connection', async (
   assert.deepEqual(readFileSync(agent.at('a.bin')), content)
 })
 
+test('a service that stops waits for no sender, and keeps what has come', async (t) => {
+  const agent = await startAgent(t)
+  const content = randomBytes(MIB)
+  const url = await begun(agent, content.length)
+  const part = join(agent.folders.staging, `part-${url.slice(url.lastIndexOf('/') + 1)}`)
+  const sending = httpRequest(url, {
+    method: 'PATCH',
+    headers: { 'tus-resumable': '1.0.0', 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
+  })
+  sending.on('error', () => {})
+  t.after(() => sending.destroy())
+  sending.write(content.subarray(0, 600_000))
+  await until(() => statSync(part).size > 0)
+  const answered = once(sending, 'response')
+  await agent.restart()
+  const [answer] = await answered
+  assert.equal(answer.statusCode, 503)
+  answer.resume()
+  const offset = await offsetOf(url)
+  assert.ok(offset > 0 && offset <= 600_000)
+  assert.equal((await patch(url, offset, content.subarray(offset))).status, 204)
+  assert.deepEqual(readFileSync(agent.at('a.bin')), content)
+})
+
 test('a full disk is said so, and the upload goes on when there is room', { skip: withoutRoot() }, async (t) => {
   const dataDir = makeTree(t, { [`servers/${serverId}/`]: '' })
   using _mounted = mount(join(dataDir, 'servers', serverId), '-t', 'tmpfs', '-o', 'size=32m', 'tmpfs')
