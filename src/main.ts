@@ -10,7 +10,7 @@ import { openDatabase } from './control/db/database.ts'
 import { lockDataDir } from './control/db/lock.ts'
 import { migrate } from './control/db/migrate.ts'
 import { MIGRATIONS } from './control/db/migrations/index.ts'
-import { loadSecret } from './control/secrets.ts'
+import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
 
 export { ConfigFault, readConfig } from './control/config.ts'
@@ -48,7 +48,14 @@ export async function startService(config: Config): Promise<Service> {
     for (const name of await migrate(database.db, database.engine, MIGRATIONS))
       log.info({ migration: name }, 'migrated')
 
-    const agent = createAgent({ dataDir: config.dataDir, trashKeepMs: config.trashHours * 3600_000, clock, log })
+    const secret = loadSecret(config.dataDir, config.secret)
+    const agent = createAgent({
+      dataDir: config.dataDir,
+      trashKeepMs: config.trashHours * 3600_000,
+      linksKey: keyFor(secret, 'links'),
+      clock,
+      log,
+    })
     cleanUp.push(agent.stop)
     const providers = await openProviders(config.zones, {
       host: config.dnsHost,
@@ -56,7 +63,6 @@ export async function startService(config: Config): Promise<Service> {
       directory: join(config.dataDir, 'dns'),
     })
     cleanUp.push(providers.close)
-    const secret = loadSecret(config.dataDir, config.secret)
     const agentUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
     const { forward } = agent
     const app = await buildApp({
@@ -72,6 +78,7 @@ export async function startService(config: Config): Promise<Service> {
       log,
     })
     cleanUp.push(app.stop)
+    await app.http.register(agent.routes)
     const { show, warning } = await app.tokens.ensureAdmin(config.adminToken)
     if (warning) throw new Error(warning)
     await agent.start()

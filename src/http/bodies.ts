@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
 
-const QUEUED_BYTES = 128 * 1024
+const QUEUED_BYTES = 64 * 1024
 const SILENCE_MS = 5 * 60_000
 const LINGER_MS = 2_000
 

@@ -35,6 +35,12 @@ interface Received {
   sizeBytes: number
 }
 
+/** Where a file that a sender has named relative to the directory will be. */
+export function uploadTarget(directory: Segments, name: string): Segments {
+  if (name.endsWith('/')) throw fail('invalid_path', 'The name of a file cannot end in a slash.')
+  return parseEntry(directory, name)
+}
+
 export async function writeBatch(
   server: ServerFiles,
   sources: AsyncIterable<NamedSource>,
@@ -50,12 +56,14 @@ export async function writeBatch(
     using folder = openChild(staged.folder, staged.name)
     const received: Received[] = []
     for await (const { name, bytes } of sources) {
-      const segments = parseEntry(directory, name)
+      const segments = uploadTarget(directory, name)
       names.add(segments)
       checkTarget(server, segments, { overwrite: options.overwrite })
       const stagedName = String(received.length)
       using file = createFileAt(folder, stagedName)
-      const sizeBytes = await receiveBytes(file, bytes, space, options)
+      const sizeBytes = await receiveBytes(file, bytes, space, { ...options, ownsChunks: true })
+      // What the last block of each has over counts too: small files take more than their bytes.
+      await space.need(spaceOf(sizeBytes) - sizeBytes, 0)
       await fsyncFile(file)
       received.push({ segments, stagedName, sizeBytes })
     }

@@ -177,7 +177,7 @@ export function createPartialUploads(
       if (record.isFinished) return offset
       await reserve(state)
       using file = openForUpdateAt(folder, partName(id))
-      const options = { at: offset, maxBytes: record.sizeBytes - offset, signal }
+      const options = { at: offset, maxBytes: record.sizeBytes - offset, signal, ownsChunks: true }
       return await explainedAsync(record.path, async () => {
         if (!checksum) return offset + (await receiveBytes(file, source, RESERVED, { ...options, keepPartial: true }))
         mark(folder, id, offset)

@@ -7,7 +7,7 @@ import type { OpenFile } from './directory.ts'
 import { type Reservation, spaceOf } from './usage.ts'
 
 /** Two of these are in memory for each transfer: large enough for the disk, small enough for many transfers at once. */
-const GATHERED_BYTES = 256 * 1024
+const GATHERED_BYTES = 128 * 1024
 const GROWTH_BYTES = 4 * 1024 * 1024
 const writevAsync = promisify(writev)
 
@@ -18,6 +18,8 @@ export interface ReceiveOptions {
   at?: number
   /** Whether what came before the sender was cut off is to be on disk when this fails. */
   keepPartial?: boolean
+  /** Whether nobody else looks at the chunks any more, so that their memory can be given back at once. */
+  ownsChunks?: boolean
 }
 
 /** Takes space as bytes arrive, ahead of them, from one reservation that several files may share. */
@@ -60,9 +62,9 @@ export async function receiveBytes(
   file: OpenFile,
   source: AsyncIterable<Uint8Array>,
   space: Space,
-  { maxBytes = Number.POSITIVE_INFINITY, signal, at = 0, keepPartial = false }: ReceiveOptions,
+  { maxBytes = Number.POSITIVE_INFINITY, signal, at = 0, keepPartial = false, ownsChunks = false }: ReceiveOptions,
 ): Promise<number> {
-  const writer = createWriter(file.fd, at)
+  const writer = createWriter(file.fd, at, ownsChunks)
   let bytes = 0
   try {
     for await (const chunk of source) {
@@ -84,7 +86,7 @@ export async function receiveBytes(
   return bytes
 }
 
-function createWriter(fd: number, start: number) {
+function createWriter(fd: number, start: number, ownsChunks: boolean) {
   let gathered: Uint8Array[] = []
   let gatheredBytes = 0
   let position = start
@@ -96,7 +98,7 @@ function createWriter(fd: number, start: number) {
     position += gatheredBytes
     gathered = []
     gatheredBytes = 0
-    writing = writeAll(fd, chunks, at)
+    writing = writeAll(fd, chunks, at).then(() => (ownsChunks ? chunks.forEach(giveBack) : undefined))
     // Whoever waits for it next hears of a failure.
     writing.catch(() => {})
   }
@@ -125,6 +127,14 @@ async function writeAll(fd: number, chunks: readonly Uint8Array[], start: number
     at += bytesWritten
     rest = withoutFirst(rest, bytesWritten)
   }
+}
+
+/**
+ * A body arrives in buffers of 64 KiB outside the heap, which the collector sees no hurry to free: many uploads at once
+ * would leave a hundred megabytes of them lying about. Only a buffer that the chunk has to itself is given back.
+ */
+function giveBack({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
 /** A full disk may take a part of a write and refuse the rest only the next time. */

@@ -23,7 +23,8 @@ export function serveContent(
 ): Promise<FastifyReply> {
   return door.under('read-content', link, async (opened, signal) => {
     const content = openContent(files.server(opened.serverId), textOf(opened, 'path'))
-    return await serveFile(content, request, reply, signal)
+    // Bytes, whatever they are: this is the address of the API and of the panel, and no place for pages of others.
+    return await serveFile({ ...content, mime: 'application/octet-stream' }, request, reply, signal)
   })
 }
 

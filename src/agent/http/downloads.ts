@@ -1,10 +1,16 @@
-// What a download link names: a file with ranges, or a directory as an archive made while it is sent.
+// What a download link names: a file with ranges, or files and directories as an archive made while it is sent.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ArchiveFormat } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
+import { ARCHIVE_MIME, writeArchive } from '../files/archives/formats.ts'
+import { treeEntries } from '../files/archives/pack.ts'
 import { openContent } from '../files/content.ts'
+import { kindOf } from '../files/entries.ts'
 import type { ServerFiles } from '../files/server-files.ts'
+import { attachment } from './disposition.ts'
 import { textOf } from './link-door.ts'
-import { serveFile } from './serve-file.ts'
+import { sendStream, serveFile } from './serve-file.ts'
 
 export async function serveDownload(
   server: ServerFiles,
@@ -13,5 +19,30 @@ export async function serveDownload(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  return await serveFile(openContent(server, textOf(opened, 'path')), request, reply, signal)
+  const path = textOf(opened, 'path')
+  const format = textOf(opened, 'format')
+  if (format === 'raw') return await serveFile(openContent(server, path), request, reply, signal)
+  return await serveArchive(server, path, format as ArchiveFormat, signal, request, reply)
+}
+
+async function serveArchive(
+  { files, serverId }: ServerFiles,
+  path: string,
+  format: ArchiveFormat,
+  signal: AbortSignal,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const segments = files.resolve(path)
+  if (kindOf(files.lstat(segments)) === 'other') throw fail('invalid_path', 'It is neither a file nor a directory.')
+  const name = segments.at(-1) ?? serverId
+  reply.headers({
+    'content-type': ARCHIVE_MIME[format],
+    'content-disposition': attachment(`${name}.${format}`),
+    'accept-ranges': 'none',
+  })
+  if (request.method === 'HEAD') return reply.send()
+  // Named with the directory itself, so that unpacking it makes one thing.
+  const entries = treeEntries(files, segments.slice(0, -1), [segments], signal)
+  return await sendStream(writeArchive(format, entries), reply, signal)
 }

@@ -17,6 +17,8 @@ export interface LinkDoor {
     link: string,
     work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>,
   ): Promise<T>
+  /** Ends what is under way, so that the service can stop: an upload by tus goes on where it was. */
+  close(): void
   /** Bytes have arrived for this upload. */
   renew(uploadId: string, at?: number): void
 }
@@ -27,6 +29,7 @@ export function createLinkDoor(deps: {
   clock: { now(): number }
 }): LinkDoor {
   const lastBytesAt = new Map<string, number>()
+  const closing = new AbortController()
 
   async function open(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
     if (purpose !== 'upload') return await deps.links.open(purpose, link)
@@ -45,7 +48,12 @@ export function createLinkDoor(deps: {
     async under(purpose, link, work) {
       const opened = await open(purpose, link)
       if (purpose === 'upload') forgetOld()
-      return await deps.revocations.under(opened.tokenId, (signal) => work(opened, signal))
+      return await deps.revocations.under(opened.tokenId, (signal) =>
+        work(opened, AbortSignal.any([signal, closing.signal])),
+      )
+    },
+    close() {
+      closing.abort(fail('not_ready', 'The service is stopping.'))
     },
     renew(uploadId, at = deps.clock.now()) {
       lastBytesAt.set(uploadId, at)

@@ -24,6 +24,8 @@ export interface AgentRoutesDeps extends ContentDeps {
 export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
   takeBodiesAsStreams(app)
   answerBeforeTheEnd(app)
+  // A server that waits for its answers to end would wait for as long as an upload takes.
+  app.addHook('preClose', async () => deps.door.close())
   const config = { openedBy: 'link' } as object
   const schema = { hide: true } as object
 

@@ -6,8 +6,9 @@ import { type ErrorCode, type Failure, fail, isFailure } from '../../contract/er
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import { newId } from '../../kit/ids.ts'
+import { uploadTarget } from '../files/batch.ts'
 import type { Checksum, PartialState } from '../files/partial-uploads.ts'
-import { formatPath, parseEntry, parsePath } from '../files/paths.ts'
+import { formatPath, parsePath } from '../files/paths.ts'
 import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
 import { EXPIRES_AFTER_MS, type TusUploads } from './tus-uploads.ts'
 import type { UploadQuery } from './uploads.ts'
@@ -21,7 +22,6 @@ const CODES: Record<number, ErrorCode> = {
   404: 'not_found',
   409: 'upload_offset_conflict',
   410: 'not_found',
-  412: 'precondition_failed',
   413: 'too_large',
   415: 'unsupported_media_type',
 }
@@ -41,7 +41,6 @@ interface Call {
 
 export const isTus = ({ headers }: FastifyRequest) => headers['tus-resumable'] !== undefined
 
-/** `id` is undefined for a new upload. */
 export async function acceptTus(
   deps: TusDeps,
   opened: OpenedLink,
@@ -51,7 +50,8 @@ export async function acceptTus(
 ): Promise<FastifyReply> {
   const { link, tusId } = request.params as { link: string; tusId?: string }
   reply.header('tus-resumable', VERSION)
-  if (request.headers['tus-resumable'] !== VERSION) reply.header('tus-version', VERSION)
+  if (request.method !== 'OPTIONS' && request.headers['tus-resumable'] !== VERSION)
+    throw fail('precondition_failed', { detail: `tus ${VERSION} is spoken here.`, headers: { 'tus-version': VERSION } })
   const id = tusId ?? newId('upl')
   return await deps.uploads.alone(id, signal, async (alone) => {
     const call = { opened, signal: alone, request, link, id }
@@ -184,7 +184,7 @@ function targetOf(metadata: Record<string, string | null>, query: UploadQuery) {
   const overwrite = metadata.overwrite ?? String(query.overwrite ?? true)
   if (overwrite !== 'true' && overwrite !== 'false')
     throw fail('invalid_request', 'overwrite in Upload-Metadata is true or false.')
-  return { directory, path: formatPath(parseEntry(parsePath(directory), name)), overwrite: overwrite === 'true' }
+  return { directory, path: formatPath(uploadTarget(parsePath(directory), name)), overwrite: overwrite === 'true' }
 }
 
 function checksumOf({ headers }: FastifyRequest): Checksum | undefined {
