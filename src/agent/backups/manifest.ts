@@ -46,7 +46,12 @@ export async function createManifest(
   const chunks: ChunkPlace[] = []
   let offset = MAGIC_BYTES
   let first = ''
-  await writer.write(Buffer.from(MANIFEST_MAGIC))
+  try {
+    await writer.write(Buffer.from(MANIFEST_MAGIC))
+  } catch (error) {
+    await writer.abort()
+    throw error
+  }
 
   async function flush(): Promise<void> {
     const entryCount = encoder.count

@@ -36,6 +36,8 @@ const BUFFERED_BYTES = 256 * 1024
 /** In this order. Taking away comes first, so that every name is free when it is needed; times come last. */
 const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
 type Section = (typeof SECTIONS)[number]
+/** Above this, one sync of the file system is cheaper than one for every path. */
+export const SYNCED_ONE_BY_ONE = 16
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 
@@ -126,14 +128,19 @@ export async function closeCommitment(staging: Directory): Promise<void> {
   await fsyncDirectory(staging)
 }
 
-/** Must be idempotent, from any point at which an earlier run ended. */
+/**
+ * Must be idempotent, from any point at which an earlier run ended. Answers the paths that must be synced, or undefined
+ * where they are so many that the whole file system should be.
+ */
 export async function rollForward(
   staging: Directory,
   commitment: Commitment,
   sandbox: Sandbox,
   openTrash: (batch: string) => Directory,
-): Promise<void> {
+): Promise<string[][] | undefined> {
   const turn = createTurns()
+  const touched = new Map<string, string[]>()
+  const touch = (path: string[]) => touched.size <= SYNCED_ONE_BY_ONE && touched.set(path.join('/'), path)
   const apply: { [S in Section]: (operation: Operations[S]) => void } = {
     displace({ path, item }) {
       using slotFolder = openTrash(commitment.trashBatches[Math.floor(item / BATCH_ITEMS)] ?? '')
@@ -180,9 +187,16 @@ export async function rollForward(
     for await (const line of createInterface({ input })) {
       const operation = JSON.parse(line)
       ;(apply[section] as (operation: unknown) => void)(operation)
+      touch(section === 'meta' ? operation.path : operation.path.slice(0, -1))
       if (turn.due()) await turn.take()
     }
   }
+  if (touched.size > SYNCED_ONE_BY_ONE) return undefined
+  for (const batch of commitment.trashBatches) {
+    using folder = openTrash(batch)
+    await fsyncDirectory(folder)
+  }
+  return [...touched.values()]
 }
 
 const isRoot = process.getuid?.() === 0

@@ -5,12 +5,22 @@ import { execFile } from 'node:child_process'
 import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
-import { addressOf, createFileAt, type Directory, fsyncFile, type OpenFile } from '../files/directory.ts'
+import { hasCode } from '../../kit/errno.ts'
+import {
+  addressOf,
+  createFileAt,
+  type Directory,
+  fsyncDirectory,
+  fsyncFile,
+  type OpenFile,
+} from '../files/directory.ts'
 import { nameToDisk } from '../files/names.ts'
+import type { Sandbox } from '../files/sandbox.ts'
+import { OPEN_FILE } from './backup.ts'
 import { eachBlock, type KeyedEntry } from './entries.ts'
 import { ID_BYTES } from './format.ts'
 import type { Repository } from './repository.ts'
-import { attributesOf, setAttributes } from './restore-journal.ts'
+import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
 import type { WantedFrame } from './worker-jobs.ts'
 
 const JOB_BYTES = 4 * 1024 * 1024
@@ -19,8 +29,6 @@ const WINDOW_BYTES = 32 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
 const LARGE_BYTES = 1024 * 1024
-/** Above this, one sync of the file system is cheaper than one for every file. */
-const SYNCED_ONE_BY_ONE = 16
 
 interface Staged {
   entry: KeyedEntry
@@ -105,25 +113,38 @@ export function createStager(
     },
     async sync() {
       if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
-      else for (let number = 0; number < count; number++) await syncOne(staging, number)
+      else for (let number = 0; number < count; number++) await syncAddress(addressOf(staging, String(number)))
     },
   }
 }
 
 const fsyncAsync = promisify(fsync)
 
-async function syncOne(staging: Directory, number: number): Promise<void> {
+/** A symlink has nothing of its own to sync: it is part of its directory. */
+async function syncAddress(address: string | Buffer): Promise<void> {
   let fd: number
   try {
-    fd = openSync(addressOf(staging, String(number)), 'r')
-  } catch {
-    // A symlink: it is part of the directory, which is synced with the journal.
-    return
+    fd = openSync(address, OPEN_FILE)
+  } catch (error) {
+    if (hasCode(error, 'ELOOP')) return
+    throw error
   }
   try {
     await fsyncAsync(fd)
   } finally {
     closeSync(fd)
+  }
+}
+
+export async function syncPaths(sandbox: Sandbox, paths: string[][]): Promise<void> {
+  for (const path of paths) {
+    if (path.length === 0) {
+      using top = sandbox.openDirectory([])
+      await fsyncDirectory(top)
+    } else {
+      using place = sandbox.openPlace(path)
+      await syncAddress(addressOf(place.parent, place.name))
+    }
   }
 }
 

@@ -24,11 +24,11 @@ import {
   rollForward,
 } from './restore-journal.ts'
 import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from './restore-plan.ts'
-import { createStager, type Stager, syncFileSystem } from './restore-stage.ts'
+import { createStager, type Stager, syncFileSystem, syncPaths } from './restore-stage.ts'
 
 const STAGED = 'restore-'
 /** Node sets times to within a microsecond. */
-const TIME_SLACK_NS = 2_000n
+const TIME_SLACK_NS = 1_000n
 
 export interface RestoreRequest {
   manifest: Manifest
@@ -54,7 +54,10 @@ interface Run {
   displaced: { path: string; kind: 'file' | 'directory' | 'symlink' }[]
   /** Paths, live, that stay as they are: what a further hard link may be one of. */
   kept: Map<string, bigint>
-  directories: KeyedEntry[]
+  /** Those whose times or modes must be set at the end, once everything in them is in place. */
+  directories: { entry: KeyedEntry; isAsWanted: boolean }[]
+  /** Directories in which something is put or taken away. */
+  touched: Set<string>
   result: RestoreReport
   checks: { wanted: KeyedEntry; live: { path: string; stats: LiveEntry['stats'] }; fd: number }[]
 }
@@ -88,6 +91,7 @@ export async function runRestore(
     displaced: [],
     kept: new Map(),
     directories: [],
+    touched: new Set(),
     checks: [],
   }
   try {
@@ -116,8 +120,10 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
   await settleChecks(run)
   await run.stager.finish()
   // Deepest first, since whatever is put into a directory changes its times.
-  for (const entry of run.directories.reverse())
+  for (const { entry, isAsWanted } of run.directories.reverse()) {
+    if (isAsWanted && !run.touched.has(entry.path)) continue
     run.journal.add('meta', { path: segmentsOf(entry.path), ...attributesOf(entry) })
+  }
 }
 
 function take(run: Run, step: Step): void {
@@ -129,7 +135,10 @@ function take(run: Run, step: Step): void {
   } else compare(run, step.wanted, step.live)
 }
 
+const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'
+
 function displace(run: Run, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>): void {
+  run.touched.add(parentOf(path))
   const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
   run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length })
   run.displaced.push({ path, kind })
@@ -137,9 +146,10 @@ function displace(run: Run, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>):
 
 function create(run: Run, wanted: KeyedEntry): void {
   const path = segmentsOf(wanted.path)
+  run.touched.add(parentOf(wanted.path))
   if (wanted.kind === 'directory') {
     run.journal.add('mkdir', { path })
-    run.directories.push(wanted)
+    run.directories.push({ entry: wanted, isAsWanted: false })
   } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
     run.journal.add('link', { path, to: segmentsOf(wanted.hardLink) })
     run.result.filesRestored++
@@ -153,7 +163,7 @@ function isChosen(run: Run, path: string): boolean {
 
 function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   if (wanted.kind === 'directory') {
-    run.directories.push(wanted)
+    run.directories.push({ entry: wanted, isAsWanted: hasAttributes(wanted, live.stats) })
     return
   }
   if (wanted.kind === 'symlink') {
@@ -194,14 +204,18 @@ function statsEntry({ path, stats }: LiveEntry): Entry {
 function keep(run: Run, wanted: KeyedEntry, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>): void {
   run.result.filesKept++
   if (stats.nlink > 1n) run.kept.set(path, stats.ino)
+  if (!hasAttributes(wanted, stats)) run.journal.add('meta', { path: segmentsOf(path), ...attributesOf(wanted) })
+}
+
+function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
   const gap = stats.mtimeNs - wanted.mtimeNs
-  const isSame =
+  return (
     (Number(stats.mode) & 0o7777) === wanted.mode &&
     Number(stats.uid) === wanted.uid &&
     Number(stats.gid) === wanted.gid &&
     gap < TIME_SLACK_NS &&
     gap > -TIME_SLACK_NS
-  if (!isSame) run.journal.add('meta', { path: segmentsOf(path), ...attributesOf(wanted) })
+  )
 }
 
 /** Files of the right size and other times: read and compared, which is cheaper than writing them. */
@@ -247,8 +261,9 @@ async function complete(target: RestoreTarget, stagingRoot: Directory, name: str
   if (commitment) {
     mkdirSync(target.folders.trash, { recursive: true, mode: 0o700 })
     using trash = openRoot(target.folders.trash)
-    await rollForward(staging, commitment, target.sandbox, (batch) => openChild(trash, batch))
-    await syncFileSystem(staging)
+    const touched = await rollForward(staging, commitment, target.sandbox, (batch) => openChild(trash, batch))
+    if (touched) await syncPaths(target.sandbox, touched)
+    else await syncFileSystem(staging)
     await closeCommitment(staging)
   }
   await removeTree(stagingRoot, name)

@@ -1,0 +1,171 @@
+"""Restores a backup from a store, written from docs/backup-format.md alone.
+
+Standard library and the `zstd` command. An encrypted store also needs the `cryptography` package, for AES-GCM.
+
+    restore.py STORE SERVER_ID BACKUP_ID TARGET [KEY_IN_HEX]
+"""
+import hashlib
+import hmac
+import json
+import os
+import struct
+import subprocess
+import sys
+
+BLOCK = 131072
+store, server_id, backup_id, target = sys.argv[1:5]
+key = bytes.fromhex(sys.argv[5]) if len(sys.argv) > 5 else None
+
+
+def read(name):
+    with open(os.path.join(store, name), 'rb') as blob:
+        return blob.read()
+
+
+def digest(data):
+    return hashlib.blake2b(data).digest()[:32]
+
+
+def derive(use):
+    info = b'gamekeeper backups ' + use.encode()
+    extracted = hmac.new(bytes(32), key, hashlib.sha256).digest()
+    return hmac.new(extracted, info + b'\x01', hashlib.sha256).digest()
+
+
+def block_id(data):
+    if key is None:
+        return digest(data)
+    return hmac.new(derive('names'), data, hashlib.blake2b).digest()[:32]
+
+
+def decode(stored, length, codec):
+    if codec & 2:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        piece_key = hmac.new(derive('content'), stored[:16], hashlib.sha256).digest()
+        stored = AESGCM(piece_key).decrypt(stored[16:28], stored[28:], None)
+    if codec & 1:
+        stored = subprocess.run(['zstd', '-dc'], input=stored, stdout=subprocess.PIPE, check=True).stdout
+    assert len(stored) == length
+    return stored
+
+
+def read_blocks():
+    """Where each block is, from the packs' own tables: no index is needed."""
+    places = {}
+    for folder, _, names in os.walk(os.path.join(store, 'packs')):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, 'rb') as pack:
+                data = pack.read()
+            assert data[:8] == data[-8:] == b'GKPACK01'
+            (size,) = struct.unpack('<I', data[-44:-40])
+            table = data[-44 - size:-44]
+            assert digest(table) == data[-40:-8]
+            frames, blocks = struct.unpack('<II', table[:8])
+            at = 8 + 24 * frames
+            for number in range(frames):
+                frame = struct.unpack('<6I', table[8 + 24 * number:32 + 24 * number])
+                for _ in range(frame[5]):
+                    inner, length = struct.unpack('<II', table[at + 32:at + 40])
+                    places[table[at:at + 32]] = (path, frame, inner, length)
+                    at += 40
+    return places
+
+
+decoded_frames = {}
+
+
+def read_block(places, name):
+    path, (offset, stored, length, codec, _, _), inner, size = places[name]
+    if (path, offset) not in decoded_frames:
+        decoded_frames.clear()
+        with open(path, 'rb') as pack:
+            pack.seek(offset)
+            decoded_frames[path, offset] = decode(pack.read(stored), length, codec)
+    data = decoded_frames[path, offset][inner:inner + size]
+    assert block_id(data) == name, 'a block is damaged'
+    return data
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def bytes(self):
+        return self.take(self.varint())
+
+
+def read_entries():
+    blob = read('manifests/%s/%s' % (server_id, backup_id))
+    assert blob[:8] == blob[-8:] == b'GKMANI01'
+    stored, length, codec, _ = struct.unpack('<4I', blob[-56:-40])
+    tail = blob[-56 - stored:-56]
+    assert digest(tail) == blob[-40:-8]
+    for chunk in json.loads(decode(tail, length, codec))['chunks']:
+        data = blob[chunk['offset']:chunk['offset'] + chunk['storedLength']]
+        assert digest(data).hex() == chunk['digest']
+        cursor = Cursor(decode(data, chunk['rawLength'], chunk['codec']))
+        path = b''
+        while cursor.at < len(cursor.data):
+            shared = cursor.varint()
+            path = path[:shared] + cursor.bytes()
+            kind, flags = cursor.take(2)
+            mode, uid, gid = cursor.varint(), cursor.varint(), cursor.varint()
+            mtime, _, _, size = struct.unpack('<qqQQ', cursor.take(32))
+            link = cursor.bytes() if flags & 2 else None
+            symlink = cursor.bytes() if kind == 2 else None
+            content = cursor.bytes() if kind == 0 else b''
+            yield path, kind, mode, uid, gid, mtime, size, link, symlink, content
+
+
+def write_file(places, path, size, content):
+    with open(path, 'wb') as file:
+        cursor = Cursor(content)
+        while cursor.at < len(content):
+            run = cursor.varint()
+            for _ in range(run >> 1):
+                if run & 1:
+                    file.seek(BLOCK, 1)
+                else:
+                    file.write(read_block(places, cursor.take(32)))
+        file.truncate(size)
+
+
+def main():
+    places = read_blocks()
+    root = os.fsencode(target)
+    finished = []
+    for path, kind, mode, uid, gid, mtime, size, link, symlink, content in read_entries():
+        assert not {b'', b'.', b'..'} & set(path.split(b'/'))
+        full = os.path.join(root, path)
+        if kind == 1:
+            os.mkdir(full)
+        elif kind == 2:
+            os.symlink(symlink, full)
+        elif link is not None:
+            os.link(os.path.join(root, link), full)
+        else:
+            write_file(places, full, size, content)
+        finished.append((full, kind, mode, uid, gid, mtime))
+    for full, kind, mode, uid, gid, mtime in reversed(finished):
+        if os.geteuid() == 0:
+            os.chown(full, uid, gid, follow_symlinks=False)
+        if kind != 2:
+            os.chmod(full, mode)
+        os.utime(full, ns=(mtime, mtime), follow_symlinks=False)
+
+
+main()
