@@ -1,22 +1,8 @@
 // The part of the Agent port that deals with a server's files. Paths are text such as "/a/b", "/" being the top; a name
 // on disk that is not valid UTF-8 is carried as docs/files.md says. Bytes of files never cross this port.
-export type FileKind = 'file' | 'directory' | 'symlink' | 'other'
+import type { ArchiveFormat, DiskUsage, FileEntry, SearchMatch, TrashItem } from './files.ts'
 
-export interface FileEntry {
-  name: string
-  path: string
-  kind: FileKind
-  sizeBytes: number
-  /** Four octal digits, such as "0644". */
-  mode: string
-  /** RFC 3339, UTC, milliseconds. */
-  modifiedAt: string
-  /** A guess from the name; null for what is not a regular file. */
-  mime: string | null
-  isText: boolean
-  /** What a symlink says, which may lead nowhere; null for anything else. */
-  symlinkTarget: string | null
-}
+export type { ArchiveFormat, DiskUsage, FileEntry, FileKind, SearchMatch, TrashItem } from './files.ts'
 
 export type ListSort = 'name' | 'size' | 'time'
 
@@ -36,35 +22,6 @@ export interface ListRequest {
   limit?: number
   after?: ListPosition | null
 }
-
-export interface SearchMatch {
-  path: string
-  kind: FileKind
-  /** Set when the content matched: the line's number, from 1, and the line, cut to a readable length. */
-  lineNumber: number | null
-  line: string | null
-}
-
-export interface TrashItem {
-  id: string
-  path: string
-  kind: FileKind
-  /** `replaced`: an older version of a file that is still there. */
-  reason: 'deleted' | 'replaced'
-  deletedAt: string
-  expiresAt: string
-}
-
-export interface DiskUsage {
-  /** Files and trash together: what the quota is compared with. */
-  usedBytes: number
-  trashBytes: number
-  /** Taken by transfers under way. */
-  reservedBytes: number
-  quotaBytes: number | null
-}
-
-export type ArchiveFormat = 'zip' | 'tar' | 'tar.gz' | 'tar.zst'
 
 /**
  * Every call names its server. A call that changes something and would do something else when repeated carries a

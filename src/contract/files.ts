@@ -22,6 +22,7 @@ const PathQuery = Closed({ path: Path })
 const Overwrite = Type.Optional(Type.Boolean({ description: 'What is replaced goes to the trash. False unless told' }))
 
 export const FileKind = OneOf(['file', 'directory', 'symlink', 'other'])
+export type FileKind = Static<typeof FileKind>
 
 export const FileEntry = Type.Object({
   name: Type.String(),
@@ -32,7 +33,7 @@ export const FileEntry = Type.Object({
   modifiedAt: Timestamp,
   mime: Nullable(Type.String({ description: 'A guess from the name' })),
   isText: Type.Boolean(),
-  symlinkTarget: Nullable(Type.String()),
+  symlinkTarget: Nullable(Type.String({ description: 'What a symlink says, which may lead nowhere' })),
 })
 export type FileEntry = Static<typeof FileEntry>
 
@@ -63,19 +64,20 @@ export const ArchiveFormat = OneOf(ARCHIVE_FORMATS)
 export type ArchiveFormat = Static<typeof ArchiveFormat>
 
 export const DiskUsage = Type.Object({
-  usedBytes: Bytes,
+  usedBytes: Type.Integer({ minimum: 0, description: 'Files and trash together: what the quota is compared with' }),
   trashBytes: Bytes,
-  reservedBytes: Bytes,
+  reservedBytes: Type.Integer({ minimum: 0, description: 'Taken by transfers under way' }),
   quotaBytes: Nullable(Bytes),
 })
 export type DiskUsage = Static<typeof DiskUsage>
 
-const SearchMatch = Type.Object({
+export const SearchMatch = Type.Object({
   path: Type.String(),
   kind: FileKind,
   lineNumber: Nullable(Type.Integer()),
   line: Nullable(Type.String()),
 })
+export type SearchMatch = Static<typeof SearchMatch>
 
 const entryExample = {
   name: 'server.properties',
