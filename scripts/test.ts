@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { startPostgres } from './postgres.ts'
 import { installTools, missingTools } from './tools.ts'
 
+const reporter = (name: string) => [`--test-reporter=${name}`, '--test-reporter-destination=stdout']
 const say = (line: string) => console.log(line)
 for (const { name, reason } of installTools(say)) {
   say(`test tools: ${name} ${reason}; its suites are ${process.env.CI ? 'failed' : 'skipped'}`)
@@ -14,7 +15,8 @@ if (process.exitCode !== 1) {
   const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
   const env = { ...process.env, ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}) }
   const patterns = process.argv.length > 2 ? process.argv.slice(2) : ['src/**/*.test.ts', 'test/**/*.test.ts']
-  const flags = ['--test', '--test-concurrency=3', '--test-timeout=600000', '--test-reporter=spec']
+  const flags = ['--test', '--test-concurrency=3', '--test-timeout=600000', ...reporter('spec')]
+  if (process.env.CI) flags.push(...reporter(new URL('refuse-skips.ts', import.meta.url).href))
   const child = spawn(process.execPath, [...flags, ...patterns], { stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   const [code] = await once(child, 'exit')

@@ -6,7 +6,7 @@ import type { RecordSetOf } from '../records.ts'
 import { createEmbeddedDns } from './provider.ts'
 import { createZoneFiles } from './zonefile.ts'
 
-providerContract('embedded', {}, async () => {
+providerContract('embedded', { inProcess: true }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gamekeeper-zones-'))
   const zone = 'play.test'
   const foreign: RecordSetOf<'A'> = { name: `keep.${zone}`, type: 'A', ttl: 300, records: [{ address: '192.0.2.99' }] }

@@ -141,11 +141,10 @@ const EVIL: Record<string, ArchiveEntry[]> = {
   'a file where a directory is': [entry('f/x'), entry('f')],
 }
 
+// A NUL ends a name in tar: there it is another, harmless one.
 for (const [what, entries] of Object.entries(EVIL))
-  for (const format of ['zip', 'tar'] as const)
+  for (const format of what === 'a name with NUL' ? (['zip'] as const) : (['zip', 'tar'] as const))
     test(`${format}: ${what} is refused`, async (t) => {
-      // A NUL ends a name in tar: there it is another, harmless one.
-      if (what === 'a name with NUL' && format === 'tar') return t.skip('tar cannot hold it')
       const { server, at, context, tree } = await start(t)
       const archive = writeArchive(
         format,
