@@ -1,0 +1,413 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, describe, test } from 'node:test'
+import { startTestService, type TestService } from '../../test/support/service.ts'
+import { type Ran, runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
+import { startScripted } from '../../test/support/unreliable.ts'
+import type { AnyCommand } from './command.ts'
+import { COMMANDS } from './commands.ts'
+
+let service: TestService
+let folder: string
+before(async () => {
+  service = await startTestService()
+  folder = mkdtempSync(join(tmpdir(), 'gamekeeper-cli-'))
+})
+after(async () => {
+  await service.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const envOf = (token = service.adminToken) => ({ GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: token })
+const run = (...args: string[]): Promise<Ran> => runPiped(args, envOf())
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await run(...args, '--json')
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+describe('help and usage', () => {
+  test('every command explains itself, with examples that it accepts itself', async () => {
+    for (const [name, { load }] of Object.entries(COMMANDS)) {
+      const { main, subcommands = {} } = await load()
+      const all: [string[], AnyCommand][] = Object.entries(subcommands).map(([word, spec]) => [[name, word], spec])
+      if (main) all.push([[name], main])
+      for (const [path, spec] of all) {
+        const { code, stdout } = await runAtTerminal([...path, '--help'], {})
+        assert.equal(code, 0)
+        assert.match(stdout, new RegExp(`Usage: gamekeeper ${path.join(' ')}`))
+        assert.ok(spec.examples.length > 0, path.join(' '))
+        for (const example of spec.examples) assert.ok(stdout.includes(example))
+      }
+    }
+  })
+
+  test('the overview names every command; a family lists its own', async () => {
+    const { code, stdout } = await run('--help')
+    assert.equal(code, 0)
+    for (const name of Object.keys(COMMANDS)) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
+    assert.match((await run('server', '--help')).stdout, /server create/)
+    assert.match((await run('--version')).stdout, /^\d+\.\d+\.\d+\n$/)
+  })
+
+  for (const [args, message] of [
+    [['sever', 'ls'], 'Did you mean "gamekeeper server"?'],
+    [['server', 'lst'], 'Did you mean "gamekeeper server ls"?'],
+    [['server'], 'needs one of create, ls, show, set, rm'],
+    [['server', 'create', 'x', '--prot', '1'], 'Did you mean --port?'],
+    [['server', 'ls', '--limit'], '--limit needs a value'],
+    [['server', 'ls', '--json=yes'], '--json takes no value'],
+    [['server', 'show'], 'SERVER is missing'],
+    [['server', 'show', 'a', 'b'], '"b" is one argument too many'],
+    [['server', 'create', 'x', '--disk', 'huge'], '--disk must be a size'],
+    [['server', 'create', 'x', '--game', 'minecraft'], 'Did you mean minecraft-java?'],
+    [['token', 'create', 'x', '--scope', 'server:read'], 'Did you mean servers:read?'],
+    [['activity', '--follow'], '--follow needs a server'],
+    [['activity', '--since', 'yesterday'], '--since must be a time'],
+    [['server', 'ls', '--url', 'nowhere'], 'is not an address'],
+    [['constructor'], 'There is no command'],
+  ] as const) {
+    test(`wrong usage is exit code 2: ${args.join(' ')}`, async () => {
+      const { code, stdout, stderr } = await runAtTerminal(args, { ...envOf(), NO_COLOR: '1' })
+      assert.equal(code, 2, stderr)
+      assert.equal(stdout, '')
+      assert.ok(stderr.includes(message), stderr)
+    })
+  }
+
+  test('a token as an option is refused and not repeated', async () => {
+    for (const args of [['--token=gk_a_secret'], ['--token', 'gk_a_secret']]) {
+      const { code, stderr } = await run('server', 'ls', ...args)
+      assert.equal(code, 2)
+      assert.match(stderr, /--token-file/)
+      assert.doesNotMatch(stderr, /secret/)
+    }
+  })
+})
+
+describe('exit codes', () => {
+  test('3 without a token, with a bad one and without the scope', async () => {
+    assert.equal((await runPiped(['server', 'ls'], { GAMEKEEPER_URL: service.url })).code, 3)
+    assert.equal((await runBinary(['server', 'ls'], { env: envOf(`gk_x_${'0'.repeat(64)}`) })).code, 3)
+    const { token } = await service.mint(['activity:read'])
+    assert.equal((await runPiped(['server', 'ls'], envOf(token))).code, 3)
+    assert.equal((await run('server', 'ls', '--token-file', join(folder, 'absent'))).code, 3)
+  })
+
+  test('4 for what is not there, 5 for a conflict, 2 for what the service finds invalid', async () => {
+    assert.equal((await run('server', 'show', 'Nowhere')).code, 4)
+    assert.equal((await run('server', 'show', 'srv_0')).code, 4)
+    await run('server', 'create', 'Twin')
+    await run('server', 'create', 'Twin')
+    const twins = await run('server', 'show', 'Twin')
+    assert.equal(twins.code, 5)
+    assert.match(twins.stderr, /srv_\w+, srv_\w+/)
+    const invalid = await run('server', 'create', 'x', '--port', '99999')
+    assert.equal(invalid.code, 2)
+    assert.match(invalid.stderr, /\/port.*request req_/s)
+  })
+
+  test('6 when nothing answers, 7 when there were too many requests', async () => {
+    const nobody = { GAMEKEEPER_URL: 'http://127.0.0.1:9', GAMEKEEPER_TOKEN: 'gk_x' }
+    const { code, stderr } = await runBinary(['server', 'ls', '--json'], { env: nobody })
+    assert.equal(code, 6)
+    assert.equal(JSON.parse(stderr).error.code, 'unreachable_network')
+    const body = { type: '', title: '', status: 429, detail: 'Slowly.', code: 'rate_limited', requestId: 'req_1' }
+    await using limited = await startScripted([{ status: 429, body, headers: { 'retry-after': '3600' } }])
+    const slow = await runPiped(['server', 'ls'], { GAMEKEEPER_URL: limited.url, GAMEKEEPER_TOKEN: 'gk_x' })
+    assert.equal(slow.code, 7)
+  })
+})
+
+describe('server', () => {
+  test('create, show, set and ls, as JSON', async () => {
+    const created = await json(
+      'server',
+      'create',
+      'Castle',
+      '--game',
+      'minecraft-java',
+      '--port',
+      '25565',
+      '--disk',
+      '20GiB',
+      '--label',
+      'owner=anna',
+    )
+    assert.equal(created.limits.diskBytes, 20 * 1024 ** 3)
+    assert.deepEqual(created.labels, { owner: 'anna' })
+    assert.deepEqual(await json('server', 'show', 'Castle'), created)
+    const changed = await json(
+      'server',
+      'set',
+      'Castle',
+      '--disk',
+      'none',
+      '--game',
+      'none',
+      '--label',
+      '',
+      '--backups',
+      '3',
+    )
+    assert.deepEqual(changed.limits, { diskBytes: null, backups: 3, subdomains: null })
+    assert.deepEqual([changed.game, changed.labels, changed.port], [null, {}, 25565])
+    assert.deepEqual(await json('server', 'ls', '--search', 'Castle'), [changed])
+    const [entry] = await json('activity', created.id, '--limit', '1')
+    assert.equal(entry.source, 'cli')
+    assert.match(entry.userAgent, /^gamekeeper-cli\//)
+  })
+
+  test('tables are aligned, coloured on a terminal only, and NO_COLOR is respected', async () => {
+    await json('server', 'create', '城 🏰')
+    const { stdout } = await run('server', 'ls')
+    const [head = '', ...rows] = stdout.trimEnd().split('\n')
+    assert.match(head, /^NAME +ID +GAME +PORT +DISK +STATUS +CREATED$/)
+    const wide = rows.find((row) => row.startsWith('城'))
+    // One character of the name fills two columns and one unit of the string.
+    assert.equal((wide?.indexOf('srv_') ?? 0) + 1, head.indexOf('ID'))
+    assert.ok(!stdout.includes('\u001b['))
+    assert.ok((await runAtTerminal(['server', 'ls'], envOf())).stdout.includes('\u001b['))
+    assert.ok(!(await runAtTerminal(['server', 'ls'], { ...envOf(), NO_COLOR: '1' })).stdout.includes('\u001b['))
+    assert.ok(!(await runAtTerminal(['server', 'ls', '--no-color'], envOf())).stdout.includes('\u001b['))
+  })
+
+  test('rm asks for the name at a terminal, and needs --confirm elsewhere', async () => {
+    const { id } = await json('server', 'create', 'Doomed')
+    const silent = await run('server', 'rm', 'Doomed')
+    assert.equal(silent.code, 2)
+    assert.match(silent.stderr, /--confirm "Doomed"/)
+    const wrong = await runAtTerminal(['server', 'rm', 'Doomed'], envOf(), ['doomed'])
+    assert.equal(wrong.code, 1)
+    assert.match(wrong.stderr, /nothing was deleted/)
+    assert.equal((await run('server', 'rm', id, '--confirm', 'Domed')).code, 1)
+    assert.equal((await json('server', 'show', id)).status, 'ready')
+    const right = await runAtTerminal(['server', 'rm', 'Doomed'], envOf(), ['Doomed'])
+    assert.deepEqual([right.code, right.stdout], [0, 'Deleted Doomed.\n'])
+    assert.equal((await run('server', 'show', id)).code, 4)
+    await json('server', 'create', 'Doomed')
+    assert.equal((await json('server', 'rm', 'Doomed', '--confirm', 'Doomed')).deleted, true)
+  })
+})
+
+test('what others have named cannot steer the terminal', async () => {
+  const { id } = await service.createServer({ name: 'Plain \u202etxet' })
+  await service.call('PATCH', `/servers/${id}`, { body: { description: 'two\nlines' } })
+  const shown = await runAtTerminal(['server', 'show', id, '--no-color'], envOf())
+  assert.match(shown.stdout, /Plain \\u202etxet/)
+  assert.match(shown.stdout, /two\\u000alines/)
+})
+
+describe('token', () => {
+  test('create prints the value alone on standard output, and it works', async () => {
+    const { id } = await service.createServer({ name: 'Tokened' })
+    const made = await run(
+      'token',
+      'create',
+      'ci',
+      '--scope',
+      'servers:read,activity:read',
+      '--server',
+      'Tokened',
+      '--expires',
+      '1d',
+    )
+    assert.equal(made.code, 0, made.stderr)
+    assert.match(made.stdout, /^gk_[0-9a-z]+_[0-9a-f]{64}\n$/)
+    const file = join(folder, 'ci.token')
+    writeFileSync(file, made.stdout, { mode: 0o600 })
+    const listed = await runBinary(['--token-file', file, 'server', 'ls', '--json'], {
+      env: { GAMEKEEPER_URL: service.url },
+    })
+    assert.deepEqual(
+      JSON.parse(listed.stdout).map((server: { id: string }) => server.id),
+      [id],
+    )
+  })
+
+  test('create --output writes a file that only its owner reads, and never over another', async () => {
+    const file = join(folder, 'ops.token')
+    const made = await run('token', 'create', 'ops', '--scope', '*', '--output', file)
+    assert.equal(made.code, 0, made.stderr)
+    assert.doesNotMatch(made.stdout, /gk_/)
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    const before = await json('token', 'ls', '--token-file', file)
+    assert.equal((await run('token', 'create', 'ops2', '--scope', '*', '--output', file)).code, 1)
+    assert.equal((await json('token', 'ls')).length, before.length)
+    const refused = join(folder, 'refused.token')
+    assert.equal((await run('token', 'create', '', '--scope', '*', '--output', refused)).code, 2)
+    assert.equal(existsSync(refused), false)
+    assert.match(readFileSync(file, 'utf8'), /^gk_/)
+  })
+
+  test('rm revokes at once', async () => {
+    const made = await json('token', 'create', 'brief', '--scope', 'servers:read')
+    assert.equal((await run('token', 'rm', made.id)).code, 0)
+    assert.equal((await runPiped(['server', 'ls'], envOf(made.token))).code, 3)
+    assert.equal((await run('token', 'rm', made.id)).code, 4)
+  })
+})
+
+describe('activity', () => {
+  test('lists, exports and verifies', async () => {
+    const { id } = await service.createServer({ name: 'Watched' })
+    await service.call('PATCH', `/servers/${id}`, { body: { port: 1 } })
+    const { stdout } = await run('activity', 'Watched', '--event', 'server.*', '--since', '1h')
+    assert.match(stdout, /^TIME +EVENT +ACTOR/)
+    assert.match(stdout, /server\.changed +admin +api +127\.0\.0\.1 +\{"changes"/)
+    const ndjson = await run('activity', 'Watched', '--format', 'ndjson')
+    assert.deepEqual(
+      ndjson.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).event),
+      ['server.changed', 'server.created'],
+    )
+    assert.match((await run('activity', '--format', 'csv')).stdout, /^id,timestamp,/)
+    assert.match((await run('activity', 'verify', 'Watched')).stdout, /^Intact: 2 entries in 1 chains/)
+    assert.equal((await json('activity', 'verify')).intact, true)
+  })
+
+  test('--follow --json is one document a line, until interrupted', async () => {
+    const { id } = await service.createServer({ name: 'Live' })
+    const child = startBinary(['activity', 'Live', '--follow', '--json', '--after', 'act_0'], { env: envOf() })
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    assert.equal(JSON.parse((await lines.next()).value ?? '').event, 'server.created')
+    await service.call('PATCH', `/servers/${id}`, { body: { port: 7 } })
+    assert.equal(JSON.parse((await lines.next()).value ?? '').properties.changes.port.to, 7)
+    child.kill('SIGINT')
+    const [code] = await once(child, 'exit')
+    assert.equal(code, 130)
+  })
+})
+
+describe('jobs', () => {
+  test('wait shows progress at a terminal and exits by how the job ended', async () => {
+    const job = (status: string, bytesDone: number) => ({
+      status: 200,
+      body: {
+        id: 'job_1',
+        kind: 'restore',
+        status,
+        progress: { filesDone: 1, filesTotal: null, bytesDone, bytesTotal: 2048 },
+        error: status === 'failed' ? { code: 'disk_full', detail: 'The disk is full.' } : null,
+        result: null,
+        createdAt: '2026-11-15T00:00:00.000Z',
+        startedAt: null,
+        finishedAt: null,
+      },
+    })
+    for (const [end, code] of [
+      ['completed', 0],
+      ['failed', 1],
+      ['cancelled', 1],
+    ] as const) {
+      await using server = await startScripted([job('running', 1024), job(end, 2048)])
+      const env = { GAMEKEEPER_URL: server.url, GAMEKEEPER_TOKEN: 'gk_x' }
+      const ran = await runAtTerminal(['jobs', 'wait', 'srv_1', 'job_1', '--no-color'], env)
+      assert.equal(ran.code, code)
+      assert.match(ran.stderr, /restore {2}\[#{12}-{12}\] {2}50% {2}1\.0 KiB of 2\.0 KiB/)
+      assert.match(ran.stdout, new RegExp(`Status +${end}`))
+    }
+  })
+
+  test('ls, show and cancel speak to the service', async () => {
+    const { id } = await service.createServer({ name: 'Idle' })
+    assert.deepEqual(await json('jobs', 'ls', 'Idle'), [])
+    assert.equal((await run('jobs', 'show', id, 'job_0')).code, 4)
+    assert.equal((await run('jobs', 'cancel', id, 'job_0')).code, 4)
+    assert.equal((await run('jobs', 'ls', id, '--status', 'odd')).code, 2)
+  })
+})
+
+describe('doctor', () => {
+  test('finds everything well, and says so as JSON too', async () => {
+    const { healthy, findings } = await json('doctor')
+    assert.equal(healthy, true)
+    const byCheck = Object.fromEntries(
+      findings.map((finding: { check: string; status: string }) => [finding.check, finding.status]),
+    )
+    for (const check of ['Node', 'data directory', 'service', 'database', 'clock', 'token', 'activity']) {
+      assert.equal(byCheck[check], 'ok', check)
+    }
+  })
+
+  test('names what is wrong and what to do', async () => {
+    const bad = await runPiped(['doctor'], envOf(`gk_x_${'0'.repeat(64)}`))
+    assert.equal(bad.code, 1)
+    assert.match(bad.stdout, /^fail +token +.*revoked.*→/ms)
+    const nobody = await runPiped(['doctor', '--url', 'http://127.0.0.1:9'], {})
+    assert.equal(nobody.code, 1)
+    assert.match(nobody.stdout, /^fail +service/m)
+  })
+})
+
+describe('the binary', () => {
+  test('prints to the right place and exits with the code', async () => {
+    const made = await runBinary(['server', 'create', 'Spawned', '--json'], { env: envOf() })
+    assert.deepEqual([made.code, JSON.parse(made.stdout).name, made.stderr], [0, 'Spawned', ''])
+    const table = await runBinary(['server', 'ls', '--search', 'Spawned'], { env: envOf() })
+    assert.match(table.stdout, /^NAME +ID[^\n]*\nSpawned +srv_/)
+    const absent = await runBinary(['server', 'show', 'srv_0'], { env: envOf() })
+    assert.deepEqual([absent.code, absent.stdout], [4, ''])
+    const wrong = await runBinary(['server', 'ls', '--jsn'], { env: envOf() })
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /Did you mean --json\?/)
+  })
+
+  const older = olderNode()
+  test('runs on the Node that npm brought when an older one starts it', {
+    skip: older ? false : 'no older Node here',
+  }, async () => {
+    const { code, stdout } = await runBinary(['doctor', '--json'], {
+      env: envOf(),
+      cwd: folder,
+      ...(older ? { node: older } : {}),
+    })
+    assert.equal(code, 0)
+    assert.equal(JSON.parse(stdout).findings[0].detail, process.version)
+    const usage = await runBinary(['sever'], older ? { node: older } : {})
+    assert.equal(usage.code, 2)
+  })
+
+  test('serve shows the admin token once, works, and stops when told', async () => {
+    const dataDir = join(folder, 'served')
+    const env = { GAMEKEEPER_PORT: '0', GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_LOG_LEVEL: 'fatal' }
+    const child = startBinary(['serve', '--json'], { env })
+    const [line] = await once(createInterface({ input: child.stdout }), 'line')
+    const { url, adminToken } = JSON.parse(line)
+    const listed = await runBinary(['server', 'ls', '--json'], {
+      env: { GAMEKEEPER_URL: url, GAMEKEEPER_TOKEN: adminToken },
+    })
+    assert.deepEqual(JSON.parse(listed.stdout), [])
+    const second = await runBinary(['serve'], { env })
+    assert.equal(second.code, 2)
+    child.kill('SIGINT')
+    child.kill('SIGINT')
+    const [code] = await once(child, 'exit')
+    assert.equal(code, 0)
+  })
+
+  test('serve names every fault of its settings', async () => {
+    const { code, stderr } = await runBinary(['serve'], { env: { GAMEKEEPER_PORT: 'x', GAMEKEEPER_PROT: '1' } })
+    assert.equal(code, 2)
+    assert.match(stderr, /GAMEKEEPER_PORT must be.*GAMEKEEPER_PROT is not a known setting/s)
+  })
+})
+
+function olderNode(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))
+  return folders
+    .map((path) => join(path, 'node'))
+    .find((path) => {
+      if (!existsSync(path)) return false
+      const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+      return Number(/^v(\d+)/.exec(stdout)?.[1] ?? 99) < 26
+    })
+}

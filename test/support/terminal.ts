@@ -1,0 +1,81 @@
+// The command line in a test: as a process of its own, or in this one with somebody at a terminal.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { PassThrough, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { runCli } from '../../src/cli/cli.ts'
+
+export const BINARY = fileURLToPath(new URL('../../bin/gamekeeper.js', import.meta.url))
+
+export interface Ran {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+export interface RunOptions {
+  env?: Record<string, string>
+  cwd?: string
+  /** The Node that starts it; the one that runs the tests unless told. */
+  node?: string
+}
+
+export function startBinary(args: readonly string[], { env = {}, cwd, node = process.execPath }: RunOptions = {}) {
+  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
+  return spawn(node, [BINARY, ...args], { env: { ...clean, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+export async function runBinary(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const child = startBinary(args, options)
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, stdout, stderr }
+}
+
+/** With nobody at a terminal, as in a script. */
+export const runPiped = (args: readonly string[], env: NodeJS.ProcessEnv) => runHere(args, env, [], false)
+
+/** `answers` are typed as soon as a question is asked. */
+export const runAtTerminal = (args: readonly string[], env: NodeJS.ProcessEnv, answers: readonly string[] = []) =>
+  runHere(args, env, answers, true)
+
+async function runHere(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  answers: readonly string[],
+  isTTY: boolean,
+): Promise<Ran> {
+  const left = [...answers]
+  const stdin = Object.assign(new PassThrough(), { isTTY })
+  const [stdout, stderr] = [createSink(isTTY), createSink(isTTY)]
+  stderr.onText = (text) => {
+    if (/: $/.test(text) && left.length > 0) stdin.write(`${left.shift()}\n`)
+  }
+  const io = { stdin, stdout: stdout.stream, stderr: stderr.stream, env, signal: new AbortController().signal }
+  const code = await runCli(args, io)
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
+
+function createSink(isTTY: boolean) {
+  const sink = {
+    text: '',
+    onText: (_text: string) => {},
+    stream: Object.assign(
+      new Writable({
+        write(chunk, _encoding, done) {
+          sink.text += chunk
+          sink.onText(String(chunk))
+          done()
+        },
+      }),
+      { isTTY, columns: 100 },
+    ),
+  }
+  return sink
+}
