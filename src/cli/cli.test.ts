@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { startTestService, type TestService } from '../../test/support/service.ts'
 import { type Ran, runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 import { startScripted } from '../../test/support/unreliable.ts'
-import type { AnyCommand } from './command.ts'
+import { type AnyCommand, parse } from './command.ts'
 import { COMMANDS } from './commands.ts'
 
 let service: TestService
@@ -43,7 +43,10 @@ describe('help and usage', () => {
         assert.equal(code, 0)
         assert.match(stdout, new RegExp(`Usage: gamekeeper ${path.join(' ')}`))
         assert.ok(spec.examples.length > 0, path.join(' '))
-        for (const example of spec.examples) assert.ok(stdout.includes(example))
+        for (const example of spec.examples) {
+          assert.ok(stdout.includes(example))
+          parse(spec, wordsOf(example).slice(path.length))
+        }
       }
     }
   })
@@ -400,6 +403,12 @@ describe('the binary', () => {
     assert.match(stderr, /GAMEKEEPER_PORT must be.*GAMEKEEPER_PROT is not a known setting/s)
   })
 })
+
+/** The words of an example after the name of the command, without what is the shell's own. */
+function wordsOf(example: string): string[] {
+  const line = example.replace(/^(\w+=\S+ )*gamekeeper /, '').replace(/ > .*$/, '')
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+}
 
 function olderNode(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))
