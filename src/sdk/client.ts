@@ -3,6 +3,7 @@ import { createFilesApi } from './files.ts'
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
+import { createSubdomainsApi } from './subdomains.ts'
 import { createTokensApi } from './tokens.ts'
 import { type ClientOptions, createTransport } from './transport.ts'
 
@@ -14,6 +15,7 @@ export function createClient(options: ClientOptions) {
   return {
     servers: createServersApi(transport),
     files: createFilesApi(transport),
+    subdomains: createSubdomainsApi(transport),
     activity: createActivityApi(transport),
     jobs: createJobsApi(transport),
     tokens: createTokensApi(transport),

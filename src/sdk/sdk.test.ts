@@ -8,6 +8,8 @@ import { startScripted } from '../../test/support/unreliable.ts'
 import { OPERATIONS } from '../contract/index.ts'
 import { ApiError, type Client, createClient, isApiError, JobError, TransportError } from './index.ts'
 
+const ZONES = JSON.stringify([{ zone: 'play.test', provider: 'embedded', target: '203.0.113.7', ttl: 60 }])
+
 test('every operation of the contract has a method', () => {
   const client = createClient({ baseUrl: 'http://localhost', token: null })
   const groups = Object.values(client).filter((group) => typeof group === 'object')
@@ -35,7 +37,9 @@ describe('the client against the service', () => {
   let service: TestService
   let client: Client
   before(async () => {
-    service = await startTestService()
+    service = await startTestService({
+      env: { GAMEKEEPER_ZONES: ZONES, GAMEKEEPER_DNS_PORT: '0', GAMEKEEPER_DNS_HOST: '127.0.0.1' },
+    })
     client = createClient({ baseUrl: `${service.url}/`, token: service.adminToken })
   })
   after(() => service.stop())
@@ -127,6 +131,24 @@ describe('the client against the service', () => {
     const stop = new AbortController()
     const waiting = client.jobs.wait(serverId, 'job_3', { signal: stop.signal, onProgress: () => stop.abort() })
     await assert.rejects(waiting, { name: 'AbortError' })
+  })
+
+  test('subdomains: zones, create, read, list, check, delete', async () => {
+    const { id } = await client.servers.create({ name: 'Named', game: 'minecraft-java', port: 25565 })
+    assert.deepEqual(
+      (await client.subdomains.zones(id)).data.map(({ zone }) => zone),
+      ['play.test'],
+    )
+    const created = await client.subdomains.create(id, { name: 'castle', zone: 'play.test' })
+    assert.equal((await client.subdomains.read(id, created.id)).name, 'castle')
+    assert.deepEqual(
+      (await client.subdomains.list(id)).data.map((each) => each.id),
+      [created.id],
+    )
+    assert.equal((await Array.fromAsync(client.subdomains.all(id, { limit: 1 }))).length, 1)
+    assert.equal((await client.subdomains.checkDns()).zones, 1)
+    await client.subdomains.delete(id, created.id)
+    await assert.rejects(client.subdomains.read(id, created.id), (error) => isApiError(error, 'not_found'))
   })
 
   test('readiness needs no token and tells the time', async () => {
