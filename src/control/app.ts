@@ -1,6 +1,6 @@
 // Control, wired by hand: builds everything, listens to nothing.
 import { access, constants } from 'node:fs/promises'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
 import type { Forward } from '../http/forward.ts'
@@ -51,6 +51,8 @@ export interface AppDeps {
 
 export interface App {
   http: FastifyInstance
+  /** Every route that it serves, for those who check them. */
+  routes: readonly RouteOptions[]
   tokens: Tokens
   /** Takes up work that a crash has cut short, and begins the regular upkeep. */
   start(): Promise<void>
@@ -119,6 +121,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
   })
+  const routes: RouteOptions[] = []
+  http.addHook('onRoute', (route) => void routes.push(route))
   await describeRoutes(http, config.publicUrl, version)
   countRequests(http, metrics)
   await http.register(async (app) => {
@@ -159,6 +163,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
   return {
     http,
+    routes,
     tokens,
     async start() {
       await servers.sweep()

@@ -52,9 +52,23 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     // Before its body is read: there is nobody to read it for.
     done(request.is404 ? noSuchPath() : undefined)
   })
+  closeAsTheyFallIdle(app)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => answerError(noSuchPath(), request, reply))
   return app
+}
+
+/** A connection whose request was under way when the close began is kept alive by nobody else's decision. */
+function closeAsTheyFallIdle(app: FastifyInstance): void {
+  let closing = false
+  app.addHook('preClose', (done) => {
+    closing = true
+    done()
+  })
+  app.addHook('onResponse', (_request, _reply, done) => {
+    if (closing) setImmediate(() => app.server.closeIdleConnections())
+    done()
+  })
 }
 
 const noSuchPath = () => fail('not_found', 'No such path.')

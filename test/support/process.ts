@@ -20,6 +20,8 @@ export async function spawnService(env: Record<string, string>): Promise<Service
   const started = startProcess(env)
   const url = await Promise.race([started.listening, started.exited.then(() => undefined)])
   if (url === undefined) throw new Error(`the service did not start: ${started.output()}`)
+  // The address is the first thing it says; once it answers it has said everything and hears signals.
+  await (await fetch(`${url}/healthz`)).text()
   return { ...started, url }
 }
 
@@ -31,12 +33,21 @@ export async function runService(
   return { code: await exited, output: output() }
 }
 
+const children = new Set<ChildProcess>()
+
+/** For the end of a test file: a test that failed may have left its process. */
+export function killLeftovers(): void {
+  for (const child of children) child.kill('SIGKILL')
+}
+
 function startProcess(env: Record<string, string>) {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: { ...clean, NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  children.add(child)
+  child.once('close', () => children.delete(child))
   let text = ''
   const { promise: listening, resolve } = Promise.withResolvers<string>()
   for (const stream of [child.stdout, child.stderr]) {

@@ -25,6 +25,8 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string | n
 
 export async function documentRoutes(app: FastifyInstance): Promise<void> {
   app.get(DOCUMENT_PATH, { schema: { hide: true } }, async () => app.swagger())
+  // Browsers ask for one, and would report that there is none as an error of the page.
+  app.get('/favicon.ico', { schema: { hide: true } }, (_request, reply) => reply.code(204).send())
   await app.register(async (page) => {
     page.addHook('onSend', (_request, reply, payload, done) => {
       // The page brings its scripts and styles with it; it talks to nobody but us.
@@ -36,7 +38,17 @@ export async function documentRoutes(app: FastifyInstance): Promise<void> {
     })
     await page.register(reference, {
       routePrefix: '/docs',
-      configuration: { url: DOCUMENT_PATH, withDefaultFonts: false, telemetry: false, hideClientButton: true },
+      configuration: {
+        url: DOCUMENT_PATH,
+        authentication: { preferredSecurityScheme: 'token' },
+        withDefaultFonts: false,
+        // What would talk to anybody but this instance.
+        telemetry: false,
+        hideClientButton: true,
+        agent: { disabled: true },
+        mcp: { disabled: true },
+        showDeveloperTools: 'never',
+      },
     })
   })
 }

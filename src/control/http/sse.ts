@@ -19,6 +19,7 @@ export async function sendEvents(
   raw.writeHead(200, {
     ...reply.getHeaders(),
     'content-type': 'text/event-stream',
+    connection: 'close',
     'x-accel-buffering': 'no',
   } as Record<string, string>)
   raw.write(`retry: 1000\n\n${first.value ?? ''}`)

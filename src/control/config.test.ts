@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { resolve } from 'node:path'
+import { test } from 'node:test'
+import { ConfigFault, readConfig } from './config.ts'
+
+test('everything has a default, and an empty variable is an absent one', () => {
+  const config = readConfig({ GAMEKEEPER_PORT: '', PATH: '/bin' })
+  assert.equal(config.host, '127.0.0.1')
+  assert.equal(config.port, 8080)
+  assert.equal(config.dataDir, resolve('data'))
+  assert.equal(config.requestsPerMinute, 6000)
+  assert.equal(config.activityRetentionDays, 365)
+  assert.deepEqual(config.trustedProxies, [])
+})
+
+test('every fault is named at once, and what was meant to do something is not ignored', () => {
+  const env = {
+    GAMEKEEPER_HOST: 'not a host',
+    GAMEKEEPER_PORT: '65536',
+    GAMEKEEPER_ADMIN_TOKEN: 'secret',
+    GAMEKEEPER_PUBLIC_URL: 'ftp://x',
+    GAMEKEEPER_DATABASE_URL: 'mysql://x',
+    GAMEKEEPER_LOG_LEVEL: 'loud',
+    GAMEKEEPER_RATE_LIMIT: '-1',
+    GAMEKEEPER_TRUSTED_PROXIES: '10.0.0.0/33, nobody',
+    GAMEKEEPER_ACTIVITY_RETENTION_DAYS: '0',
+    GAMEKEEPER_SECRET: 'abc',
+    GAMEKEEPER_PROT: '1',
+  }
+  assert.throws(
+    () => readConfig(env),
+    (error) => {
+      assert.ok(error instanceof ConfigFault)
+      assert.equal(error.faults.length, Object.keys(env).length)
+      for (const name of Object.keys(env)) assert.match(error.message, new RegExp(`${name} `))
+      assert.doesNotMatch(error.message, /secret\b/, 'a value may be a secret')
+      return true
+    },
+  )
+})
+
+test('values are read', () => {
+  const config = readConfig({
+    GAMEKEEPER_HOST: '::',
+    GAMEKEEPER_PORT: '0',
+    GAMEKEEPER_PUBLIC_URL: 'https://games.example.org/',
+    GAMEKEEPER_TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+    GAMEKEEPER_SECRET: 'ab'.repeat(32),
+    GAMEKEEPER_URL: 'http://elsewhere',
+  })
+  assert.equal(config.publicUrl, 'https://games.example.org')
+  assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1'])
+  assert.equal(config.secret?.length, 32)
+})

@@ -1,0 +1,84 @@
+// Who may import whom. The table is that of the design; a file that is not allowed for is a fault of the file.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { importsOf, type Source, sourcesUnder } from './sources.ts'
+
+/** Slices of control in the order in which they may know each other: each knows the `service.ts` of those before it. */
+const SLICE_ORDER = [['tokens', 'activity'], ['servers'], ['backups', 'files', 'subdomains']]
+const SHARED_IN_CONTROL = ['http', 'db', 'jobs']
+/** Control's own wiring. */
+const WIRING = /^src\/control\/(app|config|secrets|upkeep|upkeep\.\w+)\.ts$/
+
+const FOLDERS: Record<string, string[]> = {
+  contract: [],
+  kit: [],
+  http: ['contract', 'kit'],
+  dns: ['contract', 'kit'],
+  blobs: ['contract', 'kit'],
+  control: ['contract', 'kit', 'http', 'dns'],
+  agent: ['contract', 'kit', 'http', 'blobs'],
+  sdk: ['contract'],
+  panel: ['contract', 'sdk'],
+  cli: ['contract', 'sdk'],
+}
+
+const isTest = (path: string) => path.endsWith('.test.ts') || path.endsWith('.suite.ts')
+const rankOf = (slice: string) => SLICE_ORDER.findIndex((rank) => rank.includes(slice))
+
+export function faultOf(from: string, to: string): string | null {
+  const refuse = `${from} may not import ${to}`
+  if (to === '(computed)') return `${from} imports what cannot be read from its text`
+  if (from === 'src/main.ts') return null
+  if (!to.startsWith('src/')) return isTest(from) && /^(test|scripts)\//.test(to) ? null : refuse
+  if (to === 'src/main.ts') return from === 'src/cli/serve.ts' || isTest(from) ? null : refuse
+  const [, folder = '', slice = ''] = from.split('/')
+  const [, target = '', targetSlice = ''] = to.split('/')
+  if (folder !== target) return FOLDERS[folder]?.includes(target) ? null : refuse
+  if (folder !== 'control' || slice === targetSlice || WIRING.test(from)) return null
+  if (SHARED_IN_CONTROL.includes(targetSlice)) return null
+  if (WIRING.test(to)) return isTest(from) ? null : refuse
+  const mayKnow = rankOf(slice) >= 0 && rankOf(targetSlice) >= 0 && rankOf(targetSlice) <= rankOf(slice)
+  return mayKnow && to === `src/control/${targetSlice}/service.ts` ? null : refuse
+}
+
+const faultsIn = (sources: Source[]) =>
+  sources.flatMap((source) => importsOf(source).flatMap((to) => faultOf(source.path, to) ?? []))
+
+test('every import is one that the design allows', () => {
+  const sources = sourcesUnder('src')
+  assert.ok(sources.length > 50)
+  assert.deepEqual(faultsIn(sources), [])
+})
+
+test('the test sees every kind of import, and refuses those across the lines', () => {
+  const refused: Record<string, string> = {
+    "import { a } from '../control/app.ts'": 'src/agent/x.ts',
+    "import type { A } from '../agent/agent.ts'": 'src/control/app.ts',
+    "import {\n  a,\n  b,\n} from '../http/server.ts'": 'src/contract/x.ts',
+    "import '../contract/errors.ts'": 'src/kit/x.ts',
+    "export * from '../control/config.ts'": 'src/cli/x.ts',
+    "const a = await import('../main.ts')": 'src/cli/token.ts',
+    'const a = await import(name)': 'src/sdk/x.ts',
+    "import { a } from '../servers/service.ts'": 'src/control/tokens/service.ts',
+    "import { b } from '../servers/store.ts'": 'src/control/backups/service.ts',
+    "import { c } from '../backups/service.ts'": 'src/control/servers/service.ts',
+    "import { d } from '../config.ts'": 'src/control/tokens/service.ts',
+    "import { e } from '../tokens/service.ts'": 'src/control/http/auth.ts',
+    "import { f } from '../../test/support/service.ts'": 'src/kit/y.ts',
+    "import { g } from '../nowhere/x.ts'": 'src/elsewhere/x.ts',
+  }
+  for (const [text, path] of Object.entries(refused)) {
+    assert.equal(faultsIn([{ path, text }]).length, 1, `${path}: ${text}`)
+  }
+})
+
+test('what the design allows is allowed', () => {
+  const allowed: Record<string, string> = {
+    "import { a } from '../servers/service.ts'": 'src/control/backups/service.ts',
+    "import { b } from '../activity/service.ts'": 'src/control/tokens/service.ts',
+    "import { c } from '../db/tables.ts'": 'src/control/tokens/store.ts',
+    "import { d } from '../main.ts'": 'src/cli/serve.ts',
+    "import { e } from 'fastify'": 'src/contract/x.ts',
+  }
+  for (const [text, path] of Object.entries(allowed)) assert.deepEqual(faultsIn([{ path, text }]), [])
+})

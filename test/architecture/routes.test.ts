@@ -1,0 +1,71 @@
+// Every route says which scope it needs; every operation of the contract has a route.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import { OPERATIONS } from '../../src/contract/index.ts'
+import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
+import { SCOPES } from '../../src/contract/scopes.ts'
+import { withBuiltApp } from '../support/app.ts'
+
+/** The routes that anybody may call, each with its reason. */
+const OPEN: Record<string, string> = {
+  '/healthz': 'says only that the process lives',
+  '/readyz': 'says only whether it can work; watched by load balancers that have no token',
+  '/metrics': 'asks for a token itself, unless it is called from this machine',
+  [`${BASE_PATH}/openapi.json`]: 'the same for everybody, and says nothing of this instance',
+  '/docs': 'the page that shows the document',
+  '/favicon.ico': 'nothing at all, which browsers ask for',
+}
+
+const openUnder = (url: string) =>
+  Object.keys(OPEN).some((path) => url === path || (path === '/docs' && url.startsWith('/docs/')))
+
+function unscoped(routes: readonly RouteOptions[]): string[] {
+  return routes
+    .filter(({ url, config }) => {
+      const operation = (config as { operation?: Operation } | undefined)?.operation
+      return !openUnder(url) && !SCOPES.includes(operation?.scope as Operation['scope'])
+    })
+    .map(({ method, url }) => `${method} ${url}`)
+}
+
+test('every route declares a scope, but for a short list', async () => {
+  await withBuiltApp(async (_app, routes) => {
+    assert.ok(routes.length > OPERATIONS.length)
+    assert.deepEqual(unscoped(routes), [])
+    const served = routes.map(({ method, url }) => `${method} ${url}`)
+    for (const { method, path } of OPERATIONS) {
+      assert.ok(served.includes(`${method} ${BASE_PATH}${path.replace(/\{(\w+)\}/g, ':$1')}`), `${method} ${path}`)
+    }
+    for (const path of Object.keys(OPEN))
+      assert.ok(
+        routes.some(({ url }) => url.startsWith(path)),
+        `${path} is no route`,
+      )
+  })
+})
+
+test('without a token no route but those answers anything but 401', async () => {
+  await withBuiltApp(async (app, routes) => {
+    for (const { method, url } of routes.filter((route) => !openUnder(route.url))) {
+      const reply = await app.inject({ method: method as 'GET', url: url.replace(/:\w+/g, 'x') })
+      assert.ok(reply.statusCode === 401 || reply.statusCode === 429, `${method} ${url}: ${reply.statusCode}`)
+    }
+  })
+})
+
+test('a route without a scope would be found', async () => {
+  const routes: RouteOptions[] = []
+  const app: FastifyInstance = Fastify()
+  app.addHook('onRoute', (route) => void routes.push(route))
+  app.get('/v1/game/secrets', async () => 'all of them')
+  app.get('/v1/game/odd', { config: { operation: { scope: 'nonsense' } } as object }, async () => '')
+  await app.ready()
+  assert.deepEqual(unscoped(routes), [
+    'GET /v1/game/secrets',
+    'HEAD /v1/game/secrets',
+    'GET /v1/game/odd',
+    'HEAD /v1/game/odd',
+  ])
+  await app.close()
+})

@@ -1,0 +1,27 @@
+// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
+import { killService } from './service.ts'
+
+interface Fault {
+  about: string
+  rounds: number
+  run(rounds: number, say: (line: string) => void): Promise<void>
+}
+
+const FAULTS: Record<string, Fault> = {
+  service: {
+    about: 'SIGKILL in the middle of writes: every answered change is there with its entry',
+    rounds: 100,
+    run: killService,
+  },
+}
+
+const [name = '', rounds] = process.argv.slice(2)
+const fault = FAULTS[name]
+if (!fault) {
+  console.log('npm run faults -- NAME [rounds]\n')
+  for (const [known, { about, rounds: all }] of Object.entries(FAULTS))
+    console.log(`  ${known}  ${about} (${all} rounds)`)
+  process.exitCode = name === '' ? 0 : 2
+} else {
+  await fault.run(Number(rounds ?? fault.rounds), console.log)
+}

@@ -1,0 +1,34 @@
+// The app as main.ts builds it, not listening: for tests that look at its routes.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import { pino } from 'pino'
+import { createAgent } from '../../src/agent/agent.ts'
+import { buildApp } from '../../src/control/app.ts'
+import { readConfig } from '../../src/control/config.ts'
+import { openDatabase } from '../../src/control/db/database.ts'
+import { migrate } from '../../src/control/db/migrate.ts'
+import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
+
+export async function withBuiltApp(
+  work: (app: FastifyInstance, routes: readonly RouteOptions[]) => Promise<void>,
+): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
+  const config = readConfig({ GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_RATE_LIMIT: '0' })
+  const log = pino({ level: 'silent' })
+  const clock = { now: () => Date.now() }
+  const database = openDatabase({ dataDir, url: null, onBroken: () => {} })
+  await migrate(database.db, database.engine, MIGRATIONS)
+  const agent = createAgent({ dataDir, clock, log })
+  const app = await buildApp({ config, version: '0', database, agent, secret: Buffer.alloc(32), clock, log })
+  await app.http.ready()
+  try {
+    await work(app.http, app.routes)
+  } finally {
+    await app.http.close()
+    await agent.stop()
+    await database.close()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
