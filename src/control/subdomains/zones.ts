@@ -19,6 +19,9 @@ const Domain = Type.String({
   pattern: '^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\\.)+[A-Za-z0-9-]{2,63}\\.?$',
 })
 
+/** As `tsig-keygen` takes it: often one label only. */
+const KeyName = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9_-]{1,63}(?:\\.[A-Za-z0-9_-]{1,63})*\\.?$' })
+
 const Common = {
   zone: Domain,
   target: Type.Union([Host, Type.Array(Host, { minItems: 1, maxItems: 8 })]),
@@ -54,7 +57,7 @@ const Rfc2136Config = Type.Object(
     ...Common,
     provider: Type.Literal('rfc2136'),
     server: Endpoint,
-    keyName: Domain,
+    keyName: KeyName,
     keySecret: Reference,
     nameServers,
   },
@@ -142,7 +145,10 @@ function readZone(item: unknown, env: Record<string, string | undefined>): Zone 
   }
   const validate = createValidators()('body').compile(SCHEMAS[provider as keyof typeof SCHEMAS])
   if (!validate(item)) {
-    const faults = (validate.errors ?? []).map((error) => `${error.instancePath.slice(1) || 'it'} ${error.message}`)
+    const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+      const unknown = (params as { additionalProperty?: string }).additionalProperty
+      return unknown ? `${unknown} is not a known setting` : `${instancePath.slice(1) || 'it'} ${message}`
+    })
     throw new ZoneFault([...new Set(faults)].join(', '))
   }
   const config = item as ZoneConfig
