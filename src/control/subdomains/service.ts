@@ -159,6 +159,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
     async check(actor, repair) {
       requireAllServers(actor)
+      if (repair) await check.resume()
       const result = await check.all({
         repair,
         waitMs: ANSWER_WITHIN_MS / 2,
