@@ -38,6 +38,7 @@ export const EVENTS = {
   'subdomain.activated': 'The DNS provider has confirmed the records of a subdomain',
   'subdomain.provider_failed': 'The DNS provider could not do what it was asked for',
   'subdomain.repaired': 'Records of a subdomain that were missing or altered are put right',
+  'subdomain.orphan_removed': 'Records of ours that belonged to no subdomain were removed from a zone',
   'subdomain.deletion_started': 'The deletion of a subdomain was asked for',
   'subdomain.deleted': 'A subdomain is gone from DNS',
   'job.started': 'A job was asked for',

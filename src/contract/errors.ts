@@ -33,6 +33,7 @@ export const ERRORS = {
   checksum_mismatch: { status: 460, title: 'The bytes do not match their checksum and were not taken' },
   internal: { status: 500, title: 'Something went wrong on our side' },
   agent_unreachable: { status: 503, title: 'The machine of this server cannot be reached' },
+  dns_unavailable: { status: 503, title: 'The DNS provider has not done its part yet' },
   not_ready: { status: 503, title: 'The service is not ready' },
   disk_full: { status: 507, title: 'The disk is full' },
 } as const satisfies Record<string, { status: number; title: string }>

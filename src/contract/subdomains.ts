@@ -9,6 +9,7 @@ export const DNS_REASONS = {
   refused: 'The DNS provider refuses our credentials. It is tried again.',
   rate_limited: 'The DNS provider asks us to wait. It is tried again.',
   zone_missing: 'The DNS provider does not have the zone. It is tried again.',
+  zone_unconfigured: 'The zone is no longer in the configuration of the service.',
   conflict: 'The name has records that we did not make, and we do not touch those.',
   invalid: 'The DNS provider does not take such records.',
   server_error: 'The DNS provider failed. It is tried again.',
@@ -59,12 +60,14 @@ export const ZoneInfo = Type.Object({
 })
 export type ZoneInfo = Static<typeof ZoneInfo>
 
+const FINDING_KINDS = ['missing', 'altered', 'conflict', 'unanswered', 'orphan', 'unreachable'] as const
+
 export const DnsFinding = Type.Object({
   zone: Zone,
   hostname: Type.String(),
-  kind: OneOf(['missing', 'altered', 'orphan', 'unreachable']),
+  kind: OneOf(FINDING_KINDS),
   detail: Type.String(),
-  repaired: Type.Boolean(),
+  repaired: Type.Boolean({ description: 'Whether it is right again by now; a repair that takes longer goes on' }),
 })
 export type DnsFinding = Static<typeof DnsFinding>
 
@@ -204,8 +207,10 @@ export const checkDns = operation({
   tag,
   summary: 'Compare DNS with what it should hold',
   description:
-    'Records of ours that are missing or altered, and records of ours that nobody owns. With `repair` they are put right. ' +
-    'Records that we did not make are never touched. Needs a token for all servers.',
+    'Records of ours that are `missing` or `altered`, not yet answered by the name servers (`unanswered`), kept out by ' +
+    'records of others (`conflict`) or owned by nobody (`orphan`), and zones whose provider does not answer ' +
+    '(`unreachable`). With `repair` they are put right where they can be. Records that we did not make are never touched. ' +
+    'Answers within 5 seconds. Needs a token for all servers.',
   scope: 'subdomains:write',
   body: Closed({ repair: Type.Optional(Type.Boolean({ default: false })) }),
   bodyExample: { repair: true },
@@ -221,7 +226,7 @@ export const checkDns = operation({
             zone: 'play.example.org',
             hostname: 'castle.play.example.org',
             kind: 'missing',
-            detail: 'The A record is missing.',
+            detail: 'The A record of castle.play.example.org is missing.',
             repaired: true,
           },
         ],

@@ -149,7 +149,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       ...(alone ? [] : [{ name: 'revoked streams', everyMs: SECOND_MS, run: tokens.endRevoked }]),
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
-      { name: 'zones', everyMs: 5 * MINUTE_MS, run: subdomains.reconcile },
+      { name: 'zones', everyMs: 5 * MINUTE_MS, atStart: true, run: subdomains.reconcile },
       { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
       { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },
       {

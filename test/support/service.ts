@@ -35,8 +35,8 @@ export interface TestService {
   /** A token with less than everything. */
   mint(scopes: string[], servers?: string[] | '*', more?: object): Promise<{ id: string; token: string }>
   createServer(body?: object): Promise<{ id: string; name: string }>
-  /** Stops and starts on the same data. */
-  restart(): Promise<void>
+  /** Stops and starts on the same data, with these settings changed. */
+  restart(changed?: Record<string, string>): Promise<void>
   /** Stops and leaves the data where it is. */
   halt(): Promise<void>
   stop(): Promise<void>
@@ -110,8 +110,9 @@ export async function startTestService(
     async createServer(body = {}) {
       return (await call('POST', '/servers', { body: { name: 'Castle', ...body } })).body
     },
-    async restart() {
+    async restart(changed = {}) {
       await halt()
+      Object.assign(env, changed)
       service = await startService(readConfig(env))
       stopped = false
     },

@@ -110,6 +110,10 @@ export interface SubdomainRow {
   status: 'pending' | 'active' | 'deleting' | 'failed'
   reason: string | null
   propagated_at: number | null
+  /** The record sets that the provider last confirmed, as JSON; what is ours where the marker has been lost. */
+  confirmed: string | null
+  /** The job that works on it, or was the last to do so. */
+  job_id: string | null
   created_at: number
   updated_at: number
 }
@@ -118,6 +122,7 @@ export interface SubdomainRow {
 export interface HeldNameRow {
   zone: string
   name: string
+  skeleton: string
   server_id: string
   until: number
 }

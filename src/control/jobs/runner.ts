@@ -43,9 +43,19 @@ export interface JobHandler<Input = unknown> {
   atOnce: number
 }
 
+export interface NewJob {
+  kind: string
+  serverId: string
+  input: object
+  replaces?: string | null
+}
+
 export interface Jobs {
   register<Input>(kind: string, handler: JobHandler<Input>): void
-  enqueue(trx: Trx, actor: Actor, job: { kind: string; serverId: string; input: object }): Promise<JobRow>
+  /** `replaces`: the id of a job that this one makes needless; it is dropped if it is still in the queue. */
+  enqueue(trx: Trx, actor: Actor, job: NewJob): Promise<JobRow>
+  /** Whether the job is still at it; one that waits for its next attempt makes it at once. */
+  hasten(trx: Trx, jobId: string): Promise<boolean>
   /** Ends a queued job at once and asks a running one to stop. Throws for one that has ended or cannot be cancelled. */
   cancel(trx: Trx, row: JobRow): Promise<void>
   /** Resolves when the job has ended, by this process, or the time is over. */
@@ -207,8 +217,9 @@ export function createJobs(deps: {
   return {
     register: (kind, handler) => void handlers.set(kind, handler as JobHandler),
 
-    async enqueue(trx, actor, { kind, serverId, input }) {
+    async enqueue(trx, actor, { kind, serverId, input, replaces }) {
       const now = clock.now()
+      if (replaces && (await store.dropQueued(trx, replaces))) onCommit(trx, () => ended.emit(replaces))
       const { remember: _, ...asked } = actor
       const row: JobRow = {
         id: newId('job', now),
@@ -231,6 +242,14 @@ export function createJobs(deps: {
       await store.insertJob(trx, row)
       onCommit(trx, wake)
       return row
+    },
+
+    async hasten(trx, jobId) {
+      const job = await store.jobStatus(trx, jobId)
+      if (job?.status !== 'queued') return job?.status === 'running'
+      await store.makeDue(trx, jobId, clock.now())
+      onCommit(trx, wake)
+      return true
     },
 
     async cancel(trx, row) {

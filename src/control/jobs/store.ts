@@ -121,6 +121,16 @@ export async function requeueJob(db: Db, id: string, dueAt: number, error: WorkE
     .execute()
 }
 
+/** Answers false if the job runs or has ended. */
+export async function dropQueued(trx: Trx, id: string): Promise<boolean> {
+  const queued = trx.deleteFrom('jobs').where('id', '=', id).where('status', '=', 'queued')
+  return (await queued.executeTakeFirst()).numDeletedRows > 0n
+}
+
+export async function makeDue(trx: Trx, id: string, now: number): Promise<void> {
+  await trx.updateTable('jobs').set({ due_at: now }).where('id', '=', id).where('due_at', '>', now).execute()
+}
+
 export async function askToCancel(trx: Trx, id: string): Promise<void> {
   await trx.updateTable('jobs').set({ cancel: 1 }).where('id', '=', id).execute()
 }

@@ -23,11 +23,12 @@ const RESERVED = [
   ...['abuse', 'security', 'wpad', 'isatap', 'gamekeeper', 'keeper', 'official', 'staff', 'system', 'internal'],
 ]
 
-export type NameFault = 'form' | 'punycode' | 'reserved' | 'lookalike'
+export type NameFault = 'form' | 'punycode' | 'length' | 'reserved' | 'lookalike'
 
 export const NAME_FAULTS: Record<NameFault, string> = {
   form: 'must be letters, digits and hyphens, with no hyphen at either end',
   punycode: 'must not be an encoded international name',
+  length: 'is too long for this zone',
   reserved: 'is reserved',
   lookalike: 'looks like a reserved name',
 }
@@ -36,11 +37,15 @@ export function normaliseSubdomain(name: string): string {
   return name.toLowerCase()
 }
 
-export function nameFault(name: string, reservedHere: readonly string[]): NameFault | null {
+/** A name in DNS has 253 characters at most, and the longest service (`_vintagestory._tcp.`) has to go before ours. */
+const MOST_HOSTNAME = 253 - 19
+
+export function nameFault(name: string, zone: { zone: string; reserved: readonly string[] }): NameFault | null {
   if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return 'form'
   // The third and fourth place are kept for encodings: `xn--` is the one in use, the others are its future.
   if (/^..--/.test(name)) return 'punycode'
-  const reserved = [...RESERVED, ...reservedHere]
+  if (name.length + 1 + zone.zone.length > MOST_HOSTNAME) return 'length'
+  const reserved = [...RESERVED, ...zone.reserved]
   if (reserved.includes(name)) return 'reserved'
   const shape = skeleton(name)
   return reserved.some((taken) => skeleton(taken) === shape) ? 'lookalike' : null

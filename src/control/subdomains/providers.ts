@@ -6,6 +6,7 @@ import { createZoneFiles } from '../../dns/embedded/zonefile.ts'
 import { createPowerDns } from '../../dns/powerdns.ts'
 import type { DnsProvider, Endpoint } from '../../dns/provider.ts'
 import { createRfc2136 } from '../../dns/rfc2136.ts'
+import { withRest } from './rest.ts'
 import type { Zone } from './zones.ts'
 
 export interface Providers {
@@ -24,7 +25,8 @@ export async function openProviders(
   const gates = new Map<string, ReturnType<typeof createCloudflareGate>>()
   const byZone = new Map<string, DnsProvider>()
   for (const zone of zones) {
-    const provider = zone.config.provider === 'embedded' ? embedded : remoteProvider(zone, gates)
+    const remote = createRemote(zone, gates)
+    const provider = remote ? withRest(remote) : embedded
     if (provider) byZone.set(zone.zone, provider)
   }
   return {
@@ -58,9 +60,10 @@ function withoutAbsent<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 }
 
-function remoteProvider(
-  { config, credential }: Zone,
-  gates: Map<string, ReturnType<typeof createCloudflareGate>>,
+/** Null for a zone that is served by this process itself. Throws DnsProviderError for settings that can never work. */
+export function createRemote(
+  { config, credential }: Pick<Zone, 'config' | 'credential'>,
+  gates = new Map<string, ReturnType<typeof createCloudflareGate>>(),
 ): DnsProvider | null {
   if (config.provider === 'powerdns') {
     return createPowerDns(withoutAbsent({ url: config.url, apiKey: credential, nameServers: config.nameServers }))

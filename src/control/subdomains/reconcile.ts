@@ -1,47 +1,72 @@
 // Compares a zone with the database: what of ours is missing or altered, what of ours nobody owns. What we did not
-// make is not even looked at. Planning is pure; repairing goes the way that every change goes.
-import type { DnsFinding } from '../../contract/subdomains.ts'
+// make is only looked at where it stands in the way. Pure: finding is done here, repairing elsewhere.
+import { DNS_REASONS, type DnsFinding } from '../../contract/subdomains.ts'
 import type { ZoneListing } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import type { SubdomainRow } from '../db/tables.ts'
-import { type Found, hostnameOf, ownedIn } from './records.ts'
+import { type Found, foreignSets, hostnameOf, ownedIn } from './records.ts'
+
+type WithFinding<T> = T & { finding: Omit<DnsFinding, 'repaired'> }
 
 export interface ZonePlan {
-  /** Subdomains whose records are not as they should be. */
-  repair: { row: SubdomainRow; finding: Omit<DnsFinding, 'repaired'> }[]
+  /** Subdomains that are not as they should be, and that work can put right. */
+  repair: WithFinding<{ row: SubdomainRow }>[]
+  /** Subdomains that records of others keep out. */
+  conflicts: WithFinding<{ row: SubdomainRow }>[]
   /** Records of ours that belong to no subdomain. */
-  orphans: { found: Found; finding: Omit<DnsFinding, 'repaired'> }[]
+  orphans: WithFinding<{ hostname: string }>[]
+}
+
+export interface Expected {
+  row: SubdomainRow
+  wanted: readonly ChangeableRecordSet[]
+  mine: Found | undefined
 }
 
 export function planZone(
   zone: string,
   listing: ZoneListing,
-  rows: readonly { row: SubdomainRow; wanted: readonly ChangeableRecordSet[] }[],
+  expected: readonly Expected[],
   instanceId: string,
 ): ZonePlan {
-  const present = new Map(listing.recordSets.map((set) => [`${set.type} ${set.name}`, set]))
-  const known = new Set(rows.map(({ row }) => row.id))
-  const plan: ZonePlan = { repair: [], orphans: [] }
-  for (const { row, wanted } of rows) {
-    if (row.status === 'deleting') continue
-    const hostname = hostnameOf(row.name, row.zone)
-    const missing = wanted.filter((set) => !present.has(`${set.type} ${set.name}`))
-    const altered = wanted.filter((set) => {
-      const there = present.get(`${set.type} ${set.name}`)
-      return there !== undefined && !sameRecordSet(there, set)
-    })
-    const [set] = [...missing, ...altered]
-    if (!set) continue
-    const kind = missing.length > 0 ? 'missing' : 'altered'
-    plan.repair.push({
-      row,
-      finding: { zone, hostname, kind, detail: `The ${set.type} record of ${set.name} is ${kind}.` },
-    })
+  const plan: ZonePlan = { repair: [], conflicts: [], orphans: [] }
+  for (const one of expected) {
+    if (one.row.status === 'deleting') continue
+    const hostname = hostnameOf(one.row.name, one.row.zone)
+    const found = differenceOf(listing, hostname, one)
+    if (!found) continue
+    const entry = { row: one.row, finding: { zone, hostname, ...found } }
+    if (found.kind === 'conflict') plan.conflicts.push(entry)
+    else plan.repair.push(entry)
   }
-  for (const found of ownedIn(listing, instanceId)) {
-    if (known.has(found.marker.subdomainId)) continue
+  const known = new Set(expected.map(({ row }) => row.id))
+  const names = new Set(expected.map(({ row }) => hostnameOf(row.name, row.zone)))
+  for (const { hostname, marker } of ownedIn(listing, instanceId)) {
+    // The marker of a forerunner is replaced by the subdomain that has the name now.
+    if (known.has(marker.subdomainId) || names.has(hostname)) continue
     const detail = 'Records that we made for a subdomain that is no more.'
-    plan.orphans.push({ found, finding: { zone, hostname: found.hostname, kind: 'orphan', detail } })
+    plan.orphans.push({ hostname, finding: { zone, hostname, kind: 'orphan', detail } })
   }
   return plan
+}
+
+function differenceOf(
+  listing: ZoneListing,
+  hostname: string,
+  { row, wanted, mine }: Expected,
+): Pick<DnsFinding, 'kind' | 'detail'> | undefined {
+  if (foreignSets(listing, hostname, wanted, mine).length > 0) return { kind: 'conflict', detail: DNS_REASONS.conflict }
+  const present = new Map(listing.recordSets.map((set) => [`${set.type} ${set.name}`, set]))
+  const missing = wanted.find((set) => !present.has(`${set.type} ${set.name}`))
+  const altered = wanted.find((set) => {
+    const there = present.get(`${set.type} ${set.name}`)
+    return there !== undefined && !sameRecordSet(there, set)
+  })
+  const set = missing ?? altered
+  if (set) {
+    const kind = missing ? 'missing' : 'altered'
+    return { kind, detail: `The ${set.type} record of ${set.name} is ${kind}.` }
+  }
+  if (row.propagated_at !== null) return undefined
+  return { kind: 'unanswered', detail: 'The name servers do not answer with it yet.' }
 }

@@ -84,14 +84,15 @@ export function readMarker(set: RecordSet): Marker | null {
 
 export interface Found {
   hostname: string
-  marker: Marker
-  /** Sets that the marker says we made and that are still there. */
+  /** Null where the marker is lost and only the database knows what we made. */
+  marker: Marker | null
+  /** What we made and is still there, the marker included. */
   sets: RecordSet[]
 }
 
 /** Everything in a zone that carries a marker of this instance. */
-export function ownedIn(listing: ZoneListing, instanceId: string): Found[] {
-  const byKey = new Map(listing.recordSets.map((set) => [`${set.type} ${set.name}`, set]))
+export function ownedIn(listing: ZoneListing, instanceId: string): (Found & { marker: Marker })[] {
+  const byKey = setsByKey(listing)
   return listing.recordSets.flatMap((set) => {
     const marker = set.name.startsWith(`${MARKER_LABEL}.`) ? readMarker(set) : null
     if (marker?.instanceId !== instanceId) return []
@@ -101,28 +102,56 @@ export function ownedIn(listing: ZoneListing, instanceId: string): Found[] {
   })
 }
 
+/**
+ * What of a subdomain is in the zone: what its marker names and, should somebody have removed or spoilt the marker, what
+ * is still exactly as the provider once confirmed it. A marker of another instance is never ours.
+ */
+export function ownedAt(
+  listing: ZoneListing,
+  hostname: string,
+  owner: { instanceId: string; confirmed: readonly ChangeableRecordSet[] },
+): Found | undefined {
+  const marked = ownedIn(listing, owner.instanceId).find((found) => found.hostname === hostname)
+  const byKey = setsByKey(listing)
+  const spoilt = owner.confirmed.length > 0 && !marked ? byKey.get(keyOf('TXT', markerName(hostname))) : undefined
+  if (spoilt && readMarker(spoilt)) return undefined
+  const unchanged = owner.confirmed.flatMap((set) => {
+    const there = byKey.get(keyOf(set.type, set.name))
+    return there && sameRecordSet(there, set) ? [there] : []
+  })
+  const sets = [...new Set([...(marked?.sets ?? []), ...unchanged, ...(spoilt ? [spoilt] : [])])]
+  return sets.length > 0 ? { hostname, marker: marked?.marker ?? null, sets } : undefined
+}
+
+const keyOf = (type: string, name: string) => `${type} ${name}`
+const setsByKey = (listing: ZoneListing) =>
+  new Map(listing.recordSets.map((set): [string, RecordSet] => [keyOf(set.type, set.name), set]))
+
 function keyOfMade(made: string, hostname: string): string {
   const [type = '', label = ''] = made.split(':')
-  return `${type} ${label === '@' ? hostname : `${label}.${hostname}`}`
+  return keyOf(type, label === '@' ? hostname : `${label}.${hostname}`)
 }
 
 const relative = (name: string, hostname: string) => (name === hostname ? '@' : name.slice(0, -(hostname.length + 1)))
 
-/** What stands at the names that a subdomain would use and was not made by us. */
+/** Types that others may not have at a name that is ours: players would be led elsewhere. */
+const RIVALS: ReadonlySet<string> = new Set(['A', 'AAAA', 'CNAME', 'NS', 'DNAME'])
+
+/** What was not made by us and stands in the way: for a new name, anything at all that somebody has there. */
 export function foreignSets(
   listing: ZoneListing,
+  hostname: string,
   wanted: readonly ChangeableRecordSet[],
   mine: Found | undefined,
 ): string[] {
-  const ours = new Set(mine?.sets.map((set) => `${set.type} ${set.name}`))
-  const hostname = wanted[0]?.name ?? ''
+  const ours = new Set(mine?.sets.map((set) => keyOf(set.type, set.name)))
   const wantsAlias = wanted.some((set) => set.type === 'CNAME')
   const taken = [...listing.recordSets, ...listing.others].filter(({ name, type }) => {
-    if (ours.has(`${type} ${name}`)) return false
+    if (ours.has(keyOf(type, name))) return false
     if (wanted.some((set) => set.name === name && set.type === type)) return true
-    return name === hostname && (wantsAlias || type === 'A' || type === 'AAAA' || type === 'CNAME')
+    return name === hostname && (!mine || wantsAlias || RIVALS.has(type))
   })
-  return taken.map(({ name, type }) => `${type} ${name}`)
+  return taken.map(({ name, type }) => keyOf(type, name))
 }
 
 /** The changes that turn what is ours there into what is wanted; none where it is so already. */
@@ -131,16 +160,17 @@ export function changesFor(
   wanted: readonly ChangeableRecordSet[],
   mine: Found | undefined,
 ): Change[] {
-  const present = new Map(listing.recordSets.map((set) => [`${set.type} ${set.name}`, set]))
-  const keep = new Set(wanted.map((set) => `${set.type} ${set.name}`))
-  const stale = (mine?.sets ?? []).filter((set) => !keep.has(`${set.type} ${set.name}`)).map(absent)
+  const present = setsByKey(listing)
+  const keep = new Set(wanted.map((set) => keyOf(set.type, set.name)))
+  const stale = (mine?.sets ?? []).filter((set) => !keep.has(keyOf(set.type, set.name))).map(absent)
   const changed = wanted.filter((set) => {
-    const there = present.get(`${set.type} ${set.name}`)
+    const there = present.get(keyOf(set.type, set.name))
     return !there || !sameRecordSet(there, set)
   })
   return [...stale, ...changed]
 }
 
+/** The set without its records, which asks for its removal. */
 export function absent(set: RecordSet): Change {
   return { name: set.name, type: set.type, ttl: set.ttl, records: [] } as unknown as Change
 }

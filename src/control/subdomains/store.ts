@@ -1,4 +1,4 @@
-import type { Db, SubdomainRow, Trx } from '../db/tables.ts'
+import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
 
 export function findSubdomain(db: Db, id: string): Promise<SubdomainRow | undefined> {
   return db.selectFrom('subdomains').selectAll().where('id', '=', id).executeTakeFirst()
@@ -9,14 +9,42 @@ export function findByName(db: Db, zone: string, name: string): Promise<Subdomai
 }
 
 /** One of another server that reads like this one. */
-export function findLookalike(
-  db: Db,
-  zone: string,
-  skeleton: string,
-  serverId: string,
-): Promise<SubdomainRow | undefined> {
-  const alike = db.selectFrom('subdomains').selectAll().where('zone', '=', zone).where('skeleton', '=', skeleton)
-  return alike.where('server_id', '!=', serverId).limit(1).executeTakeFirst()
+export async function findLookalike(db: Db, zone: string, skeleton: string, serverId: string): Promise<boolean> {
+  const alike = db.selectFrom('subdomains').select('id').where('zone', '=', zone).where('skeleton', '=', skeleton)
+  return (await alike.where('server_id', '!=', serverId).limit(1).executeTakeFirst()) !== undefined
+}
+
+export interface WithServer {
+  row: SubdomainRow
+  server: Pick<ServerRow, 'game' | 'port'>
+}
+
+const withServer = (db: Db) =>
+  db
+    .selectFrom('subdomains')
+    .innerJoin('servers', 'servers.id', 'subdomains.server_id')
+    .selectAll('subdomains')
+    .select(['servers.game as server_game', 'servers.port as server_port'])
+
+function split({
+  server_game: game,
+  server_port: port,
+  ...row
+}: SubdomainRow & { server_game: string | null; server_port: number | null }): WithServer {
+  return { row, server: { game, port } }
+}
+
+export async function findWithServer(db: Db, id: string): Promise<WithServer | undefined> {
+  const found = await withServer(db).where('subdomains.id', '=', id).executeTakeFirst()
+  return found && split(found)
+}
+
+export async function listOfZone(db: Db, zone: string): Promise<WithServer[]> {
+  return (await withServer(db).where('subdomains.zone', '=', zone).orderBy('subdomains.id').execute()).map(split)
+}
+
+export async function listZonesInUse(db: Db): Promise<string[]> {
+  return (await db.selectFrom('subdomains').select('zone').distinct().execute()).map(({ zone }) => zone)
 }
 
 export async function insertSubdomain(trx: Trx, row: SubdomainRow): Promise<void> {
@@ -25,6 +53,12 @@ export async function insertSubdomain(trx: Trx, row: SubdomainRow): Promise<void
 
 export async function updateSubdomain(db: Db, id: string, change: Partial<SubdomainRow>): Promise<void> {
   await db.updateTable('subdomains').set(change).where('id', '=', id).execute()
+}
+
+/** Only if nobody has changed it since it was read. */
+export async function updateIf(db: Db, read: SubdomainRow, change: Partial<SubdomainRow>): Promise<void> {
+  const unchanged = db.updateTable('subdomains').set(change).where('id', '=', read.id)
+  await unchanged.where('status', '=', read.status).where('updated_at', '=', read.updated_at).execute()
 }
 
 export async function removeSubdomain(trx: Trx, id: string): Promise<boolean> {
@@ -47,10 +81,6 @@ export function listOfServer(
   return query.execute()
 }
 
-export function listOfZone(db: Db, zone: string): Promise<SubdomainRow[]> {
-  return db.selectFrom('subdomains').selectAll().where('zone', '=', zone).execute()
-}
-
 /** Makes concurrent requests for one server take turns, on either engine. */
 export async function lockServer(trx: Trx, serverId: string): Promise<void> {
   await trx
@@ -60,28 +90,36 @@ export async function lockServer(trx: Trx, serverId: string): Promise<void> {
     .execute()
 }
 
-/** Until when the name is kept from this server; undefined where it is free. */
-export async function heldUntil(
-  db: Db,
-  zone: string,
-  name: string,
-  serverId: string,
-  now: number,
-): Promise<number | undefined> {
-  const held = db.selectFrom('held_names').select('until').where('zone', '=', zone).where('name', '=', name)
-  return (await held.where('server_id', '!=', serverId).where('until', '>', now).executeTakeFirst())?.until
+/** Makes requests for names in one zone take turns, so that two that look alike cannot pass each other. */
+export async function lockZone(trx: Trx, zone: string): Promise<void> {
+  await trx
+    .insertInto('instance')
+    .values({ key: `zone ${zone}`, value: '' })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: '' }))
+    .execute()
 }
 
-export async function holdName(
-  trx: Trx,
-  row: { zone: string; name: string; server_id: string; until: number },
-): Promise<void> {
+/** Until when the name, or one that reads like it, is kept from this server; undefined where it is free. */
+export async function heldUntil(
+  db: Db,
+  wanted: { zone: string; skeleton: string; serverId: string },
+  now: number,
+): Promise<number | undefined> {
+  const held = db
+    .selectFrom('held_names')
+    .select('until')
+    .where('zone', '=', wanted.zone)
+    .where('skeleton', '=', wanted.skeleton)
+  const byOthers = held.where('server_id', '!=', wanted.serverId).where('until', '>', now)
+  return (await byOthers.orderBy('until', 'desc').limit(1).executeTakeFirst())?.until
+}
+
+export async function holdName(trx: Trx, row: SubdomainRow, until: number): Promise<void> {
+  const { zone, name, skeleton, server_id } = row
   await trx
     .insertInto('held_names')
-    .values(row)
-    .onConflict((conflict) =>
-      conflict.columns(['zone', 'name']).doUpdateSet({ server_id: row.server_id, until: row.until }),
-    )
+    .values({ zone, name, skeleton, server_id, until })
+    .onConflict((conflict) => conflict.columns(['zone', 'name']).doUpdateSet({ server_id, until }))
     .execute()
 }
 

@@ -1,17 +1,19 @@
 // Brings DNS to what the database says of one subdomain. Every step is safe to repeat, so that it does not matter
 // where a crash or a failing provider cut it short.
 import type { Logger } from 'pino'
+import { fail } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsReason } from '../../contract/subdomains.ts'
-import { type DnsFaultKind, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
+import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import { askAuthority } from '../../dns/resolve.ts'
 import type { Activity } from '../activity/service.ts'
-import type { Db, SubdomainRow, Trx } from '../db/tables.ts'
+import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Providers } from './providers.ts'
-import { absent, changesFor, foreignSets, hostnameOf, markerSet, ownedIn, planRecords } from './records.ts'
+import { absent, changesFor, type Found, foreignSets, hostnameOf, markerSet, ownedAt, planRecords } from './records.ts'
 import * as store from './store.ts'
+import type { Turns } from './turns.ts'
 import type { Zone } from './zones.ts'
 
 export interface SyncDeps {
@@ -19,6 +21,7 @@ export interface SyncDeps {
   activity: Activity
   providers: Providers
   zones: ReadonlyMap<string, Zone>
+  turns: Turns
   instanceId: string
   clock: { now(): number }
   log: Logger
@@ -29,76 +32,79 @@ export type SyncResult =
   /** The provider has confirmed; `propagated` says whether the name servers answer with it. */
   { state: 'active'; propagated: boolean } | { state: 'gone' }
 
+type AddressedServer = Pick<ServerRow, 'game' | 'port'>
+
 export interface Sync {
-  /** Throws DnsProviderError or NotConfirmed; the row says so by then. */
-  run(actor: Actor, row: SubdomainRow): Promise<SyncResult>
-  wantedSets(row: SubdomainRow, server: { game: string | null; port: number | null }): ChangeableRecordSet[]
+  /** Throws `dns_unavailable` with the fault as its cause; the row says so by then. */
+  run(actor: Actor, subdomainId: string, call?: CallOptions): Promise<SyncResult>
+  /** None where the zone is not configured. */
+  wantedSets(row: SubdomainRow, server: AddressedServer): ChangeableRecordSet[]
+  ownedAt(listing: Parameters<typeof ownedAt>[0], row: SubdomainRow): Found | undefined
 }
 
 /** The provider reported success, and the zone does not show it. */
-export class NotConfirmed extends Error {}
+class NotConfirmed extends Error {}
 
-/** Nobody can help by trying again: somebody has to change something first. */
-const LASTING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'refused', 'zone_missing'])
+class ZoneUnconfigured extends Error {}
+
+/** Somebody has to change something before it can succeed. */
+const LASTING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'refused', 'zone_missing', 'zone_unconfigured'])
+/** Says of records that were confirmed before that they are right no more; any other fault says nothing about them. */
+const UNDOING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'zone_missing', 'zone_unconfigured'])
 
 export function createSync(deps: SyncDeps): Sync {
-  const { db, activity, providers, zones, instanceId, clock, log } = deps
+  const { db, activity, providers, zones, turns, instanceId, clock, log } = deps
 
-  function zoneOf(row: SubdomainRow): Zone {
-    const zone = zones.get(row.zone)
-    if (!zone) throw new DnsProviderError('zone_missing', `The zone ${row.zone} is not configured.`)
-    return zone
+  const providerOf = (row: SubdomainRow): DnsProvider => {
+    if (!zones.has(row.zone)) throw new ZoneUnconfigured()
+    return providers.of(row.zone)
   }
 
-  function wantedSets(row: SubdomainRow, server: { game: string | null; port: number | null }): ChangeableRecordSet[] {
-    const zone = zoneOf(row)
+  function wantedSets(row: SubdomainRow, server: AddressedServer): ChangeableRecordSet[] {
+    const zone = zones.get(row.zone)
+    if (!zone) return []
     const hostname = hostnameOf(row.name, row.zone)
     const sets = planRecords(server, zone, hostname)
     return [...sets, markerSet({ instanceId, subdomainId: row.id }, hostname, sets, zone.ttl)]
   }
 
-  async function put(provider: DnsProvider, row: SubdomainRow): Promise<ChangeableRecordSet[]> {
-    const server = await db
-      .selectFrom('servers')
-      .select(['game', 'port'])
-      .where('id', '=', row.server_id)
-      .executeTakeFirstOrThrow()
-    const wanted = wantedSets(row, server)
-    const listing = await provider.list(row.zone)
-    const mine = ownedIn(listing, instanceId).find(({ hostname }) => hostname === hostnameOf(row.name, row.zone))
-    const foreign = foreignSets(listing, wanted, mine)
+  const owned = (listing: Parameters<typeof ownedAt>[0], row: SubdomainRow) =>
+    ownedAt(listing, hostnameOf(row.name, row.zone), { instanceId, confirmed: confirmedSets(row) })
+
+  /** Answers what had to be changed, once the provider shows it. */
+  async function put(row: SubdomainRow, wanted: ChangeableRecordSet[], call: CallOptions): Promise<string[]> {
+    const provider = providerOf(row)
+    const hostname = hostnameOf(row.name, row.zone)
+    const listing = await provider.list(row.zone, call)
+    const mine = owned(listing, row)
+    const foreign = foreignSets(listing, hostname, wanted, mine)
     if (foreign.length > 0)
       throw new DnsProviderError('conflict', `The zone has ${foreign.join(', ')}, which we did not make.`)
     const changes = changesFor(listing, wanted, mine)
-    if (changes.length > 0) {
-      // For a new name the provider itself sees to it, where it can, that nobody came in between.
-      await provider.apply(row.zone, mine ? changes : changes.map((change) => ({ ...change, onlyIfAbsent: true })))
-      const after = await provider.list(row.zone)
-      if (changesFor(after, wanted, mine).length > 0) throw new NotConfirmed()
-    }
-    return wanted
+    if (changes.length === 0) return []
+    // Confirmed once and wrong now: it does not count as active until it is right again.
+    if (row.status === 'active') await store.updateIf(db, row, { status: 'pending', propagated_at: null })
+    // For a new name the provider itself sees to it, where it can, that nobody came in between.
+    await provider.apply(row.zone, mine ? changes : changes.map((change) => ({ ...change, onlyIfAbsent: true })), call)
+    const after = await provider.list(row.zone, call)
+    if (changesFor(after, wanted, owned(after, row)).length > 0) throw new NotConfirmed()
+    return changes.map(({ type, name }) => `${type} ${name}`)
   }
 
-  async function takeAway(provider: DnsProvider, row: SubdomainRow): Promise<void> {
-    const hostname = hostnameOf(row.name, row.zone)
-    const owned = async () =>
-      ownedIn(await provider.list(row.zone), instanceId).find((found) => found.hostname === hostname)
-    const mine = await owned()
+  async function takeAway(row: SubdomainRow, call: CallOptions): Promise<void> {
+    const provider = providerOf(row)
+    const mine = owned(await provider.list(row.zone, call), row)
     if (!mine) return
-    await provider.apply(row.zone, mine.sets.map(absent))
-    if (await owned()) throw new NotConfirmed()
+    await provider.apply(row.zone, mine.sets.map(absent), call)
+    if (owned(await provider.list(row.zone, call), row)) throw new NotConfirmed()
   }
 
   /** Asked over DNS, not assumed. Every authoritative server must answer with every set. */
-  async function isAnswered(
-    provider: DnsProvider,
-    row: SubdomainRow,
-    wanted: readonly ChangeableRecordSet[],
-  ): Promise<boolean> {
+  async function isAnswered(row: SubdomainRow, wanted: ChangeableRecordSet[], call: CallOptions): Promise<boolean> {
     try {
-      for (const server of await provider.authorities(row.zone)) {
+      for (const server of await providerOf(row).authorities(row.zone, call)) {
         for (const set of wanted) {
-          const { recordSet, authoritative } = await askAuthority(server, set.name, set.type)
+          const { recordSet, authoritative } = await askAuthority(server, set.name, set.type, call)
           // A server may count its TTL down or have its own; what matters to a player is the data.
           if (!authoritative || !recordSet || !sameRecordSet({ ...recordSet, ttl: set.ttl }, set)) return false
         }
@@ -110,78 +116,127 @@ export function createSync(deps: SyncDeps): Sync {
     }
   }
 
-  async function noteFault(actor: Actor, row: SubdomainRow, error: unknown): Promise<void> {
-    const reason = reasonOf(error)
-    if (reason === null) return
-    log.warn({ err: error, subdomainId: row.id, zone: row.zone, reason }, 'DNS could not be brought up to date')
-    await transact(db, {}, async (trx) => {
-      const current = await store.findSubdomain(trx, row.id)
-      if (!current) return
-      const status = current.status === 'deleting' ? 'deleting' : LASTING.has(reason) ? 'failed' : 'pending'
-      await store.updateSubdomain(trx, row.id, { reason, status, updated_at: clock.now() })
-      // One entry for a fault, however often it is met again.
-      if (current.reason !== reason)
-        await record(trx, actor, row, 'subdomain.provider_failed', { reason, detail: DNS_REASONS[reason] })
-    })
-  }
-
   const record = (
     trx: Trx,
     actor: Actor,
     row: SubdomainRow,
     event: Parameters<Activity['record']>[2],
     more: object = {},
-  ) =>
-    activity.record(trx, actor, event, row.server_id, {
-      subdomainId: row.id,
-      hostname: hostnameOf(row.name, row.zone),
-      ...more,
-    })
+  ) => {
+    const properties = { subdomainId: row.id, hostname: hostnameOf(row.name, row.zone), ...more }
+    return activity.record(trx, actor, event, row.server_id, properties)
+  }
 
-  async function remove(actor: Actor, row: SubdomainRow): Promise<SyncResult> {
-    await takeAway(providers.of(zoneOf(row).zone), row)
+  async function noteFault(actor: Actor, row: SubdomainRow, reason: DnsReason, error: unknown): Promise<void> {
+    log.warn({ err: error, subdomainId: row.id, zone: row.zone, reason }, 'DNS could not be brought up to date')
+    await transact(db, {}, async (trx) => {
+      await store.lockServer(trx, row.server_id)
+      const current = await store.findSubdomain(trx, row.id)
+      if (!current) return
+      await store.updateSubdomain(trx, row.id, {
+        reason,
+        status: statusAfter(current, reason),
+        updated_at: clock.now(),
+      })
+      // One entry for an outage, however often and in whatever way it is met again until it is over.
+      const news = current.reason === null || (LASTING.has(reason) && current.reason !== reason)
+      if (news) await record(trx, actor, row, 'subdomain.provider_failed', { reason, detail: DNS_REASONS[reason] })
+    })
+  }
+
+  async function remove(actor: Actor, row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
+    await takeAway(row, call)
     await transact(db, {}, async (trx) => {
       if (!(await store.removeSubdomain(trx, row.id))) return
-      await store.holdName(trx, {
-        zone: row.zone,
-        name: row.name,
-        server_id: row.server_id,
-        until: clock.now() + deps.holdNameMs,
-      })
+      await store.holdName(trx, row, clock.now() + deps.holdNameMs)
       await record(trx, actor, row, 'subdomain.deleted')
     })
     return { state: 'gone' }
   }
 
-  async function establish(actor: Actor, row: SubdomainRow): Promise<SyncResult> {
-    const provider = providers.of(zoneOf(row).zone)
-    const wanted = await put(provider, row)
-    await transact(db, {}, async (trx) => {
-      const current = await store.findSubdomain(trx, row.id)
-      if (!current || current.status === 'deleting' || (current.status === 'active' && current.reason === null)) return
-      await store.updateSubdomain(trx, row.id, { status: 'active', reason: null, updated_at: clock.now() })
-      await record(trx, actor, row, 'subdomain.activated')
+  /** The row, if what was brought into DNS is still what is wanted. Nothing changes it before the transaction ends. */
+  async function stillWanted(trx: Trx, row: SubdomainRow, sets: ChangeableRecordSet[]) {
+    await store.lockServer(trx, row.server_id)
+    const current = await store.findWithServer(trx, row.id)
+    if (!current || current.row.status === 'deleting') return undefined
+    return JSON.stringify(wantedSets(current.row, current.server)) === JSON.stringify(sets) ? current.row : undefined
+  }
+
+  async function establish(
+    actor: Actor,
+    row: SubdomainRow,
+    wanted: ChangeableRecordSet[],
+    call: CallOptions,
+  ): Promise<SyncResult> {
+    const changed = await put(row, wanted, call)
+    const active = await transact(db, {}, async (trx) => {
+      const current = await stillWanted(trx, row, wanted)
+      if (!current) return undefined
+      if (current.status === 'active' && current.reason === null) return current
+      const news = {
+        status: 'active',
+        reason: null,
+        confirmed: JSON.stringify(wanted),
+        updated_at: clock.now(),
+      } as const
+      await store.updateSubdomain(trx, row.id, news)
+      if (row.status === 'active' && changed.length > 0)
+        await record(trx, actor, row, 'subdomain.repaired', { changed })
+      else if (current.status !== 'active') await record(trx, actor, row, 'subdomain.activated')
+      return { ...current, ...news }
     })
-    if (row.propagated_at !== null) return { state: 'active', propagated: true }
-    const propagated = await isAnswered(provider, row, wanted)
-    if (propagated) await store.updateSubdomain(db, row.id, { propagated_at: clock.now() })
+    // Deleted or changed meanwhile: whoever did it has seen to it that the work goes on.
+    if (!active) return { state: 'active', propagated: true }
+    if (active.propagated_at !== null) return { state: 'active', propagated: true }
+    const propagated = await isAnswered(row, wanted, call)
+    if (propagated) {
+      await transact(db, {}, async (trx) => {
+        if (await stillWanted(trx, row, wanted))
+          await store.updateSubdomain(trx, row.id, { propagated_at: clock.now() })
+      })
+    }
     return { state: 'active', propagated }
+  }
+
+  /** In the subdomain's turn, on what the database says now. */
+  async function bringUpToDate(actor: Actor, subdomainId: string, call: CallOptions): Promise<SyncResult> {
+    const found = await store.findWithServer(db, subdomainId)
+    if (!found) return { state: 'gone' }
+    const { row, server } = found
+    try {
+      if (row.status === 'deleting') return await remove(actor, row, call)
+      return await establish(actor, row, wantedSets(row, server), call)
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason === null) throw error
+      await noteFault(actor, row, reason, error)
+      throw fail('dns_unavailable', DNS_REASONS[reason], error)
+    }
   }
 
   return {
     wantedSets,
-    async run(actor, row) {
-      try {
-        return await (row.status === 'deleting' ? remove(actor, row) : establish(actor, row))
-      } catch (error) {
-        await noteFault(actor, row, error)
-        throw error
-      }
+    ownedAt: owned,
+    async run(actor, subdomainId, call = {}) {
+      const row = await store.findSubdomain(db, subdomainId)
+      if (!row) return { state: 'gone' }
+      return turns(hostnameOf(row.name, row.zone), () => bringUpToDate(actor, subdomainId, call))
     },
   }
 }
 
+function statusAfter(row: SubdomainRow, reason: DnsReason): SubdomainRow['status'] {
+  if (row.status === 'deleting') return 'deleting'
+  if (row.status === 'active' && !UNDOING.has(reason)) return 'active'
+  return LASTING.has(reason) ? 'failed' : 'pending'
+}
+
+function confirmedSets(row: SubdomainRow): ChangeableRecordSet[] {
+  return row.confirmed === null ? [] : JSON.parse(row.confirmed)
+}
+
 export function reasonOf(error: unknown): DnsReason | null {
   if (error instanceof NotConfirmed) return 'unconfirmed'
-  return isDnsFault(error) ? (error.kind satisfies DnsFaultKind) : null
+  if (error instanceof ZoneUnconfigured) return 'zone_unconfigured'
+  return isDnsFault(error) ? error.kind : null
 }

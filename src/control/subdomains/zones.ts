@@ -2,7 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import Type, { type Static } from 'typebox'
+import { isDnsFault } from '../../dns/provider.ts'
+import { isName } from '../../dns/records.ts'
 import { createValidators } from '../../http/validation.ts'
+import { createRemote } from './providers.ts'
 
 const Closed = { additionalProperties: false }
 const Reference = Type.Union([
@@ -15,6 +18,9 @@ const Domain = Type.String({
   maxLength: 253,
   pattern: '^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\\.)+[A-Za-z0-9-]{2,63}\\.?$',
 })
+
+/** As `tsig-keygen` takes it: often one label only. */
+const KeyName = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9_-]{1,63}(?:\\.[A-Za-z0-9_-]{1,63})*\\.?$' })
 
 const Common = {
   zone: Domain,
@@ -51,7 +57,7 @@ const Rfc2136Config = Type.Object(
     ...Common,
     provider: Type.Literal('rfc2136'),
     server: Endpoint,
-    keyName: Domain,
+    keyName: KeyName,
     keySecret: Reference,
     nameServers,
   },
@@ -60,6 +66,7 @@ const Rfc2136Config = Type.Object(
 const CloudflareConfig = Type.Object(
   {
     ...Common,
+    ttl: Type.Optional(Type.Integer({ minimum: 60, maximum: 86_400, default: 60 })),
     provider: Type.Literal('cloudflare'),
     token: Reference,
     baseUrl: Type.Optional(Type.String({ format: 'uri' })),
@@ -85,6 +92,7 @@ export interface Zone {
   zone: string
   targets: string[]
   ttl: number
+  /** Given out to nobody, besides the names that are reserved everywhere. */
   reserved: readonly string[]
   maxPerServer: number | null
   config: ZoneConfig
@@ -112,7 +120,22 @@ export function parseZones(text: string, env: Record<string, string | undefined>
   for (const name of new Set(names.filter((zone, index) => names.indexOf(zone) !== index)))
     faults.push(`has ${name} twice`)
   if (faults.length > 0) throw new ZoneFault(faults.join('; '))
-  return zones
+  return zones.map((zone) => ({ ...zone, reserved: [...zone.reserved, ...namesInUse(zone, names)] }))
+}
+
+/** Names below the zone that the configuration itself gives a meaning: name servers, targets, other zones. */
+function namesInUse({ zone, targets, config }: Zone, zones: readonly string[]): string[] {
+  const nameServers = config.provider === 'embedded' ? (config.nameServers ?? []) : []
+  const below = [...nameServers, ...targets, ...zones].map((name) => name.toLowerCase().replace(/\.$/, ''))
+  return below
+    .filter((name) => name.endsWith(`.${zone}`))
+    .map(
+      (name) =>
+        name
+          .slice(0, -(zone.length + 1))
+          .split('.')
+          .at(-1) ?? '',
+    )
 }
 
 function readZone(item: unknown, env: Record<string, string | undefined>): Zone {
@@ -122,14 +145,24 @@ function readZone(item: unknown, env: Record<string, string | undefined>): Zone 
   }
   const validate = createValidators()('body').compile(SCHEMAS[provider as keyof typeof SCHEMAS])
   if (!validate(item)) {
-    const faults = (validate.errors ?? []).map((error) => `${error.instancePath.slice(1) || 'it'} ${error.message}`)
+    const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+      const unknown = (params as { additionalProperty?: string }).additionalProperty
+      return unknown ? `${unknown} is not a known setting` : `${instancePath.slice(1) || 'it'} ${message}`
+    })
     throw new ZoneFault([...new Set(faults)].join(', '))
   }
   const config = item as ZoneConfig
   const targets = [config.target].flat().map((target) => target.toLowerCase().replace(/\.$/, ''))
-  if (targets.length > 1 && targets.some((target) => isIP(target) === 0)) {
-    throw new ZoneFault('target may be several addresses, or one host name')
+  const faults = targetFaults(targets)
+  let credential = ''
+  try {
+    credential = credentialOf(config, env)
+    checkSettings(config, credential)
+  } catch (error) {
+    if (!(error instanceof ZoneFault)) throw error
+    faults.push(error.message)
   }
+  if (faults.length > 0) throw new ZoneFault(faults.join(', '))
   return {
     zone: config.zone.toLowerCase().replace(/\.$/, ''),
     targets,
@@ -137,7 +170,24 @@ function readZone(item: unknown, env: Record<string, string | undefined>): Zone 
     reserved: (config.reserved ?? []).map((name) => name.toLowerCase()),
     maxPerServer: config.maxPerServer ?? null,
     config,
-    credential: credentialOf(config, env),
+    credential,
+  }
+}
+
+function targetFaults(targets: readonly string[]): string[] {
+  const hosts = targets.filter((target) => isIP(target) === 0)
+  const bad = hosts.find((host) => !isName(host) || !host.includes('.'))
+  if (bad !== undefined) return [`target ${bad} is neither an address nor a host name`]
+  return targets.length > 1 && hosts.length > 0 ? ['target may be several addresses, or one host name'] : []
+}
+
+/** What only the provider can tell, such as a secret that is not base64. Its sentences hold no credential. */
+function checkSettings(config: ZoneConfig, credential: string): void {
+  try {
+    createRemote({ config, credential })
+  } catch (error) {
+    if (isDnsFault(error)) throw new ZoneFault(error.message.replace(/\.$/, ''))
+    throw error
   }
 }
 

@@ -12,6 +12,8 @@ export const subdomains: Migration = {
       status text not null,
       reason text,
       propagated_at bigint,
+      confirmed text,
+      job_id text,
       created_at bigint not null,
       updated_at bigint not null
     )`,
@@ -21,9 +23,11 @@ export const subdomains: Migration = {
     `create table held_names (
       zone text not null,
       name text not null,
+      skeleton text not null,
       server_id text not null,
       until bigint not null,
       primary key (zone, name)
     )`,
+    'create index held_names_skeleton on held_names (zone, skeleton)',
   ],
 }
