@@ -133,26 +133,35 @@ export async function runBackup(
   }
 
   function visit(found: WalkEntry): Promise<void> | undefined {
-    const entry = entryOf(found, notes)
-    if (!entry) return undefined
-    const item: Pending = { entry, isReady: entry.kind !== 'file', isDropped: false, firstLink: undefined }
-    pending.push(item)
-    if (entry.kind !== 'file') return undefined
-    if (found.stats.nlink > 1n) {
-      const inode = `${found.stats.dev} ${found.stats.ino}`
-      item.firstLink = links.get(inode)
-      if (!item.firstLink) links.set(inode, item)
+    if (!found.stats.isFile()) {
+      const entry = entryOf(found, notes)
+      if (entry) pending.push({ entry, isReady: true, isDropped: false, firstLink: undefined })
+      return undefined
     }
-    const known = cursor.seek(orderKey(entry.path))
-    if (known instanceof Promise) return known.then((late) => decide(found, item, late))
-    decide(found, item, known)
+    const known = cursor.seek(orderKey(found.path))
+    if (known instanceof Promise) return known.then((late) => visitFile(found, late))
+    visitFile(found, known)
     return undefined
   }
 
-  function decide(found: WalkEntry, item: Pending, known: KeyedEntry | undefined): void {
-    const { entry } = item
-    if (item.firstLink) item.isReady = true
-    else if (known && isUnchanged(entry, known) && isStored(sink, known)) {
+  function visitFile(found: WalkEntry, known: KeyedEntry | undefined): void {
+    const { size, mtimeNs, ctimeNs, ino: inode, nlink, dev } = found.stats
+    const isKnown =
+      known !== undefined &&
+      isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
+      isStored(sink, known)
+    if (isKnown && nlink === 1n && known.hardLink === null) {
+      pending.push({ entry: known, isReady: true, isDropped: false, firstLink: undefined })
+      return
+    }
+    const entry = entryOf(found, notes)
+    if (!entry) return
+    const firstLink = nlink > 1n ? links.get(`${dev} ${inode}`) : undefined
+    const item: Pending = { entry, isReady: firstLink !== undefined, isDropped: false, firstLink }
+    pending.push(item)
+    if (firstLink) return
+    if (nlink > 1n) links.set(`${dev} ${inode}`, item)
+    if (isKnown) {
       entry.content = known.content
       item.isReady = true
     } else addFile(found, item)
@@ -265,7 +274,10 @@ function statsOf(stats: BigIntStats, seenAt: number) {
   }
 }
 
-export function isUnchanged(now: Entry, before: KeyedEntry): boolean {
+export function isUnchanged(
+  now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>,
+  before: KeyedEntry,
+): boolean {
   return (
     before.isSettled &&
     before.kind === 'file' &&

@@ -9,7 +9,7 @@ import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import type { ServerFolders } from '../layout.ts'
 import { isUnchanged, OPEN_FILE } from './backup.ts'
-import { type Entry, eachBlock, type KeyedEntry, NO_CONTENT, segmentsOf } from './entries.ts'
+import { eachBlock, type KeyedEntry, segmentsOf } from './entries.ts'
 import { ID_BYTES } from './format.ts'
 import type { Manifest } from './manifest.ts'
 import { isDiskFull } from './pack-sink.ts'
@@ -182,22 +182,15 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
     return
   }
   // Two names of one file that were two files, or the other way round: made anew rather than told apart.
-  const isSameSize = Number(live.stats.size) === wanted.sizeBytes
-  if (run.request.isOrigin && isUnchanged(statsEntry(live), wanted)) keep(run, wanted, live)
-  else if (isSameSize && live.stats.nlink === 1n) {
+  const { mtimeNs, ctimeNs, ino: inode } = live.stats
+  const now = { sizeBytes: Number(live.stats.size), mtimeNs, ctimeNs, inode }
+  if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
+  else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
     const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
     run.checks.push({ wanted, live: { path: live.path, stats: live.stats }, fd })
   } else {
     displace(run, live)
     create(run, wanted)
-  }
-}
-
-function statsEntry({ path, stats }: LiveEntry): Entry {
-  const { mtimeNs, ctimeNs, ino: inode } = stats
-  return {
-    ...{ path, kind: 'file', mode: 0, uid: 0, gid: 0, mtimeNs, ctimeNs, inode, sizeBytes: Number(stats.size) },
-    ...{ isSettled: true, target: null, hardLink: null, content: NO_CONTENT },
   }
 }
 
