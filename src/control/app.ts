@@ -3,6 +3,7 @@ import { access, constants } from 'node:fs/promises'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
+import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
 import type { Forward } from '../http/forward.ts'
 import { createHttpServer } from '../http/server.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
@@ -20,7 +21,7 @@ import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
 import { createCursors } from './http/paging.ts'
-import { type Api, leaveBodiesAlone, takeBodiesAsBytes } from './http/route.ts'
+import { type Api, takeBodiesAsBytes } from './http/route.ts'
 import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
@@ -135,7 +136,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     tokenRoutes(api, tokens)
   })
   await http.register(async (app) => {
-    leaveBodiesAlone(app)
+    takeBodiesAsStreams(app)
+    answerBeforeTheEnd(app)
     contentRoutes({ app, auth, idempotency }, files, deps.forward, config.maxUploadBytes)
   })
   healthRoutes(http, { auth, metrics, checks: readinessChecks(config, database), log })

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/control/config.ts'
 import { openDatabase } from '../../src/control/db/database.ts'
 import { migrate } from '../../src/control/db/migrate.ts'
 import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
+import { openProviders } from '../../src/control/subdomains/providers.ts'
 
 export async function withBuiltApp(
   work: (app: FastifyInstance, routes: readonly RouteOptions[]) => Promise<void>,
@@ -20,8 +21,23 @@ export async function withBuiltApp(
   const clock = { now: () => Date.now() }
   const database = openDatabase({ dataDir, url: null, onBroken: () => {} })
   await migrate(database.db, database.engine, MIGRATIONS)
-  const agent = createAgent({ dataDir, clock, log })
-  const app = await buildApp({ config, version: '0', database, agent, secret: Buffer.alloc(32), clock, log })
+  const secret = Buffer.alloc(32)
+  const agent = createAgent({ dataDir, trashKeepMs: 0, linksKey: secret, clock, log })
+  const providers = await openProviders([], { host: '127.0.0.1', port: 0, directory: dataDir })
+  const { forward } = agent
+  const agentUrl = () => 'http://localhost'
+  const app = await buildApp({
+    config,
+    version: '0',
+    database,
+    agent,
+    forward,
+    agentUrl,
+    providers,
+    secret,
+    clock,
+    log,
+  })
   await app.http.ready()
   try {
     await work(app.http, app.routes)

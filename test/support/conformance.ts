@@ -29,7 +29,7 @@ export async function holdAgainstContract(url: string, method: string, path: str
   assert.ok(documented, `${method} ${plain} answered ${reply.status}, which is not documented: ${reply.text}`)
   const type = reply.headers.get('content-type')?.split(';', 1)[0] ?? ''
   if (!documented.content) return assert.equal(reply.text, '', `${method} ${plain} ${reply.status} has a body`)
-  const media = documented.content[type]
+  const media = documented.content[type] ?? documented.content['*/*']
   assert.ok(media, `${method} ${plain} ${reply.status} has the undocumented type ${type}`)
   if (!type.endsWith('json') || type.includes('ndjson')) return
   const validate = contract.ajv.compile(media.schema)

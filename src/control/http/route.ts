@@ -164,12 +164,6 @@ function refusePrototype(key: string, value: unknown): unknown {
   return value
 }
 
-/** For what is handed on: nothing of it is read here. */
-export function leaveBodiesAlone(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-}
-
 /** Bodies of the API are taken as bytes, up to the limit, and read once the operation is known. */
 export function takeBodiesAsBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

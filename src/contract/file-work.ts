@@ -1,0 +1,172 @@
+// The trash, searching, and the work on files that takes its time.
+import {
+  ArchiveFormat,
+  changeErrors,
+  DiskUsage,
+  EntryName,
+  entryExample,
+  FileEntry,
+  job,
+  Overwrite,
+  Path,
+  params,
+  pathErrors,
+  SearchMatch,
+  spaceErrors,
+  TrashItem,
+  tag,
+  trashExample,
+} from './file-schemas.ts'
+import { operation } from './operation.ts'
+import { Bytes, Closed, Id, Page, PageQuery, ServerParams, TEXT, Type } from './schema.ts'
+
+export const packFiles = operation({
+  id: 'packFiles',
+  method: 'POST',
+  path: '/files/{serverId}/pack',
+  tag,
+  summary: 'Pack files into an archive',
+  scope: 'files:write',
+  params,
+  body: Closed({
+    root: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })),
+    files: Type.Array(Type.String({ maxLength: 4096 }), { minItems: 1, maxItems: 1000 }),
+    format: Type.Optional(ArchiveFormat),
+    target: Type.Optional(Path),
+  }),
+  bodyExample: { root: '/', files: ['world'], format: 'tar.zst', target: '/world.tar.zst' },
+  answers: job,
+  errors: [...changeErrors, ...spaceErrors, 'already_exists', 'idempotency_conflict'],
+})
+
+export const unpackFile = operation({
+  id: 'unpackFile',
+  method: 'POST',
+  path: '/files/{serverId}/unpack',
+  tag,
+  summary: 'Unpack an archive',
+  description:
+    'zip, tar, tar.gz or tar.zst. Unpacked beside first; if anything about it is wrong, nothing is left of it.',
+  scope: 'files:write',
+  params,
+  body: Closed({ path: Path, directory: Type.Optional(Path), overwrite: Overwrite }),
+  bodyExample: { path: '/world.zip', directory: '/' },
+  answers: job,
+  errors: [...changeErrors, ...spaceErrors, 'invalid_archive', 'already_exists', 'idempotency_conflict'],
+})
+
+export const pullFile = operation({
+  id: 'pullFile',
+  method: 'POST',
+  path: '/files/{serverId}/pull',
+  tag,
+  summary: 'Fetch a file from an address',
+  description: 'http and https only, and never an address inside the network of the service.',
+  scope: 'files:write',
+  params,
+  body: Closed({
+    url: Type.String({ minLength: 1, maxLength: 2048, pattern: TEXT }),
+    directory: Type.Optional(Path),
+    name: Type.Optional(EntryName),
+    overwrite: Overwrite,
+  }),
+  bodyExample: { url: 'https://example.org/mods/lighting.jar', directory: '/mods' },
+  answers: job,
+  errors: [...changeErrors, ...spaceErrors, 'invalid_url', 'already_exists', 'idempotency_conflict'],
+})
+
+export const searchFiles = operation({
+  id: 'searchFiles',
+  method: 'GET',
+  path: '/files/{serverId}/search',
+  tag,
+  summary: 'Search for files by name and by content',
+  scope: 'files:read',
+  params,
+  query: Closed({
+    q: Type.String({ minLength: 1, maxLength: 191, pattern: TEXT }),
+    path: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })),
+    content: Type.Optional(Type.Boolean({ default: false })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+  }),
+  answers: {
+    200: {
+      description: 'What was found; `isComplete` is false when there may be more',
+      schema: Type.Object({ data: Type.Array(SearchMatch), isComplete: Type.Boolean() }),
+      example: {
+        data: [{ path: '/server.properties', kind: 'file', lineNumber: 12, line: 'level-name=world' }],
+        isComplete: true,
+      },
+    },
+  },
+  errors: pathErrors,
+})
+
+export const listTrash = operation({
+  id: 'listTrash',
+  method: 'GET',
+  path: '/files/{serverId}/trash',
+  tag,
+  summary: 'List what was deleted or replaced and can be had back',
+  description: 'Newest first.',
+  scope: 'files:read',
+  params,
+  query: Closed({ ...PageQuery }),
+  answers: {
+    200: {
+      description: 'A page of items',
+      schema: Page(TrashItem),
+      example: { data: [trashExample], nextCursor: null },
+    },
+  },
+  errors: ['agent_unreachable'],
+})
+
+export const restoreTrash = operation({
+  id: 'restoreTrash',
+  method: 'POST',
+  path: '/files/{serverId}/trash/{trashId}/restore',
+  tag,
+  summary: 'Put something back from the trash',
+  description: 'Where it was; under a free name when its own is taken again.',
+  scope: 'files:write',
+  params: Closed({ ...ServerParams.properties, trashId: Id }),
+  answers: { 200: { description: 'The entry, back in its place', schema: FileEntry, example: entryExample } },
+  errors: [...pathErrors, 'server_busy', 'disk_full', 'idempotency_conflict'],
+})
+
+export const emptyTrash = operation({
+  id: 'emptyTrash',
+  method: 'DELETE',
+  path: '/files/{serverId}/trash',
+  tag,
+  summary: 'Empty the trash now',
+  scope: 'files:write',
+  params,
+  answers: {
+    200: {
+      description: 'How much was freed',
+      schema: Type.Object({ freedBytes: Bytes }),
+      example: { freedBytes: 1_048_576 },
+    },
+  },
+  errors: ['agent_unreachable', 'server_busy'],
+})
+
+export const readUsage = operation({
+  id: 'readUsage',
+  method: 'GET',
+  path: '/files/{serverId}/usage',
+  tag,
+  summary: 'Read how much disk a server uses',
+  scope: 'files:read',
+  params,
+  answers: {
+    200: {
+      description: 'Files and trash together, and the quota',
+      schema: DiskUsage,
+      example: { usedBytes: 1_932_735_283, trashBytes: 4096, reservedBytes: 0, quotaBytes: 21_474_836_480 },
+    },
+  },
+  errors: ['agent_unreachable'],
+})
