@@ -48,16 +48,19 @@ async function killOnce(world: World, seed: number): Promise<string> {
   const lastOperation = 2 + (seed % 5)
   let operations = 0
   let during = 'starting'
-  for await (const [message] of on(child, 'message')) {
-    const { event, backupId = '' } = message as { event: string; backupId?: string }
-    note(world, event, backupId, existsSync(root) ? snapshot(root) : {})
-    during = event
-    child.send('go on')
-    if (event.endsWith('ing') && ++operations >= lastOperation) break
+  try {
+    for await (const [message] of on(child, 'message')) {
+      const { event, backupId = '' } = message as { event: string; backupId?: string }
+      note(world, event, backupId, existsSync(root) ? snapshot(root) : {})
+      during = event
+      child.send('go on')
+      if (event.endsWith('ing') && ++operations >= lastOperation) break
+    }
+    await delay((seed * 7919) % 120)
+  } finally {
+    child.kill('SIGKILL')
+    if (child.signalCode === null && child.exitCode === null) await once(child, 'exit')
   }
-  await delay((seed * 7919) % 120)
-  child.kill('SIGKILL')
-  if (child.signalCode === null && child.exitCode === null) await once(child, 'exit')
   return during
 }
 

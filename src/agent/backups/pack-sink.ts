@@ -3,7 +3,7 @@
 import { hasCode } from '../../kit/errno.ts'
 import { createBlockIndex } from './block-index.ts'
 import { packBlob } from './format.ts'
-import { createPack, PACK_BYTES, type PackWriter, type UnplacedFrame, type WrittenPack } from './packs.ts'
+import { createPack, type PackWriter, type UnplacedFrame, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
 
 /** Packs that are being made durable at one time. */
@@ -66,7 +66,7 @@ export function createPackSink(repository: Repository): PackSink {
       for (const { id } of frame.blocks) repository.index.hint(id)
     }
     const settled = pack.settled()
-    if (pack.sizeBytes >= PACK_BYTES) close(pack)
+    if (pack.isFull) close(pack)
     while (finishing.size > FINISHING_AT_MOST) await Promise.race(finishing)
     await settled
     if (failure !== undefined) throw failure

@@ -4,7 +4,9 @@ import { randomBytes } from 'node:crypto'
 import type { BlobStore, BlobWriter } from '../../blobs/store.ts'
 import { Damage, digest, ID_BYTES, MAGIC_BYTES, PACK_MAGIC, packBlob } from './format.ts'
 
-export const PACK_BYTES = 32 * 1024 * 1024
+const PACK_BYTES = 32 * 1024 * 1024
+/** Of small files a pack would hold a million: what it holds is kept in memory until it is closed. */
+const PACK_BLOCKS = 32_768
 const TRAILER_BYTES = 4 + ID_BYTES + MAGIC_BYTES
 const FRAME_BYTES = 24
 const BLOCK_RECORD_BYTES = ID_BYTES + 8
@@ -76,7 +78,7 @@ export interface WrittenPack {
 
 export interface PackWriter {
   readonly packId: string
-  readonly sizeBytes: number
+  readonly isFull: boolean
   /** Frames that follow each other in `bytes`. Returns them as placed. The bytes must not change until `settled` has resolved. */
   append(bytes: Uint8Array, frames: UnplacedFrame[]): Frame[]
   /** Resolves when the store has taken all that was appended. */
@@ -91,16 +93,18 @@ export async function createPack(blobs: BlobStore): Promise<PackWriter> {
   const writer = await blobs.create(packBlob(packId))
   const frames: Frame[] = []
   let offset = MAGIC_BYTES
+  let blockCount = 0
   let tail = write(writer, Promise.resolve(), Buffer.from(PACK_MAGIC))
   return {
     packId,
-    get sizeBytes() {
-      return offset
+    get isFull() {
+      return offset >= PACK_BYTES || blockCount >= PACK_BLOCKS
     },
     append(bytes, added) {
       const placed = added.map((frame) => {
         const at = offset
         offset += frame.storedLength
+        blockCount += frame.blocks.length
         return { ...frame, offset: at }
       })
       frames.push(...placed)

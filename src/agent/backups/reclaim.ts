@@ -10,7 +10,7 @@ import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
 import { writeIndexes } from './index-blobs.ts'
 import { type Manifest, openManifest } from './manifest.ts'
 import { type ManifestName, manifestNames } from './manifests.ts'
-import { createPack, decodeTable, type Frame, PACK_BYTES, type WrittenPack } from './packs.ts'
+import { createPack, decodeTable, type Frame, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
 
 /** A pack with less than this share in use is copied: what it costs to copy is less than what comes back. */
@@ -125,7 +125,7 @@ function createSweep(repository: Repository, live: Marks, options: { graceMs: nu
       const bytes = await blobs.get(packBlob(packId), { offset, length: frame.storedLength })
       target.append(bytes, [{ ...frame, blocks: frame.blocks.map((block) => ({ ...block, id: block.id.slice() })) }])
       await target.settled()
-      if (target.sizeBytes >= PACK_BYTES) await closeTarget()
+      if (target.isFull) await closeTarget()
     }
   }
 
