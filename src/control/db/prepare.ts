@@ -1,0 +1,28 @@
+// Building a query's text costs more than running it against SQLite. What is asked on nearly every request is built once
+// for each engine and asked again with other values.
+import type { CompiledQuery } from 'kysely'
+import type { Db } from './tables.ts'
+
+interface Compilable<Row> {
+  compile(): CompiledQuery<Row>
+}
+
+type Value = string | number
+
+/** The first row that a query answers. Its values must be bound in the order of the arguments, each once. */
+export function prepare<Row, Values extends Value[]>(
+  build: (db: Db, ...values: Values) => Compilable<Row>,
+): (db: Db, ...values: Values) => Promise<Row | undefined> {
+  const compiled = new WeakMap<object, CompiledQuery<Row>>()
+  return async (db, ...values) => {
+    // A transaction has the adapter of its database.
+    const { adapter } = db.getExecutor()
+    let query = compiled.get(adapter)
+    if (!query) {
+      query = build(db, ...values).compile()
+      compiled.set(adapter, query)
+    }
+    const { rows } = await db.executeQuery<Row>({ ...query, parameters: values })
+    return rows[0]
+  }
+}
