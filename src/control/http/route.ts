@@ -47,6 +47,7 @@ export function serve<O extends Operation>(
 ): void {
   const status = Number(Object.keys(operation.answers)[0])
   const isPost = operation.method === 'POST'
+  const takesNoBody = !operation.body && !operation.rawBody
 
   function answer(reply: FastifyReply, body: AnswerOf<O>): FastifyReply | AnswerOf<O> {
     // A stream answers by itself.
@@ -58,7 +59,7 @@ export function serve<O extends Operation>(
 
   function enter(request: FastifyRequest, actor: Actor): undefined | Promise<undefined> {
     // Where no body belongs, the type of none does not matter, whatever a client's library adds.
-    if (!operation.body && !operation.rawBody) delete request.headers['content-type']
+    if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
     ;(request as WithActor)[ACTOR] = actor
     return auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
   }
