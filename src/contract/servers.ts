@@ -49,9 +49,9 @@ export const Server = Type.Object({
   limits: Limits,
   labels: Type.Record(Type.String(), Type.String()),
   status: OneOf(['ready', 'deleting'], { description: 'A server that is being deleted takes no more changes' }),
-  diskUsage: Type.Union([Type.Object({ sizeBytes: Bytes, measuredAt: Timestamp }), Type.Null()], {
-    description: 'null until it has been measured',
-  }),
+  diskUsage: Nullable(
+    Type.Object({ sizeBytes: Bytes, measuredAt: Timestamp }, { description: 'null until it has been measured' }),
+  ),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })

@@ -28,6 +28,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const app = Fastify({
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
+    // Every line that we log names its request itself; a logger for each request would cost more than most requests do.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: JSON_BODY_MAX,
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: () => newId('req'),

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
-import { sqliteDialect } from './sqlite.ts'
+import { readThrough } from './prepare.ts'
+import { openReader, sqliteDialect } from './sqlite.ts'
 import type { Db, Tables } from './tables.ts'
 
 export type Engine = 'sqlite' | 'postgres'
@@ -23,10 +24,23 @@ export function openDatabase(options: {
   url: string | null
   onBroken: (error: Error) => void
 }): OpenDatabase {
-  const file = options.url ? null : join(options.dataDir, 'gamekeeper.db')
-  const dialect = options.url ? postgresDialect(options.url, options.onBroken) : sqliteDialect(file ?? '')
-  const db = new Kysely<Tables>({ dialect })
-  return { db, engine: options.url ? 'postgres' : 'sqlite', file, close: () => db.destroy() }
+  return options.url ? openPostgres(options.url, options.onBroken) : openSqlite(join(options.dataDir, 'gamekeeper.db'))
+}
+
+function openSqlite(file: string): OpenDatabase {
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(file) })
+  const reader = openReader(file)
+  readThrough(db, reader)
+  const close = async () => {
+    reader.close()
+    await db.destroy()
+  }
+  return { db, engine: 'sqlite', file, close }
+}
+
+function openPostgres(url: string, onBroken: (error: Error) => void): OpenDatabase {
+  const db = new Kysely<Tables>({ dialect: postgresDialect(url, onBroken) })
+  return { db, engine: 'postgres', file: null, close: () => db.destroy() }
 }
 
 function postgresDialect(url: string, onBroken: (error: Error) => void): PostgresDialect {

@@ -1,11 +1,32 @@
 // Kysely's SQLite dialect speaks to an object with better-sqlite3's shape; this gives node:sqlite that shape.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { type SqliteDatabase, SqliteDialect } from 'kysely'
+import type { Reader } from './prepare.ts'
 
 const PREPARED_MAX = 500
 
 export function sqliteDialect(path: string): SqliteDialect {
   return new SqliteDialect({ database: async () => openSqlite(path) })
+}
+
+/** A second connection that only reads. In WAL it sees every commit at once and never waits for a writer. */
+export function openReader(path: string): Reader & { close(): void } {
+  let db: DatabaseSync | undefined
+  const prepared = new Map<string, StatementSync>()
+  function statementFor(sql: string): StatementSync {
+    let statement = prepared.get(sql)
+    if (!statement) {
+      // Opened at the first use: the file is there by then, and migrated.
+      db ??= new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+      statement = db.prepare(sql)
+      prepared.set(sql, statement)
+    }
+    return statement
+  }
+  return {
+    first: (sql, values) => statementFor(sql).get(...values),
+    close: () => db?.close(),
+  }
 }
 
 function openSqlite(path: string): SqliteDatabase {

@@ -21,8 +21,9 @@ export interface AuthDeps {
 }
 
 export interface Auth {
-  authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Actor>
-  authorize(actor: Actor, serverId: string | undefined, scope: Scope): Promise<void>
+  /** Answers at once where the token is known already: nearly every request is spared a turn of the event loop. */
+  authenticate(request: FastifyRequest, reply: FastifyReply): Actor | Promise<Actor>
+  authorize(actor: Actor, serverId: string | undefined, scope: Scope): undefined | Promise<never>
 }
 
 const FAILED_SIGN_INS_PER_MINUTE = 60
@@ -44,8 +45,21 @@ export function createAuth(deps: AuthDeps): Auth {
     throw fail('unauthenticated', { detail, headers: { 'www-authenticate': challenge } })
   }
 
+  function admit(request: FastifyRequest, reply: FastifyReply, identity: Identity | undefined): Actor {
+    if (!identity) refuse(request, 'The token is unknown, expired or revoked.', true)
+    const count = requests.take(identity.id)
+    if (count.limit > 0) reply.headers(rateLimitHeaders('token', count))
+    if (!count.allowed) throw tooMany('token', count, 'Too many requests with this token.')
+    return actorOf(request, identity)
+  }
+
+  async function deny(actor: Actor, serverId: string | undefined, scope: Scope): Promise<never> {
+    if (serverId !== undefined && AN_ID.test(serverId)) await deps.recordDenied(actor, serverId, scope)
+    throw fail('forbidden', `The token lacks the scope ${scope}.`)
+  }
+
   return {
-    async authenticate(request, reply) {
+    authenticate(request, reply) {
       const header = request.headers.authorization
       if (header === undefined) refuse(request, missingToken(request), false)
       if (countHeader(request.raw, 'authorization') > 1) {
@@ -53,23 +67,17 @@ export function createAuth(deps: AuthDeps): Auth {
       }
       const token = bearerOf(header)
       if (token === undefined) refuse(request, 'The Authorization header must be "Bearer" and a token.', true)
-      const identity = await deps.identify(token)
-      if (!identity) refuse(request, 'The token is unknown, expired or revoked.', true)
-      const count = requests.take(identity.id)
-      if (count.limit > 0) reply.headers(rateLimitHeaders('token', count))
-      if (!count.allowed) throw tooMany('token', count, 'Too many requests with this token.')
-      return actorOf(request, identity)
+      const identity = deps.identify(token)
+      if (identity instanceof Promise) return identity.then((found) => admit(request, reply, found))
+      return admit(request, reply, identity)
     },
 
-    async authorize(actor, serverId, scope) {
+    authorize(actor, serverId, scope) {
       if (serverId !== undefined && !sees(actor, serverId)) throw noSuchServer()
-      if (allows(actor.scopes, scope)) return
-      if (serverId !== undefined && AN_ID.test(serverId)) await deps.recordDenied(actor, serverId, scope)
-      throw fail('forbidden', `The token lacks the scope ${scope}.`)
+      return allows(actor.scopes, scope) ? undefined : deny(actor, serverId, scope)
     },
   }
 }
-
 function missingToken(request: FastifyRequest): string {
   const query = request.query as Record<string, unknown>
   const inQuery = 'token' in query || 'access_token' in query || Object.values(query).some(looksLikeToken)

@@ -61,6 +61,7 @@ export function serve<O extends Operation, R>(
 ): void {
   const status = Number(Object.keys(operation.answers)[0])
   const isPost = operation.method === 'POST'
+  const takesNoBody = !operation.body && !operation.rawBody
 
   function answer(reply: FastifyReply, result: R): unknown {
     // A stream answers by itself.
@@ -71,15 +72,25 @@ export function serve<O extends Operation, R>(
     return body === undefined ? reply.send() : body
   }
 
+  function enter(request: FastifyRequest, actor: Actor): undefined | Promise<undefined> {
+    // Where no body belongs, the type of none does not matter, whatever a client's library adds.
+    if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
+    ;(request as WithActor)[ACTOR] = actor
+    return auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
+  }
+
   const route: RouteShorthandOptions = {
     schema: describe(operation),
     config: { operation } as object,
-    onRequest: async (request, reply) => {
-      const actor = await auth.authenticate(request, reply)
-      await auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
-      ;(request as WithActor)[ACTOR] = actor
-      // Where no body belongs, the type of none does not matter, whatever a client's library adds.
-      if (!operation.body && !operation.rawBody) delete request.headers['content-type']
+    onRequest: (request, reply, done) => {
+      try {
+        const actor = auth.authenticate(request, reply)
+        const entered = actor instanceof Promise ? actor.then((found) => enter(request, found)) : enter(request, actor)
+        if (entered) entered.then(() => done(), done)
+        else done()
+      } catch (error) {
+        done(error as Error)
+      }
     },
     preValidation: (request, _reply, done) => {
       try {

@@ -28,7 +28,7 @@ export async function sendEvents(
       if (!raw.write(step.value || ': alive\n\n')) await once(raw, 'drain', { signal: end })
     }
   } catch (error) {
-    if (!end.aborted) reply.log.error({ err: error }, 'event stream broke')
+    if (!end.aborted) reply.log.error({ err: error, requestId: reply.request.id }, 'event stream broke')
   } finally {
     await chunks.return?.()
     raw.end()

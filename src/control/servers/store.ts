@@ -1,8 +1,11 @@
 import { sql } from 'kysely'
+import { prepare } from '../db/prepare.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 
+const serverById = prepare((db, id: string) => db.selectFrom('servers').selectAll().where('id', '=', id))
+
 export function findServer(db: Db, id: string): Promise<ServerRow | undefined> {
-  return db.selectFrom('servers').selectAll().where('id', '=', id).executeTakeFirst()
+  return serverById(db, id)
 }
 
 export async function insertServer(trx: Trx, row: ServerRow): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
@@ -215,7 +215,7 @@ function configuredFault(row: TokenRow, secret: string, now: number): string | n
   return null
 }
 
-const hashOf = (secret: string) => createHash('sha256').update(secret.toLowerCase()).digest()
+const hashOf = (secret: string) => hash('sha256', secret.toLowerCase(), 'buffer')
 
 const badField = (path: string, message: string) =>
   fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })

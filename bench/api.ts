@@ -1,0 +1,79 @@
+// GET /servers/{id} with its token check and its database read, over a bare node:http server that sends the same bytes.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { spawnService } from '../test/support/process.ts'
+import { cpuSeconds, holds, median, requestsPerSecond, table } from './measure.ts'
+
+const ROUNDS = 7
+const SECONDS = 2
+const BAR = 0.4
+
+export async function run(): Promise<boolean> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-bench-'))
+  const token = `gk_admin_${randomBytes(32).toString('hex')}`
+  // The limit is on, as it is for everybody; it is only set higher than can be reached.
+  const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, GAMEKEEPER_RATE_LIMIT: '10000000' }
+  const service = await spawnService(env)
+  const headers = { authorization: `Bearer ${token}` }
+  const created = await fetch(`${service.url}/v1/game/servers`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      name: 'Castle',
+      game: 'minecraft-java',
+      port: 25565,
+      limits: { backups: 30 },
+      labels: { owner: 'anna' },
+    }),
+  })
+  const { id } = (await created.json()) as { id: string }
+  const url = `${service.url}/v1/game/servers/${id}`
+  const bare = await startBare(await fetch(url, { headers }))
+  const sides = [
+    { name: 'GET /servers/{id}', url, pid: service.pid, rates: [] as number[], cpu: [] as number[] },
+    { name: 'bare node:http', url: bare.url, pid: bare.pid, rates: [] as number[], cpu: [] as number[] },
+  ] as const
+  try {
+    for (const side of sides) await requestsPerSecond(side.url, headers, 1)
+    for (let i = 0; i < ROUNDS; i++) {
+      for (const side of sides) {
+        const before = cpuSeconds(side.pid)
+        const rate = await requestsPerSecond(side.url, headers, SECONDS)
+        side.rates.push(rate)
+        side.cpu.push(((cpuSeconds(side.pid) - before) / (rate * SECONDS)) * 1e6)
+      }
+    }
+  } finally {
+    bare.stop()
+    await service.kill('SIGTERM')
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  const [ours, theirs] = sides
+  const ratios = ours.rates.map((value, i) => value / (theirs.rates[i] ?? 1))
+  const cpuRatios = theirs.cpu.map((value, i) => value / (ours.cpu[i] ?? 1))
+  table([
+    ['', 'median', ...ratios.map((_, i) => `round ${i + 1}`)],
+    ...sides.map(({ name, rates }) => [`${name}, requests a second`, median(rates), ...rates]),
+    ['ratio', median(ratios), ...ratios],
+    ...sides.map(({ name, cpu }) => [`${name}, processor µs a request`, median(cpu), ...cpu]),
+    ['ratio', median(cpuRatios), ...cpuRatios],
+  ])
+  return holds('the median ratio of requests a second', median(ratios), '>=', BAR)
+}
+
+async function startBare(model: Response): Promise<{ url: string; pid: number; stop(): void }> {
+  const body = await model.text()
+  const skip = ['date', 'connection', 'keep-alive', 'transfer-encoding']
+  const headers = Object.fromEntries([...model.headers].filter(([name]) => !skip.includes(name)))
+  const file = fileURLToPath(new URL('./bare-http.ts', import.meta.url))
+  const child = spawn(process.execPath, [file, JSON.stringify({ headers, body })], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  return { url: String(line).trim(), pid: child.pid ?? 0, stop: () => void child.kill('SIGKILL') }
+}
