@@ -24,9 +24,9 @@ export interface AgentDeps {
   /** What control signs links with. */
   linksKey: Buffer
   /** 32 bytes that seal backups at rest; null: they are not sealed. */
-  backupKey: Buffer | null
+  backupKey?: Buffer | null
   /** What one backup may read in a second; null for no limit. */
-  backupBytesPerSecond: number | null
+  backupBytesPerSecond?: number | null
   clock: { now(): number }
   log: Logger
 }
@@ -53,8 +53,8 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   const backups = createAgentBackups({
     layout,
     server: files.server,
-    key: deps.backupKey,
-    bytesPerSecond: deps.backupBytesPerSecond,
+    key: deps.backupKey ?? null,
+    bytesPerSecond: deps.backupBytesPerSecond ?? null,
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })

@@ -286,7 +286,7 @@ export const restoreBackup = operation({
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
   answers: job('restore'),
-  errors: [...bodyErrors, 'invalid_path', 'backup_not_ready', 'backup_damaged', 'server_busy'],
+  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy'],
 })
 
 export const verifyBackup = operation({
