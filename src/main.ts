@@ -53,6 +53,8 @@ export async function startService(config: Config): Promise<Service> {
       dataDir: config.dataDir,
       trashKeepMs: config.trashHours * 3600_000,
       linksKey: keyFor(secret, 'links'),
+      backupKey: config.backupKey,
+      backupBytesPerSecond: config.backupBytesPerSecond,
       clock,
       log,
     })

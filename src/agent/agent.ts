@@ -4,8 +4,10 @@ import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
+import { createAgentBackups } from './backups/index.ts'
 import { createFacts } from './facts.ts'
 import { createAgentFiles } from './files/index.ts'
+import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
 import { createLinkDoor } from './http/link-door.ts'
 import { createLinkRevocations } from './http/revocations.ts'
@@ -21,6 +23,10 @@ export interface AgentDeps {
   trashKeepMs: number
   /** What control signs links with. */
   linksKey: Buffer
+  /** 32 bytes that seal backups at rest; null: they are not sealed. */
+  backupKey?: Buffer | null
+  /** What one backup may read in a second; null for no limit. */
+  backupBytesPerSecond?: number | null
   clock: { now(): number }
   log: Logger
 }
@@ -34,7 +40,8 @@ export interface LocalAgent extends Agent {
   stop(): Promise<void>
 }
 
-export function createAgent({ dataDir, trashKeepMs, linksKey, clock, log }: AgentDeps): LocalAgent {
+export function createAgent(deps: AgentDeps): LocalAgent {
+  const { dataDir, trashKeepMs, linksKey, clock, log } = deps
   const layout = layoutOf(dataDir)
   const facts = createFacts(layout.facts, clock)
   const files = createAgentFiles({
@@ -42,6 +49,14 @@ export function createAgent({ dataDir, trashKeepMs, linksKey, clock, log }: Agen
     trashKeepMs,
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
+  })
+  const backups = createAgentBackups({
+    layout,
+    server: files.server,
+    key: deps.backupKey ?? null,
+    bytesPerSecond: deps.backupBytesPerSecond ?? null,
+    now: clock.now,
+    onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })
   const revocations = createLinkRevocations(layout.revoked, clock)
   const door = createLinkDoor({ links: createSignedLinks(linksKey, clock), revocations, clock })
@@ -58,19 +73,25 @@ export function createAgent({ dataDir, trashKeepMs, linksKey, clock, log }: Agen
     files.forget(serverId)
   })
   const tasks = createTasks({
-    handlers: files.handlers,
+    handlers: { ...files.handlers, ...backups.handlers },
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
+  const serveBackup = createBackupDownloads({ backups, door })
+  const forwardFiles = createForward({ files, facts, door })
   return {
     servers,
     files,
+    backups,
     tasks,
     facts,
-    forward: createForward({ files, facts, door }),
-    routes: async (app) => agentRoutes(app, { files, facts, door, uploads }),
+    forward: (purpose, link, request, reply) =>
+      purpose === 'download-backup' ? serveBackup(link, request, reply) : forwardFiles(purpose, link, request, reply),
+    routes: async (app) => agentRoutes(app, { files, facts, door, uploads, serveBackup }),
     links: revocations,
     async start() {
       await servers.recover()
+      // Before anything tidies up: a restore that was cut short is finished from what it has staged.
+      await backups.start()
       await files.start()
       await uploads.start()
     },
@@ -79,6 +100,7 @@ export function createAgent({ dataDir, trashKeepMs, linksKey, clock, log }: Agen
       uploads.stop()
       await tasks.stop()
       await files.stop()
+      await backups.stop()
     },
   }
 }

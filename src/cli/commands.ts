@@ -13,6 +13,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Create, list, show, change and delete servers',
     load: async () => (await import('./server.ts')).server,
   },
+  backup: {
+    summary: 'Make, list, look into, restore, download and delete backups',
+    load: async () => (await import('./backup.ts')).backup,
+  },
+  schedule: {
+    summary: 'Make backups by a schedule',
+    load: async () => (await import('./schedule.ts')).schedule,
+  },
   activity: {
     summary: 'Read, follow, export and verify what has happened',
     load: async () => (await import('./activity.ts')).activity,

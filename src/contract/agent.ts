@@ -1,12 +1,14 @@
 // The Agent port: what control asks of the machine that holds a server. Everything that crosses it is plain data that
 // could travel a network. Every call names its server, may be repeated safely, and may time out. Bytes of files never
 // cross it: they flow over the agent's own HTTP routes, opened by signed links.
+import type { AgentBackups } from './agent-backups.ts'
 import type { AgentFiles } from './agent-files.ts'
 import type { ErrorCode } from './errors.ts'
 
 export interface Agent {
   servers: AgentServers
   files: AgentFiles
+  backups: AgentBackups
   tasks: AgentTasks
   facts: AgentFacts
   links: AgentLinks

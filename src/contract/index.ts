@@ -1,5 +1,7 @@
 // Every operation of the contract, in the order in which the documentation shows them.
 import * as activity from './activity.ts'
+import { BACKUP_PLAN_OPERATIONS } from './backup-plans.ts'
+import { BACKUP_OPERATIONS } from './backups.ts'
 import { FILE_OPERATIONS } from './files.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
@@ -13,6 +15,8 @@ export const OPERATIONS: readonly Operation[] = [
   servers.readServer,
   servers.changeServer,
   servers.deleteServer,
+  ...BACKUP_OPERATIONS,
+  ...BACKUP_PLAN_OPERATIONS,
   ...FILE_OPERATIONS,
   ...SUBDOMAIN_OPERATIONS,
   activity.listActivity,

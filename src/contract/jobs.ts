@@ -85,5 +85,5 @@ export const cancelJob = operation({
   scope: 'servers:write',
   params: JobParams,
   answers: { 202: { description: 'It has been asked to stop', schema: Job, example: jobExample } },
-  errors: ['job_finished', 'server_busy'],
+  errors: ['job_finished', 'server_busy', 'backup_locked'],
 })

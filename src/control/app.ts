@@ -10,6 +10,8 @@ import { createSignedLinks } from '../http/signed-links.ts'
 import { createFactKeeper } from './activity/facts.ts'
 import { activityRoutes } from './activity/routes.ts'
 import { createActivity } from './activity/service.ts'
+import { backupContentRoutes, backupPlanRoutes, backupRoutes } from './backups/routes.ts'
+import { createBackupSlice } from './backups/slice.ts'
 import type { Config } from './config.ts'
 import { type OpenDatabase, pingDatabase } from './db/database.ts'
 import { instanceIdOf } from './db/instance.ts'
@@ -83,18 +85,41 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     })
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
-  const servers = createServers({ db, agent, activity, jobs, streams, cursors, clock, parts: () => [subdomains.part] })
+  const servers = createServers({
+    db,
+    agent,
+    activity,
+    jobs,
+    streams,
+    cursors,
+    clock,
+    parts: () => [subdomains.part, backups.backups.part],
+  })
+  const links = createSignedLinks(keyFor(secret, 'links'), clock)
   const files = createFiles({
     db,
     agent,
     activity,
-    links: createSignedLinks(keyFor(secret, 'links'), clock),
+    links,
     cursors,
     clock,
     agentUrl: deps.agentUrl,
     maxUploadBytes: config.maxUploadBytes,
   })
   const fileWork = createFileWork({ db, agent, activity, jobs })
+  const backups = createBackupSlice({
+    db,
+    agent,
+    activity,
+    jobs,
+    servers,
+    links,
+    cursors,
+    clock,
+    log,
+    agentUrl: deps.agentUrl,
+    atOnce: config.backupsAtOnce,
+  })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
   const subdomains = createSubdomains({
     db,
@@ -116,6 +141,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     clock,
   })
   const metrics = createMetrics(streams.count)
+  backups.measure(metrics.registry)
 
   const http = createHttpServer({
     logger: log,
@@ -131,6 +157,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const api: Api = { app, auth, idempotency }
     serverRoutes(api, servers, serverJobs)
     fileRoutes(api, files, fileWork)
+    backupRoutes(api, backups, streams)
+    backupPlanRoutes(api, backups)
     subdomainRoutes(api, subdomains)
     activityRoutes(api, { db, activity, streams })
     tokenRoutes(api, tokens)
@@ -139,8 +167,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     takeBodiesAsStreams(app)
     answerBeforeTheEnd(app)
     contentRoutes({ app, auth, idempotency }, files, deps.forward, config.maxUploadBytes)
+    backupContentRoutes({ app, auth, idempotency }, backups, deps.forward)
   })
-  healthRoutes(http, { auth, metrics, checks: readinessChecks(config, database), log })
+  const checks = [...readinessChecks(config, database), backups.health]
+  healthRoutes(http, { auth, metrics, checks, log })
   await documentRoutes(http)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
@@ -151,6 +181,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       ...(alone ? [] : [{ name: 'revoked streams', everyMs: SECOND_MS, run: tokens.endRevoked }]),
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
+      { name: 'schedules', everyMs: SECOND_MS, run: backups.schedules.tick },
+      { name: 'scrub', everyMs: HOUR_MS, run: backups.verifying.upkeep },
+      { name: 'store of backups', everyMs: DAY_MS, run: backups.reconciling.reconcile },
       { name: 'zones', everyMs: 5 * MINUTE_MS, atStart: true, run: subdomains.reconcile },
       { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
       { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },
@@ -170,6 +203,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     async start() {
       await servers.sweep()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
+      await backups.reconciling.reconcile()
+      await backups.reconciling.failStranded()
       factKeeper.start()
       await jobs.start()
       upkeep.start()

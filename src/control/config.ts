@@ -1,4 +1,5 @@
 // The one file that reads the environment. Every fault is named at once, so that a start is fixed in one go.
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { parseZones, type Zone, ZoneFault } from './subdomains/zones.ts'
@@ -27,6 +28,12 @@ export interface Config {
   nameHoldDays: number
   /** 32 bytes that sign links and cursors and seal the activity; null: a file in the data directory keeps them. */
   secret: Buffer | null
+  /** 32 bytes that seal backups at rest; null: they are not sealed. */
+  backupKey: Buffer | null
+  /** How many backups may be made at once. */
+  backupsAtOnce: number
+  /** What one backup may read in a second; null for no limit. */
+  backupBytesPerSecond: number | null
 }
 
 export class ConfigFault extends Error {
@@ -64,6 +71,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     }
   }
 
+  function oneKey(inline: Buffer | null, fromFile: Buffer | null): Buffer | null {
+    if (inline && fromFile) faults.push(`${PREFIX}BACKUP_KEY and ${PREFIX}BACKUP_KEY_FILE are both set`)
+    return inline ?? fromFile
+  }
+
   const config: Config = {
     host: setting('HOST', '127.0.0.1', hostname),
     port: setting('PORT', 8080, integer(0, 65535)),
@@ -82,6 +94,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     dnsPort: setting('DNS_PORT', 53, integer(0, 65535)),
     nameHoldDays: setting('NAME_HOLD_DAYS', 7, integer(0, 365)),
     secret: setting('SECRET', null, secret),
+    backupKey: oneKey(setting('BACKUP_KEY', null, secret), setting('BACKUP_KEY_FILE', null, secretFile)),
+    backupsAtOnce: setting('BACKUPS_AT_ONCE', 2, integer(1, 64)),
+    backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
   }
   faults.push(...misspelt(env, known))
   if (faults.length > 0) throw new ConfigFault(faults)
@@ -128,6 +143,15 @@ const adminToken: Read<string> = (text) => {
 const secret: Read<Buffer> = (text) => {
   if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new Fault('must be 64 hex digits')
   return Buffer.from(text, 'hex')
+}
+
+const secretFile: Read<Buffer> = (path) => {
+  try {
+    return secret(readFileSync(path, 'utf8').trim())
+  } catch (error) {
+    if (error instanceof Fault) throw new Fault(`names a file whose content ${error.message}`)
+    throw new Fault('names a file that cannot be read')
+  }
 }
 
 function url(text: string, protocols: readonly string[]): URL {

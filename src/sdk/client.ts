@@ -1,4 +1,5 @@
 import { createActivityApi } from './activity.ts'
+import { createBackupsApi } from './backups.ts'
 import { createFilesApi } from './files.ts'
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
@@ -14,6 +15,7 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
   return {
     servers: createServersApi(transport),
+    backups: createBackupsApi(transport),
     files: createFilesApi(transport),
     subdomains: createSubdomainsApi(transport),
     activity: createActivityApi(transport),

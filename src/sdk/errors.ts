@@ -1,4 +1,5 @@
 // What can go wrong, as classes that a program can tell apart: the service said no, nobody answered, a job failed.
+import type { Backup } from '../contract/backups.ts'
 import { ERRORS, type ErrorCode, type FieldFault } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { Problem } from '../contract/schema.ts'
@@ -75,5 +76,16 @@ export class JobError extends Error {
     super(job.status === 'cancelled' ? 'The job was cancelled.' : (job.error?.detail ?? 'The job failed.'))
     this.name = 'JobError'
     this.job = job
+  }
+}
+
+/** The backup was accepted and has failed. */
+export class BackupError extends Error {
+  readonly backup: Backup
+
+  constructor(backup: Backup) {
+    super(backup.error?.detail ?? 'The backup failed.')
+    this.name = 'BackupError'
+    this.backup = backup
   }
 }

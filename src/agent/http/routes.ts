@@ -2,6 +2,7 @@
 // link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
+import type { ServeBackup } from './backup-downloads.ts'
 import type { ContentDeps } from './content.ts'
 import { serveDownload } from './downloads.ts'
 import { acceptTus, isTus } from './tus.ts'
@@ -19,6 +20,7 @@ const UPLOAD_QUERY = {
 
 export interface AgentRoutesDeps extends ContentDeps {
   uploads: TusUploads
+  serveBackup: ServeBackup
 }
 
 export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
@@ -51,6 +53,13 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
       deps.door.under('download', linkOf(request), (opened, signal) =>
         serveDownload(deps.files.server(opened.serverId), opened, signal, request, reply),
       ),
+  })
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: `${BASE}/backup-downloads/:link`,
+    config,
+    schema,
+    handler: (request, reply) => deps.serveBackup(linkOf(request), request, reply),
   })
 }
 

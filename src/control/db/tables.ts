@@ -127,6 +127,64 @@ export interface HeldNameRow {
   until: number
 }
 
+export interface BackupRow {
+  id: string
+  server_id: string
+  name: string
+  ignored: string
+  locked: number
+  /** Who wanted it: somebody, a schedule, or a restore that keeps what it replaces. */
+  origin: 'request' | 'schedule' | 'safety'
+  status: 'queued' | 'running' | 'completed' | 'failed'
+  /** The job that makes it. */
+  job_id: string | null
+  consistency: 'offline' | 'quiesced' | 'live' | null
+  file_count: number | null
+  size_bytes: number | null
+  stored_bytes: number | null
+  checksum: string | null
+  warnings: string
+  error: string | null
+  /** What was found wrong with its bytes, in a sentence; null while nothing was. */
+  damage: string | null
+  created_at: number
+  started_at: number | null
+  completed_at: number | null
+  verified_at: number | null
+  /** Set once it is deleted for its owner; the row goes when the store has let go of it too. */
+  deleted_at: number | null
+}
+
+export interface RetentionRow {
+  server_id: string
+  keep_last: number | null
+  keep_hourly: number | null
+  keep_daily: number | null
+  keep_weekly: number | null
+  keep_monthly: number | null
+  updated_at: number
+}
+
+export interface ScheduleRow {
+  id: string
+  server_id: string
+  name: string
+  cron: string
+  time_zone: string
+  name_pattern: string
+  ignored: string
+  locked: number
+  only_if_changed: number
+  enabled: number
+  /** null while it is not enabled. */
+  next_run_at: number | null
+  last_run_at: number | null
+  last_outcome: string | null
+  last_backup_id: string | null
+  created_at: number
+  updated_at: number
+}
+
 export interface Tables {
   tokens: TokenRow
   servers: ServerRow
@@ -137,6 +195,9 @@ export interface Tables {
   instance: InstanceRow
   subdomains: SubdomainRow
   held_names: HeldNameRow
+  backups: BackupRow
+  retention: RetentionRow
+  schedules: ScheduleRow
 }
 
 export type Db = Kysely<Tables>

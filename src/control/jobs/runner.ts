@@ -39,6 +39,8 @@ export interface JobHandler<Input = unknown> {
   /** In the transaction that makes the end known: what else has to be written when it failed or was cancelled. */
   onEnd?(trx: Trx, job: JobFacts<Input>, end: BadEnd): Promise<void>
   cancellable: boolean
+  /** Throws if this one may not be cancelled. Asked in the transaction of the cancelling. */
+  checkCancel?(trx: Trx, job: JobFacts<Input>): Promise<void>
   /** How many of this kind may run at once; one of a kind for one server in any case. */
   atOnce: number
 }
@@ -48,6 +50,8 @@ export interface NewJob {
   serverId: string
   input: object
   replaces?: string | null
+  /** Not before so long. */
+  delayMs?: number
 }
 
 export interface Jobs {
@@ -90,6 +94,8 @@ export function createJobs(deps: {
   const handlers = new Map<string, JobHandler>()
   const running = new Map<string, Running>()
   const ended = new EventEmitter().setMaxListeners(0)
+  const turns = new Map<string, number>()
+  let turn = 0
   let stopped = true
   let looking: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
@@ -109,14 +115,22 @@ export function createJobs(deps: {
 
   async function look(): Promise<void> {
     if (stopped) return
-    for (const row of await store.dueJobs(db, clock.now(), LOOK_AT_MOST)) {
+    const now = clock.now()
+    const due = await store.dueJobs(db, now, LOOK_AT_MOST)
+    for (const row of due.sort((a, b) => turnOf(a) - turnOf(b))) {
       const handler = handlers.get(row.kind)
       if (!handler || isBlocked(row, handler)) continue
       if (!(await store.claimJob(db, row.id, owner, clock.now(), LEASE_MS))) continue
+      turns.set(turnKey(row), ++turn)
       begin({ ...row, attempts: row.attempts + 1 }, handler)
     }
-    schedule(await store.nextDueAt(db))
+    // What is due and has to wait is looked at again when something ends.
+    schedule(await store.nextDueAt(db, now))
   }
+
+  /** Who was served longest ago comes first, so that a server with many jobs cannot keep the others waiting. */
+  const turnOf = (row: JobRow) => turns.get(turnKey(row)) ?? 0
+  const turnKey = (row: JobRow) => `${row.kind} ${row.server_id}`
 
   function isBlocked(row: JobRow, handler: JobHandler): boolean {
     const same = [...running.values()].filter((other) => other.row.kind === row.kind)
@@ -217,7 +231,7 @@ export function createJobs(deps: {
   return {
     register: (kind, handler) => void handlers.set(kind, handler as JobHandler),
 
-    async enqueue(trx, actor, { kind, serverId, input, replaces }) {
+    async enqueue(trx, actor, { kind, serverId, input, replaces, delayMs = 0 }) {
       const now = clock.now()
       if (replaces && (await store.dropQueued(trx, replaces))) onCommit(trx, () => ended.emit(replaces))
       const { remember: _, ...asked } = actor
@@ -232,7 +246,7 @@ export function createJobs(deps: {
         result: null,
         error: null,
         attempts: 0,
-        due_at: now,
+        due_at: now + delayMs,
         owner: null,
         lease_until: null,
         created_at: now,
@@ -257,6 +271,7 @@ export function createJobs(deps: {
       if (row.status !== 'queued' && row.status !== 'running')
         throw fail('job_finished', 'The job has finished already.')
       if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been asked for.')
+      await handler.checkCancel?.(trx, factsOf(row))
       if (row.status === 'running') {
         await store.askToCancel(trx, row.id)
         onCommit(trx, () => running.get(row.id)?.abort.abort())

@@ -31,14 +31,26 @@ export function listJobRows(
   return query.execute()
 }
 
-/** Queued jobs that are due, oldest first. */
+/** The oldest job that is due of each kind and server, oldest first: one of a kind runs at a time for a server. */
 export function dueJobs(db: Db, now: number, limit: number): Promise<JobRow[]> {
-  const queued = db.selectFrom('jobs').selectAll().where('status', '=', 'queued').where('due_at', '<=', now)
-  return queued.orderBy('id').limit(limit).execute()
+  return db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('id', 'in', (query) =>
+      query
+        .selectFrom('jobs')
+        .select((of) => of.fn.min('id').as('id'))
+        .where('status', '=', 'queued')
+        .where('due_at', '<=', now)
+        .groupBy(['kind', 'server_id']),
+    )
+    .orderBy('id')
+    .limit(limit)
+    .execute()
 }
 
-export async function nextDueAt(db: Db): Promise<number | null> {
-  const queued = db.selectFrom('jobs').select('due_at').where('status', '=', 'queued')
+export async function nextDueAt(db: Db, after: number): Promise<number | null> {
+  const queued = db.selectFrom('jobs').select('due_at').where('status', '=', 'queued').where('due_at', '>', after)
   return (await queued.orderBy('due_at').limit(1).executeTakeFirst())?.due_at ?? null
 }
 

@@ -19,6 +19,8 @@ export interface Servers {
   list(actor: Actor, query: ServerQuery): Promise<Page<Server>>
   read(actor: Actor, serverId: string): Promise<Server>
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
+  /** Makes a server that only a backup still knows again, without its files. Answers false if it is there. */
+  adopt(actor: Actor, serverId: string): Promise<boolean>
   startDeletion(actor: Actor, serverId: string, name: string): Promise<Job>
   /** Learns from the agent how much disk each server uses, and sees that it knows the quota. */
   measure(): Promise<void>
@@ -145,6 +147,18 @@ export function createServers(deps: ServerDeps): Servers {
       if (change.limits?.diskBytes !== undefined)
         await agent.files.setQuota({ serverId, quotaBytes: server.limits.diskBytes })
       return server
+    },
+
+    async adopt(actor, serverId) {
+      if (await store.findServer(db, serverId)) return false
+      await agent.servers.create({ serverId })
+      const row = serverRow(serverId, { name: `Recovered ${serverId}` }, clock.now())
+      return transact(db, {}, async (trx) => {
+        if (await store.findServer(trx, serverId)) return false
+        await store.insertServer(trx, row)
+        await activity.record(trx, actor, 'server.created', serverId, { name: row.name, game: null, port: null })
+        return true
+      })
     },
 
     startDeletion: (actor, serverId, name) =>

@@ -1,0 +1,137 @@
+// A backup as an archive, or one file out of it, for whoever holds a link to it.
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ArchiveFormat } from '../../contract/agent-files.ts'
+import { fail } from '../../contract/errors.ts'
+import type { OpenedLink } from '../../http/signed-links.ts'
+import type { BackupsOfAgent } from '../backups/index.ts'
+import { ARCHIVE_MIME } from '../files/archives/formats.ts'
+import { attachment } from './disposition.ts'
+import { type LinkDoor, textOf } from './link-door.ts'
+import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
+import { sendStream } from './serve-file.ts'
+
+const SIZES_KEPT = 1000
+
+/** Another version of a compressor may make other bytes: a range of those must not be joined to these. */
+const COMPRESSORS: Record<ArchiveFormat, string> = {
+  zip: `zlib${process.versions.zlib}`,
+  tar: '',
+  'tar.gz': `zlib${process.versions.zlib}`,
+  'tar.zst': `zstd${process.versions.zstd}`,
+}
+
+interface Whole {
+  etag: string
+  modifiedAt: Date
+  name: string
+  mime: string
+  /** null until it has to be known. */
+  sizeBytes: number | null
+  /** May cost as much as the whole download. */
+  measure(signal: AbortSignal): Promise<number>
+  /** From `start` to, not including, `end`. */
+  open(start: number, end: number | null): Promise<Readable>
+}
+
+export type ServeBackup = (link: string, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+export function createBackupDownloads({ backups, door }: { backups: BackupsOfAgent; door: LinkDoor }): ServeBackup {
+  /** Of archives that were measured: a download that resumes more than once is measured once. */
+  const sizes = new Map<string, number>()
+
+  async function archive({ serverId, detail }: OpenedLink, backupId: string): Promise<Whole> {
+    const format = String(detail.format ?? 'tar.zst') as ArchiveFormat
+    const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
+    const open = (start: number) => backups.download({ serverId, backupId, format, start })
+    const measure = async (signal: AbortSignal) => {
+      const { stream, sizeBytes } = await open(0)
+      const size = sizeBytes ?? (await lengthOf(stream, signal))
+      stream.destroy()
+      if (sizes.size >= SIZES_KEPT) sizes.clear()
+      sizes.set(etag, size)
+      return size
+    }
+    return {
+      etag,
+      modifiedAt: new Date(Number(detail.createdAt)),
+      name: `${String(detail.name ?? backupId)}.${format}`,
+      mime: ARCHIVE_MIME[format],
+      sizeBytes: sizes.get(etag) ?? (format === 'tar' ? await measure(new AbortController().signal) : null),
+      measure,
+      async open(start, end) {
+        const { stream } = await open(start)
+        return end === null ? stream : stream.compose(firstBytes(end - start))
+      },
+    }
+  }
+
+  async function file({ serverId }: OpenedLink, backupId: string, path: string): Promise<Whole> {
+    const { stream, sizeBytes, modifiedAt } = await backups.readFile({ serverId, backupId, path })
+    stream.destroy()
+    return {
+      etag: `"${backupId}.${Buffer.from(path).toString('base64url').slice(0, 200)}"`,
+      modifiedAt: new Date(modifiedAt),
+      name: path.slice(path.lastIndexOf('/') + 1),
+      mime: 'application/octet-stream',
+      sizeBytes,
+      measure: async () => sizeBytes,
+      open: async (start, end) =>
+        (await backups.readFile({ serverId, backupId, path, start, ...(end === null ? {} : { end }) })).stream,
+    }
+  }
+
+  return (link, request, reply) =>
+    door.under('download-backup', link, async (opened, signal) => {
+      const backupId = textOf(opened, 'backupId')
+      const { path } = opened.detail
+      const whole = await (typeof path === 'string' ? file(opened, backupId, path) : archive(opened, backupId))
+      return await send(whole, request, reply, signal)
+    })
+}
+
+async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, signal: AbortSignal) {
+  reply.headers({
+    etag: whole.etag,
+    'last-modified': httpDate(whole.modifiedAt),
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+    'content-disposition': attachment(whole.name),
+  })
+  if (isUnchanged(request.headers, whole)) return reply.code(304).send()
+  const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure(signal))
+  const range = sizeBytes === null ? undefined : rangeOf(request.headers, whole, sizeBytes)
+  if (range === 'unsatisfiable')
+    throw fail('range_not_satisfiable', {
+      detail: `It has ${sizeBytes} bytes.`,
+      headers: { 'content-range': `bytes */${sizeBytes}` },
+    })
+  reply.header('content-type', whole.mime)
+  const start = range?.start ?? 0
+  const end = range ? range.end + 1 : sizeBytes
+  if (end !== null) reply.header('content-length', end - start)
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${range.end}/${sizeBytes}`)
+  if (request.method === 'HEAD') return reply.send()
+  if (end === start) return reply.send('')
+  return await sendStream(await whole.open(start, range ? range.end + 1 : null), reply, signal)
+}
+
+async function lengthOf(stream: Readable, signal: AbortSignal): Promise<number> {
+  let bytes = 0
+  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+    signal.throwIfAborted()
+    bytes += chunk.length
+  }
+  return bytes
+}
+
+function firstBytes(count: number) {
+  return async function* (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let left = count
+    for await (const chunk of source) {
+      yield chunk.subarray(0, left)
+      left -= Math.min(left, chunk.length)
+      if (left === 0) return
+    }
+  }
+}

@@ -1,0 +1,194 @@
+// The life of a backup through the front door: create, read, lock, cancel, delete, list.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createWorld, type World } from '../../../test/support/backups.ts'
+import { onBothEngines } from '../../../test/support/engines.ts'
+import { openEvents } from '../../../test/support/events.ts'
+import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { until } from '../../../test/support/until.ts'
+
+onBothEngines('backups', (engine) => {
+  let service: TestService
+  let world: World
+  before(async () => {
+    service = await startTestService({ engine })
+    world = createWorld(service)
+  })
+  after(() => service.stop())
+
+  test('a backup is made in the background and says what it holds', async () => {
+    const server = await world.server({ 'world/level.dat': 'level', 'server.properties': 'motd=hi' })
+    const made = await service.call('POST', `/backups/${server}`, {})
+    assert.equal(made.status, 202)
+    assert.equal(made.body.status, 'queued')
+    assert.match(made.body.name, /^Backup at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
+    assert.equal(made.headers.get('location'), `/v1/game/backups/${server}/${made.body.id}`)
+    const backup = await world.ended(server, made.body.id)
+    assert.equal(backup.status, 'completed')
+    assert.equal(backup.fileCount, 2)
+    assert.equal(backup.sizeBytes, 12)
+    assert.equal(backup.consistency, 'offline')
+    assert.equal(backup.error, null)
+    assert.deepEqual(backup.warnings, [])
+    assert.ok(backup.checksum && backup.startedAt && backup.completedAt)
+    assert.equal(backup.verifiedAt, null)
+    assert.deepEqual(backup.progress, { filesDone: 2, filesTotal: 2, bytesDone: 12, bytesTotal: 12 })
+    assert.deepEqual(await world.events(server), ['backup.completed', 'backup.started'])
+  })
+
+  test('what is sent is kept, and the patterns that were used are reported', async () => {
+    const server = await world.server({ 'a.txt': 'a', 'b.log': 'b', '.backupignore': '*.txt' })
+    const chosen = await world.backup(server, { name: 'Chosen', ignored: '*.log', isLocked: true })
+    assert.equal(chosen.name, 'Chosen')
+    assert.equal(chosen.ignored, '*.log')
+    assert.equal(chosen.isLocked, true)
+    assert.deepEqual(await world.names(server, chosen.id), ['.backupignore', 'a.txt'])
+    const own = await world.backup(server, { ignored: '' })
+    assert.equal(own.ignored, '*.txt')
+    assert.deepEqual(await world.names(server, own.id), ['.backupignore', 'b.log'])
+  })
+
+  test('what is wrong with a request is named, and nothing is made', async () => {
+    const server = await world.server({})
+    const bad = [
+      { name: '' },
+      { name: 'x'.repeat(192) },
+      { name: 'a\u0007' },
+      { ignored: 'ä'.repeat(17_000) },
+      { ignored: 'x'.repeat(33_000) },
+      { isLocked: 'yes' },
+      { other: 1 },
+    ]
+    for (const body of bad) {
+      const reply = await service.call('POST', `/backups/${server}`, { body })
+      assert.equal(reply.status, 400, JSON.stringify(body))
+      assert.equal(reply.body.errors[0].path, `/${Object.keys(body)[0]}`)
+    }
+    assert.deepEqual((await service.call('GET', `/backups/${server}`)).body.data, [])
+    assert.equal((await service.call('POST', '/backups/srv_none', {})).body.code, 'not_found')
+  })
+
+  test('a lock is never a toggle, holds against deletion, and is undone by unlocking', async () => {
+    const server = await world.server({ a: '1' })
+    const { id } = await world.backup(server)
+    for (let i = 0; i < 3; i++) {
+      const locked = await service.call('POST', `/backups/${server}/${id}/lock`, {
+        headers: { 'content-type': 'text/plain' },
+      })
+      assert.equal(locked.status, 200)
+      assert.equal(locked.body.isLocked, true)
+    }
+    assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).body.code, 'backup_locked')
+    const gone = await service.call('DELETE', `/servers/${server}`, { body: { name: 'Castle' } })
+    assert.equal(gone.body.code, 'backup_locked')
+    for (let i = 0; i < 2; i++)
+      assert.equal((await service.call('DELETE', `/backups/${server}/${id}/lock`)).body.isLocked, false)
+    assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).status, 204)
+    assert.equal((await service.call('GET', `/backups/${server}/${id}`)).status, 404)
+    const events = await world.events(server)
+    assert.deepEqual(events.slice(0, 3), ['backup.deleted', 'backup.unlocked', 'backup.locked'])
+  })
+
+  test('a lock that comes while it is queued or running counts', async () => {
+    const server = await world.server({ big: 'x'.repeat(3_000_000) })
+    const ids = await world.start(server, 3)
+    for (const id of ids) {
+      assert.equal((await service.call('POST', `/backups/${server}/${id}/lock`)).body.isLocked, true)
+      assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).body.code, 'backup_locked')
+    }
+    for (const id of ids) assert.equal((await world.ended(server, id)).isLocked, true)
+    const jobs = (await service.call('GET', `/servers/${server}/jobs`)).body.data
+    assert.equal(jobs.filter((job: { kind: string }) => job.kind === 'backup').length, 3)
+  })
+
+  test('fifty requests at once against a limit of three make three', async () => {
+    const { id: server } = await service.createServer({ limits: { backups: 3 } })
+    const replies = await Promise.all(Array.from({ length: 50 }, () => service.call('POST', `/backups/${server}`, {})))
+    assert.equal(replies.filter((reply) => reply.status === 202).length, 3)
+    assert.equal(replies.filter((reply) => reply.body.code === 'backup_limit_reached').length, 47)
+    const { data } = (await service.call('GET', `/backups/${server}`)).body
+    assert.equal(data.length, 3)
+    for (const { id } of data) assert.equal((await world.ended(server, id)).status, 'completed')
+    assert.equal((await service.call('DELETE', `/backups/${server}/${data[0].id}`)).status, 204)
+    assert.equal((await service.call('POST', `/backups/${server}`, {})).status, 202)
+  })
+
+  test('the same key makes one backup', async () => {
+    const server = await world.server({ a: '1' })
+    const headers = { 'idempotency-key': 'once' }
+    const [first, second] = [
+      await service.call('POST', `/backups/${server}`, { body: { name: 'One' }, headers }),
+      await service.call('POST', `/backups/${server}`, { body: { name: 'One' }, headers }),
+    ]
+    assert.equal(first.body.id, second.body.id)
+    assert.equal(second.headers.get('location'), first.headers.get('location'))
+    const other = await service.call('POST', `/backups/${server}`, { body: { name: 'Two' }, headers })
+    assert.equal(other.body.code, 'idempotency_conflict')
+  })
+
+  test('deleting one that is queued or running cancels it, and the next one works', async () => {
+    const server = await world.server({ big: 'y'.repeat(20_000_000) })
+    const ids = await world.start(server, 3)
+    for (const id of ids) assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).status, 204)
+    assert.deepEqual((await service.call('GET', `/backups/${server}`)).body.data, [])
+    const next = await world.backup(server)
+    assert.equal(next.status, 'completed')
+    assert.equal((await service.call('GET', `/backups/${server}`)).body.data.length, 1)
+    const cancelled = (await world.events(server)).filter((event) => event === 'backup.cancelled')
+    assert.equal(cancelled.length, 3)
+  })
+
+  test('a list is newest first, in pages, by status', async () => {
+    const server = await world.server({ a: '1' })
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) ids.unshift((await world.backup(server, { name: `B${i}` })).id)
+    const first = (await service.call('GET', `/backups/${server}?limit=2`)).body
+    const second = (await service.call('GET', `/backups/${server}?limit=2&cursor=${first.nextCursor}`)).body
+    assert.deepEqual(
+      [...first.data, ...second.data].map((backup) => backup.id),
+      ids,
+    )
+    assert.equal(second.nextCursor, null)
+    assert.equal((await service.call('GET', `/backups/${server}?status=failed`)).body.data.length, 0)
+    assert.equal((await service.call('GET', `/backups/${server}?cursor=x`)).status, 400)
+  })
+
+  test('its progress is followed live, and the stream ends with it', async () => {
+    const server = await world.server({ big: 'z'.repeat(5_000_000) })
+    const [id] = await world.start(server, 1)
+    const stream = await openEvents(`${service.url}/v1/game/backups/${server}/${id}`, service.adminToken)
+    assert.equal(stream.headers.get('content-type'), 'text/event-stream')
+    const states = []
+    for (let event = await stream.next(); event; event = await stream.next()) states.push(event.data)
+    assert.equal(states.at(-1).status, 'completed')
+    assert.equal(states.at(-1).progress.bytesDone, 5_000_000)
+    const none = await fetch(`${service.url}/v1/game/backups/${server}/bkp_none`, {
+      headers: { accept: 'text/event-stream', authorization: `Bearer ${service.adminToken}` },
+    })
+    assert.equal(none.status, 404)
+  })
+
+  test('scopes are asked for, and another server stays hidden', async () => {
+    const server = await world.server({ a: '1' })
+    const { id } = await world.backup(server)
+    const reader = (await service.mint(['backups:read'])).token
+    assert.equal((await service.call('GET', `/backups/${server}/${id}`, { token: reader })).status, 200)
+    assert.equal((await service.call('POST', `/backups/${server}`, { token: reader })).status, 403)
+    assert.equal((await service.call('POST', `/backups/${server}/${id}/lock`, { token: reader })).status, 403)
+    const { id: other } = await service.createServer()
+    assert.equal((await service.call('GET', `/backups/${other}/${id}`)).status, 404)
+    const stranger = (await service.mint(['*'], [other])).token
+    assert.equal((await service.call('GET', `/backups/${server}/${id}`, { token: stranger })).status, 404)
+  })
+
+  test('a server takes its backups with it', async () => {
+    const server = await world.server({ a: '1' })
+    await world.backup(server)
+    await world.start(server, 2)
+    assert.equal((await service.call('DELETE', `/servers/${server}`, { body: { name: 'Castle' } })).status, 202)
+    await until(async () => (await service.call('GET', `/servers/${server}`)).status === 404)
+    assert.equal((await service.call('GET', `/backups/${server}`)).status, 404)
+    const recovered = await service.call('POST', '/backups/recover')
+    assert.ok(!recovered.body.servers.includes(server))
+  })
+})

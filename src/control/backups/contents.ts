@@ -1,0 +1,139 @@
+// Looking into backups: what they hold, which versions of a file, what changed, and the links by which bytes are had.
+import type { Agent } from '../../contract/agent.ts'
+import type { BackupChange, BackupFile, FileVersion } from '../../contract/backups.ts'
+import type { ArchiveFormat, DownloadLocation } from '../../contract/files.ts'
+import { BASE_PATH } from '../../contract/operation.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { SignedLinks } from '../../http/signed-links.ts'
+import type { Activity } from '../activity/service.ts'
+import type { BackupRow, Db } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import type { Actor } from '../http/actor.ts'
+import { type Cursors, pageRequest } from '../http/paging.ts'
+import { requireServer } from '../servers/service.ts'
+import { noSuchBackup, requireCompleted } from './present.ts'
+import * as store from './store.ts'
+
+const LINK_LIFE_MS = 15 * 60_000
+const FORMAT_DEFAULT: ArchiveFormat = 'tar.zst'
+
+interface PageQuery {
+  limit?: number
+  cursor?: string
+}
+
+export interface Contents {
+  browse(
+    actor: Actor,
+    serverId: string,
+    backupId: string,
+    query: PageQuery & { path?: string },
+  ): Promise<Page<BackupFile>>
+  versions(actor: Actor, serverId: string, path: string): Promise<{ data: FileVersion[] }>
+  compare(actor: Actor, serverId: string, query: PageQuery & { from: string; to?: string }): Promise<Page<BackupChange>>
+  requestDownload(actor: Actor, serverId: string, backupId: string, format?: ArchiveFormat): Promise<DownloadLocation>
+  /** A link for a request that is already here and goes to the agent in the caller's name. */
+  linkFor(
+    actor: Actor,
+    serverId: string,
+    backupId: string,
+    what: { path: string } | { format?: ArchiveFormat },
+  ): Promise<string>
+}
+
+export function createContents(deps: {
+  db: Db
+  agent: Pick<Agent, 'backups'>
+  activity: Activity
+  links: SignedLinks
+  cursors: Cursors
+  clock: { now(): number }
+  agentUrl: () => string
+}): Contents {
+  const { db, agent, activity, links, cursors, clock } = deps
+
+  async function requireReadable(actor: Actor, serverId: string, backupId: string): Promise<BackupRow> {
+    await requireServer(db, actor, serverId)
+    const row = await store.findBackup(db, serverId, backupId)
+    if (!row) throw noSuchBackup()
+    return requireCompleted(row)
+  }
+
+  function sign(actor: Actor, row: BackupRow, what: { path: string } | { format?: ArchiveFormat }): Promise<string> {
+    const detail = {
+      backupId: row.id,
+      name: row.name.replace(/[/\\:]/g, '-'),
+      createdAt: row.created_at,
+      ...('path' in what ? { path: what.path } : { format: what.format ?? FORMAT_DEFAULT }),
+    }
+    const grant = { serverId: row.server_id, tokenId: actor.id, requestId: actor.requestId ?? '', detail }
+    return links.sign('download-backup', grant, LINK_LIFE_MS)
+  }
+
+  /** Who takes a whole server's files away is worth an entry. */
+  async function recordDownload<T>(actor: Actor, row: BackupRow, format: ArchiveFormat, answer: T): Promise<T> {
+    return transact(db, actor, async (trx) => {
+      const properties = { backupId: row.id, name: row.name, format }
+      await activity.record(trx, actor, 'backup.download_started', row.server_id, properties)
+      return answer
+    })
+  }
+
+  return {
+    async browse(actor, serverId, backupId, query) {
+      await requireReadable(actor, serverId, backupId)
+      const { path = '/' } = query
+      const listName = `backup files ${backupId} ${path}`
+      const request = pageRequest(cursors, listName, query)
+      const after = request.after ? String(request.after[0]) : null
+      const { entries, next } = await agent.backups.browse({ serverId, backupId, path, limit: request.limit, after })
+      const data = entries.map(({ target, ...entry }) => ({ ...entry, symlinkTarget: target }))
+      return { data, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
+    },
+
+    async versions(actor, serverId, path) {
+      await requireServer(db, actor, serverId)
+      const found = await agent.backups.versions({ serverId, path })
+      const known = new Set((await store.completedOf(db, serverId)).map((row) => row.id))
+      const data = found
+        .filter(({ backupId }) => known.has(backupId))
+        .map(({ backupId, createdAt, kind, sizeBytes, modifiedAt, version, path: at }) => {
+          return {
+            backupId,
+            backupCreatedAt: new Date(createdAt).toISOString(),
+            path: at,
+            kind,
+            sizeBytes,
+            modifiedAt,
+            version,
+          }
+        })
+      return { data }
+    },
+
+    async compare(actor, serverId, query) {
+      const { from, to = null } = query
+      for (const backupId of to === null ? [from] : [from, to]) await requireReadable(actor, serverId, backupId)
+      const listName = `changes ${serverId} ${from} ${to}`
+      const request = pageRequest(cursors, listName, query)
+      const after = request.after ? String(request.after[0]) : null
+      const { changes, next } = await agent.backups.compare({ serverId, from, to, limit: request.limit, after })
+      return { data: changes, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
+    },
+
+    async requestDownload(actor, serverId, backupId, format = FORMAT_DEFAULT) {
+      const row = await requireReadable(actor, serverId, backupId)
+      const link = await sign(actor, row, { format })
+      return recordDownload(actor, row, format, {
+        url: `${deps.agentUrl()}${BASE_PATH}/backup-downloads/${link}`,
+        expiresAt: new Date(clock.now() + LINK_LIFE_MS).toISOString(),
+      })
+    },
+
+    async linkFor(actor, serverId, backupId, what) {
+      const row = await requireReadable(actor, serverId, backupId)
+      const link = await sign(actor, row, what)
+      return 'path' in what ? link : recordDownload(actor, row, what.format ?? FORMAT_DEFAULT, link)
+    },
+  }
+}

@@ -1,0 +1,106 @@
+// The work behind a backup. A row is there before it, and says how it ended after it, whatever happens in between.
+import type { Agent } from '../../contract/agent.ts'
+import type { BackupReport } from '../../contract/agent-backups.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { Activity } from '../activity/service.ts'
+import type { BackupRow, Db, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import type { Actor } from '../http/actor.ts'
+import { runAgentTask } from '../jobs/agent-task.ts'
+import { type BadEnd, backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import type { ExpiryService } from './expiry.ts'
+import { reported } from './present.ts'
+import type { Removal } from './removal.ts'
+import * as store from './store.ts'
+
+export const BACKUP = 'backup'
+const ATTEMPTS = 20
+
+export interface Making {
+  /** Has the agent make the backup of this row. Safe to repeat: one that is in the store already is only reported. */
+  make(job: JobContext<unknown>, row: BackupRow): Promise<BackupReport>
+  complete(trx: Trx, actor: Actor, backupId: string, report: BackupReport): Promise<void>
+  end(trx: Trx, actor: Actor, backupId: string, end: BadEnd): Promise<void>
+}
+
+export function createMaking(deps: {
+  db: Db
+  agent: Pick<Agent, 'tasks'>
+  activity: Activity
+  jobs: Jobs
+  removal: Removal
+  expiry: ExpiryService
+  clock: { now(): number }
+  atOnce: number
+}): Making {
+  const { db, agent, activity, jobs, removal, expiry, clock } = deps
+
+  const making: Making = {
+    async make(job, row) {
+      await store.updateBackup(db, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
+      const work = {
+        kind: 'backups.create',
+        backupId: row.id,
+        name: row.name,
+        createdAt: row.created_at,
+        ignored: row.ignored,
+        isLocked: row.locked === 1,
+      }
+      // Another attempt is another task: the agent remembers how the last one ended.
+      const task = { ...job, jobId: `${job.jobId}.${row.id}.${job.attempt}` }
+      return (await runAgentTask(agent.tasks, task, work)) as BackupReport
+    },
+
+    async complete(trx, actor, backupId, report) {
+      const row = await store.findRow(trx, backupId)
+      if (!row) return
+      await store.updateBackup(trx, backupId, reported(report))
+      if (row.deleted_at !== null) return removal.finish(trx, row)
+      await activity.record(trx, actor, 'backup.completed', row.server_id, {
+        backupId,
+        name: row.name,
+        fileCount: report.fileCount,
+        sizeBytes: report.sizeBytes,
+        storedBytes: report.storedBytes,
+        consistency: report.consistency,
+        warningCount: report.warningCount,
+      })
+      await expiry.afterBackup(trx, row.server_id)
+    },
+
+    async end(trx, actor, backupId, { status, error }) {
+      const row = await store.findRow(trx, backupId)
+      if (!row || row.status === 'completed') return
+      const failure = error ?? { code: 'internal', detail: 'It was cancelled.' }
+      await store.updateBackup(trx, backupId, { status: 'failed', error: JSON.stringify(failure) })
+      if (row.deleted_at !== null) return removal.finish(trx, row)
+      if (status === 'cancelled') return removal.remove(trx, actor, row, 'backup.cancelled')
+      await activity.record(trx, actor, 'backup.failed', row.server_id, { backupId, name: row.name, error })
+    },
+  }
+
+  jobs.register<{ backupId: string }>(BACKUP, {
+    cancellable: true,
+    atOnce: deps.atOnce,
+    async checkCancel(trx, { input }) {
+      const row = await store.findRow(trx, input.backupId)
+      if (row?.locked === 1) throw fail('backup_locked', 'The backup is locked. Unlock it first.')
+    },
+    retryAfterMs: (error, attempt) =>
+      (isFailure(error, 'server_busy') || isFailure(error, 'agent_unreachable')) && attempt < ATTEMPTS
+        ? backOffMs(attempt)
+        : null,
+    async run(job) {
+      const row = await store.findRow(db, job.input.backupId)
+      if (!row) return
+      const report = await making.make(job, row)
+      await transact(db, {}, async (trx) => {
+        await making.complete(trx, job.actor, row.id, report)
+        await job.complete(trx, { backupId: row.id })
+      })
+    },
+    onEnd: (trx, job, end) => making.end(trx, job.actor, job.input.backupId, end),
+  })
+
+  return making
+}

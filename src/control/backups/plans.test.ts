@@ -1,0 +1,216 @@
+// Retention, schedules, and what happens when the service, the database or the store go down in between.
+import assert from 'node:assert/strict'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { createWorld, type World } from '../../../test/support/backups.ts'
+import { withDatabase } from '../../../test/support/database.ts'
+import { onBothEngines } from '../../../test/support/engines.ts'
+import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { until } from '../../../test/support/until.ts'
+import type { Backup } from '../../contract/backups.ts'
+import { nameFor, nextRun } from './cron.ts'
+
+onBothEngines('backup plans', (engine) => {
+  let service: TestService
+  let world: World
+  before(async () => {
+    service = await startTestService({ engine })
+    world = createWorld(service)
+  })
+  after(() => service.stop())
+
+  const listed = async (server: string): Promise<Backup[]> =>
+    (await service.call('GET', `/backups/${server}`)).body.data
+  const ids = (backups: readonly Backup[]) => backups.map(({ id }) => id)
+
+  test('retention is shown in advance, applied after a backup, and spares what is locked', async () => {
+    const server = await world.server({ a: '1' })
+    const none = { keepLast: null, keepHourly: null, keepDaily: null, keepWeekly: null, keepMonthly: null }
+    assert.deepEqual((await service.call('GET', `/backups/${server}/retention`)).body, none)
+    const locked = await world.backup(server, { isLocked: true })
+    const old = await world.backup(server)
+    const last = await world.backup(server)
+    const set = await service.call('PUT', `/backups/${server}/retention`, { body: { keepLast: 1 } })
+    assert.deepEqual(set.body, { ...none, keepLast: 1 })
+    const dry = await service.call('POST', `/backups/${server}/retention/apply`, { body: { dryRun: true } })
+    assert.deepEqual(ids(dry.body.expired), [old.id])
+    assert.equal(dry.body.keptCount, 2)
+    assert.deepEqual(ids(await listed(server)), [last.id, old.id, locked.id])
+    const newest = await world.backup(server)
+    assert.deepEqual(ids(await listed(server)), [newest.id, locked.id])
+    const expired = (await world.events(server)).filter((event) => event === 'backup.expired')
+    assert.equal(expired.length, 2)
+    const now = await service.call('POST', `/backups/${server}/retention/apply`, { body: {} })
+    assert.deepEqual(now.body, { dryRun: false, expired: [], keptCount: 2 })
+    assert.equal((await service.call('PUT', `/backups/${server}/retention`, { body: { keepLast: 0 } })).status, 400)
+  })
+
+  test('a schedule is made, changed, read, listed and deleted; what is wrong with it is named', async () => {
+    const server = await world.server({ a: '1' })
+    const where = `/backups/${server}/schedules`
+    const body = { name: 'Nightly', cron: '0 4 * * *', timeZone: 'Europe/Berlin', namePattern: '{server} {date}' }
+    const made = await service.call('POST', where, { body })
+    assert.equal(made.status, 201)
+    assert.equal(made.headers.get('location'), `/v1/game${where}/${made.body.id}`)
+    const hour = new Date(made.body.nextRunAt).toLocaleString('en', { timeZone: 'Europe/Berlin', hour: 'numeric' })
+    assert.equal(hour, '4 AM')
+    assert.equal((await service.call('POST', where, { body })).body.code, 'already_exists')
+    const off = await service.call('PATCH', `${where}/${made.body.id}`, { body: { isEnabled: false } })
+    assert.equal(off.body.nextRunAt, null)
+    assert.deepEqual((await service.call('GET', `${where}/${made.body.id}`)).body, off.body)
+    assert.deepEqual((await service.call('GET', where)).body.data, [off.body])
+    for (const [field, value] of [
+      ['cron', '61 * * * *'],
+      ['cron', '* * * * * *'],
+      ['cron', '0 0 30 2 *'],
+      ['timeZone', 'Mars/Olympus'],
+      ['namePattern', 'x {nonsense}'],
+    ] as const) {
+      const bad = await service.call('POST', where, { body: { ...body, name: 'Bad', [field]: value } })
+      assert.equal(bad.status, 400, value)
+      assert.deepEqual(
+        bad.body.errors.map(({ path }: { path: string }) => path),
+        [`/${field}`],
+      )
+    }
+    assert.equal((await service.call('DELETE', `${where}/${made.body.id}`)).status, 204)
+    assert.equal((await service.call('GET', `${where}/${made.body.id}`)).status, 404)
+    assert.deepEqual(await world.events(server), ['schedule.deleted', 'schedule.changed', 'schedule.created'])
+  })
+
+  /** As if the service had been down when it was due. */
+  const missRuns = (scheduleId: string) =>
+    withDatabase(service, (db) =>
+      db.updateTable('schedules').set({ next_run_at: 1000 }).where('id', '=', scheduleId).execute(),
+    )
+
+  test('missed runs run once; nothing is made when nothing changed; a run that cannot start is told', async () => {
+    const server = await world.server({ a: '1' }, { limits: { backups: 2 } })
+    const where = `/backups/${server}/schedules`
+    const body = { name: 'Hourly', cron: '0 * * * *', namePattern: 'At {time}', isLocked: true, onlyIfChanged: true }
+    const { id } = (await service.call('POST', where, { body })).body
+    const outcome = async () => (await service.call('GET', `${where}/${id}`)).body
+    await missRuns(id)
+    const ran = await until(async () => {
+      const schedule = await outcome()
+      return schedule.lastOutcome === 'started' && schedule
+    })
+    assert.ok(Date.parse(ran.nextRunAt) > Date.now())
+    const first = await world.ended(server, ran.lastBackupId)
+    assert.match(first.name, /^At \d\d:\d\d:\d\d$/)
+    assert.equal(first.isLocked, true)
+    assert.equal((await listed(server)).length, 1)
+
+    await missRuns(id)
+    await until(async () => (await outcome()).lastOutcome === 'unchanged')
+    assert.equal((await listed(server)).length, 1)
+
+    await world.write(server, { a: '2' })
+    await missRuns(id)
+    await until(async () => (await listed(server)).length === 2)
+    const [second] = await listed(server)
+    await world.ended(server, second?.id ?? '')
+
+    await world.write(server, { a: '3' })
+    await missRuns(id)
+    await until(async () => (await outcome()).lastOutcome === 'backup_limit_reached')
+    assert.equal((await listed(server)).length, 2)
+    const { data } = (await service.call('GET', `/servers/${server}/activity?event=schedule.*`)).body
+    assert.equal(data[0].event, 'schedule.failed')
+    assert.equal(data[0].source, 'schedule')
+  })
+
+  test('a restart in the middle: what was under way is finished, nothing stays running', async () => {
+    const server = await world.server({ big: Buffer.alloc(60_000_000, 'big ') })
+    const started = await world.start(server, 3)
+    await until(async () => (await listed(server)).some(({ status }) => status === 'running'))
+    await service.restart()
+    for (const id of started) assert.equal((await world.ended(server, id)).status, 'completed')
+    assert.equal((await world.restore(server, started[0] ?? '')).status, 'completed')
+  })
+
+  test('a backup that no job is on any more fails with the reason', async () => {
+    const server = await world.server({ a: '1' })
+    const { id } = await world.backup(server)
+    await service.halt()
+    await withDatabase(service, (db) =>
+      db
+        .updateTable('backups')
+        .set({ status: 'running', job_id: 'job_gone', completed_at: null })
+        .where('id', '=', id)
+        .execute(),
+    )
+    await rmManifest(service, server, id)
+    await service.restart()
+    const shown = (await service.call('GET', `/backups/${server}/${id}`)).body
+    assert.equal(shown.status, 'failed')
+    assert.match(shown.error.detail, /interrupted/)
+    assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'backup_not_ready')
+  })
+
+  test('a manifest without a row is taken back; a row without a manifest is failed', async () => {
+    const server = await world.server({ 'world/level.dat': 'old' })
+    const forgotten = await world.backup(server, { name: 'Forgotten', isLocked: true })
+    const lost = await world.backup(server, { name: 'Lost' })
+    await service.halt()
+    await withDatabase(service, (db) => db.deleteFrom('backups').where('id', '=', forgotten.id).execute())
+    await rmManifest(service, server, lost.id)
+    await service.restart()
+    const back = (await service.call('GET', `/backups/${server}/${forgotten.id}`)).body
+    assert.deepEqual({ ...back, startedAt: null }, { ...forgotten, startedAt: null })
+    const gone = (await service.call('GET', `/backups/${server}/${lost.id}`)).body
+    assert.equal(gone.status, 'failed')
+    assert.equal(gone.error.code, 'backup_damaged')
+    const events = await world.events(server)
+    assert.ok(events.includes('backup.adopted') && events.includes('backup.lost'))
+    assert.equal((await world.restore(server, forgotten.id)).status, 'completed')
+  })
+
+  test('with the database gone, everything comes back from the store', async () => {
+    const server = await world.server({ 'world/level.dat': 'years of work' })
+    const { id } = await world.backup(server, { name: 'Precious', isLocked: true })
+    await service.halt()
+    await withDatabase(service, async (db) => {
+      for (const table of ['backups', 'servers', 'jobs'] as const) await db.deleteFrom(table).execute()
+    })
+    await rm(join(service.dataDir, 'servers', server), { recursive: true })
+    await service.restart()
+    assert.equal((await service.call('GET', `/backups/${server}`)).status, 404)
+    const narrow = await service.mint(['backups:write'])
+    assert.equal((await service.call('POST', '/backups/recover', { token: narrow.token })).status, 403)
+    const recovered = await service.call('POST', '/backups/recover')
+    assert.equal(recovered.status, 200)
+    assert.ok(recovered.body.servers.includes(server) && recovered.body.adopted.includes(id))
+    const again = (await service.call('POST', '/backups/recover')).body
+    assert.deepEqual([again.servers, again.adopted], [[], []])
+    assert.equal((await service.call('GET', `/backups/${server}/${id}`)).body.isLocked, true)
+    assert.equal((await world.restore(server, id, { safetyBackup: false })).status, 'completed')
+    assert.deepEqual(await readdir(join(world.folder(server), 'world')), ['level.dat'])
+  })
+})
+
+async function rmManifest(service: TestService, serverId: string, backupId: string): Promise<void> {
+  const folder = join(service.dataDir, 'backups', 'manifests', serverId)
+  const names = (await readdir(folder)).filter((name) => name.includes(backupId))
+  assert.equal(names.length, 1)
+  await rm(join(folder, names[0] ?? ''))
+}
+
+test('a clock that is put forward or back does not run a schedule twice or skip it', () => {
+  // Berlin puts its clocks forward at 02:00 on 2026-03-29, and back at 03:00 on 2026-10-25.
+  const berlin = (after: string) => nextRun('30 2 * * *', 'Europe/Berlin', Date.parse(after))
+  const before = berlin('2026-03-28T12:00:00Z') ?? 0
+  assert.equal(new Date(before).toISOString().slice(0, 10), '2026-03-29')
+  const autumn = berlin('2026-10-24T12:00:00Z') ?? 0
+  assert.equal(new Date(berlin(new Date(autumn).toISOString()) ?? 0).toISOString(), '2026-10-26T01:30:00.000Z')
+})
+
+test('a name is filled in, in the time zone of the schedule, and cut to what a name may be', () => {
+  const at = Date.parse('2026-11-15T23:30:00Z')
+  assert.equal(
+    nameFor('{server}: {date} {time} ({zone})', at, 'Europe/Berlin', 'Castle'),
+    'Castle: 2026-11-16 00:30:00 (Europe/Berlin)',
+  )
+  assert.equal(nameFor('{server}', at, 'UTC', 'x'.repeat(300)).length, 191)
+})

@@ -1,0 +1,121 @@
+// From a row to what callers see, and from a request or a manifest to a row.
+import type { BackupReport } from '../../contract/agent-backups.ts'
+import { type Backup, IGNORED_MAX_BYTES, type NewBackup } from '../../contract/backups.ts'
+import { fail } from '../../contract/errors.ts'
+import { newId } from '../../kit/ids.ts'
+import type { BackupRow } from '../db/tables.ts'
+import { NO_PROGRESS } from '../jobs/store.ts'
+import { progressOf, type ShownBackup } from './store.ts'
+
+const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+
+export function present(row: BackupRow | ShownBackup): Backup {
+  return {
+    id: row.id,
+    serverId: row.server_id,
+    name: row.name,
+    ignored: row.ignored,
+    isLocked: row.locked === 1,
+    status: row.status,
+    consistency: row.consistency,
+    progress: progressFor(row),
+    fileCount: row.file_count,
+    sizeBytes: row.size_bytes,
+    storedBytes: row.stored_bytes,
+    checksum: row.checksum,
+    warnings: JSON.parse(row.warnings),
+    error: errorOf(row),
+    createdAt: new Date(row.created_at).toISOString(),
+    startedAt: time(row.started_at),
+    completedAt: time(row.completed_at),
+    verifiedAt: time(row.verified_at),
+  }
+}
+
+function progressFor(row: BackupRow | ShownBackup) {
+  if (row.status === 'completed') {
+    const files = row.file_count ?? 0
+    const bytes = row.size_bytes ?? 0
+    return { filesDone: files, filesTotal: files, bytesDone: bytes, bytesTotal: bytes }
+  }
+  const known = row.status !== 'queued' && 'job_progress' in row ? progressOf(row.job_progress) : null
+  return known ?? NO_PROGRESS
+}
+
+function errorOf(row: BackupRow): Backup['error'] {
+  if (row.error !== null) return JSON.parse(row.error)
+  return row.damage === null ? null : { code: 'backup_damaged', detail: row.damage }
+}
+
+export function defaultName(now: number): string {
+  return `Backup at ${new Date(now).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+export function newBackupRow(
+  serverId: string,
+  { name, ignored = '', isLocked = false }: NewBackup,
+  now: number,
+  origin: BackupRow['origin'] = 'request',
+): BackupRow {
+  requireShort(ignored)
+  return {
+    id: newId('bkp', now),
+    server_id: serverId,
+    name: name ?? defaultName(now),
+    ignored,
+    locked: isLocked ? 1 : 0,
+    origin,
+    status: 'queued',
+    job_id: null,
+    consistency: null,
+    file_count: null,
+    size_bytes: null,
+    stored_bytes: null,
+    checksum: null,
+    warnings: '[]',
+    error: null,
+    damage: null,
+    created_at: now,
+    started_at: null,
+    completed_at: null,
+    verified_at: null,
+    deleted_at: null,
+  }
+}
+
+export function requireShort(ignored: string): void {
+  if (Buffer.byteLength(ignored) <= IGNORED_MAX_BYTES) return
+  const errors = [{ path: '/ignored', message: `must not be longer than ${IGNORED_MAX_BYTES} bytes` }]
+  throw fail('invalid_request', { detail: 'The patterns are too long.', errors })
+}
+
+/** What a finished backup's manifest says of it. */
+export function reported(report: BackupReport): Partial<BackupRow> {
+  return {
+    status: 'completed',
+    ignored: report.ignored,
+    consistency: report.consistency,
+    file_count: report.fileCount,
+    size_bytes: report.sizeBytes,
+    stored_bytes: report.storedBytes,
+    checksum: report.checksum,
+    warnings: JSON.stringify(warningsOf(report)),
+    error: null,
+    damage: null,
+    started_at: report.startedAt,
+    completed_at: report.completedAt,
+  }
+}
+
+function warningsOf({ warnings, warningCount }: BackupReport): string[] {
+  const shown = warnings.slice(0, 100)
+  return warningCount > shown.length ? [...shown, `… and ${warningCount - shown.length} more`] : shown
+}
+
+export const noSuchBackup = () => fail('not_found', 'No such backup.')
+
+export function requireCompleted<T extends BackupRow>(row: T): T {
+  if (row.status === 'completed') return row
+  const detail = row.status === 'failed' ? 'The backup failed.' : 'The backup has not completed yet.'
+  throw fail('backup_not_ready', detail)
+}

@@ -1,0 +1,140 @@
+// The database and the store cannot disagree for long: what the one knows and the other does not is put right at the
+// start, once a day, and when somebody asks for it because the database is gone.
+import type { Logger } from 'pino'
+import type { Agent } from '../../contract/agent.ts'
+import type { BackupReport, StoredBackup } from '../../contract/agent-backups.ts'
+import type { Recovery } from '../../contract/backups.ts'
+import { isFailure } from '../../contract/errors.ts'
+import type { Activity } from '../activity/service.ts'
+import type { BackupRow, Db, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/actor.ts'
+import type { Servers } from '../servers/service.ts'
+import { findServer } from '../servers/store.ts'
+import { newBackupRow, reported } from './present.ts'
+import type { Removal } from './removal.ts'
+import * as store from './store.ts'
+import type { Verifying } from './verify.ts'
+
+export interface Reconciling {
+  /** Compares both and puts right what it can. Servers that are unknown stay so. */
+  reconcile(): Promise<void>
+  /** Fails what is said to be under way and is not. */
+  failStranded(): Promise<void>
+  /** The same as `reconcile`, and makes servers again that only the store knows. */
+  recover(actor: Actor): Promise<Recovery>
+}
+
+export function createReconciling(deps: {
+  db: Db
+  agent: Pick<Agent, 'backups'>
+  activity: Activity
+  servers: Pick<Servers, 'adopt'>
+  removal: Removal
+  verifying: Verifying
+  log: Logger
+}): Reconciling {
+  const { db, agent, activity, servers, removal, verifying, log } = deps
+
+  async function adopt(actor: Actor, backup: BackupReport): Promise<boolean> {
+    return transact(db, {}, async (trx) => {
+      const { backupId, serverId } = backup
+      const server = await findServer(trx, serverId)
+      if (server?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
+      const row = newBackupRow(serverId, { name: backup.name, isLocked: backup.isLocked }, backup.createdAt)
+      await store.insertBackup(trx, { ...row, ...reported(backup), id: backupId })
+      await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: backup.name })
+      return true
+    })
+  }
+
+  /** Where the word that it had completed was lost. */
+  async function revive(trx: Trx, row: BackupRow, backup: BackupReport): Promise<void> {
+    await store.updateBackup(trx, row.id, reported(backup))
+    await activity.record(trx, SYSTEM, 'backup.adopted', row.server_id, { backupId: row.id, name: row.name })
+  }
+
+  async function markLost(trx: Trx, row: BackupRow): Promise<void> {
+    const error = { code: 'backup_damaged', detail: 'The backup is no longer in the store.' }
+    await store.updateBackup(trx, row.id, { status: 'failed', error: JSON.stringify(error), damage: null })
+    await activity.record(trx, SYSTEM, 'backup.lost', row.server_id, { backupId: row.id, name: row.name })
+  }
+
+  /** Only what was so before the store was listed can be held against it. */
+  async function check(row: BackupRow, found: StoredBackup | undefined): Promise<'missing' | 'damaged' | undefined> {
+    return transact(db, {}, async (trx) => {
+      const now = await store.findRow(trx, row.id)
+      if (!now || now.deleted_at !== null || now.status !== row.status) return undefined
+      if (found?.damage) {
+        const touches = [{ serverId: row.server_id, backupId: row.id, path: '/' }]
+        const report = { blockId: null, blob: row.id, what: found.damage, touches }
+        if (now.status === 'completed') await verifying.noteDamage(trx, SYSTEM, [report])
+        return 'damaged'
+      }
+      if (now.status === 'failed' && found?.backup) await revive(trx, now, found.backup)
+      if (now.status !== 'completed' || found) return undefined
+      await markLost(trx, now)
+      return 'missing'
+    })
+  }
+
+  async function compare(
+    actor: Actor,
+    prepare: (serverId: string) => Promise<void>,
+  ): Promise<Omit<Recovery, 'servers'>> {
+    const rows = new Map((await store.allRows(db)).map((row) => [row.id, row]))
+    const stored = new Map((await agent.backups.list({ serverId: null })).map((item) => [item.backupId, item]))
+    const outcome = { adopted: [] as string[], missing: [] as string[], damaged: [] as string[] }
+    for (const item of stored.values()) {
+      if (rows.has(item.backupId)) continue
+      await prepare(item.serverId)
+      if (!item.backup) outcome.damaged.push(item.backupId)
+      else if (await adopt(actor, item.backup)) outcome.adopted.push(item.backupId)
+    }
+    for (const row of rows.values()) {
+      const fault = await check(row, stored.get(row.id))
+      if (fault) outcome[fault].push(row.id)
+    }
+    return outcome
+  }
+
+  return {
+    async reconcile() {
+      try {
+        const { adopted, missing, damaged } = await compare(SYSTEM, async () => {})
+        if (adopted.length + missing.length + damaged.length > 0)
+          log.warn({ adopted, missing, damaged }, 'the list of backups was put right')
+      } catch (error) {
+        // A machine that cannot be reached is compared another time; it must not keep the service from starting.
+        if (!isFailure(error, 'agent_unreachable')) throw error
+      }
+    },
+
+    async failStranded() {
+      for (const row of await store.stranded(db)) {
+        await transact(db, {}, async (trx) => {
+          const error = { code: 'internal', detail: 'It was interrupted, and nothing is left to go on with.' }
+          await store.updateBackup(trx, row.id, { status: 'failed', error: JSON.stringify(error) })
+          if (row.deleted_at !== null) return removal.finish(trx, row)
+          const told = { backupId: row.id, name: row.name, error }
+          await activity.record(trx, SYSTEM, 'backup.failed', row.server_id, told)
+        })
+      }
+    },
+
+    async recover(actor) {
+      requireAllServers(actor)
+      requireScope(actor, 'servers:write')
+      const made: string[] = []
+      const seen = new Set<string>()
+      const outcome = await compare(actor, async (serverId) => {
+        if (seen.has(serverId)) return
+        seen.add(serverId)
+        if (await servers.adopt(actor, serverId)) made.push(serverId)
+      })
+      const answer = { servers: made, ...outcome }
+      await transact(db, actor, async () => answer)
+      return answer
+    },
+  }
+}

@@ -1,0 +1,88 @@
+// Getting rid of backups: gone for their owner in the transaction that says so, then from the store, then the row, and
+// some time later the space.
+import type { ActivityEvent } from '../../contract/activity.ts'
+import type { Agent } from '../../contract/agent.ts'
+import type { Activity } from '../activity/service.ts'
+import type { BackupRow, Db, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import { type Actor, SYSTEM } from '../http/actor.ts'
+import { runAgentTask } from '../jobs/agent-task.ts'
+import { backOffMs, type Jobs } from '../jobs/runner.ts'
+import * as store from './store.ts'
+
+export const REMOVE = 'backup.delete'
+const RECLAIM = 'backups.reclaim'
+/** Jobs that concern the store as a whole belong to no server. */
+export const NO_SERVER = ''
+const RECLAIM_AFTER_MS = 10 * 60_000
+
+export interface Removal {
+  /** The lock has been looked at; the row is not under way. */
+  remove(trx: Trx, actor: Actor, row: BackupRow, event: ActivityEvent, properties?: object): Promise<void>
+  /** Deleted for its owner while it was under way, which it no longer is: now the store lets go of it too. */
+  finish(trx: Trx, row: BackupRow): Promise<void>
+  /** For the time when a server goes: everything of it leaves the store. */
+  removeAllOf(serverId: string): Promise<void>
+  reclaimSoon(trx: Trx, delayMs?: number): Promise<void>
+}
+
+export function createRemoval(deps: {
+  db: Db
+  agent: Pick<Agent, 'backups' | 'tasks'>
+  activity: Activity
+  jobs: Jobs
+  clock: { now(): number }
+}): Removal {
+  const { db, agent, activity, jobs, clock } = deps
+
+  async function reclaimSoon(trx: Trx, delayMs = RECLAIM_AFTER_MS): Promise<void> {
+    const waiting = await store.activeJobs(trx, NO_SERVER, [RECLAIM])
+    if (waiting.some((job) => job.status === 'queued')) return
+    await jobs.enqueue(trx, SYSTEM, { kind: RECLAIM, serverId: NO_SERVER, input: {}, delayMs })
+  }
+
+  jobs.register<{ backupId: string }>(REMOVE, {
+    cancellable: false,
+    atOnce: 4,
+    retryAfterMs: (_error, attempt) => backOffMs(attempt),
+    async run({ serverId, input: { backupId }, complete }) {
+      await agent.backups.remove({ serverId, backupId })
+      await transact(db, {}, async (trx) => {
+        await store.removeRow(trx, backupId)
+        await reclaimSoon(trx)
+        await complete(trx)
+      })
+    },
+  })
+
+  jobs.register(RECLAIM, {
+    cancellable: false,
+    atOnce: 1,
+    retryAfterMs: (_error, attempt) => (attempt < 5 ? backOffMs(attempt) : null),
+    run: (job) =>
+      runAgentTask(agent.tasks, { ...job, jobId: `${job.jobId}.${job.attempt}` }, { kind: 'backups.reclaim' }),
+  })
+
+  const finish: Removal['finish'] = async (trx, row) => {
+    await jobs.enqueue(trx, SYSTEM, { kind: REMOVE, serverId: row.server_id, input: { backupId: row.id } })
+  }
+
+  return {
+    reclaimSoon,
+    finish,
+
+    async remove(trx, actor, row, event, properties = {}) {
+      await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
+      const told = { backupId: row.id, name: row.name, ...properties }
+      await activity.record(trx, actor, event, row.server_id, told)
+      await finish(trx, row)
+    },
+
+    async removeAllOf(serverId) {
+      for (const { backupId } of await agent.backups.list({ serverId })) {
+        await agent.backups.remove({ serverId, backupId })
+      }
+      await transact(db, {}, (trx) => reclaimSoon(trx))
+    },
+  }
+}

@@ -1,0 +1,127 @@
+// Restoring: a backup of what is there now first, then the agent verifies, stages and swaps. A failure at any point
+// leaves the files as they were.
+import type { Agent } from '../../contract/agent.ts'
+import type { RestoreReport } from '../../contract/agent-backups.ts'
+import type { RestoreRequest } from '../../contract/backups.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { Job } from '../../contract/jobs.ts'
+import type { Activity } from '../activity/service.ts'
+import type { BackupRow, Db, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import { type Actor, SYSTEM } from '../http/actor.ts'
+import { runAgentTask } from '../jobs/agent-task.ts'
+import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../jobs/runner.ts'
+import { presentJob } from '../jobs/store.ts'
+import { requireReadyServer, requireServer } from '../servers/service.ts'
+import type { Making } from './making.ts'
+import { newBackupRow, noSuchBackup, requireCompleted } from './present.ts'
+import * as store from './store.ts'
+import { VERIFY } from './verify.ts'
+
+export const RESTORE = 'restore'
+const NAME_MAX = 191
+const BUSY_ATTEMPTS = 5
+
+interface RestoreInput {
+  backupId: string
+  sourceServerId: string
+  mode: 'replace' | 'merge'
+  paths: string[] | null
+  safetyBackupId: string | null
+}
+
+export interface Restores {
+  start(actor: Actor, serverId: string, backupId: string, request: RestoreRequest): Promise<Job & { serverId: string }>
+}
+
+export function createRestores(deps: {
+  db: Db
+  agent: Pick<Agent, 'tasks'>
+  activity: Activity
+  jobs: Jobs
+  making: Making
+  clock: { now(): number }
+}): Restores {
+  const { db, agent, activity, jobs, making, clock } = deps
+
+  async function keepWhatIsThere(job: JobContext<RestoreInput>): Promise<void> {
+    const { safetyBackupId } = job.input
+    const row = safetyBackupId === null ? undefined : await store.findRow(db, safetyBackupId)
+    if (!row || row.status === 'completed') return
+    const report = await making.make(job, row)
+    await transact(db, {}, (trx) => making.complete(trx, job.actor, row.id, report))
+  }
+
+  async function run(job: JobContext<RestoreInput>): Promise<void> {
+    await keepWhatIsThere(job)
+    const { backupId, sourceServerId, mode, paths, safetyBackupId } = job.input
+    const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
+    const work = { kind: 'backups.restore', backupId, sourceServerId, mode, paths }
+    const report = (await runAgentTask(agent.tasks, task, work)) as RestoreReport
+    await transact(db, {}, async (trx) => {
+      const result = { ...report, backupId, safetyBackupId }
+      const told = { jobId: job.jobId, sourceServerId, mode, paths, ...result }
+      await activity.record(trx, job.actor, 'backup.restored', job.serverId, told)
+      await job.complete(trx, result)
+    })
+  }
+
+  async function onEnd(trx: Trx, { jobId, serverId, actor, input }: JobFacts<RestoreInput>, end: BadEnd) {
+    if (input.safetyBackupId !== null) await making.end(trx, actor, input.safetyBackupId, end)
+    const { backupId, sourceServerId } = input
+    const event = end.status === 'cancelled' ? 'backup.restore_cancelled' : 'backup.restore_failed'
+    await activity.record(trx, actor, event, serverId, { jobId, backupId, error: end.error ?? null })
+    // What exactly is damaged is found out at once, and shown.
+    if (end.error?.code === 'backup_damaged')
+      await jobs.enqueue(trx, SYSTEM, { kind: VERIFY, serverId: sourceServerId, input: { backupId } })
+  }
+
+  jobs.register<RestoreInput>(RESTORE, {
+    cancellable: true,
+    atOnce: 4,
+    retryAfterMs: (error, attempt) =>
+      isFailure(error, 'server_busy') && attempt < BUSY_ATTEMPTS ? backOffMs(attempt) : null,
+    run,
+    onEnd,
+  })
+
+  async function requireIdle(trx: Trx, serverId: string): Promise<void> {
+    await store.lockServer(trx, serverId)
+    if ((await store.activeOf(trx, serverId)).length > 0)
+      throw fail('server_busy', 'A backup of this server is queued or under way.')
+    if ((await store.activeJobs(trx, serverId, [RESTORE])).length > 0)
+      throw fail('server_busy', 'A restore of this server is under way.')
+  }
+
+  async function insertSafety(trx: Trx, row: BackupRow, jobId: string, actor: Actor): Promise<void> {
+    await store.insertBackup(trx, { ...row, job_id: jobId })
+    const told = { backupId: row.id, name: row.name, isLocked: false }
+    await activity.record(trx, actor, 'backup.started', row.server_id, told)
+  }
+
+  return {
+    start: (actor, serverId, backupId, { paths = null, mode = 'replace', safetyBackup = true, targetServerId }) =>
+      transact(db, actor, async (trx) => {
+        await requireServer(trx, actor, serverId)
+        const target = await requireReadyServer(trx, actor, targetServerId ?? serverId)
+        const row = await store.findBackup(trx, serverId, backupId)
+        if (!row) throw noSuchBackup()
+        requireSound(requireCompleted(row), paths)
+        await requireIdle(trx, target.id)
+        const name = `Before restoring ${row.name}`.slice(0, NAME_MAX).toWellFormed()
+        const safety = safetyBackup ? newBackupRow(target.id, { name }, clock.now(), 'safety') : null
+        const input = { backupId, sourceServerId: serverId, mode, paths, safetyBackupId: safety?.id ?? null }
+        const job = await jobs.enqueue(trx, actor, { kind: RESTORE, serverId: target.id, input })
+        if (safety) await insertSafety(trx, safety, job.id, actor)
+        await activity.record(trx, actor, 'backup.restore_started', target.id, { jobId: job.id, ...input })
+        return { ...presentJob(job), serverId: target.id }
+      }),
+  }
+}
+
+/** Parts of a damaged backup may be whole: the agent checks what was chosen. */
+function requireSound(row: BackupRow, paths: readonly string[] | null): void {
+  if (row.damage === null || paths !== null) return
+  const hint = 'Restore chosen paths, or verify it again if a backup since has healed it.'
+  throw fail('backup_damaged', `${row.damage} ${hint}`)
+}

@@ -1,0 +1,99 @@
+import * as plans from '../../contract/backup-plans.ts'
+import * as backups from '../../contract/backups.ts'
+import type { Job } from '../../contract/jobs.ts'
+import { BASE_PATH } from '../../contract/operation.ts'
+import type { Forward } from '../../http/forward.ts'
+import { negotiate } from '../http/negotiate.ts'
+import { type Api, type Call, serve } from '../http/route.ts'
+import { sendEvents } from '../http/sse.ts'
+import type { Streams } from '../http/streams.ts'
+import type { BackupSlice } from './slice.ts'
+
+const asJob = {
+  location: (job: Job & { serverId: string }) => `${BASE_PATH}/servers/${job.serverId}/jobs/${job.id}`,
+  body: ({ serverId: _, ...job }: Job & { serverId: string }): Job => job,
+}
+
+export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): void {
+  const { backups: service, restores, verifying, contents, reconciling } = slice
+
+  /** The backup, each time something about it changes. */
+  async function follow({ actor, params, reply }: Call<typeof backups.readBackup>): Promise<never> {
+    const { serverId, backupId } = params
+    await streams.hold(actor, serverId, (ended) =>
+      sendEvents(reply, (signal) => eventsOf(service.follow(actor, serverId, backupId, signal)), ended),
+    )
+    return undefined as never
+  }
+
+  serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
+    location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/${id}`,
+  })
+  serve(api, backups.listBackups, (call) => service.list(call.actor, call.params.serverId, call.query))
+  serve(api, backups.readBackup, async (call) => {
+    const type = negotiate(call.request.headers.accept, ['application/json', 'text/event-stream'])
+    if (type === 'text/event-stream') return follow(call)
+    return service.read(call.actor, call.params.serverId, call.params.backupId)
+  })
+  serve(api, backups.lockBackup, (call) =>
+    service.setLock(call.actor, call.params.serverId, call.params.backupId, true),
+  )
+  serve(api, backups.unlockBackup, (call) =>
+    service.setLock(call.actor, call.params.serverId, call.params.backupId, false),
+  )
+  serve(api, backups.deleteBackup, (call) => service.remove(call.actor, call.params.serverId, call.params.backupId))
+  serve(
+    api,
+    backups.restoreBackup,
+    (call) => restores.start(call.actor, call.params.serverId, call.params.backupId, call.body),
+    asJob,
+  )
+  serve(
+    api,
+    backups.verifyBackup,
+    (call) => verifying.start(call.actor, call.params.serverId, call.params.backupId),
+    asJob,
+  )
+  serve(api, backups.requestBackupDownload, (call) =>
+    contents.requestDownload(call.actor, call.params.serverId, call.params.backupId, call.body.format),
+  )
+  serve(api, backups.browseBackup, (call) =>
+    contents.browse(call.actor, call.params.serverId, call.params.backupId, call.query),
+  )
+  serve(api, backups.listFileVersions, (call) => contents.versions(call.actor, call.params.serverId, call.query.path))
+  serve(api, backups.compareBackups, (call) => contents.compare(call.actor, call.params.serverId, call.query))
+  serve(api, backups.recoverBackups, (call) => reconciling.recover(call.actor))
+}
+
+export function backupPlanRoutes(api: Api, { expiry, schedules }: BackupSlice): void {
+  serve(api, plans.readRetention, (call) => expiry.read(call.actor, call.params.serverId))
+  serve(api, plans.setRetention, (call) => expiry.set(call.actor, call.params.serverId, call.body))
+  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun ?? false))
+  serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId))
+  serve(api, plans.createSchedule, (call) => schedules.create(call.actor, call.params.serverId, call.body), {
+    location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/schedules/${id}`,
+  })
+  serve(api, plans.readSchedule, (call) => schedules.read(call.actor, call.params.serverId, call.params.scheduleId))
+  serve(api, plans.changeSchedule, (call) =>
+    schedules.change(call.actor, call.params.serverId, call.params.scheduleId, call.body),
+  )
+  serve(api, plans.deleteSchedule, (call) => schedules.remove(call.actor, call.params.serverId, call.params.scheduleId))
+}
+
+/** The two whose bytes come from the agent: control decides, the agent reads. */
+export function backupContentRoutes(api: Api, { contents }: BackupSlice, forward: Forward): void {
+  serve(api, backups.downloadBackup, async ({ actor, params, query, request, reply }) => {
+    const link = await contents.linkFor(actor, params.serverId, params.backupId, query)
+    await forward('download-backup', link, request, reply)
+    return undefined
+  })
+  serve(api, backups.readBackupFile, async ({ actor, params, query, request, reply }) => {
+    const link = await contents.linkFor(actor, params.serverId, params.backupId, { path: query.path })
+    await forward('download-backup', link, request, reply)
+    return undefined
+  })
+}
+
+async function* eventsOf(states: AsyncIterable<backups.Backup | null>): AsyncGenerator<string> {
+  for await (const state of states) yield state ? `event: backup\ndata: ${JSON.stringify(state)}\n\n` : ''
+}

@@ -1,0 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Backup, NewBackup } from '../../contract/backups.ts'
+import { fail } from '../../contract/errors.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { Activity } from '../activity/service.ts'
+import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import type { Actor } from '../http/actor.ts'
+import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import type { Jobs } from '../jobs/runner.ts'
+import { findJob } from '../jobs/store.ts'
+import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
+import { removeRetention } from './expiry.ts'
+import { BACKUP } from './making.ts'
+import { newBackupRow, noSuchBackup, present } from './present.ts'
+import type { Removal } from './removal.ts'
+import { RESTORE } from './restore.ts'
+import { removeSchedulesOf } from './schedule-store.ts'
+import * as store from './store.ts'
+import { VERIFY } from './verify.ts'
+
+export interface Backups {
+  /** What it has to say when a server is deleted. */
+  part: ServerPart
+  create(actor: Actor, serverId: string, request: NewBackup): Promise<Backup>
+  /** The same, in a transaction of somebody who has looked at the server. */
+  start(trx: Trx, actor: Actor, server: ServerRow, request: NewBackup, origin?: BackupRow['origin']): Promise<Backup>
+  list(
+    actor: Actor,
+    serverId: string,
+    query: { limit?: number; cursor?: string; status?: BackupRow['status'] },
+  ): Promise<Page<Backup>>
+  read(actor: Actor, serverId: string, backupId: string): Promise<Backup>
+  /** The backup each time something about it changes, until it has ended; an empty step is a sign of life. */
+  follow(actor: Actor, serverId: string, backupId: string, signal: AbortSignal): AsyncGenerator<Backup | null>
+  /** Never a toggle: asking twice for the same is asking once. */
+  setLock(actor: Actor, serverId: string, backupId: string, isLocked: boolean): Promise<Backup>
+  remove(actor: Actor, serverId: string, backupId: string): Promise<undefined>
+}
+
+const FOLLOW_EVERY_MS = 200
+const HEARTBEAT_MS = 15_000
+const STOP_WITHIN_MS = 60_000
+
+export function createBackups(deps: {
+  db: Db
+  activity: Activity
+  jobs: Jobs
+  removal: Removal
+  cursors: Cursors
+  clock: { now(): number }
+}): Backups {
+  const { db, activity, jobs, removal, cursors, clock } = deps
+
+  async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
+    const row = await store.findBackup(handle, serverId, backupId)
+    if (!row) throw noSuchBackup()
+    return row
+  }
+
+  async function takeSlot(trx: Trx, server: ServerRow): Promise<void> {
+    await store.lockServer(trx, server.id)
+    if ((await store.activeJobs(trx, server.id, [RESTORE])).length > 0)
+      throw fail('server_busy', 'A restore of this server is under way.')
+    const limit = server.limit_backups
+    if (limit !== null && (await store.countAgainstLimit(trx, server.id)) >= limit)
+      throw fail('backup_limit_reached', `The server has the ${limit} backups that it may have.`)
+  }
+
+  const start: Backups['start'] = async (trx, actor, server, request, origin = 'request') => {
+    const row = newBackupRow(server.id, request, clock.now(), origin)
+    await takeSlot(trx, server)
+    const job = await jobs.enqueue(trx, actor, { kind: BACKUP, serverId: server.id, input: { backupId: row.id } })
+    await store.insertBackup(trx, { ...row, job_id: job.id })
+    await activity.record(trx, actor, 'backup.started', server.id, {
+      backupId: row.id,
+      name: row.name,
+      isLocked: row.locked === 1,
+    })
+    return present(row)
+  }
+
+  /** Gone for its owner at once; what is under way is told to stop, and cleans up when it has. */
+  async function cancel(trx: Trx, actor: Actor, row: BackupRow): Promise<void> {
+    if (row.origin === 'safety') throw fail('server_busy', 'It is part of a restore that is under way.')
+    await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
+    await activity.record(trx, actor, 'backup.cancelled', row.server_id, { backupId: row.id, name: row.name })
+    const job = row.job_id === null ? undefined : await findJob(trx, row.server_id, row.job_id)
+    if (job && (job.status === 'queued' || job.status === 'running')) await jobs.cancel(trx, job)
+    else await removal.finish(trx, row)
+  }
+
+  return {
+    start,
+
+    create: (actor, serverId, request) =>
+      transact(db, actor, async (trx) => start(trx, actor, await requireReadyServer(trx, actor, serverId), request)),
+
+    async list(actor, serverId, query) {
+      await requireServer(db, actor, serverId)
+      const listName = `backups ${serverId}`
+      const request = pageRequest(cursors, listName, query)
+      const before = request.after ? String(request.after[0]) : null
+      const filter = { before, limit: request.limit + 1, ...(query.status ? { status: query.status } : {}) }
+      const rows = await store.listBackupRows(db, serverId, filter)
+      return pageOf(rows, request, present, (row) => cursors.encode(listName, [row.id]))
+    },
+
+    async read(actor, serverId, backupId) {
+      await requireServer(db, actor, serverId)
+      return present(await requireBackup(db, serverId, backupId))
+    },
+
+    async *follow(actor, serverId, backupId, signal) {
+      await requireServer(db, actor, serverId)
+      let shown = await requireBackup(db, serverId, backupId)
+      yield present(shown)
+      let saidAt = Date.now()
+      while ((shown.status === 'queued' || shown.status === 'running') && !signal.aborted) {
+        await delay(FOLLOW_EVERY_MS, undefined, { signal }).catch(() => {})
+        const row = signal.aborted ? undefined : await store.findBackup(db, serverId, backupId)
+        if (!row) return
+        const isNews = JSON.stringify(row) !== JSON.stringify(shown)
+        shown = row
+        if (!isNews && Date.now() - saidAt < HEARTBEAT_MS) continue
+        saidAt = Date.now()
+        yield isNews ? present(row) : null
+      }
+    },
+
+    setLock: (actor, serverId, backupId, isLocked) =>
+      transact(db, actor, async (trx) => {
+        await requireReadyServer(trx, actor, serverId)
+        await store.lockServer(trx, serverId)
+        const row = await requireBackup(trx, serverId, backupId)
+        const locked = isLocked ? 1 : 0
+        if (row.locked === locked) return present(row)
+        await store.updateBackup(trx, backupId, { locked })
+        const event = isLocked ? 'backup.locked' : 'backup.unlocked'
+        await activity.record(trx, actor, event, serverId, { backupId, name: row.name })
+        return present({ ...row, locked })
+      }),
+
+    remove: (actor, serverId, backupId) =>
+      transact(db, actor, async (trx) => {
+        await requireReadyServer(trx, actor, serverId)
+        await store.lockServer(trx, serverId)
+        const row = await requireBackup(trx, serverId, backupId)
+        if (row.locked === 1) throw fail('backup_locked', 'The backup is locked. Unlock it first.')
+        if (row.status === 'queued' || row.status === 'running') await cancel(trx, actor, row)
+        else await removal.remove(trx, actor, row, 'backup.deleted')
+        return undefined
+      }),
+
+    part: {
+      async check(trx, serverId) {
+        await store.lockServer(trx, serverId)
+        if (await store.hasLocked(trx, serverId))
+          throw fail('backup_locked', 'The server has locked backups. Unlock or delete them first.')
+      },
+
+      async release(serverId) {
+        const kinds = [BACKUP, RESTORE, VERIFY]
+        const underWay = await store.activeJobs(db, serverId, kinds)
+        for (const job of underWay) await transact(db, {}, (trx) => jobs.cancel(trx, job)).catch(unlessFinished)
+        for (const job of underWay) await jobs.whenEnded(job.id, STOP_WITHIN_MS)
+        if ((await store.activeJobs(db, serverId, kinds)).length > 0)
+          throw fail('server_busy', 'Work on the backups of the server has not ended yet.')
+        await removal.removeAllOf(serverId)
+      },
+
+      async remove(trx, serverId) {
+        await store.removeRowsOf(trx, serverId)
+        await removeRetention(trx, serverId)
+        await removeSchedulesOf(trx, serverId)
+      },
+    },
+  }
+}
+
+function unlessFinished(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'job_finished')) throw error
+}

@@ -1,0 +1,104 @@
+// Everything about backups, put together.
+import type { Logger } from 'pino'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Agent } from '../../contract/agent.ts'
+import type { SignedLinks } from '../../http/signed-links.ts'
+import type { Activity } from '../activity/service.ts'
+import type { Db } from '../db/tables.ts'
+import type { HealthCheck } from '../http/health.ts'
+import type { Cursors } from '../http/paging.ts'
+import type { Jobs } from '../jobs/runner.ts'
+import type { Servers } from '../servers/service.ts'
+import { createContents } from './contents.ts'
+import { createExpiry } from './expiry.ts'
+import { createMaking } from './making.ts'
+import { createReconciling } from './reconcile.ts'
+import { createRemoval } from './removal.ts'
+import { createRestores } from './restore.ts'
+import { createSchedules } from './schedules.ts'
+import { createBackups } from './service.ts'
+import * as store from './store.ts'
+import { createVerifying } from './verify.ts'
+
+export interface BackupSliceDeps {
+  db: Db
+  agent: Pick<Agent, 'backups' | 'tasks'>
+  activity: Activity
+  jobs: Jobs
+  servers: Pick<Servers, 'adopt'>
+  links: SignedLinks
+  cursors: Cursors
+  clock: { now(): number }
+  log: Logger
+  agentUrl: () => string
+  /** How many may be made at once. */
+  atOnce: number
+}
+
+export type BackupSlice = ReturnType<typeof createBackupSlice>
+
+export function createBackupSlice(deps: BackupSliceDeps) {
+  const { db, agent } = deps
+  let damageFound = 0
+  const removal = createRemoval(deps)
+  const expiry = createExpiry({ ...deps, removal })
+  const making = createMaking({ ...deps, removal, expiry })
+  const backups = createBackups({ ...deps, removal })
+  const verifying = createVerifying({
+    ...deps,
+    onDamage: (count) => {
+      damageFound += count
+    },
+  })
+  const reconciling = createReconciling({ ...deps, removal, verifying })
+  return {
+    backups,
+    expiry,
+    verifying,
+    reconciling,
+    restores: createRestores({ ...deps, making }),
+    contents: createContents(deps),
+    schedules: createSchedules({ ...deps, backups }),
+
+    /** Whether every backup is known to be sound. */
+    health: { name: 'backups', check: () => findDamage(db, agent) } satisfies HealthCheck,
+
+    measure(registry: Registry): void {
+      const registers = [registry]
+      new Gauge({
+        name: 'gamekeeper_backups',
+        help: 'Backups by status',
+        labelNames: ['status'] as const,
+        registers,
+        async collect() {
+          this.reset()
+          for (const { status, count } of await store.countByStatus(db)) this.labels(status).set(count)
+        },
+      })
+      new Gauge({
+        name: 'gamekeeper_backups_damaged',
+        help: 'Backups that were found damaged and not healed since',
+        registers,
+        async collect() {
+          this.set(await store.countDamaged(db))
+        },
+      })
+      new Counter({
+        name: 'gamekeeper_backup_damage_found_total',
+        help: 'How often damage was found since the start',
+        registers,
+        collect() {
+          this.reset()
+          this.inc(damageFound)
+        },
+      })
+    },
+  }
+}
+
+async function findDamage(db: Db, agent: Pick<Agent, 'backups'>): Promise<string | undefined> {
+  const damaged = await store.countDamaged(db)
+  if (damaged > 0) return `${damaged} damaged; the activity says which`
+  const { damagedBlobs } = await agent.backups.store()
+  return damagedBlobs.length > 0 ? 'the store has damage that touches no backup' : undefined
+}

@@ -1,0 +1,160 @@
+import type { Progress } from '../../contract/jobs.ts'
+import type { BackupRow, Db, JobRow, Trx } from '../db/tables.ts'
+
+/** A backup with what its job says of its progress. */
+export interface ShownBackup extends BackupRow {
+  job_progress: string | null
+}
+
+const ACTIVE = ['queued', 'running'] as const
+
+const shown = (db: Db) =>
+  db
+    .selectFrom('backups')
+    .leftJoin('jobs', 'jobs.id', 'backups.job_id')
+    .selectAll('backups')
+    .select('jobs.progress as job_progress')
+    .where('backups.deleted_at', 'is', null)
+
+export function findBackup(db: Db, serverId: string, backupId: string): Promise<ShownBackup | undefined> {
+  return shown(db).where('backups.server_id', '=', serverId).where('backups.id', '=', backupId).executeTakeFirst()
+}
+
+/** Also one that is deleted for its owner. */
+export function findRow(db: Db, backupId: string): Promise<BackupRow | undefined> {
+  return db.selectFrom('backups').selectAll().where('id', '=', backupId).executeTakeFirst()
+}
+
+/** Newest first. */
+export function listBackupRows(
+  db: Db,
+  serverId: string,
+  filter: { before: string | null; status?: BackupRow['status']; limit: number },
+): Promise<ShownBackup[]> {
+  let query = shown(db).where('backups.server_id', '=', serverId).orderBy('backups.id', 'desc').limit(filter.limit)
+  if (filter.before !== null) query = query.where('backups.id', '<', filter.before)
+  if (filter.status) query = query.where('backups.status', '=', filter.status)
+  return query.execute()
+}
+
+export async function insertBackup(trx: Trx, row: BackupRow): Promise<void> {
+  await trx.insertInto('backups').values(row).execute()
+}
+
+export async function updateBackup(db: Db, id: string, change: Partial<BackupRow>): Promise<void> {
+  await db.updateTable('backups').set(change).where('id', '=', id).execute()
+}
+
+export async function removeRow(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('backups').where('id', '=', id).execute()
+}
+
+export async function removeRowsOf(trx: Trx, serverId: string): Promise<void> {
+  await trx.deleteFrom('backups').where('server_id', '=', serverId).execute()
+}
+
+/** What counts against the limit of a server: not what failed, and not what a restore has taken for safety. */
+export async function countAgainstLimit(trx: Trx, serverId: string): Promise<number> {
+  const { count } = await trx
+    .selectFrom('backups')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .where('server_id', '=', serverId)
+    .where('deleted_at', 'is', null)
+    .where('status', '!=', 'failed')
+    .where('origin', '!=', 'safety')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Queued or running, deleted meanwhile or not: the work is still to end. */
+export function activeOf(db: Db, serverId: string): Promise<BackupRow[]> {
+  return db
+    .selectFrom('backups')
+    .selectAll()
+    .where('server_id', '=', serverId)
+    .where('status', 'in', ACTIVE)
+    .orderBy('id')
+    .execute()
+}
+
+export function completedOf(db: Db, serverId: string): Promise<BackupRow[]> {
+  return db
+    .selectFrom('backups')
+    .selectAll()
+    .where('server_id', '=', serverId)
+    .where('status', '=', 'completed')
+    .where('deleted_at', 'is', null)
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+export async function hasLocked(db: Db, serverId: string): Promise<boolean> {
+  const locked = db
+    .selectFrom('backups')
+    .select('id')
+    .where('server_id', '=', serverId)
+    .where('locked', '=', 1)
+    .where('deleted_at', 'is', null)
+  return (await locked.limit(1).executeTakeFirst()) !== undefined
+}
+
+export function allRows(db: Db): Promise<BackupRow[]> {
+  return db.selectFrom('backups').selectAll().orderBy('id').execute()
+}
+
+/** Said to be under way, and no job is on it: what a restored database or a purged job leaves. */
+export function stranded(db: Db): Promise<BackupRow[]> {
+  return db
+    .selectFrom('backups')
+    .leftJoin('jobs', 'jobs.id', 'backups.job_id')
+    .selectAll('backups')
+    .where('backups.status', 'in', ACTIVE)
+    .where((where) => where.or([where('jobs.status', 'is', null), where('jobs.status', 'not in', ACTIVE)]))
+    .execute()
+}
+
+export function damaged(db: Db): Promise<BackupRow[]> {
+  return db.selectFrom('backups').selectAll().where('damage', 'is not', null).where('deleted_at', 'is', null).execute()
+}
+
+export async function countDamaged(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('backups')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .where('damage', 'is not', null)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function countByStatus(db: Db): Promise<{ status: string; count: number }[]> {
+  const rows = await db
+    .selectFrom('backups')
+    .select((of) => ['status', of.fn.countAll<number>().as('count')] as const)
+    .where('deleted_at', 'is', null)
+    .groupBy('status')
+    .execute()
+  return rows.map(({ status, count }) => ({ status, count: Number(count) }))
+}
+
+/** Makes concurrent requests for one server take turns, on either engine. */
+export async function lockServer(trx: Trx, serverId: string): Promise<void> {
+  await trx
+    .updateTable('servers')
+    .set((set) => ({ updated_at: set.ref('updated_at') }))
+    .where('id', '=', serverId)
+    .execute()
+}
+
+/** Jobs of these kinds that are queued or running. */
+export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): Promise<JobRow[]> {
+  return db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('server_id', '=', serverId)
+    .where('kind', 'in', kinds)
+    .where('status', 'in', ACTIVE)
+    .execute()
+}
+
+export const progressOf = (text: string | null): Progress | null => (text === null ? null : JSON.parse(text))

@@ -1,0 +1,164 @@
+// Proof that backups are what was written: one when somebody asks, and the whole store a share a day. Damage is written
+// down with every backup that it touches, and stays shown until a verification finds it healed.
+import type { Agent } from '../../contract/agent.ts'
+import type { DamageReport, ScrubReport, VerifyReport } from '../../contract/agent-backups.ts'
+import { isFailure } from '../../contract/errors.ts'
+import type { Job } from '../../contract/jobs.ts'
+import type { Activity } from '../activity/service.ts'
+import type { Db, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import { type Actor, SYSTEM } from '../http/actor.ts'
+import { runAgentTask } from '../jobs/agent-task.ts'
+import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import { presentJob } from '../jobs/store.ts'
+import { requireReadyServer } from '../servers/service.ts'
+import { noSuchBackup, requireCompleted } from './present.ts'
+import { NO_SERVER } from './removal.ts'
+import * as store from './store.ts'
+
+export const VERIFY = 'verify'
+const SCRUB = 'backups.scrub'
+const SCRUBBED_AT = 'backups.scrubbedAt'
+const DAY_MS = 24 * 3600_000
+/** Everything is read once in so many days. */
+const SCRUB_DAYS = 30
+const PATHS_TOLD = 20
+
+export interface Verifying {
+  start(actor: Actor, serverId: string, backupId: string): Promise<Job & { serverId: string }>
+  /** The daily share of the scrub, and another look at what is damaged; at most once a day however often it is called. */
+  upkeep(): Promise<void>
+  /** In a transaction: what was found wrong, with the backups that it touches. */
+  noteDamage(trx: Trx, actor: Actor, damage: readonly DamageReport[]): Promise<void>
+}
+
+export function createVerifying(deps: {
+  db: Db
+  agent: Pick<Agent, 'tasks'>
+  activity: Activity
+  jobs: Jobs
+  clock: { now(): number }
+  onDamage: (count: number) => void
+}): Verifying {
+  const { db, agent, activity, jobs, clock } = deps
+  /** Damage that touches no backup is told once a process, not once a day. */
+  const told = new Set<string>()
+
+  const noteDamage: Verifying['noteDamage'] = async (trx, actor, damage) => {
+    for (const [backupId, paths] of touchedBy(damage)) {
+      const row = await store.findRow(trx, backupId)
+      if (!row || row.deleted_at !== null) continue
+      const sentence = sentenceFor(paths)
+      await store.updateBackup(trx, backupId, { damage: sentence })
+      if (row.damage === sentence) continue
+      const properties = { backupId, name: row.name, pathCount: paths.length, paths: paths.slice(0, PATHS_TOLD) }
+      await activity.record(trx, actor, 'backup.damage_found', row.server_id, properties)
+      deps.onDamage(1)
+    }
+    for (const { blob, what, touches } of damage) {
+      if (touches.length > 0 || told.has(blob)) continue
+      told.add(blob)
+      await activity.record(trx, actor, 'backup.damage_found', null, { blob, what })
+      deps.onDamage(1)
+    }
+  }
+
+  async function verify(job: JobContext<{ backupId: string }>): Promise<void> {
+    const { backupId } = job.input
+    const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
+    const report = (await runAgentTask(agent.tasks, task, { kind: 'backups.verify', backupId })) as VerifyReport
+    await transact(db, {}, async (trx) => {
+      const row = await store.findRow(trx, backupId)
+      await noteDamage(trx, job.actor, report.damage)
+      if (row && !touchedBy(report.damage).has(backupId)) {
+        await store.updateBackup(trx, backupId, { verified_at: clock.now(), damage: null })
+        const properties = { backupId, name: row.name, bytesChecked: report.bytesChecked }
+        await activity.record(trx, job.actor, 'backup.verified', job.serverId, properties)
+      }
+      await job.complete(trx, report)
+    })
+  }
+
+  jobs.register<{ backupId: string }>(VERIFY, {
+    cancellable: true,
+    atOnce: 1,
+    retryAfterMs: (error, attempt) =>
+      isFailure(error, 'agent_unreachable') && attempt < 5 ? backOffMs(attempt) : null,
+    run: verify,
+    async onEnd(trx, { jobId, serverId, actor }, end) {
+      if (end.status === 'cancelled') return
+      await activity.record(trx, actor, 'job.failed', serverId, { jobId, kind: VERIFY, error: end.error })
+    },
+  })
+
+  jobs.register<{ share: number }>(SCRUB, {
+    cancellable: false,
+    atOnce: 1,
+    retryAfterMs: (_error, attempt) => (attempt < 3 ? backOffMs(attempt) : null),
+    async run(job) {
+      const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
+      const report = (await runAgentTask(agent.tasks, task, { kind: SCRUB, share: job.input.share })) as ScrubReport
+      await transact(db, {}, async (trx) => {
+        await noteDamage(trx, SYSTEM, report.damage)
+        await job.complete(trx, report)
+      })
+    },
+  })
+
+  async function isScrubDue(trx: Trx): Promise<boolean> {
+    const now = clock.now()
+    const last = await trx.selectFrom('instance').select('value').where('key', '=', SCRUBBED_AT).executeTakeFirst()
+    if (last && Number(last.value) > now - DAY_MS) return false
+    const value = String(now)
+    await trx
+      .insertInto('instance')
+      .values({ key: SCRUBBED_AT, value })
+      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+      .execute()
+    return true
+  }
+
+  return {
+    noteDamage,
+
+    start: (actor, serverId, backupId) =>
+      transact(db, actor, async (trx) => {
+        await requireReadyServer(trx, actor, serverId)
+        const row = await store.findBackup(trx, serverId, backupId)
+        if (!row) throw noSuchBackup()
+        requireCompleted(row)
+        const job = await jobs.enqueue(trx, actor, { kind: VERIFY, serverId, input: { backupId } })
+        await activity.record(trx, actor, 'job.started', serverId, { jobId: job.id, kind: VERIFY, backupId })
+        return { ...presentJob(job), serverId }
+      }),
+
+    upkeep: () =>
+      transact(db, {}, async (trx) => {
+        if (!(await isScrubDue(trx))) return
+        await jobs.enqueue(trx, SYSTEM, { kind: SCRUB, serverId: NO_SERVER, input: { share: 1 / SCRUB_DAYS } })
+        for (const row of await store.damaged(trx)) {
+          const input = { backupId: row.id }
+          await jobs.enqueue(trx, SYSTEM, { kind: VERIFY, serverId: row.server_id, input })
+        }
+      }),
+  }
+}
+
+function touchedBy(damage: readonly DamageReport[]): Map<string, string[]> {
+  const touched = new Map<string, string[]>()
+  for (const { touches } of damage) {
+    for (const { backupId, path } of touches) {
+      const paths = touched.get(backupId)
+      if (paths) paths.push(path)
+      else touched.set(backupId, [path])
+    }
+  }
+  return touched
+}
+
+function sentenceFor(paths: readonly string[]): string {
+  const [first] = paths
+  if (!first) return 'The backup is damaged and cannot be read.'
+  const others = new Set(paths).size - 1
+  return `The backup is damaged: ${first}${others > 0 ? ` and ${others} more` : ''} cannot be read.`
+}

@@ -1,0 +1,61 @@
+import type { Migration } from '../migrate.ts'
+
+export const backups: Migration = {
+  name: '003-backups',
+  statements: [
+    `create table backups (
+      id text primary key,
+      server_id text not null,
+      name text not null,
+      ignored text not null,
+      locked integer not null,
+      origin text not null,
+      status text not null,
+      job_id text,
+      consistency text,
+      file_count bigint,
+      size_bytes bigint,
+      stored_bytes bigint,
+      checksum text,
+      warnings text not null,
+      error text,
+      damage text,
+      created_at bigint not null,
+      started_at bigint,
+      completed_at bigint,
+      verified_at bigint,
+      deleted_at bigint
+    )`,
+    'create index backups_server on backups (server_id, id)',
+    'create index backups_status on backups (status)',
+    `create table retention (
+      server_id text primary key,
+      keep_last integer,
+      keep_hourly integer,
+      keep_daily integer,
+      keep_weekly integer,
+      keep_monthly integer,
+      updated_at bigint not null
+    )`,
+    `create table schedules (
+      id text primary key,
+      server_id text not null,
+      name text not null,
+      cron text not null,
+      time_zone text not null,
+      name_pattern text not null,
+      ignored text not null,
+      locked integer not null,
+      only_if_changed integer not null,
+      enabled integer not null,
+      next_run_at bigint,
+      last_run_at bigint,
+      last_outcome text,
+      last_backup_id text,
+      created_at bigint not null,
+      updated_at bigint not null
+    )`,
+    'create unique index schedules_name on schedules (server_id, name)',
+    'create index schedules_next on schedules (next_run_at)',
+  ],
+}

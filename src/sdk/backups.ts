@@ -1,0 +1,236 @@
+import * as plans from '../contract/backup-plans.ts'
+import * as backups from '../contract/backups.ts'
+import type { Operation, QueryOf } from '../contract/operation.ts'
+import { sleep } from './backoff.ts'
+import { bytesOf } from './bytes.ts'
+import { BackupError } from './errors.ts'
+import type { FileContent } from './files.ts'
+import { itemsOf } from './pages.ts'
+import type { CallOptions } from './request.ts'
+import type { Transport } from './transport.ts'
+
+export type BackupQuery = QueryOf<typeof backups.listBackups>
+export type BrowseQuery = QueryOf<typeof backups.browseBackup>
+export type CompareQuery = QueryOf<typeof backups.compareBackups>
+export type BackupFormat = NonNullable<QueryOf<typeof backups.downloadBackup>['format']>
+
+export interface BackupWaitOptions {
+  onProgress?: (backup: backups.Backup) => void
+  signal?: AbortSignal
+}
+
+const FIRST_POLL_MS = 100
+const LONGEST_POLL_MS = 2000
+
+export function createBackupsApi(transport: Transport) {
+  const list = transport.method(
+    backups.listBackups,
+    (serverId: string, query: BackupQuery = {}, options: CallOptions = {}) => ({
+      params: { serverId },
+      query,
+      ...options,
+    }),
+  )
+  const browse = transport.method(
+    backups.browseBackup,
+    (serverId: string, backupId: string, query: BrowseQuery = {}, options: CallOptions = {}) => ({
+      params: { serverId, backupId },
+      query,
+      ...options,
+    }),
+  )
+  const compare = transport.method(
+    backups.compareBackups,
+    (serverId: string, query: CompareQuery, options: CallOptions = {}) => ({ params: { serverId }, query, ...options }),
+  )
+  /** For the operations that take a backup and nothing else. */
+  const onOne = <O extends OneBackupOperation>(operation: O) =>
+    transport.method(operation, (serverId: string, backupId: string, options: CallOptions = {}) => {
+      return { params: { serverId, backupId }, ...options } as never
+    })
+  const read = onOne(backups.readBackup)
+
+  return {
+    create: transport.method(
+      backups.createBackup,
+      (serverId: string, body: backups.NewBackup = {}, options: CallOptions = {}) => ({
+        params: { serverId },
+        body,
+        ...options,
+      }),
+    ),
+    /** One page, newest first. */
+    list,
+    all: (
+      serverId: string,
+      query: BackupQuery = {},
+      options: CallOptions = {},
+    ): AsyncGenerator<backups.Backup, void, undefined> =>
+      itemsOf((pageQuery: BackupQuery) => list(serverId, pageQuery, options), query),
+    read,
+    /** Resolves with the backup once it has completed; rejects with `BackupError` when it failed. */
+    async wait(
+      serverId: string,
+      backupId: string,
+      { onProgress, signal }: BackupWaitOptions = {},
+    ): Promise<backups.Backup> {
+      for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(LONGEST_POLL_MS, waitMs * 1.5)) {
+        const backup: backups.Backup = await read(serverId, backupId, signal ? { signal } : {})
+        onProgress?.(backup)
+        if (backup.status === 'completed') return backup
+        if (backup.status === 'failed') throw new BackupError(backup)
+        await sleep(waitMs, signal)
+      }
+    },
+    /** Locking what is locked changes nothing. */
+    lock: onOne(backups.lockBackup),
+    unlock: onOne(backups.unlockBackup),
+    /** Deletes it, or cancels it while it is queued or running. */
+    delete: onOne(backups.deleteBackup),
+    verify: onOne(backups.verifyBackup),
+    restore: transport.method(
+      backups.restoreBackup,
+      (serverId: string, backupId: string, body: backups.RestoreRequest = {}, options: CallOptions = {}) => ({
+        params: { serverId, backupId },
+        body,
+        ...options,
+      }),
+    ),
+
+    /** The whole backup as an archive. */
+    download: Object.assign(
+      async (
+        serverId: string,
+        backupId: string,
+        format: BackupFormat = 'tar.zst',
+        options: CallOptions = {},
+      ): Promise<FileContent> =>
+        contentOf(
+          await transport.open(
+            backups.downloadBackup,
+            { params: { serverId, backupId }, query: { format }, ...options },
+            { accept: '*/*' },
+          ),
+        ),
+      { operation: backups.downloadBackup },
+    ),
+    /** A link that downloads it without a token, for 15 minutes. */
+    requestDownload: transport.method(
+      backups.requestBackupDownload,
+      (serverId: string, backupId: string, format: BackupFormat = 'tar.zst', options: CallOptions = {}) => ({
+        params: { serverId, backupId },
+        body: { format },
+        ...options,
+      }),
+    ),
+    /** One page of a directory inside the backup. */
+    browse,
+    browseAll: (
+      serverId: string,
+      backupId: string,
+      query: BrowseQuery = {},
+      options: CallOptions = {},
+    ): AsyncGenerator<backups.BackupFile, void, undefined> =>
+      itemsOf((pageQuery: BrowseQuery) => browse(serverId, backupId, pageQuery, options), query),
+    readFile: Object.assign(
+      async (serverId: string, backupId: string, path: string, options: CallOptions = {}): Promise<FileContent> =>
+        contentOf(
+          await transport.open(
+            backups.readBackupFile,
+            { params: { serverId, backupId }, query: { path }, ...options },
+            { accept: '*/*' },
+          ),
+        ),
+      { operation: backups.readBackupFile },
+    ),
+    versions: transport.method(
+      backups.listFileVersions,
+      (serverId: string, path: string, options: CallOptions = {}) => ({
+        params: { serverId },
+        query: { path },
+        ...options,
+      }),
+    ),
+    /** One page of what changed from one backup to another, or to the files as they are. */
+    compare,
+    compareAll: (
+      serverId: string,
+      query: CompareQuery,
+      options: CallOptions = {},
+    ): AsyncGenerator<backups.BackupChange, void, undefined> =>
+      itemsOf((pageQuery: CompareQuery) => compare(serverId, pageQuery, options), query),
+    /** Rebuilds the list from the store alone. */
+    recover: transport.method(backups.recoverBackups, (options: CallOptions = {}) => ({ ...options })),
+
+    readRetention: transport.method(plans.readRetention, (serverId: string, options: CallOptions = {}) => ({
+      params: { serverId },
+      ...options,
+    })),
+    setRetention: transport.method(
+      plans.setRetention,
+      (serverId: string, body: plans.NewRetention, options: CallOptions = {}) => ({
+        params: { serverId },
+        body,
+        ...options,
+      }),
+    ),
+    /** With `dryRun`, only says what would go. */
+    applyRetention: transport.method(
+      plans.applyRetention,
+      (serverId: string, dryRun: boolean = false, options: CallOptions = {}) => ({
+        params: { serverId },
+        body: { dryRun },
+        ...options,
+      }),
+    ),
+    schedules: transport.method(plans.listSchedules, (serverId: string, options: CallOptions = {}) => ({
+      params: { serverId },
+      ...options,
+    })),
+    createSchedule: transport.method(
+      plans.createSchedule,
+      (serverId: string, body: plans.NewSchedule, options: CallOptions = {}) => ({
+        params: { serverId },
+        body,
+        ...options,
+      }),
+    ),
+    readSchedule: transport.method(
+      plans.readSchedule,
+      (serverId: string, scheduleId: string, options: CallOptions = {}) => ({
+        params: { serverId, scheduleId },
+        ...options,
+      }),
+    ),
+    changeSchedule: transport.method(
+      plans.changeSchedule,
+      (serverId: string, scheduleId: string, body: plans.ScheduleChange, options: CallOptions = {}) => ({
+        params: { serverId, scheduleId },
+        body,
+        ...options,
+      }),
+    ),
+    deleteSchedule: transport.method(
+      plans.deleteSchedule,
+      (serverId: string, scheduleId: string, options: CallOptions = {}) => ({
+        params: { serverId, scheduleId },
+        ...options,
+      }),
+    ),
+  }
+}
+
+type OneBackupOperation = Extract<
+  (typeof backups.BACKUP_OPERATIONS)[number],
+  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'verifyBackup' }
+> &
+  Operation
+
+function contentOf(response: Response): FileContent {
+  const length = response.headers.get('content-length')
+  return {
+    bytes: bytesOf(response),
+    sizeBytes: length === null ? null : Number(length),
+    etag: response.headers.get('etag'),
+  }
+}
