@@ -15,11 +15,11 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 function firstCells(markdown: string, heading: string): string[] {
   const [, section = ''] = markdown.split(new RegExp(`^## ${heading}$`, 'm'))
   const [until = ''] = section.split(/^## /m)
-  return [...until.matchAll(/^\| `([^`]+)` \|/gm)].map(([, cell]) => cell ?? '')
+  return [...until.matchAll(/^\| `([^`]+)` +\|/gm)].map(([, cell]) => cell ?? '')
 }
 
 function statuses(markdown: string): Record<string, number> {
-  const rows = [...markdown.matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)]
+  const rows = [...markdown.matchAll(/^\| `(\w+)` +\| (\d{3}) +\|/gm)]
   return Object.fromEntries(rows.map(([, code, status]) => [code, Number(status)]))
 }
 

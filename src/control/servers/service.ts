@@ -62,6 +62,9 @@ export interface ServerDeps {
 const LIST = 'servers'
 const DELETE = 'server.delete'
 
+/** For work that nobody asked for, and that goes on whether or not the server is still there. */
+export const findServer = store.findServer
+
 export async function requireServer(db: Db, actor: Actor, serverId: string): Promise<ServerRow> {
   const row = sees(actor, serverId) ? await store.findServer(db, serverId) : undefined
   if (!row) throw noSuchServer()

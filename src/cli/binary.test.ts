@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, describe, test } from 'node:test'
+import { startTestService, type TestService } from '../../test/support/service.ts'
+import { type Ran, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
+
+let service: TestService
+let folder: string
+before(async () => {
+  service = await startTestService()
+  folder = mkdtempSync(join(tmpdir(), 'gamekeeper-cli-'))
+})
+after(async () => {
+  await service.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const envOf = (token = service.adminToken) => ({ GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: token })
+const run = (...args: string[]): Promise<Ran> => runPiped(args, envOf())
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await run(...args, '--json')
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+describe('doctor', () => {
+  test('finds everything well, and says so as JSON too', async () => {
+    const { healthy, findings } = await json('doctor')
+    assert.equal(healthy, true)
+    const byCheck = Object.fromEntries(
+      findings.map((finding: { check: string; status: string }) => [finding.check, finding.status]),
+    )
+    for (const check of ['Node', 'data directory', 'service', 'database', 'clock', 'token', 'activity']) {
+      assert.equal(byCheck[check], 'ok', check)
+    }
+  })
+
+  test('names what is wrong and what to do', async () => {
+    const bad = await runPiped(['doctor'], envOf(`gk_x_${'0'.repeat(64)}`))
+    assert.equal(bad.code, 1)
+    assert.match(bad.stdout, /^fail +token +.*revoked.*→/ms)
+    const nobody = await runPiped(['doctor', '--url', 'http://127.0.0.1:9'], {})
+    assert.equal(nobody.code, 1)
+    assert.match(nobody.stdout, /^fail +service/m)
+  })
+})
+
+describe('the binary', () => {
+  test('prints to the right place and exits with the code', async () => {
+    const made = await runBinary(['server', 'create', 'Spawned', '--json'], { env: envOf() })
+    assert.deepEqual([made.code, JSON.parse(made.stdout).name, made.stderr], [0, 'Spawned', ''])
+    const table = await runBinary(['server', 'ls', '--search', 'Spawned'], { env: envOf() })
+    assert.match(table.stdout, /^NAME +ID[^\n]*\nSpawned +srv_/)
+    const absent = await runBinary(['server', 'show', 'srv_0'], { env: envOf() })
+    assert.deepEqual([absent.code, absent.stdout], [4, ''])
+    const wrong = await runBinary(['server', 'ls', '--jsn'], { env: envOf() })
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /Did you mean --json\?/)
+  })
+
+  const older = olderNode()
+  if (older) {
+    test('runs on the Node that npm brought when an older one starts it', async () => {
+      const doctor = await runBinary(['doctor', '--json'], { env: envOf(), cwd: folder, node: older })
+      assert.equal(doctor.code, 0)
+      assert.equal(JSON.parse(doctor.stdout).findings[0].detail, process.version)
+      assert.equal((await runBinary(['sever'], { node: older })).code, 2)
+    })
+  }
+
+  test('serve shows the admin token once, works, and stops when told', async () => {
+    const dataDir = join(folder, 'served')
+    const env = { GAMEKEEPER_PORT: '0', GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_LOG_LEVEL: 'fatal' }
+    const child = startBinary(['serve', '--json'], { env })
+    const [line] = await once(createInterface({ input: child.stdout }), 'line')
+    const { url, adminToken } = JSON.parse(line)
+    const listed = await runBinary(['server', 'ls', '--json'], {
+      env: { GAMEKEEPER_URL: url, GAMEKEEPER_TOKEN: adminToken },
+    })
+    assert.deepEqual(JSON.parse(listed.stdout), [])
+    const second = await runBinary(['serve'], { env })
+    assert.equal(second.code, 2)
+    child.kill('SIGINT')
+    child.kill('SIGINT')
+    const [code] = await once(child, 'exit')
+    assert.equal(code, 0)
+  })
+
+  test('serve names every fault of its settings', async () => {
+    const { code, stderr } = await runBinary(['serve'], { env: { GAMEKEEPER_PORT: 'x', GAMEKEEPER_PROT: '1' } })
+    assert.equal(code, 2)
+    assert.match(stderr, /GAMEKEEPER_PORT must be.*GAMEKEEPER_PROT is not a known setting/s)
+  })
+})
+
+function olderNode(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))
+  return folders
+    .map((path) => join(path, 'node'))
+    .find((path) => {
+      if (!existsSync(path)) return false
+      const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+      return Number(/^v(\d+)/.exec(stdout)?.[1] ?? 99) < 26
+    })
+}
