@@ -21,6 +21,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Make backups by a schedule',
     load: async () => (await import('./schedule.ts')).schedule,
   },
+  subdomain: {
+    summary: 'List, add and remove subdomains',
+    load: async () => (await import('./subdomain.ts')).subdomain,
+  },
+  dns: { summary: 'Compare DNS with what it should hold', load: async () => (await import('./dns.ts')).dns },
   activity: {
     summary: 'Read, follow, export and verify what has happened',
     load: async () => (await import('./activity.ts')).activity,

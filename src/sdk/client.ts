@@ -4,7 +4,7 @@ import { createFilesApi } from './files.ts'
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
-import { createSubdomainsApi } from './subdomains.ts'
+import { createDnsApi, createSubdomainsApi } from './subdomains.ts'
 import { createTokensApi } from './tokens.ts'
 import { type ClientOptions, createTransport } from './transport.ts'
 
@@ -18,6 +18,7 @@ export function createClient(options: ClientOptions) {
     backups: createBackupsApi(transport),
     files: createFilesApi(transport),
     subdomains: createSubdomainsApi(transport),
+    dns: createDnsApi(transport),
     activity: createActivityApi(transport),
     jobs: createJobsApi(transport),
     tokens: createTokensApi(transport),

@@ -146,7 +146,7 @@ describe('the client against the service', () => {
       [created.id],
     )
     assert.equal((await Array.fromAsync(client.subdomains.all(id, { limit: 1 }))).length, 1)
-    assert.equal((await client.subdomains.checkDns()).zones, 1)
+    assert.equal((await client.dns.check()).zones, 1)
     await client.subdomains.delete(id, created.id)
     await assert.rejects(client.subdomains.read(id, created.id), (error) => isApiError(error, 'not_found'))
   })

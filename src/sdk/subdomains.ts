@@ -1,4 +1,4 @@
-import type { BodyOf, QueryOf } from '../contract/operation.ts'
+import type { QueryOf } from '../contract/operation.ts'
 import {
   checkDns,
   createSubdomain,
@@ -9,6 +9,8 @@ import {
   readSubdomain,
   type Subdomain,
 } from '../contract/subdomains.ts'
+import { sleep } from './backoff.ts'
+import { isApiError } from './errors.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
 import type { Transport } from './transport.ts'
@@ -16,11 +18,9 @@ import type { Transport } from './transport.ts'
 export type SubdomainQuery = QueryOf<typeof listSubdomains>
 type Subdomains = AsyncGenerator<Subdomain, void, undefined>
 
+const POLL_MS = 500
+
 export function createSubdomainsApi(transport: Transport) {
-  const one = (serverId: string, subdomainId: string, options: CallOptions = {}) => ({
-    params: { serverId, subdomainId },
-    ...options,
-  })
   const list = transport.method(
     listSubdomains,
     (serverId: string, query: SubdomainQuery = {}, options: CallOptions = {}) => ({
@@ -29,6 +29,10 @@ export function createSubdomainsApi(transport: Transport) {
       ...options,
     }),
   )
+  const read = transport.method(readSubdomain, (serverId: string, subdomainId: string, options: CallOptions = {}) => ({
+    params: { serverId, subdomainId },
+    ...options,
+  }))
   return {
     /** Where the server can have subdomains. */
     zones: transport.method(listZones, (serverId: string, options: CallOptions = {}) => ({
@@ -37,18 +41,47 @@ export function createSubdomainsApi(transport: Transport) {
     })),
     /** One page, newest first. */
     list,
+    /** Every subdomain of the server. */
     all: (serverId: string, query: SubdomainQuery = {}, options: CallOptions = {}): Subdomains =>
       itemsOf((pageQuery: SubdomainQuery) => list(serverId, pageQuery, options), query),
-    read: transport.method(readSubdomain, one),
+    read,
+    /** Answers at once with the subdomain as `pending`. */
     create: transport.method(createSubdomain, (serverId: string, body: NewSubdomain, options: CallOptions = {}) => ({
       params: { serverId },
       body,
       ...options,
     })),
-    /** Nothing once it is gone; the subdomain as it is on its way out when the provider takes its time. */
-    delete: transport.method(deleteSubdomain, one),
-    /** Compares DNS with what it should hold, and puts it right if asked to. Needs a token for all servers. */
-    checkDns: transport.method(checkDns, (body: BodyOf<typeof checkDns> = {}, options: CallOptions = {}) => ({
+    /** Returns when the name servers answer with it, or it has failed. Ends with the signal of the options. */
+    async waitUntilAnswered(serverId: string, subdomainId: string, options: CallOptions = {}): Promise<Subdomain> {
+      for (;;) {
+        const now = await read(serverId, subdomainId, options)
+        if (now.status === 'failed' || (now.status === 'active' && now.propagatedAt !== null)) return now
+        await sleep(POLL_MS, options.signal)
+      }
+    },
+    /** Undefined once it is gone from DNS; the subdomain if the provider has not confirmed within 5 seconds. */
+    delete: transport.method(deleteSubdomain, (serverId: string, subdomainId: string, options: CallOptions = {}) => ({
+      params: { serverId, subdomainId },
+      ...options,
+    })),
+    /** Returns when it is gone, from DNS and from the list, however long the provider takes. */
+    async waitUntilGone(serverId: string, subdomainId: string, options: CallOptions = {}): Promise<void> {
+      try {
+        for (;;) {
+          await read(serverId, subdomainId, options)
+          await sleep(POLL_MS, options.signal)
+        }
+      } catch (error) {
+        if (!isApiError(error, 'not_found')) throw error
+      }
+    },
+  }
+}
+
+export function createDnsApi(transport: Transport) {
+  return {
+    /** Compares every zone with what it should hold, and puts it right if asked to. Needs a token for all servers. */
+    check: transport.method(checkDns, (body: { repair?: boolean } = {}, options: CallOptions = {}) => ({
       body,
       ...options,
     })),
