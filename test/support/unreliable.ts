@@ -12,10 +12,11 @@ export interface Proxy {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function startProxy(targetUrl: string): Promise<Proxy> {
-  const target = new URL(targetUrl)
+/** A target that is a function is asked for every connection: what it leads to may come later, or move. */
+export async function startProxy(targetUrl: string | (() => string)): Promise<Proxy> {
   const open = new Set<Socket>()
   const server = createServer((near) => {
+    const target = new URL(typeof targetUrl === 'string' ? targetUrl : targetUrl())
     const far = dial(Number(target.port), target.hostname)
     for (const [from, to] of [
       [near, far],
