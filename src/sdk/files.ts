@@ -6,6 +6,7 @@ import { itemsOf } from './pages.ts'
 import type { CallOptions, RawBody } from './request.ts'
 import type { Transport } from './transport.ts'
 import { type Uploaded, type UploadOptions, type UploadSource, upload } from './upload.ts'
+import { type FormOptions, type NamedBlob, uploadForm } from './upload-form.ts'
 
 export type FileQuery = QueryOf<typeof files.listFiles>
 export type TrashQuery = QueryOf<typeof files.listTrash>
@@ -81,6 +82,12 @@ export function createFilesApi(transport: Transport) {
     /** Sends a file and goes on by itself after a break: of the connection, or of the service. */
     upload: (serverId: string, source: UploadSource, options: UploadOptions): Promise<Uploaded> =>
       upload(transport, serverId, source, options),
+    /** Sends many small files in one request: all of them arrive, or none. */
+    uploadMany: (
+      serverId: string,
+      blobs: readonly NamedBlob[],
+      options: FormOptions = {},
+    ): Promise<files.FileEntry[]> => uploadForm(transport, serverId, blobs, options),
     /** A link that downloads a file as it is, with ranges, or a folder as an archive. */
     requestDownload: transport.method(
       files.requestDownload,

@@ -27,6 +27,8 @@ export interface UploadOptions {
   onProgress?: (bytesDone: number, bytesTotal: number) => void
   /** Every piece carries its SHA-256. In browsers only on pages loaded over HTTPS. */
   checksum?: boolean
+  /** The link of an earlier `requestUpload`, for many uploads; one is asked for unless told. */
+  link?: string
   /** How often in a row it may fail without a byte arriving in between; 12 unless told, which is over a minute. */
   retries?: number
 }
@@ -70,6 +72,7 @@ export async function upload(
   const self: Upload = { transport, serverId, source, options, sizeBytes, url: '' }
   self.url = await patiently(options, () => create(self, directory, name))
   try {
+    options.signal?.throwIfAborted()
     await sendAll(self)
   } catch (error) {
     await takeBack(self)
@@ -92,13 +95,15 @@ function targetOf(source: UploadSource, { path, directory = '/', name }: UploadO
 
 async function create(self: Upload, directory: string, name: string): Promise<string> {
   const { transport, options } = self
-  const { url } = await requestLink(self)
+  const url = options.link ?? (await requestLink(self)).url
   const overwrite = String(options.overwrite ?? true)
   const metadata = Object.entries({ filename: name, directory, overwrite }).map(
     ([key, text]) => `${key} ${base64(text)}`,
   )
   const headers = { ...TUS, 'upload-length': String(self.sizeBytes), 'upload-metadata': metadata.join(',') }
-  const response = await transport.follow(url, { method: 'POST', headers, signal: options.signal })
+  options.signal?.throwIfAborted()
+  // Not stopped by the signal: what is made must be known, to be taken back.
+  const response = await transport.follow(url, { method: 'POST', headers })
   const location = response.headers.get('location')
   if (!location) throw new TransportError('foreign_answer', 'The service did not say where the upload is.')
   return new URL(location, url).href
