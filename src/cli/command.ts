@@ -18,12 +18,15 @@ export type Options = Readonly<Record<string, Option>>
 type Value<O extends Option> = O['type'] extends 'boolean' ? boolean : O['multiple'] extends true ? string[] : string
 export type ValuesOf<O extends Options> = { [K in keyof O]?: Value<O[K]> }
 
-/** `name`, `name?` for one that may be left out, `name...` for one or more. */
+/** `name`, `name?` for one that may be left out, `name...` for one or more, `name*` for any number. */
 type ArgumentsOf<A extends readonly string[]> = {
-  [K in A[number] as K extends `${string}?` | `${string}...` ? never : K]: string
+  [K in A[number] as K extends `${string}?` | `${string}...` | `${string}*` ? never : K]: string
 } & { [K in A[number] as K extends `${infer N}?` ? N : never]?: string } & {
-  [K in A[number] as K extends `${infer N}...` ? N : never]: string[]
+  [K in A[number] as K extends `${infer N}...` | `${infer N}*` ? N : never]: string[]
 }
+
+/** What an argument is called, without the sign of how often it may come. */
+export const plainName = (argument: string) => argument.replace(/\?$|\.\.\.$|\*$/, '')
 
 export interface Command<O extends Options = Options, A extends readonly string[] = readonly string[]> {
   summary: string
@@ -113,11 +116,11 @@ function readArguments(names: readonly string[], given: readonly string[]): Pars
   const rest = [...given]
   const args: Parsed['args'] = {}
   for (const name of names) {
-    const plain = name.replace(/\?$|\.\.\.$/, '')
-    if (name.endsWith('...')) args[plain] = rest.splice(0)
+    const plain = plainName(name)
+    if (name.endsWith('...') || name.endsWith('*')) args[plain] = rest.splice(0)
     else args[plain] = rest.shift()
     const empty = args[plain] === undefined || args[plain]?.length === 0
-    if (empty && !name.endsWith('?')) throw new UsageError(`${plain.toUpperCase()} is missing.`)
+    if (empty && !/[?*]$/.test(name)) throw new UsageError(`${plain.toUpperCase()} is missing.`)
   }
   if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many.`)
   return args

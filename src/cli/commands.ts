@@ -13,6 +13,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Create, list, show, change and delete servers',
     load: async () => (await import('./server.ts')).server,
   },
+  files: {
+    summary: 'List, get, put, move, copy, delete and bring back files',
+    load: async () => (await import('./files.ts')).files,
+  },
   backup: {
     summary: 'Make, list, look into, restore, download and delete backups',
     load: async () => (await import('./backup.ts')).backup,

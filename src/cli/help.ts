@@ -1,4 +1,4 @@
-import { type AnyCommand, type Family, GLOBAL_OPTIONS, type Option, type Options } from './command.ts'
+import { type AnyCommand, type Family, GLOBAL_OPTIONS, type Option, type Options, plainName } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { VERSION } from './version.ts'
 
@@ -16,7 +16,8 @@ export function overview(): string {
 
 export function helpOf(path: string, spec: AnyCommand, subcommands: Family['subcommands'] = {}): string {
   const args = spec.args.map((name: string) => {
-    const plain = name.replace(/\?$|\.\.\.$/, '').toUpperCase()
+    const plain = plainName(name).toUpperCase()
+    if (name.endsWith('*')) return `[${plain}...]`
     return name.endsWith('?') ? `[${plain}]` : name.endsWith('...') ? `${plain}...` : plain
   })
   const more = Object.keys(subcommands).length > 0 ? `\n\n${familyLines(path, subcommands)}` : ''

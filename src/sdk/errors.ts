@@ -35,10 +35,10 @@ export function isApiError(error: unknown, ...codes: ErrorCode[]): error is ApiE
   return error instanceof ApiError && (codes.length === 0 || codes.includes(error.code))
 }
 
-/** Refused here, before anything was sent. */
-export function refusedHere(detail: string): ApiError {
-  const { status, title } = ERRORS.invalid_request
-  return new ApiError({ type: 'about:blank', title, status, detail, code: 'invalid_request', requestId: '' })
+/** As the service would refuse it, found out here: before anything was sent, unless another code says otherwise. */
+export function refusedHere(detail: string, code: ErrorCode = 'invalid_request'): ApiError {
+  const { status, title } = ERRORS[code]
+  return new ApiError({ type: 'about:blank', title, status, detail, code, requestId: '' })
 }
 
 export type TransportFault =

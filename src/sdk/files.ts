@@ -1,9 +1,12 @@
 import * as files from '../contract/files.ts'
 import type { BodyOf, QueryOf } from '../contract/operation.ts'
 import { bytesOf } from './bytes.ts'
+import { type Download, type DownloadOptions, download } from './download.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions, RawBody } from './request.ts'
 import type { Transport } from './transport.ts'
+import { type Uploaded, type UploadOptions, type UploadSource, upload } from './upload.ts'
+import { type FormOptions, type NamedBlob, uploadForm } from './upload-form.ts'
 
 export type FileQuery = QueryOf<typeof files.listFiles>
 export type TrashQuery = QueryOf<typeof files.listTrash>
@@ -76,6 +79,15 @@ export function createFilesApi(transport: Transport) {
       params: { serverId },
       ...options,
     })),
+    /** Sends a file and goes on by itself after a break: of the connection, or of the service. */
+    upload: (serverId: string, source: UploadSource, options: UploadOptions): Promise<Uploaded> =>
+      upload(transport, serverId, source, options),
+    /** Sends many small files in one request: all of them arrive, or none. */
+    uploadMany: (
+      serverId: string,
+      blobs: readonly NamedBlob[],
+      options: FormOptions = {},
+    ): Promise<files.FileEntry[]> => uploadForm(transport, serverId, blobs, options),
     /** A link that downloads a file as it is, with ranges, or a folder as an archive. */
     requestDownload: transport.method(
       files.requestDownload,
@@ -85,6 +97,9 @@ export function createFilesApi(transport: Transport) {
         ...options,
       }),
     ),
+    /** A file, gone on with after a break until every byte is there, or a folder as an archive. */
+    download: (serverId: string, path: string, options: DownloadOptions = {}): Promise<Download> =>
+      download(transport, serverId, path, options),
     read: Object.assign(
       async (serverId: string, path: string, options: CallOptions = {}): Promise<FileContent> => {
         const response = await transport.open(

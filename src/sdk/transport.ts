@@ -31,11 +31,22 @@ export interface Transport {
   ): Promise<Response>
   /** A path beside the API, such as `/readyz`. Any status is an answer; there are no retries. */
   probe(path: string, options?: CallOptions): Promise<Response>
+  /** An address that the service gave out, such as a signed link: it needs no token and gets none. One attempt. */
+  follow(url: string, request: LinkRequest): Promise<Response>
   /** A function that makes one operation's call from plain arguments, and says which operation it is. */
   method<O extends Operation, A extends unknown[]>(
     operation: O,
     toArguments: (...args: A) => CallArguments<O>,
   ): Method<O, A>
+}
+
+export interface LinkRequest {
+  method: string
+  headers?: Record<string, string>
+  body?: BodyInit
+  signal?: AbortSignal | undefined
+  /** Until the answer has begun; that of the client unless told. */
+  timeoutMs?: number
 }
 
 export type Method<O extends Operation, A extends unknown[]> = ((...args: A) => Promise<AnswerOf<O>>) & {
@@ -87,11 +98,10 @@ export function createTransport(options: ClientOptions): Transport {
       if (error instanceof ApiError || error instanceof TransportError) throw error
       signal?.throwIfAborted()
       if (timeout.signal?.aborted) {
-        throw new TransportError('timeout', `No answer within ${within / 1000} s from ${baseUrl}.`, {
-          attempts: number,
-        })
+        const message = `No answer within ${within / 1000} s from ${originOf(request.url)}.`
+        throw new TransportError('timeout', message, { attempts: number })
       }
-      throw new TransportError('network', `${baseUrl} cannot be reached${reasonOf(error)}.`, {
+      throw new TransportError('network', `${originOf(request.url)} cannot be reached${reasonOf(error)}.`, {
         attempts: number,
         cause: error,
       })
@@ -140,6 +150,10 @@ export function createTransport(options: ClientOptions): Transport {
       }
       return attemptOnce(request, { timeoutMs, number: 1, signal: undefined, ...probeOptions }, asItComes)
     },
+    follow(url, { method, headers = {}, body = null, signal, timeoutMs: within = timeoutMs }) {
+      const request: Prepared = { url, method, headers, body: body as BodyInit | null, repeatable: false }
+      return attemptOnce(request, { number: 1, signal, timeoutMs: within }, ifGood(asItComes))
+    },
     method: (operation, toArguments) =>
       Object.assign((...args: Parameters<typeof toArguments>) => call(operation, toArguments(...args)), { operation }),
   }
@@ -161,7 +175,7 @@ function deadline(ms: number): { signal?: AbortSignal; clear(): void } {
 }
 
 /** How long to wait before the next attempt; null when another would not help. */
-function waitBefore(error: unknown, attempt: number): number | null {
+export function waitBefore(error: unknown, attempt: number): number | null {
   if (error instanceof TransportError) {
     const worthIt = error.fault !== 'foreign_answer' || RETRY_STATUSES.has(error.status ?? 0)
     return worthIt ? backOffMs(attempt) : null
@@ -209,10 +223,13 @@ function isProblem(value: unknown): value is Problem {
 }
 
 function foreignAnswer(response: Response, attempts: number): TransportError {
-  const who = URL.parse(response.url)?.origin ?? 'The address'
+  const who = originOf(response.url)
   const message = `${who} answered ${response.status}, but not as Gamekeeper does. Is the address right?`
   return new TransportError('foreign_answer', message, { status: response.status, attempts })
 }
+
+/** Never more than that: the rest of an address may be a signed link. */
+const originOf = (url: string) => URL.parse(url)?.origin ?? 'The address'
 
 /** Node puts the reason into the cause; browsers give none. */
 function reasonOf(error: unknown): string {

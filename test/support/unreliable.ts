@@ -12,10 +12,16 @@ export interface Proxy {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export async function startProxy(targetUrl: string): Promise<Proxy> {
-  const target = new URL(targetUrl)
+/** A target that is a function is asked for every connection: what it leads to may come later, or move. */
+export async function startProxy(
+  targetUrl: string | (() => string),
+  /** Told how many bytes have passed in all, in both directions. */
+  onBytes: (total: number) => void = () => {},
+): Promise<Proxy> {
   const open = new Set<Socket>()
+  let passed = 0
   const server = createServer((near) => {
+    const target = new URL(typeof targetUrl === 'string' ? targetUrl : targetUrl())
     const far = dial(Number(target.port), target.hostname)
     for (const [from, to] of [
       [near, far],
@@ -26,6 +32,10 @@ export async function startProxy(targetUrl: string): Promise<Proxy> {
       from.on('close', () => {
         open.delete(from)
         to.destroy()
+      })
+      from.on('data', (chunk: Buffer) => {
+        passed += chunk.length
+        onBytes(passed)
       })
       from.pipe(to)
     }
