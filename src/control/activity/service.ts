@@ -45,7 +45,8 @@ export interface Activity {
   purge(olderThan: number): Promise<number>
 }
 
-const STREAM_BATCH = 1000
+// Small, so that what an export holds at a time dies young; the queries are cheap.
+const STREAM_BATCH = 200
 const FOLLOW_BATCH = 200
 const PURGE_BATCH = 500
 const HEARTBEAT_MS = 15_000
