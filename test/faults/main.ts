@@ -1,4 +1,5 @@
 // `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
+import { run as killDns } from './dns.ts'
 import { killService } from './service.ts'
 
 interface Fault {
@@ -12,6 +13,16 @@ const FAULTS: Record<string, Fault> = {
     about: 'SIGKILL in the middle of writes: every answered change is there with its entry',
     rounds: 100,
     run: killService,
+  },
+  dns: {
+    about: 'SIGKILL while subdomains are made, moved and deleted: DNS and database agree (embedded)',
+    rounds: 100,
+    run: (rounds, say) => killDns(rounds, 'embedded', say),
+  },
+  powerdns: {
+    about: 'the same with a real PowerDNS',
+    rounds: 20,
+    run: (rounds, say) => killDns(rounds, 'powerdns', say),
   },
 }
 
