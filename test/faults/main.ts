@@ -1,4 +1,5 @@
 // `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
+import { run as killFiles } from './files.ts'
 import { killService } from './service.ts'
 
 interface Fault {
@@ -12,6 +13,11 @@ const FAULTS: Record<string, Fault> = {
     about: 'SIGKILL in the middle of writes: every answered change is there with its entry',
     rounds: 100,
     run: killService,
+  },
+  files: {
+    about: 'SIGKILL in the middle of work on files: whole files only, none lost, nothing left over, the account right',
+    rounds: 200,
+    run: killFiles,
   },
 }
 
