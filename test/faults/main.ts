@@ -1,5 +1,7 @@
 // `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
+import { run as killBackups } from './backups.ts'
 import { run as killDns } from './dns.ts'
+import { run as killFiles } from './files.ts'
 import { killService } from './service.ts'
 
 interface Fault {
@@ -23,6 +25,16 @@ const FAULTS: Record<string, Fault> = {
     about: 'the same with a real PowerDNS',
     rounds: 20,
     run: (rounds, say) => killDns(rounds, 'powerdns', say),
+  },
+  backups: {
+    about: 'SIGKILL during backup, restore, delete, reclaim and scrub: every completed backup whole, every tree old or new',
+    rounds: 300,
+    run: (rounds, say) => killBackups(rounds, undefined, say),
+  },
+  files: {
+    about: 'SIGKILL in the middle of work on files: whole files only, none lost, nothing left over, the account right',
+    rounds: 200,
+    run: killFiles,
   },
 }
 

@@ -59,8 +59,10 @@ export function createUsage(deps: {
   async function scan(signal?: AbortSignal): Promise<void> {
     for (let round = 0; round < MAX_SCANS; round++) {
       const before = changes
-      const trashBytes = await measure(deps.folders.trash, isTrashRecord, signal)
-      const filesBytes = await measure(deps.folders.files, () => false, signal)
+      // A crash while a file is replaced can leave it with a name on both sides.
+      const linked = new Set<bigint>()
+      const trashBytes = await measure(deps.folders.trash, isTrashRecord, linked, signal)
+      const filesBytes = await measure(deps.folders.files, () => false, linked, signal)
       used = filesBytes + trashBytes
       trash = trashBytes
       if (changes === before) break
@@ -155,9 +157,13 @@ async function shortage(folder: string, bytes: number): Promise<number> {
   return bytes + DISK_MARGIN_BYTES - disk.bavail * disk.bsize
 }
 
-async function measure(folder: string, isRecord: (path: string) => boolean, signal?: AbortSignal): Promise<number> {
+async function measure(
+  folder: string,
+  isRecord: (path: string) => boolean,
+  linked: Set<bigint>,
+  signal?: AbortSignal,
+): Promise<number> {
   let bytes = 0
-  const linked = new Set<bigint>()
   for await (const { stats, path } of openSandbox(folder).walk('/', signal ? { signal } : {})) {
     if (isRecord(path) || stats.isDirectory()) continue
     if (stats.nlink > 1n) {
