@@ -1,4 +1,3 @@
-import { ArchiveFormat, DownloadLocation } from './files.ts'
 import { Job, jobExample, Progress, WorkError } from './jobs.ts'
 import { operation } from './operation.ts'
 import {
@@ -23,8 +22,6 @@ export const CONSISTENCIES = ['offline', 'quiesced', 'live'] as const
 export const IGNORED_MAX_BYTES = 32 * 1024
 
 const Path = Type.String({ minLength: 1, maxLength: 4096 })
-const Directory = Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' }))
-const EntryKind = OneOf(['file', 'directory', 'symlink'])
 export const Ignored = Type.String({
   maxLength: IGNORED_MAX_BYTES,
   pattern: MULTILINE,
@@ -87,37 +84,6 @@ export const RestoreRequest = Closed({
 })
 export type RestoreRequest = Static<typeof RestoreRequest>
 
-export const BackupFile = Type.Object({
-  name: Type.String(),
-  path: Type.String(),
-  kind: EntryKind,
-  sizeBytes: Bytes,
-  modifiedAt: Timestamp,
-  mode: Type.String({ description: 'Four octal digits' }),
-  symlinkTarget: Nullable(Type.String()),
-})
-export type BackupFile = Static<typeof BackupFile>
-
-export const FileVersion = Type.Object({
-  backupId: Id,
-  backupCreatedAt: Timestamp,
-  path: Type.String(),
-  kind: EntryKind,
-  sizeBytes: Bytes,
-  modifiedAt: Timestamp,
-  version: Type.String({ description: 'Equal where the content is equal' }),
-})
-export type FileVersion = Static<typeof FileVersion>
-
-export const BackupChange = Type.Object({
-  path: Type.String(),
-  kind: EntryKind,
-  change: OneOf(['added', 'removed', 'changed']),
-  fromBytes: Nullable(Bytes),
-  toBytes: Nullable(Bytes),
-})
-export type BackupChange = Static<typeof BackupChange>
-
 export const Recovery = Type.Object({
   servers: Type.Array(Id, { description: 'Servers that were unknown and are there again, without their files' }),
   adopted: Type.Array(Id, { description: 'Backups that were unknown and are in the list again' }),
@@ -159,22 +125,11 @@ const queued = {
   startedAt: null,
   completedAt: null,
 }
-const fileExample = {
-  name: 'level.dat',
-  path: '/world/level.dat',
-  kind: 'file',
-  sizeBytes: 2048,
-  modifiedAt: at,
-  mode: '0644',
-  symlinkTarget: null,
-}
-
 const tag = 'Backups'
 const params = ServerParams
-const BackupParams = Closed({ ...ServerParams.properties, backupId: Id })
+export const BackupParams = Closed({ ...ServerParams.properties, backupId: Id })
 const one = '/backups/{serverId}/{backupId}'
 const bodyErrors = ['too_large', 'unsupported_media_type', 'idempotency_conflict'] as const
-const readErrors = ['backup_not_ready', 'backup_damaged', 'agent_unreachable'] as const
 const job = (kind: string) => ({
   202: {
     description: 'The job; read it at the address in `Location`',
@@ -302,141 +257,6 @@ export const verifyBackup = operation({
   errors: ['backup_not_ready', 'server_busy', 'idempotency_conflict'],
 })
 
-export const downloadBackup = operation({
-  id: 'downloadBackup',
-  method: 'GET',
-  path: `${one}/download`,
-  tag,
-  summary: 'Download a backup as an archive',
-  description:
-    'The same bytes every time, with `ETag` and ranges, so that a broken download resumes. ' +
-    'The size is known in advance for `tar` alone; a range of another format makes the archive once to measure it.',
-  scope: 'backups:read',
-  params: BackupParams,
-  query: Closed({ format: Type.Optional(ArchiveFormat) }),
-  answers: {
-    200: { description: 'The archive', bytes: true },
-    206: { description: 'The range that was asked for', bytes: true },
-    304: { description: 'It is what `If-None-Match` names' },
-  },
-  errors: [...readErrors, 'range_not_satisfiable'],
-})
-
-export const requestBackupDownload = operation({
-  id: 'requestBackupDownload',
-  method: 'POST',
-  path: `${one}/download`,
-  tag,
-  summary: 'Get a link to download a backup',
-  description: 'For a browser or a tool that has no token. Good for 15 minutes, and dead when the token is revoked.',
-  scope: 'backups:read',
-  params: BackupParams,
-  body: Closed({ format: Type.Optional(ArchiveFormat) }),
-  bodyExample: { format: 'tar.zst' },
-  answers: {
-    200: {
-      description: 'The link',
-      schema: DownloadLocation,
-      example: {
-        url: 'https://keeper.example.org/v1/game/backup-downloads/eyJhbGciOiJIUzI1NiJ9.e30.c2ln',
-        expiresAt: '2026-11-15T00:15:00.000Z',
-      },
-    },
-  },
-  errors: [...bodyErrors, 'backup_not_ready'],
-})
-
-export const browseBackup = operation({
-  id: 'browseBackup',
-  method: 'GET',
-  path: `${one}/files`,
-  tag,
-  summary: 'List a directory inside a backup',
-  scope: 'backups:read',
-  params: BackupParams,
-  query: Closed({ ...PageQuery, path: Directory }),
-  answers: {
-    200: {
-      description: 'A page of entries, by name',
-      schema: Page(BackupFile),
-      example: { data: [fileExample], nextCursor: null },
-    },
-  },
-  errors: [...readErrors, 'invalid_path'],
-})
-
-export const readBackupFile = operation({
-  id: 'readBackupFile',
-  method: 'GET',
-  path: `${one}/files/content`,
-  tag,
-  summary: 'Read one file inside a backup',
-  scope: 'backups:read',
-  params: BackupParams,
-  query: Closed({ path: Path }),
-  answers: {
-    200: { description: 'The whole file', bytes: true },
-    206: { description: 'The range that was asked for', bytes: true },
-    304: { description: 'It is what `If-None-Match` names' },
-  },
-  errors: [...readErrors, 'invalid_path', 'range_not_satisfiable'],
-})
-
-export const listFileVersions = operation({
-  id: 'listFileVersions',
-  method: 'GET',
-  path: '/files/{serverId}/versions',
-  tag,
-  summary: 'List the versions of a file that backups hold',
-  description: 'Newest first.',
-  scope: 'backups:read',
-  params,
-  query: Closed({ path: Path }),
-  answers: {
-    200: {
-      description: 'The versions',
-      schema: Type.Object({ data: Type.Array(FileVersion) }),
-      example: {
-        data: [
-          {
-            backupId: example.id,
-            backupCreatedAt: at,
-            path: '/world/level.dat',
-            kind: 'file',
-            sizeBytes: 2048,
-            modifiedAt: at,
-            version: '4f9c1d7e0a5b3c8f',
-          },
-        ],
-      },
-    },
-  },
-  errors: ['invalid_path', 'agent_unreachable'],
-})
-
-export const compareBackups = operation({
-  id: 'compareBackups',
-  method: 'GET',
-  path: '/backups/{serverId}/compare',
-  tag,
-  summary: 'List what changed between two backups, or since a backup',
-  description: 'In order of path. Without `to`, the backup is compared with the files as they are now.',
-  scope: 'backups:read',
-  params,
-  query: Closed({ ...PageQuery, from: Id, to: Type.Optional(Id) }),
-  answers: {
-    200: {
-      description: 'A page of changes',
-      schema: Page(BackupChange),
-      example: {
-        data: [{ path: '/world/level.dat', kind: 'file', change: 'changed', fromBytes: 2048, toBytes: 2051 }],
-        nextCursor: null,
-      },
-    },
-  },
-  errors: readErrors,
-})
-
 export const recoverBackups = operation({
   id: 'recoverBackups',
   method: 'POST',
@@ -466,11 +286,5 @@ export const BACKUP_OPERATIONS = [
   deleteBackup,
   restoreBackup,
   verifyBackup,
-  downloadBackup,
-  requestBackupDownload,
-  browseBackup,
-  readBackupFile,
-  listFileVersions,
-  compareBackups,
   recoverBackups,
 ] as const

@@ -1,5 +1,6 @@
 // Every operation of the contract, in the order in which the documentation shows them.
 import * as activity from './activity.ts'
+import { BACKUP_CONTENT_OPERATIONS } from './backup-contents.ts'
 import { BACKUP_PLAN_OPERATIONS } from './backup-plans.ts'
 import { BACKUP_OPERATIONS } from './backups.ts'
 import { FILE_OPERATIONS } from './files.ts'
@@ -16,6 +17,7 @@ export const OPERATIONS: readonly Operation[] = [
   servers.changeServer,
   servers.deleteServer,
   ...BACKUP_OPERATIONS,
+  ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,
   ...FILE_OPERATIONS,
   ...SUBDOMAIN_OPERATIONS,

@@ -1,3 +1,4 @@
+import * as inside from '../contract/backup-contents.ts'
 import * as plans from '../contract/backup-plans.ts'
 import * as backups from '../contract/backups.ts'
 import type { Operation, QueryOf } from '../contract/operation.ts'
@@ -10,9 +11,9 @@ import type { CallOptions } from './request.ts'
 import type { Transport } from './transport.ts'
 
 export type BackupQuery = QueryOf<typeof backups.listBackups>
-export type BrowseQuery = QueryOf<typeof backups.browseBackup>
-export type CompareQuery = QueryOf<typeof backups.compareBackups>
-export type BackupFormat = NonNullable<QueryOf<typeof backups.downloadBackup>['format']>
+export type BrowseQuery = QueryOf<typeof inside.browseBackup>
+export type CompareQuery = QueryOf<typeof inside.compareBackups>
+export type BackupFormat = NonNullable<QueryOf<typeof inside.downloadBackup>['format']>
 
 export interface BackupWaitOptions {
   onProgress?: (backup: backups.Backup) => void
@@ -32,7 +33,7 @@ export function createBackupsApi(transport: Transport) {
     }),
   )
   const browse = transport.method(
-    backups.browseBackup,
+    inside.browseBackup,
     (serverId: string, backupId: string, query: BrowseQuery = {}, options: CallOptions = {}) => ({
       params: { serverId, backupId },
       query,
@@ -40,7 +41,7 @@ export function createBackupsApi(transport: Transport) {
     }),
   )
   const compare = transport.method(
-    backups.compareBackups,
+    inside.compareBackups,
     (serverId: string, query: CompareQuery, options: CallOptions = {}) => ({ params: { serverId }, query, ...options }),
   )
   /** For the operations that take a backup and nothing else. */
@@ -107,16 +108,16 @@ export function createBackupsApi(transport: Transport) {
       ): Promise<FileContent> =>
         contentOf(
           await transport.open(
-            backups.downloadBackup,
+            inside.downloadBackup,
             { params: { serverId, backupId }, query: { format }, ...options },
             { accept: '*/*' },
           ),
         ),
-      { operation: backups.downloadBackup },
+      { operation: inside.downloadBackup },
     ),
     /** A link that downloads it without a token, for 15 minutes. */
     requestDownload: transport.method(
-      backups.requestBackupDownload,
+      inside.requestBackupDownload,
       (serverId: string, backupId: string, format: BackupFormat = 'tar.zst', options: CallOptions = {}) => ({
         params: { serverId, backupId },
         body: { format },
@@ -130,21 +131,21 @@ export function createBackupsApi(transport: Transport) {
       backupId: string,
       query: BrowseQuery = {},
       options: CallOptions = {},
-    ): AsyncGenerator<backups.BackupFile, void, undefined> =>
+    ): AsyncGenerator<inside.BackupFile, void, undefined> =>
       itemsOf((pageQuery: BrowseQuery) => browse(serverId, backupId, pageQuery, options), query),
     readFile: Object.assign(
       async (serverId: string, backupId: string, path: string, options: CallOptions = {}): Promise<FileContent> =>
         contentOf(
           await transport.open(
-            backups.readBackupFile,
+            inside.readBackupFile,
             { params: { serverId, backupId }, query: { path }, ...options },
             { accept: '*/*' },
           ),
         ),
-      { operation: backups.readBackupFile },
+      { operation: inside.readBackupFile },
     ),
     versions: transport.method(
-      backups.listFileVersions,
+      inside.listFileVersions,
       (serverId: string, path: string, options: CallOptions = {}) => ({
         params: { serverId },
         query: { path },
@@ -157,7 +158,7 @@ export function createBackupsApi(transport: Transport) {
       serverId: string,
       query: CompareQuery,
       options: CallOptions = {},
-    ): AsyncGenerator<backups.BackupChange, void, undefined> =>
+    ): AsyncGenerator<inside.BackupChange, void, undefined> =>
       itemsOf((pageQuery: CompareQuery) => compare(serverId, pageQuery, options), query),
     /** Rebuilds the list from the store alone. */
     recover: transport.method(backups.recoverBackups, (options: CallOptions = {}) => ({ ...options })),

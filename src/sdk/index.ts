@@ -1,8 +1,9 @@
 // The typed client of a Gamekeeper service, for Node and for browsers.
 
 export type { ActivityEntry, ActivityQuery, Verification } from '../contract/activity.ts'
+export type { BackupChange, BackupFile, FileVersion } from '../contract/backup-contents.ts'
 export type { NewSchedule, RetentionPolicy, Schedule } from '../contract/backup-plans.ts'
-export type { Backup, BackupChange, BackupFile, NewBackup, Recovery, RestoreRequest } from '../contract/backups.ts'
+export type { Backup, NewBackup, Recovery, RestoreRequest } from '../contract/backups.ts'
 export type { ErrorCode, FieldFault } from '../contract/errors.ts'
 export type { ArchiveFormat, DiskUsage, FileEntry, TrashItem } from '../contract/files.ts'
 export type { Job, JobStatus, Progress } from '../contract/jobs.ts'

@@ -221,7 +221,7 @@ function jobsTable({ dataDir }: TestService, serverId: string) {
     insert(id: string) {
       db.prepare(
         `insert into jobs (id, kind, server_id, status, cancel, input, progress, attempts, due_at, created_at)
-         values (?, 'restore', ?, 'queued', 0, '{}', ?, 0, ?, ?)`,
+         values (?, 'standing-still', ?, 'queued', 0, '{}', ?, 0, ?, ?)`,
       ).run(id, serverId, progress(0), later, Date.now())
     },
     set(id: string, status: string, bytesDone: number) {

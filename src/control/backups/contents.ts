@@ -1,6 +1,6 @@
 // Looking into backups: what they hold, which versions of a file, what changed, and the links by which bytes are had.
 import type { Agent } from '../../contract/agent.ts'
-import type { BackupChange, BackupFile, FileVersion } from '../../contract/backups.ts'
+import type { BackupChange, BackupFile, FileVersion } from '../../contract/backup-contents.ts'
 import type { ArchiveFormat, DownloadLocation } from '../../contract/files.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'

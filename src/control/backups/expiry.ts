@@ -1,6 +1,7 @@
 // Retention, applied: after a successful backup, or when somebody asks.
 import type { Expiry, NewRetention, RetentionPolicy } from '../../contract/backup-plans.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, RetentionRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -65,14 +66,14 @@ export function createExpiry(deps: {
     apply: (actor, serverId, dryRun) =>
       transact(db, actor, async (trx) => {
         await requireReadyServer(trx, actor, serverId)
-        await store.lockServer(trx, serverId)
+        await lockServer(trx, serverId)
         const { expired, keptCount } = await plan(trx, serverId)
         if (!dryRun) await expire(trx, actor, expired)
         return { dryRun, expired: expired.map(present), keptCount }
       }),
 
     async afterBackup(trx, serverId) {
-      await store.lockServer(trx, serverId)
+      await lockServer(trx, serverId)
       const { expired } = await plan(trx, serverId)
       await expire(trx, SYSTEM, expired)
     },

@@ -38,8 +38,7 @@ export function createReconciling(deps: {
   async function adopt(actor: Actor, backup: BackupReport): Promise<boolean> {
     return transact(db, {}, async (trx) => {
       const { backupId, serverId } = backup
-      const server = await findServer(trx, serverId)
-      if (server?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
+      if ((await findServer(trx, serverId))?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
       const row = newBackupRow(serverId, { name: backup.name, isLocked: backup.isLocked }, backup.createdAt)
       await store.insertBackup(trx, { ...row, ...reported(backup), id: backupId })
       await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: backup.name })

@@ -151,8 +151,10 @@ onBothEngines('restore', (engine) => {
     const metrics = await (await fetch(`${service.url}/metrics`)).text()
     assert.match(metrics, /^gamekeeper_backups_damaged [1-9]/m)
     assert.match(metrics, /^gamekeeper_backup_damage_found_total [1-9]/m)
-    const partly = await world.restore(server, id, { paths: ['/a.bin'], safetyBackup: false })
+    const empty = await world.server({})
+    const partly = await world.restore(server, id, { paths: ['/a.bin'], targetServerId: empty, safetyBackup: false })
     assert.equal(partly.error?.code, 'backup_damaged')
+    assert.deepEqual(await readdir(world.folder(empty)), [])
 
     await world.backup(server)
     const again = await service.call('POST', `/backups/${server}/${id}/verify`)

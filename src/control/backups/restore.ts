@@ -6,6 +6,7 @@ import type { RestoreRequest } from '../../contract/backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -86,7 +87,7 @@ export function createRestores(deps: {
   })
 
   async function requireIdle(trx: Trx, serverId: string): Promise<void> {
-    await store.lockServer(trx, serverId)
+    await lockServer(trx, serverId)
     if ((await store.activeOf(trx, serverId)).length > 0)
       throw fail('server_busy', 'A backup of this server is queued or under way.')
     if ((await store.activeJobs(trx, serverId, [RESTORE])).length > 0)

@@ -1,3 +1,4 @@
+import * as inside from '../../contract/backup-contents.ts'
 import * as plans from '../../contract/backup-plans.ts'
 import * as backups from '../../contract/backups.ts'
 import type { Job } from '../../contract/jobs.ts'
@@ -54,14 +55,14 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     (call) => verifying.start(call.actor, call.params.serverId, call.params.backupId),
     asJob,
   )
-  serve(api, backups.requestBackupDownload, (call) =>
+  serve(api, inside.requestBackupDownload, (call) =>
     contents.requestDownload(call.actor, call.params.serverId, call.params.backupId, call.body.format),
   )
-  serve(api, backups.browseBackup, (call) =>
+  serve(api, inside.browseBackup, (call) =>
     contents.browse(call.actor, call.params.serverId, call.params.backupId, call.query),
   )
-  serve(api, backups.listFileVersions, (call) => contents.versions(call.actor, call.params.serverId, call.query.path))
-  serve(api, backups.compareBackups, (call) => contents.compare(call.actor, call.params.serverId, call.query))
+  serve(api, inside.listFileVersions, (call) => contents.versions(call.actor, call.params.serverId, call.query.path))
+  serve(api, inside.compareBackups, (call) => contents.compare(call.actor, call.params.serverId, call.query))
   serve(api, backups.recoverBackups, (call) => reconciling.recover(call.actor))
 }
 
@@ -82,12 +83,12 @@ export function backupPlanRoutes(api: Api, { expiry, schedules }: BackupSlice): 
 
 /** The two whose bytes come from the agent: control decides, the agent reads. */
 export function backupContentRoutes(api: Api, { contents }: BackupSlice, forward: Forward): void {
-  serve(api, backups.downloadBackup, async ({ actor, params, query, request, reply }) => {
+  serve(api, inside.downloadBackup, async ({ actor, params, query, request, reply }) => {
     const link = await contents.linkFor(actor, params.serverId, params.backupId, query)
     await forward('download-backup', link, request, reply)
     return undefined
   })
-  serve(api, backups.readBackupFile, async ({ actor, params, query, request, reply }) => {
+  serve(api, inside.readBackupFile, async ({ actor, params, query, request, reply }) => {
     const link = await contents.linkFor(actor, params.serverId, params.backupId, { path: query.path })
     await forward('download-backup', link, request, reply)
     return undefined

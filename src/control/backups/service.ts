@@ -3,6 +3,7 @@ import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -59,7 +60,7 @@ export function createBackups(deps: {
   }
 
   async function takeSlot(trx: Trx, server: ServerRow): Promise<void> {
-    await store.lockServer(trx, server.id)
+    await lockServer(trx, server.id)
     if ((await store.activeJobs(trx, server.id, [RESTORE])).length > 0)
       throw fail('server_busy', 'A restore of this server is under way.')
     const limit = server.limit_backups
@@ -131,7 +132,7 @@ export function createBackups(deps: {
     setLock: (actor, serverId, backupId, isLocked) =>
       transact(db, actor, async (trx) => {
         await requireReadyServer(trx, actor, serverId)
-        await store.lockServer(trx, serverId)
+        await lockServer(trx, serverId)
         const row = await requireBackup(trx, serverId, backupId)
         const locked = isLocked ? 1 : 0
         if (row.locked === locked) return present(row)
@@ -144,7 +145,7 @@ export function createBackups(deps: {
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {
         await requireReadyServer(trx, actor, serverId)
-        await store.lockServer(trx, serverId)
+        await lockServer(trx, serverId)
         const row = await requireBackup(trx, serverId, backupId)
         if (row.locked === 1) throw fail('backup_locked', 'The backup is locked. Unlock it first.')
         if (row.status === 'queued' || row.status === 'running') await cancel(trx, actor, row)
@@ -154,7 +155,7 @@ export function createBackups(deps: {
 
     part: {
       async check(trx, serverId) {
-        await store.lockServer(trx, serverId)
+        await lockServer(trx, serverId)
         if (await store.hasLocked(trx, serverId))
           throw fail('backup_locked', 'The server has locked backups. Unlock or delete them first.')
       },

@@ -137,15 +137,6 @@ export async function countByStatus(db: Db): Promise<{ status: string; count: nu
   return rows.map(({ status, count }) => ({ status, count: Number(count) }))
 }
 
-/** Makes concurrent requests for one server take turns, on either engine. */
-export async function lockServer(trx: Trx, serverId: string): Promise<void> {
-  await trx
-    .updateTable('servers')
-    .set((set) => ({ updated_at: set.ref('updated_at') }))
-    .where('id', '=', serverId)
-    .execute()
-}
-
 /** Jobs of these kinds that are queued or running. */
 export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): Promise<JobRow[]> {
   return db

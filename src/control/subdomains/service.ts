@@ -5,6 +5,7 @@ import type { NewSubdomain, Subdomain, ZoneInfo } from '../../contract/subdomain
 import { newId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
 import { isUniqueViolation } from '../db/database.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
@@ -127,7 +128,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       try {
         return await transact(db, actor, async (trx) => {
           // Locked before it is read, or it could begin to be deleted in between.
-          await store.lockServer(trx, serverId)
+          await lockServer(trx, serverId)
           const server = await requireReadyServer(trx, actor, serverId)
           if (!zone) throw badField('/zone', 'is not a zone of this service')
           await store.lockZone(trx, zone.zone)
@@ -147,7 +148,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
     async remove(actor, serverId, subdomainId) {
       const jobId = await transact(db, actor, async (trx) => {
-        await store.lockServer(trx, serverId)
+        await lockServer(trx, serverId)
         await requireServer(trx, actor, serverId)
         const row = await requireSubdomain(trx, serverId, subdomainId)
         return row.status === 'deleting' ? work.ensure(trx, actor, row) : startRemoval(trx, actor, row)
@@ -187,7 +188,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
       async release(serverId, signal) {
         await transact(db, {}, async (trx) => {
-          await store.lockServer(trx, serverId)
+          await lockServer(trx, serverId)
           for (const row of await store.listOfServer(trx, serverId)) {
             if (row.status !== 'deleting') await startRemoval(trx, SYSTEM, row)
           }

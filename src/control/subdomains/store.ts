@@ -81,15 +81,6 @@ export function listOfServer(
   return query.execute()
 }
 
-/** Makes concurrent requests for one server take turns, on either engine. */
-export async function lockServer(trx: Trx, serverId: string): Promise<void> {
-  await trx
-    .updateTable('servers')
-    .set((set) => ({ updated_at: set.ref('updated_at') }))
-    .where('id', '=', serverId)
-    .execute()
-}
-
 /** Makes requests for names in one zone take turns, so that two that look alike cannot pass each other. */
 export async function lockZone(trx: Trx, zone: string): Promise<void> {
   await trx

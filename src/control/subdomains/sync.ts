@@ -7,6 +7,7 @@ import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import { askAuthority } from '../../dns/resolve.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -130,7 +131,7 @@ export function createSync(deps: SyncDeps): Sync {
   async function noteFault(actor: Actor, row: SubdomainRow, reason: DnsReason, error: unknown): Promise<void> {
     log.warn({ err: error, subdomainId: row.id, zone: row.zone, reason }, 'DNS could not be brought up to date')
     await transact(db, {}, async (trx) => {
-      await store.lockServer(trx, row.server_id)
+      await lockServer(trx, row.server_id)
       const current = await store.findSubdomain(trx, row.id)
       if (!current) return
       await store.updateSubdomain(trx, row.id, {
@@ -156,7 +157,7 @@ export function createSync(deps: SyncDeps): Sync {
 
   /** The row, if what was brought into DNS is still what is wanted. Nothing changes it before the transaction ends. */
   async function stillWanted(trx: Trx, row: SubdomainRow, sets: ChangeableRecordSet[]) {
-    await store.lockServer(trx, row.server_id)
+    await lockServer(trx, row.server_id)
     const current = await store.findWithServer(trx, row.id)
     if (!current || current.row.status === 'deleting') return undefined
     return JSON.stringify(wantedSets(current.row, current.server)) === JSON.stringify(sets) ? current.row : undefined

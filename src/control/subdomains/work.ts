@@ -1,6 +1,7 @@
 // The job behind each subdomain: at most one that waits, however often it is asked for.
 import { fail, isFailure } from '../../contract/errors.ts'
 import { isDnsFault } from '../../dns/provider.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { Db, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -50,7 +51,7 @@ export function createWork({ db, jobs, sync }: { db: Db; jobs: Jobs; sync: Sync 
     ensure,
     async resume(row, waitMs) {
       const jobId = await transact(db, {}, async (trx) => {
-        await store.lockServer(trx, row.server_id)
+        await lockServer(trx, row.server_id)
         const current = await store.findSubdomain(trx, row.id)
         return current && ensure(trx, SYSTEM, current)
       })
