@@ -27,7 +27,8 @@ const FAULTS: Record<string, Fault> = {
     run: (rounds, say) => killDns(rounds, 'powerdns', say),
   },
   backups: {
-    about: 'SIGKILL during backup, restore, delete, reclaim and scrub: every completed backup whole, every tree old or new',
+    about:
+      'SIGKILL during backup, restore, delete, reclaim and scrub: every completed backup whole, every tree old or new',
     rounds: 300,
     run: (rounds, say) => killBackups(rounds, undefined, say),
   },
