@@ -74,6 +74,8 @@ interface Running {
   row: JobRow
   abort: AbortController
   done: Promise<void>
+  /** Somebody asked for it meanwhile: should this attempt fail, the next follows at once. */
+  hastened?: boolean
 }
 
 const LEASE_MS = 30_000
@@ -189,7 +191,10 @@ export function createJobs(deps: {
         log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
       const status = context.signal.aborted ? 'cancelled' : 'failed'
       const wait = status === 'failed' ? (handler.retryAfterMs?.(error, row.attempts) ?? null) : null
-      if (wait !== null) return await store.requeueJob(db, row.id, clock.now() + wait, problem)
+      if (wait !== null) {
+        const dueAt = clock.now() + (running.get(row.id)?.hastened ? 0 : wait)
+        return await store.requeueJob(db, row.id, dueAt, problem)
+      }
       const end = status === 'failed' ? ({ status, error: problem } as const) : ({ status } as const)
       await transact(db, {}, async (trx) => {
         await handler.onEnd?.(trx, context, end)
@@ -260,7 +265,14 @@ export function createJobs(deps: {
 
     async hasten(trx, jobId) {
       const job = await store.jobStatus(trx, jobId)
-      if (job?.status !== 'queued') return job?.status === 'running'
+      if (job?.status === 'running') {
+        onCommit(trx, () => {
+          const entry = running.get(jobId)
+          if (entry) entry.hastened = true
+        })
+        return true
+      }
+      if (job?.status !== 'queued') return false
       await store.makeDue(trx, jobId, clock.now())
       onCommit(trx, wake)
       return true

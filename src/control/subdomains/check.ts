@@ -48,7 +48,7 @@ export function createCheck(deps: CheckDeps) {
   ): Promise<Omit<CheckResult, 'zones'>> {
     try {
       // The zone before the rows: a subdomain that comes in between is missing from the first, never from the second.
-      const listing = await providers.of(zone).list(zone, call)
+      const listing = await providers.insist(zone).list(zone, call)
       const rows = await store.listOfZone(db, zone)
       const expected = rows.map(({ row, server }) => {
         return { row, wanted: sync.wantedSets(row, server), mine: sync.ownedAt(listing, row) }
@@ -58,6 +58,8 @@ export function createCheck(deps: CheckDeps) {
         const all = [...plan.repair, ...plan.conflicts, ...plan.orphans]
         return { subdomains: rows.length, findings: all.map(({ finding }) => ({ ...finding, repaired: false })) }
       }
+      // The provider answers: work that waits is done now, and work that has lost its job, by whatever mishap, gets one.
+      for (const { row } of rows) if (row.status !== 'active') await work(row, 0)
       const findings = await Promise.all([
         ...plan.repair.map(async ({ row, finding }) => ({ ...finding, repaired: await work(row, waitMs) })),
         ...plan.conflicts.map(async ({ row, finding }) => {
@@ -122,15 +124,6 @@ export function createCheck(deps: CheckDeps) {
         zones: zoneNames.length,
         subdomains: results.reduce((sum, result) => sum + result.subdomains, 0),
         findings: [...results.flatMap((result) => result.findings), ...unconfigured],
-      }
-    },
-
-    /** Work that has lost its job, by whatever mishap, gets a new one; work that waits is done now. */
-    async resume(): Promise<void> {
-      for (const zone of zoneNames) {
-        for (const { row } of await store.listOfZone(db, zone)) {
-          if (row.status !== 'active') await work(row, 0)
-        }
       }
     },
   }

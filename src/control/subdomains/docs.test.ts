@@ -25,7 +25,7 @@ test('the session prints what the page says', needs('bind'), async () => {
 })
 
 test('the example of a configuration is one', () => {
-  const example = block('json').replace('{"file": "/etc/gamekeeper/tsig"}', '{"env": "TSIG"}')
+  const example = block('json').replace(/\{\s*"file": "[^"]+"\s*\}/, '{"env": "TSIG"}')
   const zones = parseZones(example, { PDNS_API_KEY: 'k', TSIG: 'c2VjcmV0', CLOUDFLARE_TOKEN: 't'.repeat(40) })
   assert.deepEqual(
     zones.map(({ config }) => config.provider),

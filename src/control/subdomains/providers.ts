@@ -6,12 +6,14 @@ import { createZoneFiles } from '../../dns/embedded/zonefile.ts'
 import { createPowerDns } from '../../dns/powerdns.ts'
 import type { DnsProvider, Endpoint } from '../../dns/provider.ts'
 import { createRfc2136 } from '../../dns/rfc2136.ts'
-import { withRest } from './rest.ts'
+import { type RestingProvider, withRest } from './rest.ts'
 import type { Zone } from './zones.ts'
 
 export interface Providers {
-  /** The provider of a configured zone. */
+  /** The provider of a configured zone. Left alone for a moment after it did not answer. */
   of(zone: string): DnsProvider
+  /** The same, asked in any case. */
+  insist(zone: string): DnsProvider
   /** Where the embedded server answers, if there is one. */
   embedded: Endpoint | null
   close(): Promise<void>
@@ -23,17 +25,22 @@ export async function openProviders(
 ): Promise<Providers> {
   const embedded = await openEmbedded(zones, options)
   const gates = new Map<string, ReturnType<typeof createCloudflareGate>>()
-  const byZone = new Map<string, DnsProvider>()
+  const byZone = new Map<string, DnsProvider | RestingProvider>()
   for (const zone of zones) {
     const remote = createRemote(zone, gates)
     const provider = remote ? withRest(remote) : embedded
     if (provider) byZone.set(zone.zone, provider)
   }
+  const of = (zone: string) => {
+    const provider = byZone.get(zone)
+    if (!provider) throw new Error(`the zone ${zone} is not configured`)
+    return provider
+  }
   return {
-    of(zone) {
-      const provider = byZone.get(zone)
-      if (!provider) throw new Error(`the zone ${zone} is not configured`)
-      return provider
+    of,
+    insist(zone) {
+      const provider = of(zone)
+      return 'insist' in provider ? provider.insist : provider
     },
     embedded: embedded ? { host: embedded.host, port: embedded.port } : null,
     async close() {

@@ -4,7 +4,12 @@ import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from
 
 const REST_MS = 2_000
 
-export function withRest(provider: DnsProvider, now: () => number = Date.now): DnsProvider {
+export interface RestingProvider extends DnsProvider {
+  /** The same without the rest, for somebody who wants to know now. What comes of it counts for the others too. */
+  insist: DnsProvider
+}
+
+export function withRest(provider: DnsProvider, now: () => number = Date.now): RestingProvider {
   let restUntil = 0
   let probing = false
 
@@ -36,9 +41,10 @@ export function withRest(provider: DnsProvider, now: () => number = Date.now): D
     }
   }
 
-  return {
+  const through = (pass: typeof guarded): DnsProvider => ({
     ...provider,
-    list: (zone, options) => guarded(options, () => provider.list(zone, options)),
-    apply: (zone, changes, options) => guarded(options, () => provider.apply(zone, changes, options)),
-  }
+    list: (zone, options) => pass(options, () => provider.list(zone, options)),
+    apply: (zone, changes, options) => pass(options, () => provider.apply(zone, changes, options)),
+  })
+  return { ...through(guarded), insist: through(settle) }
 }

@@ -160,7 +160,6 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
     async check(actor, repair) {
       requireAllServers(actor)
-      if (repair) await check.resume()
       const result = await check.all({
         repair,
         waitMs: ANSWER_WITHIN_MS / 2,
@@ -170,7 +169,6 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
     },
 
     async reconcile(signal) {
-      await check.resume()
       await check.all({ repair: true, waitMs: 0, signal })
       await store.purgeHeldNames(db, clock.now())
     },
