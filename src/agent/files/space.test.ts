@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, truncateSync } from 'node:fs'
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isFailure } from '../../contract/errors.ts'
@@ -34,6 +34,15 @@ test('writers that run together cannot pass the quota together, and trash makes 
   assert.deepEqual([after.usedBytes, after.trashBytes, after.reservedBytes], [65_536, 0, 0])
   await server.usage.rescan()
   assert.equal((await agent.usage({ serverId })).usedBytes, 65_536)
+})
+
+test('what a scan comes upon before it is committed does not count twice', async (t) => {
+  const { agent, server, at } = await startServer(t, { old: Buffer.alloc(4096) })
+  const reservation = await server.usage.reserve(8192)
+  writeFileSync(at('new'), Buffer.alloc(8192))
+  await server.usage.rescan()
+  reservation.commit(8192)
+  assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
 })
 
 test('a full disk is disk_full, with the old file intact and nothing left over', { skip: withoutRoot() }, async (t) => {
