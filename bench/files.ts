@@ -1,91 +1,112 @@
-// How the files of a server compare with the tools that everybody has, in the same run and taking turns:
+// How the files of a server, over the API, compare with the tools that everybody has, in the same run and taking turns:
 // deleting 100,000 files with `rm -rf`, copying 1 GiB with `cp`, the first page of 100,000 entries with `ls -f`.
 import { spawnSync } from 'node:child_process'
-import { randomFillSync } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { createAgentFiles, type FilesOfAgent } from '../src/agent/files/index.ts'
-import { layout } from '../src/agent/layout.ts'
+import { spawnService } from '../test/support/process.ts'
+import { holds, median, table } from './measure.ts'
 
-const serverId = 'srv_bench'
 const GIB = 1024 ** 3
 
-export interface Ratio {
-  name: string
-  oursMs: number
-  theirsMs: number
-  ratio: number
-  atMost: number
-}
-
 interface Bench {
-  agent: FilesOfAgent
+  call(method: string, path: string, body?: object): Promise<void>
+  /** The server's files, on the disk. */
   files: string
+  /** Beside them, on the same disk. */
   base: string
 }
 
-export async function run(options: { files?: number; copyBytes?: number } = {}): Promise<Ratio[]> {
+interface Compared {
+  name: string
+  ours: number[]
+  theirs: number[]
+  atMost: number
+}
+
+export async function run(options: { files?: number; copyBytes?: number } = {}): Promise<boolean> {
   const { files = 100_000, copyBytes = GIB } = options
   const base = mkdtempSync(join(process.env.GAMEKEEPER_BENCH_DIR ?? tmpdir(), 'gamekeeper-bench-'))
+  const token = `gk_admin_${randomBytes(32).toString('hex')}`
+  const service = await spawnService({ GAMEKEEPER_DATA_DIR: base, GAMEKEEPER_ADMIN_TOKEN: token })
   try {
-    const places = layout(base)
-    mkdirSync(places.server(serverId).files, { recursive: true })
-    const agent = createAgentFiles({ layout: places, onUnexpected: console.error })
-    await agent.start()
-    await agent.sweep()
-    const bench: Bench = { agent, files: places.server(serverId).files, base }
-    const ratios = [await listing(bench, files), await deleting(bench, files), await copying(bench, copyBytes)]
-    for (const { name, oursMs, theirsMs, ratio, atMost } of ratios)
-      console.log(
-        `${ratio <= atMost ? 'ok  ' : 'MISS'} ${name}: ${oursMs.toFixed(1)} ms against ${theirsMs.toFixed(1)} ms, ratio ${ratio.toFixed(3)} (at most ${atMost})`,
-      )
-    await agent.stop()
-    return ratios
+    const created = await request(service.url, token, 'POST', '/servers', { name: 'Castle' })
+    const { id } = (await created.json()) as { id: string }
+    const bench: Bench = {
+      call: async (method, path, body) => {
+        await (await request(service.url, token, method, `/files/${id}${path}`, body)).text()
+      },
+      files: join(base, 'servers', id, 'files'),
+      base,
+    }
+    const compared = [await listing(bench, files), await deleting(bench, files), await copying(bench, copyBytes)]
+    table([
+      ['milliseconds, median', 'over HTTP', 'the tool', 'ratio', 'at most'],
+      ...compared.map(({ name, ours, theirs, atMost }) => [
+        name,
+        median(ours),
+        median(theirs),
+        ratioOf(ours, theirs),
+        atMost,
+      ]),
+    ])
+    const held = compared.map(({ name, ours, theirs, atMost }) => holds(name, ratioOf(ours, theirs), '<=', atMost))
+    return held.every(Boolean)
   } finally {
+    await service.kill('SIGTERM')
     rmSync(base, { recursive: true, force: true })
   }
 }
 
-async function listing({ agent, files }: Bench, count: number): Promise<Ratio> {
-  makeFiles(join(files, 'many'), count, count)
-  const list = async () => {
-    await agent.list({ serverId, path: '/many' })
-  }
-  const ls = () => command('ls', '-f', join(files, 'many'))
-  const times = await takeTurns(7, list, ls)
-  rmSync(join(files, 'many'), { recursive: true })
-  return compare(`first page of ${count} entries against ls -f`, times, 3)
+const ratioOf = (ours: number[], theirs: number[]) => median(ours) / median(theirs)
+
+async function request(url: string, token: string, method: string, path: string, body?: object): Promise<Response> {
+  const response = await fetch(`${url}/v1/game${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  return response
 }
 
-async function deleting({ agent, files, base }: Bench, count: number): Promise<Ratio> {
+async function listing({ call, files }: Bench, count: number): Promise<Compared> {
+  makeFiles(join(files, 'many'), count, count)
+  const times = await takeTurns(
+    7,
+    () => call('GET', '?path=/many'),
+    () => command('ls', '-f', join(files, 'many')),
+  )
+  rmSync(join(files, 'many'), { recursive: true })
+  return { name: `the first page of ${count} entries, to ls -f`, ...times, atMost: 3 }
+}
+
+async function deleting({ call, files, base }: Bench, count: number): Promise<Compared> {
   const ours: number[] = []
   const theirs: number[] = []
   for (let round = 0; round < 2; round++) {
     makeFiles(join(files, 'tree'), count, 100)
     makeFiles(join(base, 'theirs'), count, 100)
+    command('sync')
     theirs.push(await timed(() => command('rm', '-rf', join(base, 'theirs'))))
-    const request = { serverId, requestId: `delete ${round}`, root: '/', files: ['tree'] }
-    ours.push(await timed(async () => void (await agent.remove(request))))
-    await agent.emptyTrash({ serverId })
+    ours.push(await timed(() => call('DELETE', '', { root: '/', files: ['tree'] })))
+    await call('DELETE', '/trash')
   }
-  return compare(`deleting a tree of ${count} files against rm -rf`, { ours, theirs }, 1 / 20)
+  return { name: `deleting a tree of ${count} files, to rm -rf`, ours, theirs, atMost: 1 / 20 }
 }
 
-async function copying({ agent, files }: Bench, bytes: number): Promise<Ratio> {
+async function copying({ call, files }: Bench, bytes: number): Promise<Compared> {
   const original = join(files, 'big.bin')
   fill(original, bytes)
-  let round = 0
-  const ours = async () => {
-    await agent.copy({ serverId, requestId: `copy ${round++}`, location: '/big.bin' })
-  }
+  command('sync')
   const cleanUp = () => {
     for (const name of ['big copy.bin', 'theirs.bin']) rmSync(join(files, name), { force: true })
     command('sync')
   }
+  const ours = () => call('POST', '/copy', { location: '/big.bin' })
   const times = await takeTurns(3, ours, () => command('cp', original, join(files, 'theirs.bin')), cleanUp)
-  return compare(`copying ${bytes} bytes against cp`, times, 1.2)
+  return { name: `copying ${bytes} bytes, to cp`, ...times, atMost: 1.2 }
 }
 
 type Work = () => Promise<void> | void
@@ -114,16 +135,6 @@ async function timed(work: Work): Promise<number> {
   return performance.now() - start
 }
 
-function compare(name: string, times: { ours: number[]; theirs: number[] }, atMost: number): Ratio {
-  const oursMs = median(times.ours)
-  const theirsMs = median(times.theirs)
-  return { name, oursMs, theirsMs, ratio: oursMs / theirsMs, atMost }
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-}
-
 function command(name: string, ...args: string[]): void {
   const { status } = spawnSync(name, args, { stdio: 'ignore' })
   if (status !== 0) throw new Error(`${name} failed`)
@@ -143,5 +154,3 @@ function fill(path: string, bytes: number): void {
   for (let written = 0; written < bytes; written += chunk.length) writeSync(fd, chunk)
   closeSync(fd)
 }
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await run()

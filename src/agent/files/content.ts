@@ -4,7 +4,15 @@ import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { addressOf, createFileAt, fsyncDirectory, fsyncFile, type OpenFile, statsIfThere } from './directory.ts'
+import {
+  addressOf,
+  createFileAt,
+  fsyncDirectory,
+  fsyncFile,
+  lstatAt,
+  type OpenFile,
+  statsIfThere,
+} from './directory.ts'
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
@@ -55,6 +63,8 @@ export interface WriteOptions {
   /** What the sender said it would send, so that a quota that is too small is noticed before the first byte. */
   expectedBytes?: number
   signal?: AbortSignal
+  /** The id of the work that this is the result of: noted, so that the work can be begun again after a crash. */
+  workId?: string | undefined
 }
 
 export async function writeContent(
@@ -72,6 +82,7 @@ export async function writeContent(
     const bytes = await receiveBytes(file, source, spaceFrom(reservation, spaceOf(options.expectedBytes ?? 0)), options)
     await fsyncFile(file)
     options.signal?.throwIfAborted()
+    if (options.workId) await server.placements.note(options.workId, path, etagOf(lstatAt(staged.folder, staged.name)))
     const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
     reservation.commit(spaceOf(bytes))
     return placed

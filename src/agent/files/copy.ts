@@ -1,6 +1,5 @@
 // Copying beside the original. The bytes never pass through JavaScript: the kernel shares or copies them, in the thread
-// pool. A copy is built in staging and appears under its name when it is whole; it is not waited for until it has
-// reached the platter, since the original has.
+// pool. A copy is built in staging and appears under its name when it is whole.
 import { type BigIntStats, chmodSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
@@ -10,6 +9,7 @@ import {
   addressOf,
   type Directory,
   fsyncDirectory,
+  fsyncFile,
   lstatAt,
   mkdirAt,
   type OpenFile,
@@ -30,6 +30,12 @@ import { diskBytes } from './usage.ts'
 import { type WalkEntry, walk } from './walk.ts'
 
 const AT_ONCE = 8
+/**
+ * What takes no more than this is on disk before it is answered. More than that would take several times as long as
+ * copying it, while the original, from which it can be made again, is on disk in any case.
+ */
+const SYNCED_BYTES = 64 * 1024 * 1024
+const SYNCED_FILES = 5000
 
 export async function copy(server: ServerFiles, location: string, signal?: AbortSignal): Promise<FileEntry> {
   using _held = server.lock.share()
@@ -43,7 +49,8 @@ export async function copy(server: ServerFiles, location: string, signal?: Abort
       : { bytes: diskBytes(stats), files: 1 }
     using reservation = await server.usage.reserve(size.bytes, size.files)
     await using staged = server.staging.open()
-    const written = await stage(place.parent, place.name, stats, staged, signal)
+    const isSynced = size.bytes <= SYNCED_BYTES && size.files <= SYNCED_FILES
+    const written = await stage(place.parent, place.name, stats, staged, { isSynced, signal })
     signal?.throwIfAborted()
     const names = freeNames(place.name, stats.isDirectory(), 'copy')
     const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
@@ -63,13 +70,18 @@ async function measure(parent: Directory, name: string, signal?: AbortSignal) {
   return size
 }
 
+interface CopyOptions {
+  isSynced: boolean
+  signal: AbortSignal | undefined
+}
+
 /** Answers the disk space of what it made. */
 async function stage(
   parent: Directory,
   name: string,
   stats: BigIntStats,
   staged: Staged,
-  signal?: AbortSignal,
+  options: CopyOptions,
 ): Promise<number> {
   if (stats.isSymbolicLink()) {
     copyLink(parent, name, staged.folder, staged.name)
@@ -77,25 +89,26 @@ async function stage(
   }
   if (stats.isFile()) {
     using source = openFileAt(parent, name)
-    await cloneFile(source, staged.folder, staged.name, signal)
+    await cloneSynced(source, staged.folder, staged.name, options)
     return diskBytes(source.stats)
   }
   using source = openChild(parent, name)
   mkdirAt(staged.folder, staged.name)
-  const written = await copyTree(source, openSandbox(`${staged.folder.address}/${staged.name}`), signal)
+  const written = await copyTree(source, openSandbox(`${staged.folder.address}/${staged.name}`), options)
   chmodSync(addressOf(staged.folder, staged.name), Number(stats.mode) & 0o7777)
   return written
 }
 
 /** FIFOs, sockets, devices and what is mounted are left out. */
-async function copyTree(source: Directory, target: Sandbox, signal?: AbortSignal): Promise<number> {
+async function copyTree(source: Directory, target: Sandbox, options: CopyOptions): Promise<number> {
+  const { signal } = options
   let written = 0
   const depth = splitPath(source.path).length
   const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
   const modes: { path: Segments; mode: number }[] = []
   const start = (from: OpenFile, to: Place) => {
-    const work = cloneAndClose(from, to, signal)
+    const work = cloneAndClose(from, to, options)
       .then((bytes) => {
         written += bytes
       })
@@ -125,7 +138,11 @@ async function copyTree(source: Directory, target: Sandbox, signal?: AbortSignal
     await Promise.all(running)
   }
   if (failure) throw failure.error
-  for (const { path, mode } of modes.reverse()) setMode(target, path, mode)
+  for (const { path, mode } of modes.reverse()) await finishDirectory(target, path, mode, options)
+  if (options.isSynced) {
+    using top = target.openDirectory([])
+    await fsyncDirectory(top)
+  }
   return written
 }
 
@@ -138,18 +155,26 @@ function openUnlessGone({ parent, name }: WalkEntry): OpenFile | undefined {
   }
 }
 
-async function cloneAndClose(from: OpenFile, to: Place, signal?: AbortSignal): Promise<number> {
+async function cloneAndClose(from: OpenFile, to: Place, options: CopyOptions): Promise<number> {
   using source = from
   using target = to
-  await cloneFile(source, target.parent, target.name, signal)
+  await cloneSynced(source, target.parent, target.name, options)
   return diskBytes(source.stats)
+}
+
+async function cloneSynced(source: OpenFile, folder: Directory, name: string, options: CopyOptions): Promise<void> {
+  await cloneFile(source, folder, name, options.signal)
+  if (!options.isSynced) return
+  using made = openFileAt(folder, name)
+  await fsyncFile(made)
 }
 
 function copyLink(from: Directory, name: string, to: Directory, toName: string): void {
   symlinkSync(nameToDisk(readlinkAt(from, name)), addressOf(to, toName))
 }
 
-function setMode(target: Sandbox, path: Segments, mode: number): void {
+async function finishDirectory(target: Sandbox, path: Segments, mode: number, options: CopyOptions): Promise<void> {
   using directory = target.openDirectory(path)
+  if (options.isSynced) await fsyncDirectory(directory)
   chmodSync(directory.address, mode)
 }

@@ -22,8 +22,13 @@ async function work(dataDir: string): Promise<never> {
   const agent = createAgentFiles({ layout: layout(dataDir), onUnexpected: console.error })
   await agent.start()
   const server = agent.server(serverId)
-  const context = { taskId: 'job_1', serverId, signal: new AbortController().signal, report: () => {} }
   let count = 0
+  const context = () => ({
+    taskId: `job_${process.pid}_${++count}`,
+    serverId,
+    signal: new AbortController().signal,
+    report: () => {},
+  })
   const request = <T extends object>(fields: T) => ({ serverId, requestId: `${process.pid} ${++count}`, ...fields })
   const random = (below: number) => Math.floor(Math.random() * below)
   const body = async function* (text: string) {
@@ -45,10 +50,14 @@ async function work(dataDir: string): Promise<never> {
       pack(
         server,
         { kind: 'files.pack', root: '/', files: ['w'], format: 'tar', target: `/p/${random(3)}.tar` },
-        context,
+        context(),
       ),
     () =>
-      unpack(server, { kind: 'files.unpack', path: `/p/${random(3)}.tar`, directory: '/u', overwrite: true }, context),
+      unpack(
+        server,
+        { kind: 'files.unpack', path: `/p/${random(3)}.tar`, directory: '/u', overwrite: true },
+        context(),
+      ),
   ]
   const worker = async () => {
     // What another worker has just moved is not there: that is part of the game.

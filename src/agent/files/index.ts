@@ -90,7 +90,8 @@ export function createAgentFiles({
 
   function sweep(): Promise<void> {
     sweeping = sweeping.then(() =>
-      forEachServer(async ({ trash, usage }) => {
+      forEachServer(async ({ trash, usage, placements }) => {
+        placements.expire(now() - DAY_MS)
         await trash.recover(stopping.signal)
         await trash.expire(stopping.signal)
         await usage.rescan(stopping.signal)

@@ -31,11 +31,12 @@ async function start(t: TestContext, answer: RequestListener) {
   })
   const { port } = web.address() as AddressInfo
   const abort = new AbortController()
-  const fetchFrom = (url: string, options: Partial<PullOptions> = {}, name?: string) =>
+  let tasks = 0
+  const fetchFrom = (url: string, options: Partial<PullOptions> = {}, name?: string, taskId = `job_${++tasks}`) =>
     pull(
       server,
       { kind: 'files.pull', url, directory: '/mods', ...(name === undefined ? {} : { name }) },
-      { signal: abort.signal, report: () => {} },
+      { taskId, serverId: server.serverId, signal: abort.signal, report: () => {} },
       { ...PULL_OPTIONS, ...options },
     )
   /** Lets the test reach its own server by one name, as if it were public. */
@@ -56,6 +57,16 @@ async function start(t: TestContext, answer: RequestListener) {
     at: (path: string) => join(server.folders.files, path),
   }
 }
+
+test('begun again after a crash, a pull answers with what it has fetched already', async (t) => {
+  const { port, fetchFrom, open, hits } = await start(t, (_request, response) => response.end('jar'))
+  const url = `http://files.example:${port}/mod.jar`
+  const first = await fetchFrom(url, open, undefined, 'job_again')
+  const asked = hits.length
+  assert.deepEqual(await fetchFrom(url, open, undefined, 'job_again'), first)
+  assert.equal(hits.length, asked, 'it was fetched twice')
+  await assert.rejects(fetchFrom(url, open, undefined, 'job_other'), code('already_exists'))
+})
 
 test('a file is fetched, through redirects, under the name that it is given or has', async (t) => {
   const { port, fetchFrom, open, at } = await start(t, (request, response) => {

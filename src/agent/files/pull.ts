@@ -11,6 +11,7 @@ import { hasCode } from '../../kit/errno.ts'
 import type { TaskContext } from '../tasks.ts'
 import { isOwnAddress, isPublicAddress } from './addresses.ts'
 import { writeContent } from './content.ts'
+import { describePath } from './entries.ts'
 import { checkNewName, parsePath } from './paths.ts'
 import type { ServerFiles } from './server-files.ts'
 
@@ -44,9 +45,11 @@ export type PullWork = Extract<FilesWork, { kind: 'files.pull' }>
 export async function pull(
   server: ServerFiles,
   work: PullWork,
-  { signal, report }: Pick<TaskContext, 'signal' | 'report'>,
+  { taskId, signal, report }: TaskContext,
   options: PullOptions = PULL_OPTIONS,
 ): Promise<FileEntry> {
+  const earlier = server.placements.find(taskId)
+  if (earlier !== undefined) return describePath(server.files, earlier)
   const directory = parsePath(work.directory)
   if (work.name !== undefined) checkNewName(work.name)
   const timeLimit = AbortSignal.timeout(options.maxMs)
@@ -60,6 +63,7 @@ export async function pull(
       overwrite: work.overwrite ?? false,
       maxBytes: options.maxBytes,
       signal: either,
+      workId: taskId,
       ...(expectedBytes === undefined ? {} : { expectedBytes }),
     }).finally(() => response.destroy())
     report({ filesDone: 1 })

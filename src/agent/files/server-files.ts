@@ -5,6 +5,7 @@ import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
+import { createPlacements, type Placements } from './placements.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createTrash, type Trash } from './trash.ts'
@@ -18,6 +19,7 @@ export interface ServerFiles {
   readonly trash: Trash
   readonly usage: Usage
   readonly lock: ServerLock
+  readonly placements: Placements
   /** Kept on disk. */
   setQuota(bytes: number | null): void
 }
@@ -61,6 +63,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     trash,
     usage,
     lock: createServerLock(),
+    placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
       writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
       renameSync(`${quotaFile}.new`, quotaFile)

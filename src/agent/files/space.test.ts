@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isFailure } from '../../contract/errors.ts'
+import { newId } from '../../kit/ids.ts'
 import { layout } from '../layout.ts'
+import { type PackWork, pack } from './archives/pack.ts'
+import { unpack } from './archives/unpack.ts'
+import { writeBatch } from './batch.ts'
 import { writeContent } from './content.ts'
 import { createAgentFiles } from './index.ts'
+import type { PartialRecord } from './partial-records.ts'
+import { createPartialUploads } from './partial-uploads.ts'
 import { bytes, code, request, serverId, startServer, treeOf } from './server.testing.ts'
 import { fillTree, makeTree, mount, withoutRoot } from './trees.testing.ts'
 
@@ -30,6 +36,15 @@ test('writers that run together cannot pass the quota together, and trash makes 
   assert.equal((await agent.usage({ serverId })).usedBytes, 65_536)
 })
 
+test('what a scan comes upon before it is committed does not count twice', async (t) => {
+  const { agent, server, at } = await startServer(t, { old: Buffer.alloc(4096) })
+  const reservation = await server.usage.reserve(8192)
+  writeFileSync(at('new'), Buffer.alloc(8192))
+  await server.usage.rescan()
+  reservation.commit(8192)
+  assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
+})
+
 test('a full disk is disk_full, with the old file intact and nothing left over', { skip: withoutRoot() }, async (t) => {
   const base = makeTree(t, { 'data/': '' })
   using _tmpfs = mount(join(base, 'data'), '-t', 'tmpfs', '-o', 'size=20m', 'tmpfs')
@@ -48,6 +63,87 @@ test('a full disk is disk_full, with the old file intact and nothing left over',
   assert.deepEqual(readdirSync(server.folders.staging), [])
   assert.deepEqual(treeOf(server.folders.files), ['a.bin', 'd', 'd/b.bin'])
   assert.equal((await agent.usage({ serverId })).reservedBytes, 0)
+  await agent.stop()
+})
+
+test('a full disk stops uploads, packing and unpacking, and nothing is left', { skip: withoutRoot() }, async (t) => {
+  const base = makeTree(t, { 'data/': '' })
+  using _tmpfs = mount(join(base, 'data'), '-t', 'tmpfs', '-o', 'size=24m', 'tmpfs')
+  const places = layout(join(base, 'data'))
+  const { files, staging } = places.server(serverId)
+  // Sparse: it takes no space as it is, and all of it once somebody writes it out.
+  fillTree(files, { big: '', 'kept.txt': 'kept' })
+  truncateSync(join(files, 'big'), 40 * 1024 * 1024)
+  const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
+  await agent.start()
+  const server = agent.server(serverId)
+  const { signal } = new AbortController()
+  const context = { taskId: 'job_1', serverId, signal, report: () => {} }
+  const packing: PackWork = { kind: 'files.pack', root: '/', files: ['big'], format: 'tar' }
+  await assert.rejects(pack(server, packing, context), code('disk_full'))
+  await pack(server, { ...packing, format: 'tar.gz', target: '/small.tgz' }, context)
+  const unpacking = { kind: 'files.unpack', path: '/small.tgz', directory: '/out' } as const
+  await assert.rejects(unpack(server, unpacking, context), code('disk_full'))
+  const endless = async function* () {
+    yield { name: 'one', bytes: bytes('first') }
+    yield {
+      name: 'two',
+      bytes: (async function* () {
+        for (;;) yield Buffer.alloc(65_536, 2)
+      })(),
+    }
+  }
+  const form = { directory: '/', overwrite: true, maxBytes: 1e9, expectedBytes: 0, signal }
+  await assert.rejects(writeBatch(server, endless(), form), code('disk_full'))
+  const uploads = createPartialUploads(server, async () => {})
+  await assert.rejects(uploads.create(partialRecord(30 * 1024 * 1024), 1e9), code('disk_full'))
+  assert.deepEqual(treeOf(files), ['big', 'kept.txt', 'small.tgz'])
+  assert.deepEqual(readdirSync(staging), [])
+  assert.equal((await agent.usage({ serverId })).reservedBytes, 0)
+  await agent.stop()
+})
+
+const partialRecord = (sizeBytes: number): PartialRecord => ({
+  version: 1,
+  id: newId('upl'),
+  uploadId: newId('upl'),
+  cause: { tokenId: 'tok_1', requestId: 'req_1', ip: '127.0.0.1', userAgent: '' },
+  directory: '/',
+  path: '/upload',
+  overwrite: true,
+  sizeBytes,
+  metadata: {},
+  isFinished: false,
+})
+
+test('when the disk is short the trash of other servers makes way, own trash first', {
+  skip: withoutRoot(),
+}, async (t) => {
+  const base = makeTree(t, { 'data/': '' })
+  using _tmpfs = mount(join(base, 'data'), '-t', 'tmpfs', '-o', 'size=40m', 'tmpfs')
+  const places = layout(join(base, 'data'))
+  const mib = (count: number) => Buffer.alloc(count * 1024 * 1024, 1)
+  fillTree(places.server(serverId).files, { old: mib(8) })
+  fillTree(places.server('srv_other').files, { old: mib(8), kept: mib(2) })
+  const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
+  await agent.start()
+  for (const each of [serverId, 'srv_other'])
+    await agent.remove({ serverId: each, requestId: `req_${each}`, root: '/', files: ['old'] })
+  const trashed = async (each: string) => (await agent.listTrash({ serverId: each })).items.length
+  // 40 MiB less 18 in use and 8 that are never given away: 14 are free.
+  const write = (path: string, size: number) =>
+    writeContent(agent.server(serverId), path, bytes(mib(size).toString('latin1')), {
+      expectedBytes: size * 1024 * 1024,
+    })
+  await write('/a', 10)
+  assert.deepEqual([await trashed(serverId), await trashed('srv_other')], [1, 1])
+  await write('/b', 10)
+  assert.deepEqual([await trashed(serverId), await trashed('srv_other')], [0, 1])
+  await write('/c', 7)
+  assert.deepEqual([await trashed(serverId), await trashed('srv_other')], [0, 0])
+  await assert.rejects(write('/d', 8), code('disk_full'))
+  assert.deepEqual(readFileSync(join(places.server('srv_other').files, 'kept')), mib(2))
+  assert.equal((await agent.usage({ serverId: 'srv_other' })).usedBytes, 2 * 1024 * 1024)
   await agent.stop()
 })
 

@@ -52,6 +52,7 @@ export function createUsage(deps: {
   let trash = 0
   let reserved = 0
   let changes = 0
+  let scans = 0
   let isStale = true
   let scannedAt = Number.NEGATIVE_INFINITY
   let scanning: Promise<void> | undefined
@@ -65,9 +66,10 @@ export function createUsage(deps: {
       const filesBytes = await measure(deps.folders.files, () => false, linked, signal)
       used = filesBytes + trashBytes
       trash = trashBytes
-      if (changes === before) break
+      isStale = changes !== before
+      if (!isStale) break
     }
-    isStale = false
+    scans++
     scannedAt = deps.now()
   }
 
@@ -98,6 +100,7 @@ export function createUsage(deps: {
 
   function reservation(taken: number): Reservation {
     let held = taken
+    const scansBefore = scans
     return {
       async grow(more) {
         await take(more)
@@ -108,6 +111,8 @@ export function createUsage(deps: {
         held = 0
         used += actual
         changes++
+        // A scan since then may have come upon it already, and it would count twice until the next one.
+        if (scans !== scansBefore) isStale = true
       },
       [Symbol.dispose]() {
         reserved -= held

@@ -11,7 +11,7 @@ import { createAgentFiles } from '../index.ts'
 import { fillTree, makeTree, openDescriptors } from '../trees.testing.ts'
 import { type ArchiveEntry, nothing } from './entry.ts'
 import { writeArchive } from './formats.ts'
-import { pack } from './pack.ts'
+import { type PackWork, pack } from './pack.ts'
 import { UNPACK_LIMITS, unpack } from './unpack.ts'
 
 const code = (expected: ErrorCode) => (error: unknown) => isFailure(error, expected)
@@ -259,6 +259,22 @@ test('unpacking into what is there refuses, or replaces into the trash', async (
     (await agent.listTrash({ serverId })).items.map(({ path }) => path),
     ['/out/w/a'],
   )
+})
+
+test('begun again after a crash, packing answers with what it has packed already', async (t) => {
+  const { agent, server, context, at } = await start(t, SAMPLE)
+  const work: PackWork = { kind: 'files.pack', root: '/', files: ['world'], format: 'tar', target: '/t' }
+  const first = await pack(server, work, context)
+  assert.deepEqual(await pack(server, work, context), first)
+  await assert.rejects(pack(server, work, { ...context, taskId: 'job_2' }), code('already_exists'))
+  // Another file of the same name is not its own.
+  await agent.remove({ serverId, requestId: 'req_1', root: '/', files: ['t'] })
+  writeFileSync(at('t'), 'mine')
+  await assert.rejects(pack(server, work, context), code('already_exists'))
+  await agent.remove({ serverId, requestId: 'req_2', root: '/', files: ['t'] })
+  assert.equal((await pack(server, work, context)).sizeBytes, first.sizeBytes)
+  server.placements.expire(Date.now() + 1000)
+  assert.deepEqual(readdirSync(join(server.folders.root, 'placed')), [])
 })
 
 test('cancelled work leaves nothing', async (t) => {

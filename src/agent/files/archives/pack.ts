@@ -7,6 +7,7 @@ import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { writeContent } from '../content.ts'
 import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../directory.ts'
+import { describePath } from '../entries.ts'
 import { explained } from '../errors.ts'
 import { formatPath, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
 import type { Sandbox } from '../sandbox.ts'
@@ -81,10 +82,12 @@ export async function pack(server: ServerFiles, work: PackWork, context: TaskCon
   const paths = work.files.map((entry) => parseEntry(root, entry))
   if (paths.length === 0) throw fail('invalid_request', 'There is nothing to pack.')
   const target = work.target ?? formatPath([...root, archiveName(paths, work.format)])
+  if (server.placements.find(context.taskId) === target) return describePath(server.files, target)
   for (const path of paths) server.files.lstat(path)
   report({ filesTotal: await count(server.files, paths, signal) })
   const archive = writeArchive(work.format, counted(treeEntries(server.files, root, paths, signal), report))
-  const { entry } = await writeContent(server, target, archive, { overwrite: false, signal })
+  const options = { overwrite: false, signal, workId: context.taskId }
+  const { entry } = await writeContent(server, target, archive, options)
   return entry
 }
 
