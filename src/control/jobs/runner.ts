@@ -141,7 +141,6 @@ export function createJobs(deps: {
 
   function begin(row: JobRow, handler: JobHandler): void {
     const abort = new AbortController()
-    if (row.cancel) abort.abort()
     const entry: Running = { row, abort, done: Promise.resolve() }
     running.set(row.id, entry)
     entry.done = execute(row, handler, abort).finally(() => {
@@ -167,6 +166,8 @@ export function createJobs(deps: {
       },
     }
     try {
+      // Asked for between the reading of the row and its claiming, when there was nobody to tell yet.
+      if (await store.isToBeCancelled(db, row.id)) abort.abort()
       const result = abort.signal.aborted ? await Promise.reject(abort.signal.reason) : await handler.run(context)
       await progress.settle()
       if (!completed) await store.finishJob(db, row.id, { status: 'completed', result, at: clock.now() })
@@ -284,14 +285,13 @@ export function createJobs(deps: {
         throw fail('job_finished', 'The job has finished already.')
       if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been asked for.')
       await handler.checkCancel?.(trx, factsOf(row))
-      if (row.status === 'running') {
-        await store.askToCancel(trx, row.id)
-        onCommit(trx, () => running.get(row.id)?.abort.abort())
+      // The row may have been claimed since it was read: only the update itself can tell.
+      if (await store.cancelQueued(trx, row.id, clock.now())) {
+        await handler.onEnd?.(trx, factsOf(row), { status: 'cancelled' })
         return
       }
-      const end = { status: 'cancelled' } as const
-      await handler.onEnd?.(trx, factsOf(row), end)
-      await store.finishJob(trx, row.id, { ...end, at: clock.now() })
+      await store.askToCancel(trx, row.id)
+      onCommit(trx, () => running.get(row.id)?.abort.abort())
     },
 
     async whenEnded(jobId, waitMs) {

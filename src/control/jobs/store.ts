@@ -143,6 +143,21 @@ export async function makeDue(trx: Trx, id: string, now: number): Promise<void> 
   await trx.updateTable('jobs').set({ due_at: now }).where('id', '=', id).where('due_at', '>', now).execute()
 }
 
+/** Answers false if the job runs or has ended. */
+export async function cancelQueued(trx: Trx, id: string, at: number): Promise<boolean> {
+  const queued = trx
+    .updateTable('jobs')
+    .set({ status: 'cancelled', finished_at: at })
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+  return (await queued.executeTakeFirst()).numUpdatedRows > 0n
+}
+
+export async function isToBeCancelled(db: Db, id: string): Promise<boolean> {
+  const asked = db.selectFrom('jobs').select('cancel').where('id', '=', id)
+  return (await asked.executeTakeFirst())?.cancel === 1
+}
+
 export async function askToCancel(trx: Trx, id: string): Promise<void> {
   await trx.updateTable('jobs').set({ cancel: 1 }).where('id', '=', id).execute()
 }
