@@ -11,6 +11,7 @@ import { BLOCK_BYTES } from './format.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import { createManifest, type Manifest, type ManifestMeta } from './manifest.ts'
 import { createManifestCursor } from './manifest-cursor.ts'
+import { deleteManifest } from './manifests.ts'
 import { createPackSink, type PackSink } from './pack-sink.ts'
 import type { Repository } from './repository.ts'
 
@@ -196,10 +197,13 @@ export async function runBackup(
       ...{ warnings: notes.warnings, warningCount: notes.count() },
     }
     const { checksum } = await manifest.finish(meta)
+    sink.publish()
     return { meta: { version: 1, ...meta }, checksum }
   } catch (error) {
     await reader.abandon()
     await manifest.abort()
+    // It may be there where only the sync of its directory failed: never a manifest without its packs.
+    await deleteManifest(repository, request)
     await sink.abort()
     throw error
   }

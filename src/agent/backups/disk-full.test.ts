@@ -46,6 +46,27 @@ it('a full disk at any point fails with disk_full, gives the space back and harm
   await agent.stop()
 })
 
+it('a backup whose manifest cannot be written leaves nothing behind that a later one would count on', async (t) => {
+  const folder = temporaryFolder(t)
+  const agent = await startAgent(folder)
+  const root = agent.filesOf('srv_a')
+  writeFileSync(join(root, 'file'), randomBytes(300_000))
+  const tree = snapshot(root)
+  // The last step fails: a file has the name of the folder that manifests go to.
+  mkdirSync(join(folder, 'backups/manifests'))
+  writeFileSync(join(folder, 'backups/manifests/srv_a'), '')
+  await assert.rejects(agent.create('srv_a'))
+  assert.equal((await agent.backups.store()).packCount, 0)
+  rmSync(join(folder, 'backups/manifests/srv_a'))
+  mkdirSync(join(folder, 'backups/manifests/srv_a'))
+  const { backupId, storedBytes } = await agent.create('srv_a')
+  assert.ok(storedBytes > 300_000)
+  rmSync(join(root, 'file'))
+  await agent.restore('srv_a', backupId)
+  assertSameTree(snapshot(root), tree)
+  await agent.stop()
+})
+
 it('a restore that fills the disk leaves the tree as it was', { skip: withoutRoot() }, async (t) => {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'servers'))

@@ -3,6 +3,7 @@
 import { hasCode } from '../../kit/errno.ts'
 import { createBlockIndex } from './block-index.ts'
 import { packBlob } from './format.ts'
+import { writeIndexes } from './index-blobs.ts'
 import { createPack, type PackWriter, type UnplacedFrame, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
 
@@ -15,9 +16,11 @@ export interface PackSink {
   /** In the store, or stored by this backup. */
   holds(id: Uint8Array, at?: number): boolean
   readonly storedBytes: number
-  /** Once it returns, everything added is durable and every other backup may count on it. */
+  /** Once it returns, everything added is durable. Nobody else counts on it yet. */
   finish(): Promise<void>
-  /** Gives all the space back. */
+  /** The backup is done: what it added stays, and every other backup may count on it. */
+  publish(): void
+  /** Gives all the space back. Not after `publish`. */
   abort(): Promise<void>
 }
 
@@ -29,6 +32,7 @@ export function createPackSink(repository: Repository): PackSink {
   let opening: Promise<PackWriter> | undefined
   let storedBytes = 0
   let failure: unknown
+  let indexes: string[] = []
 
   const holds = (id: Uint8Array, at = 0) => repository.index.find(id, at) >= 0 || own.find(id, at) >= 0
 
@@ -90,14 +94,16 @@ export function createPackSink(repository: Repository): PackSink {
       if (current) close(current)
       await Promise.all(finishing)
       if (failure !== undefined) throw failure
-      if (finished.length > 0) await repository.adopt(finished)
+      indexes = await writeIndexes(repository.blobs, repository.sealer, finished)
     },
+    publish: () => repository.publish(finished),
     async abort() {
       await opening?.catch(() => {})
       const pack = current
       current = undefined
       await pack?.abort().catch(() => {})
       await Promise.all(finishing)
+      for (const name of indexes) await repository.blobs.delete(name)
       for (const { packId } of finished) await repository.blobs.delete(packBlob(packId))
     },
   }

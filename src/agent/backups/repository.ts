@@ -30,8 +30,8 @@ export interface Repository {
   readonly packs: Map<string, number>
   /** Blobs other than blocks that were found damaged, with what is wrong. */
   readonly damagedBlobs: Map<string, string>
-  /** Makes packs known that are durable, and writes down what they hold. */
-  adopt(packs: WrittenPack[]): Promise<void>
+  /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
+  publish(packs: WrittenPack[]): void
   /** Durable, so that a block once known to be damaged is not counted on after a restart. */
   recordDamage(blockIds: Uint8Array[], packIds?: string[]): Promise<void>
   /** Reads the indexes anew, and hands out what each pack holds. Nobody else may be writing. */
@@ -52,8 +52,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     writing: createSharedLock(),
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
-    async adopt(packs: WrittenPack[]) {
-      await writeIndexes(blobs, sealer, packs)
+    publish(packs: WrittenPack[]) {
       for (const { packId, sizeBytes, table } of packs) {
         repository.index.addPack(packId, decodeTable(table))
         repository.packs.set(packId, sizeBytes)
