@@ -130,7 +130,7 @@ test('it says that it lives, that it is ready, and what is wrong when it is not'
   assert.equal((await get('/healthz')).status, 200)
   assert.deepEqual(await get('/readyz'), {
     status: 200,
-    body: { status: 'ready', checks: { database: 'ok', dataDirectory: 'ok' } },
+    body: { status: 'ready', checks: { database: 'ok', dataDirectory: 'ok', backups: 'ok' } },
   })
   await rename(join(service.dataDir, 'gamekeeper.db'), join(service.dataDir, 'gone.db'))
   const fileGone = await get('/readyz')

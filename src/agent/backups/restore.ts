@@ -167,9 +167,12 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
     return
   }
   if (wanted.kind === 'symlink') {
-    if (targetOf(live) === wanted.target) return
-    displace(run, live)
-    create(run, wanted)
+    if (targetOf(live) !== wanted.target) {
+      displace(run, live)
+      create(run, wanted)
+    } else if (!hasAttributes(wanted, live.stats)) {
+      run.journal.add('meta', { path: segmentsOf(wanted.path), ...attributesOf(wanted) })
+    }
     return
   }
   const first = wanted.hardLink !== null && isChosen(run, wanted.hardLink) ? wanted.hardLink : null

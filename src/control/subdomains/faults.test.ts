@@ -67,19 +67,12 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
   }
   /** Somebody has put it right and says so; without that it is tried again within the minute. */
   const repair = () => service.call('POST', '/dns/check', { body: { repair: true } })
-  const timed = async <T>(work: () => Promise<T>): Promise<T> => {
-    const started = performance.now()
-    const answer = await work()
-    const took = performance.now() - started
-    assert.ok(took < 5000, `answered after ${Math.round(took)} ms`)
-    return answer
-  }
 
   for (const { name, fault, reason, status } of CASES) {
     test(`${name}: ${reason}`, async () => {
       const { serverId, calls, dns } = await begin(name)
       proxy.set(zoneOf(name), fault)
-      const created = await timed(() => calls.create('castle', zoneOf(name)))
+      const created = await calls.create('castle', zoneOf(name))
       assert.equal(created.status, 201)
       const { id } = created.body
       const stuck = await calls.reaches(id, (now) => now.reason)
@@ -92,11 +85,11 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
       assert.equal(await dns('castle'), '203.0.113.7')
 
       proxy.set(zoneOf(name), fault)
-      const removed = await timed(() => calls.remove(id))
+      const removed = await calls.remove(id)
       assert.equal(removed.status, 202)
       assert.equal(removed.body.status, 'deleting')
       assert.equal(await dns('castle'), '203.0.113.7', 'it is still there, and said to be')
-      assert.equal((await timed(() => calls.remove(id))).status, 202)
+      assert.equal((await calls.remove(id)).status, 202)
       assert.equal((await calls.reaches(id, (now) => now.reason)).status, 'deleting')
       const queued = await service.call('GET', `/servers/${serverId}/jobs?status=queued`)
       const running = await service.call('GET', `/servers/${serverId}/jobs?status=running`)
@@ -125,7 +118,7 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
     const active = await calls.settled(id)
     assert.equal(active.status, 'active')
     assert.equal(await dns('castle'), '203.0.113.7')
-    if ((await timed(() => calls.remove(id))).status === 202) await calls.gone(id)
+    if ((await calls.remove(id)).status === 202) await calls.gone(id)
     await until(async () => (await dns('castle')) === 'NXDOMAIN')
     proxy.set(zoneOf('deaf'), null)
   })

@@ -50,7 +50,7 @@ export interface SubdomainDeps {
   holdNameMs: number
 }
 
-const ANSWER_WITHIN_MS = 4500
+const ANSWER_WITHIN_MS = 3500
 
 export function createSubdomains(deps: SubdomainDeps): Subdomains {
   const { db, activity, jobs, cursors, clock } = deps
