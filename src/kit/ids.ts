@@ -7,6 +7,10 @@ const RANDOM_LENGTH = 16
 
 let lastTime = 0
 const random = new Uint8Array(RANDOM_LENGTH)
+/** Asking the system for a few bytes costs as much as asking for many. */
+const pool = new Uint8Array(RANDOM_LENGTH * 256)
+let taken = pool.length
+let timeText = ''
 
 export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | 'req' | 'trs' | 'sch'
 
@@ -14,19 +18,32 @@ export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | '
 export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${string}` {
   if (now > lastTime) {
     lastTime = now
-    randomFillSync(random)
-    for (let i = 0; i < RANDOM_LENGTH; i++) random[i] = (random[i] ?? 0) & 31
+    timeText = encodeTime(now)
+    refill()
   } else {
     increment()
   }
+  let text = timeText
+  for (let i = 0; i < RANDOM_LENGTH; i++) text += ALPHABET[random[i] ?? 0]
+  return `${prefix}_${text}`
+}
+
+function encodeTime(at: number): string {
   let text = ''
-  let time = lastTime
+  let time = at
   for (let i = 0; i < TIME_LENGTH; i++) {
     text = ALPHABET[time % 32] + text
     time = Math.floor(time / 32)
   }
-  for (const digit of random) text += ALPHABET[digit]
-  return `${prefix}_${text}`
+  return text
+}
+
+function refill(): void {
+  if (taken === pool.length) {
+    randomFillSync(pool)
+    taken = 0
+  }
+  for (let i = 0; i < RANDOM_LENGTH; i++) random[i] = (pool[taken++] ?? 0) & 31
 }
 
 function increment(): void {
@@ -39,4 +56,5 @@ function increment(): void {
     random[i] = 0
   }
   lastTime++
+  timeText = encodeTime(lastTime)
 }

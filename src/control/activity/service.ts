@@ -5,6 +5,7 @@ import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
+import { iso } from '../../kit/time.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
@@ -168,7 +169,7 @@ export function createActivity(deps: {
         after = heads.at(-1)?.chain ?? null
       }
       if (purged > 0) {
-        const properties = { entries: purged, olderThan: new Date(olderThan).toISOString() }
+        const properties = { entries: purged, olderThan: iso(olderThan) }
         await transact(db, SYSTEM, (trx) => record(trx, SYSTEM, 'activity.purged', null, properties))
       }
       return purged
@@ -233,6 +234,6 @@ function present(row: ActivityRow): ActivityEntry {
     userAgent: row.user_agent,
     requestId: row.request_id,
     properties: JSON.parse(row.properties),
-    timestamp: new Date(row.at).toISOString(),
+    timestamp: iso(row.at),
   }
 }

@@ -1,4 +1,5 @@
 import type { Job, Progress, WorkError } from '../../contract/jobs.ts'
+import { iso, isoOrNull } from '../../kit/time.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 
 export const NO_PROGRESS: Progress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }
@@ -167,7 +168,6 @@ export async function purgeFinished(db: Db, before: number): Promise<void> {
 }
 
 export function presentJob(row: JobRow): Job {
-  const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
   return {
     id: row.id,
     kind: row.kind,
@@ -175,8 +175,8 @@ export function presentJob(row: JobRow): Job {
     progress: JSON.parse(row.progress),
     error: row.error === null ? null : JSON.parse(row.error),
     result: row.result === null ? null : JSON.parse(row.result),
-    createdAt: new Date(row.created_at).toISOString(),
-    startedAt: time(row.started_at),
-    finishedAt: time(row.finished_at),
+    createdAt: iso(row.created_at),
+    startedAt: isoOrNull(row.started_at),
+    finishedAt: isoOrNull(row.finished_at),
   }
 }

@@ -4,6 +4,7 @@ import type { Job } from '../../contract/jobs.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { newId } from '../../kit/ids.ts'
+import { iso } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
@@ -252,13 +253,13 @@ function present(row: ServerRow): Server {
     game: row.game as Server['game'],
     port: row.port,
     limits: { diskBytes: row.limit_disk_bytes, backups: row.limit_backups, subdomains: row.limit_subdomains },
-    labels: JSON.parse(row.labels),
+    labels: row.labels === '{}' ? {} : JSON.parse(row.labels),
     status: row.status,
     diskUsage:
       row.disk_bytes === null || row.disk_measured_at === null
         ? null
-        : { sizeBytes: row.disk_bytes, measuredAt: new Date(row.disk_measured_at).toISOString() },
-    createdAt: new Date(row.created_at).toISOString(),
-    updatedAt: new Date(row.updated_at).toISOString(),
+        : { sizeBytes: row.disk_bytes, measuredAt: iso(row.disk_measured_at) },
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
   }
 }

@@ -4,6 +4,7 @@ import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import type { MintedToken, NewToken, Token } from '../../contract/tokens.ts'
 import { newId } from '../../kit/ids.ts'
+import { iso, isoOrNull } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
 import { isUniqueViolation } from '../db/database.ts'
 import type { Db, TokenRow, Trx } from '../db/tables.ts'
@@ -252,15 +253,14 @@ function identityOf(row: TokenRow): Identity {
 
 function present(row: TokenRow): Token {
   const { scopes, servers } = reachOf(row)
-  const time = (at: number | null) => (at === null ? null : new Date(at).toISOString())
   return {
     id: row.id,
     name: row.name,
     scopes: [...scopes],
     servers: servers === '*' ? '*' : [...servers],
     createdBy: row.created_by,
-    createdAt: new Date(row.created_at).toISOString(),
-    expiresAt: time(row.expires_at),
-    lastUsedAt: time(row.last_used_at),
+    createdAt: iso(row.created_at),
+    expiresAt: isoOrNull(row.expires_at),
+    lastUsedAt: isoOrNull(row.last_used_at),
   }
 }
