@@ -88,10 +88,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     return {
       folders,
       sandbox: files,
-      async prepareTrash(items) {
-        using batch = await trash.prepare('replaced', items)
-        return batch.id
-      },
+      prepareTrash: (items) => trash.prepare('replaced', items),
     }
   }
 
@@ -137,7 +134,11 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     using _files = await lock.exclude(signal)
     using _store = await opened.writing.share(signal)
     if (paths === null) report({ filesTotal: manifest.meta.fileCount, bytesTotal: manifest.meta.sizeBytes })
-    const request = { manifest, mode, paths, isOrigin: sourceServerId === serverId }
+    const isOrigin = sourceServerId === serverId
+    if (!isOrigin) await requireRoom(usage, manifest)
+    // One that was committed and could not be finished comes first: its journal speaks of the tree as it was then.
+    await recoverRestores(targetOf(serverId))
+    const request = { manifest, mode, paths, isOrigin }
     const result = await runRestore(opened, targetOf(serverId), request, signal, (filesDone, bytesDone) =>
       report({ filesDone, bytesDone }),
     )
@@ -227,6 +228,13 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
     },
   }
+}
+
+/** A server's own tree may always come back. Another's must not be a way around the quota. */
+async function requireRoom(usage: ServerFiles['usage'], { meta }: Manifest): Promise<void> {
+  const { quotaBytes } = await usage.read()
+  if (quotaBytes !== null && meta.sizeBytes > quotaBytes)
+    throw fail('quota_exceeded', `The backup holds ${meta.sizeBytes} bytes; the quota of the server is ${quotaBytes}.`)
 }
 
 async function ownIgnoreFile(files: ServerFiles['files']): Promise<string> {

@@ -7,6 +7,7 @@ import { addressOf, type Directory, mkdirAt, openChild, openRoot } from '../file
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
+import type { TrashBatch } from '../files/trash-records.ts'
 import type { ServerFolders } from '../layout.ts'
 import { isUnchanged, OPEN_FILE } from './backup.ts'
 import { eachBlock, type KeyedEntry, segmentsOf } from './entries.ts'
@@ -41,8 +42,8 @@ export interface RestoreRequest {
 export interface RestoreTarget {
   folders: Pick<ServerFolders, 'staging' | 'trash'>
   sandbox: Sandbox
-  /** Writes down, durably, what is about to be moved into a new batch of the trash, and says which. At most 65,536 items. */
-  prepareTrash(items: { path: string; kind: 'file' | 'directory' | 'symlink' }[]): Promise<string>
+  /** Writes down, durably, what is about to be moved into a new batch of the trash. At most 65,536 items. */
+  prepareTrash(items: { path: string; kind: 'file' | 'directory' | 'symlink' }[]): Promise<TrashBatch>
 }
 
 interface Run {
@@ -94,11 +95,13 @@ export async function runRestore(
     touched: new Set(),
     checks: [],
   }
+  // Held until everything is in them: nothing may empty them before.
+  using batches = new DisposableStack()
   try {
     await stageAll(run, target, signal)
     await stager.sync()
     signal.throwIfAborted()
-    await journal.commit(await prepareTrash(target, run.displaced))
+    await journal.commit(await prepareTrash(target, run.displaced, batches))
   } catch (error) {
     journal.close()
     await removeTree(stagingRoot, name)
@@ -243,11 +246,11 @@ function idsOf(entry: KeyedEntry): (Uint8Array | null)[] {
   return ids
 }
 
-async function prepareTrash(target: RestoreTarget, displaced: Run['displaced']): Promise<string[]> {
-  const batches: string[] = []
+async function prepareTrash(target: RestoreTarget, displaced: Run['displaced'], held: DisposableStack) {
+  const ids: string[] = []
   for (let at = 0; at < displaced.length; at += BATCH_ITEMS)
-    batches.push(await target.prepareTrash(displaced.slice(at, at + BATCH_ITEMS)))
-  return batches
+    ids.push(held.use(await target.prepareTrash(displaced.slice(at, at + BATCH_ITEMS))).id)
+  return ids
 }
 
 /** From the journal to the end. What is left of staging is taken away last, and its journal with it. */

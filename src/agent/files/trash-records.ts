@@ -43,9 +43,13 @@ export function parseItemId(id: string): { batch: string; slot: string; index: n
   return batch && slot ? { batch, slot, index: Number.parseInt(slot, 16) } : undefined
 }
 
-/** Once this resolves the record is on disk, and things may be moved into the batch's slots. */
-export async function writeBatch(trash: Directory, record: TrashRecord): Promise<TrashBatch> {
+/**
+ * Once this resolves the record is on disk, and things may be moved into the batch's slots. The batch is one of
+ * `filling` from before it can be seen; the caller takes it out.
+ */
+export async function writeBatch(trash: Directory, record: TrashRecord, filling: Set<string>): Promise<TrashBatch> {
   const id = newId('trs', record.deletedAt)
+  filling.add(id)
   mkdirAt(trash, id, 0o700)
   const folder = openChild(trash, id)
   try {
@@ -56,6 +60,7 @@ export async function writeBatch(trash: Directory, record: TrashRecord): Promise
     await fsyncDirectory(trash)
     return { id, folder, [Symbol.dispose]: () => folder[Symbol.dispose]() }
   } catch (error) {
+    filling.delete(id)
     folder[Symbol.dispose]()
     throw error
   }

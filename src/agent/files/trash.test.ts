@@ -95,3 +95,14 @@ test('old trash is emptied, and emptying that a crash cut short goes on', async 
   )
   assert.equal(readdirSync(folders.trash).length, 1)
 })
+
+test('what somebody is about to move things into is not emptied, however much space is wanted', async (t) => {
+  const { agent, server, folders } = await startServer(t, { a: 'x'.repeat(5000), b: 'y' })
+  await agent.remove(request({ root: '/', files: ['a'] }))
+  const batch = await server.trash.prepare('replaced', [{ path: '/b', kind: 'file' }])
+  await agent.emptyTrash({ serverId })
+  assert.deepEqual(readdirSync(folders.trash), [batch.id])
+  batch[Symbol.dispose]()
+  await agent.emptyTrash({ serverId })
+  assert.deepEqual(readdirSync(folders.trash), [])
+})

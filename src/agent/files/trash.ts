@@ -27,7 +27,10 @@ import { diskBytes } from './usage.ts'
 const EMPTYING = 'emptying-'
 
 export interface Trash {
-  /** Writes down what is about to be moved into the trash; the caller then moves each item into its slot. */
+  /**
+   * Writes down what is about to be moved into the trash; the caller then moves each item into its slot. Until the batch
+   * is disposed of, nothing empties it.
+   */
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items']): Promise<TrashBatch>
   list(limit: number, after: string | null): { items: TrashItem[]; next: string | null }
   /** Answers the path that the item has now. */
@@ -51,6 +54,10 @@ export function createTrash(deps: {
     mkdirSync(deps.folderPath, { recursive: true, mode: 0o700 })
     return openRoot(deps.folderPath)
   }
+
+  /** Whoever frees space must not take away what somebody is about to move things into. */
+  const filling = new Set<string>()
+  const isFilled = (batch: string) => !filling.has(batch)
 
   /** Newest first: ids sort by the time of the deletion. */
   function batches(trash: Directory): string[] {
@@ -83,7 +90,14 @@ export function createTrash(deps: {
   return {
     async prepare(reason, items) {
       using trash = open()
-      return await writeBatch(trash, { version: 1, reason, deletedAt: deps.now(), items })
+      const batch = await writeBatch(trash, { version: 1, reason, deletedAt: deps.now(), items }, filling)
+      return {
+        ...batch,
+        [Symbol.dispose]() {
+          filling.delete(batch.id)
+          batch[Symbol.dispose]()
+        },
+      }
     },
 
     list(limit, after) {
@@ -114,13 +128,13 @@ export function createTrash(deps: {
       const { path } = moveToFreeName({ folder, name: wanted.slot }, place.parent, names)
       await fsyncDirectory(place.parent)
       await fsyncDirectory(folder)
-      if (presentItems(folder, record).length === 0) dropEmptied(trash, folder, wanted.batch)
+      if (isFilled(wanted.batch) && presentItems(folder, record).length === 0) dropEmptied(trash, folder, wanted.batch)
       return path
     },
 
     async expire(signal) {
       using trash = open()
-      for (const batch of batches(trash)) {
+      for (const batch of batches(trash).filter(isFilled)) {
         if (deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
         await empty(trash, batch, true, signal)
       }
@@ -129,7 +143,7 @@ export function createTrash(deps: {
     async free(bytes) {
       using trash = open()
       let freed = 0
-      for (const batch of batches(trash).reverse()) {
+      for (const batch of batches(trash).filter(isFilled).reverse()) {
         if (freed >= bytes) break
         freed += await empty(trash, batch, false)
       }
