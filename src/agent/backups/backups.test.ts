@@ -26,6 +26,7 @@ import { describe, it } from 'node:test'
 import { newId } from '../../kit/ids.ts'
 import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { BLOCK_BYTES } from './format.ts'
+import { setAttributes } from './restore-journal.ts'
 
 const LONG_AGO = new Date('2020-02-02T02:02:02.123Z')
 
@@ -338,6 +339,20 @@ it('restores into nothing but the tree: a directory swapped for a symlink is not
   await agent.restore('srv_a', backupId)
   assert.ok(!existsSync(join(outside, 'level.dat')))
   assert.equal(readFileSync(join(root, 'world/level.dat'), 'utf8'), 'level')
+})
+
+it('sets modes and times on the thing itself, never on what a symlink swapped in for it points to', (t) => {
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, 'outside'), 'x', { mode: 0o600 })
+  symlinkSync('outside', join(folder, 'swapped'))
+  const before = snapshot(folder)
+  const attributes = { mode: 0o777, uid: 0, gid: 0, mtime: '1000000000', isSymlink: false }
+  setAttributes(join(folder, 'swapped'), attributes)
+  assertSameTree(snapshot(folder), before)
+  setAttributes(join(folder, 'outside'), { ...attributes, isSymlink: true })
+  assertSameTree(snapshot(folder), before)
+  setAttributes(join(folder, 'outside'), attributes)
+  assert.equal(statSync(join(folder, 'outside')).mode & 0o7777, 0o777)
 })
 
 function diskUse(folder: string): number {

@@ -3,11 +3,17 @@
 // any instant the tree is the old one or becomes the new one.
 import {
   chmodSync,
+  chownSync,
+  closeSync,
+  constants,
   createReadStream,
+  fstatSync,
   lchownSync,
   linkSync,
+  lstatSync,
   lutimesSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   utimesSync,
@@ -21,6 +27,7 @@ import {
   type Directory,
   fsyncDirectory,
   fsyncFile,
+  hasDescriptorPaths,
   type OpenFile,
   renameAt,
   statsIfThere,
@@ -174,12 +181,11 @@ export async function rollForward(
     meta({ path, ...attributes }) {
       if (path.length === 0) {
         using top = sandbox.openDirectory([])
-        setAttributes(top.address, attributes)
+        setAttributes(`${top.address}/.`, attributes)
         return
       }
       using place = sandbox.openPlace(path)
-      if (statsIfThere(place.parent, place.name)?.isSymbolicLink() === attributes.isSymlink)
-        setAttributes(addressOf(place.parent, place.name), attributes)
+      if (statsIfThere(place.parent, place.name)) setAttributes(addressOf(place.parent, place.name), attributes)
     },
   }
   for (const section of SECTIONS) {
@@ -201,13 +207,32 @@ export async function rollForward(
 
 const isRoot = process.getuid?.() === 0
 
-/** Never follows: a symlink's own times are set, and its mode has no meaning. The caller has made sure of which it is. */
-export function setAttributes(address: string | Buffer, { mode, uid, gid, mtime, isSymlink }: Attributes): void {
-  if (isRoot) lchownSync(address, uid, gid)
-  if (!isSymlink) chmodSync(address, mode)
+/** open(2), the same on every platform that Node runs Linux on: names a thing without the right to read it. */
+const O_PATH = 0o10000000
+
+/**
+ * Never follows, also where a symlink is swapped in meanwhile: the thing is opened, looked at, and then named by its
+ * descriptor. A symlink's own times are set, and its mode has no meaning. What is of the other kind is left alone.
+ */
+export function setAttributes(address: string | Buffer, attributes: Attributes): void {
+  const { mode, uid, gid, mtime, isSymlink } = attributes
   const seconds = secondsOf(BigInt(mtime))
-  if (isSymlink) lutimesSync(address, seconds, seconds)
-  else utimesSync(address, seconds, seconds)
+  if (isSymlink) {
+    if (!lstatSync(address).isSymbolicLink()) return
+    if (isRoot) lchownSync(address, uid, gid)
+    lutimesSync(address, seconds, seconds)
+    return
+  }
+  const fd = openSync(address, O_PATH | constants.O_NOFOLLOW)
+  try {
+    if (fstatSync(fd).isSymbolicLink()) return
+    const opened = hasDescriptorPaths ? `/proc/self/fd/${fd}` : address
+    if (isRoot) chownSync(opened, uid, gid)
+    chmodSync(opened, mode)
+    utimesSync(opened, seconds, seconds)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /**
