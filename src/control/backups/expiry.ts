@@ -35,10 +35,12 @@ export function createExpiry(deps: {
     const policy = policyOf(await findRetention(handle, serverId))
     const regular = rows.filter((row) => row.origin !== 'safety')
     const safety = rows.filter((row) => row.origin === 'safety').slice(SAFETY_KEPT)
+    // A restore's own safety backup ends with this plan: what it is about to restore must outlive it.
+    const inUse = await store.beingRestored(handle)
     const expired = [
       ...planExpiry(regular.map(candidate), policy).map(({ row }) => row),
       ...safety.filter((row) => row.locked === 0),
-    ]
+    ].filter((row) => !inUse.has(row.id))
     return { expired, keptCount: rows.length - expired.length }
   }
 

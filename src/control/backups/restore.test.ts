@@ -111,10 +111,40 @@ onBothEngines('restore', (engine) => {
     assert.equal(started.status, 202)
     assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'server_busy')
     assert.equal((await service.call('POST', `/backups/${server}`)).body.code, 'server_busy')
+    assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).body.code, 'server_busy')
     assert.equal((await world.jobEnded(server, started.body.id)).status, 'completed')
     const [running = ''] = await world.start(server, 1)
     assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'server_busy')
     await world.ended(server, running)
+  })
+
+  test('what is being restored is not expired by the backup that the restore makes first', async () => {
+    const server = await world.server({ a: 'first' })
+    const safeties: string[] = []
+    for (const state of ['second', 'third', 'fourth']) {
+      const { id } = await world.backup(server)
+      await world.write(server, { a: state })
+      safeties.push(((await world.restore(server, id)).result as { safetyBackupId: string }).safetyBackupId)
+    }
+    const oldest = await world.restore(server, safeties[0] ?? '')
+    assert.equal(oldest.status, 'completed', JSON.stringify(oldest.error))
+    assert.equal(await text(server, 'a'), 'second')
+    const [newest, older] = (await service.call('GET', `/backups/${server}?status=completed`)).body.data.filter(
+      ({ name }: { name: string }) => !name.startsWith('Before'),
+    )
+    await service.call('PUT', `/backups/${server}/retention`, { body: { keepLast: 1 } })
+    assert.equal((await world.restore(server, older.id)).status, 'completed')
+    assert.equal(await text(server, 'a'), 'first')
+    assert.equal((await service.call('GET', `/backups/${server}/${newest.id}`)).status, 200)
+  })
+
+  test('another server is not filled beyond its quota', async () => {
+    const server = await world.server({ big: 'x'.repeat(3_000_000) })
+    const { id } = await world.backup(server)
+    const small = await world.server({ mine: 'mine' }, { limits: { diskBytes: 2_000_000 } })
+    const job = await world.restore(server, id, { targetServerId: small, safetyBackup: false })
+    assert.equal(job.error?.code, 'quota_exceeded')
+    assert.deepEqual(await readdir(world.folder(small)), ['mine'])
   })
 
   test('a restore that is cancelled leaves the files as they were', async () => {

@@ -19,7 +19,6 @@ import { newBackupRow, noSuchBackup, requireCompleted } from './present.ts'
 import * as store from './store.ts'
 import { VERIFY } from './verify.ts'
 
-export const RESTORE = 'restore'
 const NAME_MAX = 191
 const BUSY_ATTEMPTS = 5
 
@@ -77,7 +76,7 @@ export function createRestores(deps: {
       await jobs.enqueue(trx, SYSTEM, { kind: VERIFY, serverId: sourceServerId, input: { backupId } })
   }
 
-  jobs.register<RestoreInput>(RESTORE, {
+  jobs.register<RestoreInput>(store.RESTORE, {
     cancellable: true,
     atOnce: 4,
     retryAfterMs: (error, attempt) =>
@@ -87,10 +86,9 @@ export function createRestores(deps: {
   })
 
   async function requireIdle(trx: Trx, serverId: string): Promise<void> {
-    await lockServer(trx, serverId)
     if ((await store.activeOf(trx, serverId)).length > 0)
       throw fail('server_busy', 'A backup of this server is queued or under way.')
-    if ((await store.activeJobs(trx, serverId, [RESTORE])).length > 0)
+    if ((await store.activeJobs(trx, serverId, [store.RESTORE])).length > 0)
       throw fail('server_busy', 'A restore of this server is under way.')
   }
 
@@ -105,6 +103,8 @@ export function createRestores(deps: {
       transact(db, actor, async (trx) => {
         await requireServer(trx, actor, serverId)
         const target = await requireReadyServer(trx, actor, targetServerId ?? serverId)
+        // Whoever deletes or expires the backup takes turns with this. In one order, so that two clones cannot wait for each other.
+        for (const id of [serverId, target.id].sort()) await lockServer(trx, id)
         const row = await store.findBackup(trx, serverId, backupId)
         if (!row) throw noSuchBackup()
         requireSound(requireCompleted(row), paths)
@@ -112,7 +112,7 @@ export function createRestores(deps: {
         const name = `Before restoring ${row.name}`.slice(0, NAME_MAX).toWellFormed()
         const safety = safetyBackup ? newBackupRow(target.id, { name }, clock.now(), 'safety') : null
         const input = { backupId, sourceServerId: serverId, mode, paths, safetyBackupId: safety?.id ?? null }
-        const job = await jobs.enqueue(trx, actor, { kind: RESTORE, serverId: target.id, input })
+        const job = await jobs.enqueue(trx, actor, { kind: store.RESTORE, serverId: target.id, input })
         if (safety) await insertSafety(trx, safety, job.id, actor)
         await activity.record(trx, actor, 'backup.restore_started', target.id, { jobId: job.id, ...input })
         return { ...presentJob(job), serverId: target.id }

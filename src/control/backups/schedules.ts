@@ -50,8 +50,14 @@ export function createSchedules(deps: {
     const latest = sound.find((backup) => backup.id === row.last_backup_id) ?? sound[0]
     if (!latest) return true
     const { server_id: serverId } = row
-    const { changes } = await agent.backups.compare({ serverId, from: latest.id, to: null, limit: 1, after: null })
-    return changes.length > 0
+    try {
+      const { changes } = await agent.backups.compare({ serverId, from: latest.id, to: null, limit: 1, after: null })
+      return changes.length > 0
+    } catch (error) {
+      // A last backup that cannot be read is a reason to make one, not to make none.
+      if (!isFailure(error)) throw error
+      return true
+    }
   }
 
   async function runOne(row: ScheduleRow): Promise<void> {

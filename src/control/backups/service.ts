@@ -15,7 +15,6 @@ import { removeRetention } from './expiry.ts'
 import { BACKUP } from './making.ts'
 import { newBackupRow, noSuchBackup, present } from './present.ts'
 import type { Removal } from './removal.ts'
-import { RESTORE } from './restore.ts'
 import { removeSchedulesOf } from './schedule-store.ts'
 import * as store from './store.ts'
 import { VERIFY } from './verify.ts'
@@ -61,7 +60,7 @@ export function createBackups(deps: {
 
   async function takeSlot(trx: Trx, server: ServerRow): Promise<void> {
     await lockServer(trx, server.id)
-    if ((await store.activeJobs(trx, server.id, [RESTORE])).length > 0)
+    if ((await store.activeJobs(trx, server.id, [store.RESTORE])).length > 0)
       throw fail('server_busy', 'A restore of this server is under way.')
     const limit = server.limit_backups
     if (limit !== null && (await store.countAgainstLimit(trx, server.id)) >= limit)
@@ -148,6 +147,8 @@ export function createBackups(deps: {
         await lockServer(trx, serverId)
         const row = await requireBackup(trx, serverId, backupId)
         if (row.locked === 1) throw fail('backup_locked', 'The backup is locked. Unlock it first.')
+        if ((await store.beingRestored(trx)).has(backupId))
+          throw fail('server_busy', 'It is being restored. Cancel that, or wait for it.')
         if (row.status === 'queued' || row.status === 'running') await cancel(trx, actor, row)
         else await removal.remove(trx, actor, row, 'backup.deleted')
         return undefined
@@ -161,7 +162,7 @@ export function createBackups(deps: {
       },
 
       async release(serverId) {
-        const kinds = [BACKUP, RESTORE, VERIFY]
+        const kinds = [BACKUP, store.RESTORE, VERIFY]
         const underWay = await store.activeJobs(db, serverId, kinds)
         for (const job of underWay) await transact(db, {}, (trx) => jobs.cancel(trx, job)).catch(unlessFinished)
         for (const job of underWay) await jobs.whenEnded(job.id, STOP_WITHIN_MS)

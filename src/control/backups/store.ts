@@ -1,5 +1,6 @@
 import type { Progress } from '../../contract/jobs.ts'
 import type { BackupRow, Db, JobRow, Trx } from '../db/tables.ts'
+import { factsOf } from '../jobs/runner.ts'
 
 /** A backup with what its job says of its progress. */
 export interface ShownBackup extends BackupRow {
@@ -146,6 +147,19 @@ export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): 
     .where('kind', 'in', kinds)
     .where('status', 'in', ACTIVE)
     .execute()
+}
+
+export const RESTORE = 'restore'
+
+/** What restores that are queued or running take their files from, into whichever server. */
+export async function beingRestored(db: Db): Promise<Set<string>> {
+  const jobs = await db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('kind', '=', RESTORE)
+    .where('status', 'in', ACTIVE)
+    .execute()
+  return new Set(jobs.map((job) => (factsOf(job).input as { backupId: string }).backupId))
 }
 
 export const progressOf = (text: string | null): Progress | null => (text === null ? null : JSON.parse(text))

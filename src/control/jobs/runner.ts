@@ -336,7 +336,7 @@ export function createJobs(deps: {
   }
 }
 
-function factsOf(row: JobRow): JobFacts<unknown> {
+export function factsOf(row: JobRow): JobFacts<unknown> {
   const { actor, input } = JSON.parse(row.input) as { actor: Actor; input: unknown }
   return { jobId: row.id, serverId: row.server_id, input, actor }
 }
