@@ -18,7 +18,8 @@ import {
 
 const RECORD = 'record.json'
 const BATCH = /^trs_[0-9a-z]{26}$/
-const ITEM = /^(trs_[0-9a-z]{26})([0-9a-f]{4})$/
+/** Four digits, or more where a batch has more than 65,536 items. */
+const ITEM = /^(trs_[0-9a-z]{26})([0-9a-f]{4,6})$/
 
 export interface TrashRecord {
   version: 1

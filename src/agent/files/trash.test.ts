@@ -106,3 +106,18 @@ test('what somebody is about to move things into is not emptied, however much sp
   await agent.emptyTrash({ serverId })
   assert.deepEqual(readdirSync(folders.trash), [])
 })
+
+test('a batch of more than 65,536 items is listed to its end, and its last item comes back', async (t) => {
+  const { agent, server, folders, tree } = await startServer(t)
+  const items = Array.from({ length: 0x10002 }, (_, index) => ({ path: `/f${index}`, kind: 'file' as const }))
+  using batch = await server.trash.prepare('replaced', items)
+  fillTree(join(folders.trash, batch.id), { ffff: 'before the last but one', '10000': 'last but one', '10001': 'last' })
+  const first = await agent.listTrash({ serverId, limit: 1 })
+  const rest = await agent.listTrash({ serverId, limit: 5, after: first.next })
+  assert.deepEqual(
+    [...first.items, ...rest.items].map(({ path }) => path),
+    ['/f65535', '/f65536', '/f65537'],
+  )
+  await agent.restoreTrash(request({ trashId: rest.items[1]?.id ?? '' }))
+  assert.deepEqual(tree(), ['f65537'])
+})

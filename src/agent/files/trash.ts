@@ -107,7 +107,7 @@ export function createTrash(deps: {
       for (const batch of batches(trash)) {
         if (last && batch > last.batch) continue
         for (const item of itemsOf(trash, batch, deps.keepMs)) {
-          if (last && batch === last.batch && item.id <= (after ?? '')) continue
+          if (last && batch === last.batch && (parseItemId(item.id)?.index ?? 0) <= last.index) continue
           if (items.length === limit) return { items, next: items.at(-1)?.id ?? null }
           items.push(item)
         }

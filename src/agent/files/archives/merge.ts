@@ -25,11 +25,12 @@ export async function merge(server: ServerFiles, tree: Sandbox, target: Segments
   const replaced = steps.flatMap((step) => (step.replaced ? [step.replaced] : []))
   if (replaced[0] && !overwrite) throw fail('already_exists', `${JSON.stringify(replaced[0].path)} exists already.`)
   using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  let slot = 0
   for (const { path, replaced: old } of steps) {
     using source = tree.openPlace(path)
     using place = server.files.openNewPlace([...target, ...path], { anyName: true })
     const moved = { folder: source.parent, name: source.name }
-    if (batch && old) moveReplacing(moved, place.parent, place.name, batch, replaced.indexOf(old))
+    if (batch && old) moveReplacing(moved, place.parent, place.name, batch, slot++)
     else moveToNewName(moved, place.parent, place.name)
   }
   await fsyncDirectory(into)
