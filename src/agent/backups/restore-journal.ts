@@ -152,12 +152,13 @@ export async function rollForward(
     displace({ path, item }) {
       using slotFolder = openTrash(commitment.trashBatches[Math.floor(item / BATCH_ITEMS)] ?? '')
       const slot = (item % BATCH_ITEMS).toString(16).padStart(4, '0')
-      if (statsIfThere(slotFolder, slot)) return
+      if (statsIfThere(slotFolder, slot) || !sandbox.lstatIfThere(path)) return
       using place = sandbox.openPlace(path)
-      if (statsIfThere(place.parent, place.name)) renameAt(place.parent, place.name, slotFolder, slot)
+      renameAt(place.parent, place.name, slotFolder, slot)
     },
+    // A game that takes a directory away while this runs must not keep the rest from being put in place.
     mkdir({ path }) {
-      using place = sandbox.openPlace(path)
+      using place = sandbox.openNewPlace(path, { anyName: true })
       try {
         mkdirSync(addressOf(place.parent, place.name), { mode: 0o700 })
       } catch (error) {
@@ -166,7 +167,7 @@ export async function rollForward(
     },
     place({ path, staged }) {
       if (!statsIfThere(staging, String(staged))) return
-      using place = sandbox.openPlace(path)
+      using place = sandbox.openNewPlace(path, { anyName: true })
       renameSync(addressOf(staging, String(staged)), addressOf(place.parent, place.name))
     },
     link({ path, to }) {
@@ -184,8 +185,9 @@ export async function rollForward(
         setAttributes(`${top.address}/.`, attributes)
         return
       }
+      if (!sandbox.lstatIfThere(path)) return
       using place = sandbox.openPlace(path)
-      if (statsIfThere(place.parent, place.name)) setAttributes(addressOf(place.parent, place.name), attributes)
+      setAttributes(addressOf(place.parent, place.name), attributes)
     },
   }
   for (const section of SECTIONS) {

@@ -21,13 +21,6 @@ export function parsePath(path: string): Segments {
   return segments
 }
 
-/** For what is about to be made: also refuses names that exist on disks but that nobody should be able to create. */
-export function parseNewPath(path: string): Segments {
-  const segments = parsePath(path)
-  for (const segment of segments) checkNewName(segment)
-  return segments
-}
-
 /** An entry of a request that names a directory and things relative to it. */
 export function parseEntry(root: Segments, entry: string): Segments {
   if (entry.startsWith('/')) throw fail('invalid_path', 'An entry is relative to its root and starts without a slash.')
