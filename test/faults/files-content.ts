@@ -1,7 +1,7 @@
 // Files whose content says what it should be: half a file shows, and a file that is gone is known by its label.
 export function contentOf(label: string, size: number): Buffer<ArrayBuffer> {
   const head = `${label}:${size}:`
-  return Buffer.from(`${head + label.repeat(Math.ceil(size / label.length)).slice(0, size)}:end`)
+  return Buffer.from(`${head}${label.repeat(Math.ceil(size / label.length)).slice(0, size)}:end`)
 }
 
 /** Null when it is not whole. */

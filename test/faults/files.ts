@@ -88,9 +88,9 @@ async function check(session: Session, root: string, world: World): Promise<{ fi
   return { files: files.length, trashed: trashed.length }
 }
 
-/** Work that was under way is done again after a restart. */
+/** Work that was under way is done again after a restart. In this order, since what is queued comes to run. */
 async function jobsAreOver(session: Session): Promise<void> {
-  for (const status of ['running', 'queued']) {
+  for (const status of ['queued', 'running']) {
     await until(async () => {
       const { body } = await call(session, 'GET', `/servers/${session.serverId}/jobs?status=${status}`)
       return body.data.length === 0

@@ -121,6 +121,8 @@ export function createPartialUploads(
     // being placed, and only the second must go then.
     if (!part || (placed && placed.ino === part.ino && placed.dev === part.dev)) {
       dropPart(folder, record.id)
+      // A scan may have counted it already, before it is counted as this upload's.
+      server.usage.touch()
       using found = server.files.openPlace(segments)
       return describeAt(found.parent, found.name)
     }

@@ -45,6 +45,16 @@ test('what a scan comes upon before it is committed does not count twice', async
   assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
 })
 
+test('an upload that was placed before a crash does not count twice after it', async (t) => {
+  const { agent, server, folders } = await startServer(t, { upload: Buffer.alloc(4096) })
+  const record = partialRecord(4096)
+  fillTree(folders.staging, { [`part-${record.id}.json`]: JSON.stringify(record) })
+  await server.usage.rescan()
+  await createPartialUploads(server, async () => {}).recover()
+  const { usedBytes, reservedBytes } = await agent.usage({ serverId })
+  assert.deepEqual([usedBytes, reservedBytes], [4096, 0])
+})
+
 test('a full disk is disk_full, with the old file intact and nothing left over', { skip: withoutRoot() }, async (t) => {
   const base = makeTree(t, { 'data/': '' })
   using _tmpfs = mount(join(base, 'data'), '-t', 'tmpfs', '-o', 'size=20m', 'tmpfs')
