@@ -1,6 +1,6 @@
 // Blobs on a local disk: written beside, synced, renamed, and the directory synced.
 import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, opendir, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../kit/errno.ts'
 import { BlobMissing, type BlobStore, type BlobWriter, checkBlobName } from './store.ts'
@@ -169,13 +169,4 @@ async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close()
   }
-}
-
-/** Whether anything was ever written here: an empty folder is not a store. */
-export async function isEmptyStore(dir: string): Promise<boolean> {
-  const names = await readdir(dir).catch((error) => {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  })
-  return names.every((name) => name === UNFINISHED)
 }
