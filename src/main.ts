@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { createAgent } from './agent/agent.ts'
 import { buildApp } from './control/app.ts'
-import type { Config } from './control/config.ts'
+import { type Config, ConfigFault } from './control/config.ts'
 import { openDatabase } from './control/db/database.ts'
 import { lockDataDir } from './control/db/lock.ts'
 import { migrate } from './control/db/migrate.ts'
@@ -82,7 +82,7 @@ export async function startService(config: Config): Promise<Service> {
     cleanUp.push(app.stop)
     await app.http.register(agent.routes)
     const { show, warning } = await app.tokens.ensureAdmin(config.adminToken)
-    if (warning) throw new Error(warning)
+    if (warning) throw new ConfigFault([warning])
     await agent.start()
     await app.start()
     await app.http.listen({ host: config.host, port: config.port })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -95,7 +96,29 @@ describe('the binary', () => {
   test('serve names every fault of its settings', async () => {
     const { code, stderr } = await runBinary(['serve'], { env: { GAMEKEEPER_PORT: 'x', GAMEKEEPER_PROT: '1' } })
     assert.equal(code, 2)
-    assert.match(stderr, /GAMEKEEPER_PORT must be.*GAMEKEEPER_PROT is not a known setting/s)
+    assert.match(stderr, /^ {2}GAMEKEEPER_PORT must be.*\n {2}GAMEKEEPER_PROT is not a known setting$/m)
+  })
+
+  test('serve says in a sentence what stands against a start outside of it', async () => {
+    const occupied = createServer().listen(0, '127.0.0.1')
+    await once(occupied, 'listening')
+    const { port } = occupied.address() as AddressInfo
+    const env = { GAMEKEEPER_DATA_DIR: join(folder, 'hindered'), GAMEKEEPER_LOG_LEVEL: 'fatal' }
+    const listening = await runBinary(['serve'], { env: { ...env, GAMEKEEPER_PORT: String(port) } })
+    assert.equal(listening.code, 1)
+    assert.equal(
+      listening.stderr,
+      `error: Gamekeeper cannot listen on 127.0.0.1 port ${port}. Another program has that port.\n`,
+    )
+    occupied.close()
+    await once(occupied, 'close')
+    const database = `postgres://nobody:secret@127.0.0.1:${port}/none`
+    const connecting = await runBinary(['serve'], { env: { ...env, GAMEKEEPER_DATABASE_URL: database } })
+    assert.equal(connecting.code, 1)
+    assert.match(
+      connecting.stderr,
+      /^error: The database of GAMEKEEPER_DATABASE_URL cannot be reached \(ECONNREFUSED\)\.\n$/,
+    )
   })
 })
 

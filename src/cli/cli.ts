@@ -90,13 +90,16 @@ function report(error: unknown, json: boolean, io: Io): void {
   const paint = createPaint(readEnvironment(io.env, io.stderr.isTTY ?? false).color)
   const { detail, hint, fields = [], requestId } = describe(error)
   const lines = [
-    `${paint('red', 'error:')} ${safe(detail)}`,
+    `${paint('red', 'error:')} ${isOurs(error) ? detail.split('\n').map(safe).join('\n') : safe(detail)}`,
     ...fields.map(({ path, message }) => `  ${safe(path)} ${safe(message)}`),
     ...(hint ? [safe(hint)] : []),
     ...(requestId ? [paint('dim', `request ${requestId}`)] : []),
   ]
   io.stderr.write(`${lines.join('\n')}\n`)
 }
+
+/** Only what was written here may have several lines: in the words of others a line break could pass for a line of ours. */
+const isOurs = (error: unknown) => !(error instanceof ApiError || error instanceof JobError)
 
 interface Description {
   code: string

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { startTestService } from '../../test/support/service.ts'
+import { LOCAL_DNS } from '../../test/support/subdomains.ts'
 import { BINARY, type Ran } from '../../test/support/terminal.ts'
 import { EXIT } from './exit-codes.ts'
 
@@ -24,7 +25,8 @@ async function run(command: string, args: string[], cwd: string, env: Record<str
 }
 
 test('docs/cli.md: every example runs, in order, in a shell', async () => {
-  await using service = await startTestService()
+  const zones = JSON.stringify([{ zone: 'play.test', provider: 'embedded', target: '203.0.113.7' }])
+  await using service = await startTestService({ env: { GAMEKEEPER_ZONES: zones, ...LOCAL_DNS } })
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-docs-'))
   // In place of npx, which looks for the package where it is called.
   const launcher = join(folder, 'npx')

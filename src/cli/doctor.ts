@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { allows } from '../contract/scopes.ts'
+import { TOKEN_FORM } from '../contract/tokens.ts'
 import { type Client, isApiError, type Readiness, type Token } from '../sdk/index.ts'
 import { command, type Family } from './command.ts'
 import { type Context, connect } from './context.ts'
@@ -143,9 +144,9 @@ async function* checkToken(context: Context): AsyncGenerator<Finding, void, unde
   }
 }
 
-/** A token's record shows only to those that may look after tokens. Its id is the middle of its value. */
+/** A token's record shows only to those that may look after tokens. */
 async function ownRecord(context: Context, client: Client): Promise<Token | undefined> {
-  const id = `tok_${context.token()?.split('_')[1]}`
+  const id = `tok_${TOKEN_FORM.exec(context.token() ?? '')?.[1]}`
   try {
     for await (const record of client.tokens.all({ limit: 100 }, { signal: context.io.signal })) {
       if (record.id === id) return record

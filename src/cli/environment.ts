@@ -10,7 +10,7 @@ export interface Environment {
   all: NodeJS.ProcessEnv
 }
 
-export const DEFAULT_URL = 'http://127.0.0.1:8080'
+const DEFAULT_URL = 'http://127.0.0.1:8080'
 
 export function readEnvironment(env: NodeJS.ProcessEnv, isTerminal: boolean): Environment {
   return {

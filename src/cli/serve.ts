@@ -30,8 +30,25 @@ async function start(env: NodeJS.ProcessEnv): Promise<Service> {
     return await startService(readConfig(env))
   } catch (error) {
     if (error instanceof ConfigFault || error instanceof DataDirInUse) throw new CommandError(error.message, EXIT.usage)
-    throw error
+    const sentence = sentenceFor(error as NodeJS.ErrnoException)
+    throw sentence === undefined ? error : new CommandError(sentence)
   }
+}
+
+const LISTEN_FAULTS: Record<string, string> = {
+  EADDRINUSE: 'Another program has that port.',
+  EACCES: 'This user may not have that port; those below 1024 need more rights.',
+  EADDRNOTAVAIL: 'This machine does not have that address.',
+}
+const CONNECT_FAULTS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ETIMEDOUT'])
+
+/** What most often stands against a start lies outside of the program, and a stack would hide it. */
+function sentenceFor(error: NodeJS.ErrnoException & { address?: string; port?: number }): string | undefined {
+  const { code = '', syscall, address, port } = error
+  const listening = syscall === 'listen' || syscall === 'bind' ? LISTEN_FAULTS[code] : undefined
+  if (listening) return `Gamekeeper cannot listen on ${address} port ${port}. ${listening}`
+  // At a start the database is all that is connected to.
+  return CONNECT_FAULTS.has(code) ? `The database of GAMEKEEPER_DATABASE_URL cannot be reached (${code}).` : undefined
 }
 
 function greet(context: Context, { url, newAdminToken, dns }: Service): void {

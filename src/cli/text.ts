@@ -19,7 +19,7 @@ const segments = new Intl.Segmenter()
 const WIDE = /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/u
 
 /** How many columns a terminal gives to it. */
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   let width = 0
   for (const { segment } of segments.segment(text)) width += WIDE.test(segment) ? 2 : 1
   return width

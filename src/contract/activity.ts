@@ -19,7 +19,6 @@ export const EVENTS = {
   'server.changed': 'Settings of the server were changed',
   'server.deletion_started': 'The deletion of the server was asked for',
   'server.deleted': 'The server and its files were deleted',
-  'server.deletion_failed': 'The deletion of the server failed',
   'access.denied': 'A token without the scope was refused',
   'token.created': 'A token was made',
   'token.revoked': 'A token was revoked',

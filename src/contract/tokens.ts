@@ -2,6 +2,9 @@ import { operation } from './operation.ts'
 import { Closed, Id, Name, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
 import { Scope } from './scopes.ts'
 
+/** The value of a token: the id of its record without the prefix, and the secret. */
+export const TOKEN_FORM = /^gk_([0-9A-Za-z_-]{1,64})_([0-9a-fA-F]{64})$/
+
 const AllServers = OneOf(['*'])
 const ServerList = Type.Union([AllServers, Type.Array(Id, { maxItems: 1000 })], {
   description: '`*` for every server, or a list of server ids',

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { TOKEN_FORM } from '../contract/tokens.ts'
 import { parseZones, type Zone, ZoneFault } from './subdomains/zones.ts'
 
 export interface Config {
@@ -45,7 +46,6 @@ export class ConfigFault extends Error {
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-const TOKEN = /^gk_[0-9A-Za-z-]{1,64}_[0-9a-fA-F]{64}$/
 const PREFIX = 'GAMEKEEPER_'
 
 type Read<T> = (text: string) => T
@@ -136,7 +136,7 @@ const hostname: Read<string> = (text) => {
 }
 
 const adminToken: Read<string> = (text) => {
-  if (!TOKEN.test(text)) throw new Fault('must have the form gk_<id>_<64 hex digits>')
+  if (!TOKEN_FORM.test(text)) throw new Fault('must have the form gk_<id>_<64 hex digits>')
   return text
 }
 

@@ -51,7 +51,7 @@ export function normaliseName(name: string): string {
   return lower.endsWith('.') ? lower.slice(0, -1) : lower
 }
 
-export function isInZone(name: string, zone: string): boolean {
+function isInZone(name: string, zone: string): boolean {
   return name === zone || name.endsWith(`.${zone}`)
 }
 

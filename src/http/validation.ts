@@ -23,7 +23,7 @@ function withFormats(ajv: Ajv): Ajv {
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
 
 /** Only what becomes a time: a leap second has the form, and would be no number, which compares with nothing. */
-export function isTimestamp(text: string): boolean {
+function isTimestamp(text: string): boolean {
   const at = RFC_3339.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN
   return at <= LAST_YEAR_ENDS && isCalendarDay(text.slice(0, 10))
 }

@@ -29,7 +29,7 @@ export async function* toCsv(batches: AsyncIterable<ActivityEntry[]>): AsyncGene
 const row = (cells: readonly string[]) => `${cells.map(csvCell).join(',')}\r\n`
 
 /** A cell that a spreadsheet would take for a formula is made text by an apostrophe. */
-export function csvCell(text: string): string {
+function csvCell(text: string): string {
   const safe = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -4,7 +4,7 @@ import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import { BASE_PATH } from '../../contract/operation.ts'
 
-export const DOCUMENT_PATH = `${BASE_PATH}/openapi.json`
+const DOCUMENT_PATH = `${BASE_PATH}/openapi.json`
 
 /** Must be registered before the routes that it describes. */
 export async function describeRoutes(app: FastifyInstance, publicUrl: string | null, version: string): Promise<void> {

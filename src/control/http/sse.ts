@@ -11,6 +11,8 @@ export async function sendEvents(
   const { raw } = reply
   const gone = new AbortController()
   raw.once('close', () => gone.abort())
+  // Gone before we came to listen: nothing would ever say so again, and the stream would be held for ever.
+  if (raw.destroyed) gone.abort()
   const end = AbortSignal.any([signal, gone.signal])
   const chunks = source(end)[Symbol.asyncIterator]()
   // The first step may still refuse; nothing has been sent before it.

@@ -220,7 +220,7 @@ function serverRow(id: string, request: NewServer, now: number): ServerRow {
 }
 
 /** The columns that the change really changes. */
-export function changedColumns(row: ServerRow, change: ServerChange): Partial<ServerRow> {
+function changedColumns(row: ServerRow, change: ServerChange): Partial<ServerRow> {
   const { limits = {} } = change
   const wanted: Partial<ServerRow> = {
     name: change.name,

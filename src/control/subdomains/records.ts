@@ -21,7 +21,7 @@ const MARKER_LABEL = '_gamekeeper'
 const MARKER_VERSION = 'gamekeeper1'
 
 export const hostnameOf = (name: string, zone: string) => `${name}.${zone}`
-export const markerName = (hostname: string) => `${MARKER_LABEL}.${hostname}`
+const markerName = (hostname: string) => `${MARKER_LABEL}.${hostname}`
 
 /** Address records at the name itself and, where the game's clients look for one, an SRV beneath it. */
 export function planRecords(
@@ -49,8 +49,8 @@ export function planRecords(
 
 export function connectAddress(server: Pick<ServerRow, 'game' | 'port'>, hostname: string): string {
   const game = gameOf(server)
-  const found = game?.srv || server.port === null || server.port === game?.defaultPort
-  return found ? hostname : `${hostname}:${server.port}`
+  const port = server.port ?? game?.defaultPort
+  return game?.srv || port === undefined ? hostname : `${hostname}:${port}`
 }
 
 function gameOf(server: Pick<ServerRow, 'game'>): Game | undefined {
@@ -68,7 +68,7 @@ export function markerSet(
   return { name: markerName(hostname), type: 'TXT', ttl, records: [{ text }] }
 }
 
-export function readMarker(set: RecordSet): Marker | null {
+function readMarker(set: RecordSet): Marker | null {
   if (set.type !== 'TXT' || set.records.length !== 1) return null
   const text = set.records[0]?.text ?? ''
   const fields = Object.fromEntries(

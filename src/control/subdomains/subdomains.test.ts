@@ -81,11 +81,13 @@ onBothEngines('subdomains', (engine) => {
     )
   })
 
-  test('no game and no port: the bare name; a game on its usual port: no port to type', async () => {
+  test('no game and no port: the bare name; a game that ignores SRV: its port, also the usual one', async () => {
     serverId = (await service.createServer({})).id
     assert.equal((await calls.create('plain')).body.connect, 'plain.play.test')
     serverId = (await service.createServer({ game: 'terraria', port: 7777 })).id
-    assert.equal((await calls.create('usual')).body.connect, 'usual.play.test')
+    assert.equal((await calls.create('usual')).body.connect, 'usual.play.test:7777')
+    serverId = (await service.createServer({ game: 'palworld' })).id
+    assert.equal((await calls.create('unsaid')).body.connect, 'unsaid.play.test:8211')
   })
 
   test('a host name for a target is an alias, and the SRV points to the host itself', async () => {

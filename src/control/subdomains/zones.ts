@@ -31,7 +31,7 @@ const Common = {
 }
 const nameServers = Type.Optional(Type.Array(Endpoint, { minItems: 1, maxItems: 8 }))
 
-export const EmbeddedConfig = Type.Object(
+const EmbeddedConfig = Type.Object(
   {
     ...Common,
     provider: Type.Literal('embedded'),

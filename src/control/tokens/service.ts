@@ -2,7 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
-import type { MintedToken, NewToken, Token } from '../../contract/tokens.ts'
+import { type MintedToken, type NewToken, TOKEN_FORM, type Token } from '../../contract/tokens.ts'
 import { newId } from '../../kit/ids.ts'
 import { iso, isoOrNull } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
@@ -46,13 +46,10 @@ interface Known {
   hash: Buffer
 }
 
-const VALUE = /^gk_([0-9A-Za-z-]{1,64})_([0-9a-fA-F]{64})$/
 const CACHED_MAX = 10_000
 const LIST = 'tokens'
 /** No link lives longer than this without its token being asked for again. */
 const LINKS_OUTLIVE_MS = 7 * 24 * 3600_000
-
-export const TOKEN_FORM = VALUE
 
 export function createTokens(deps: {
   db: Db
@@ -115,7 +112,7 @@ export function createTokens(deps: {
 
   return {
     identify(token) {
-      const [, id, secret] = VALUE.exec(token) ?? []
+      const [, id, secret] = TOKEN_FORM.exec(token) ?? []
       if (id === undefined || secret === undefined) return undefined
       const cached = known.get(`tok_${id}`)
       if (cached) return accept(cached, secret)
@@ -170,7 +167,7 @@ export function createTokens(deps: {
         const minted = await transact(db, SYSTEM, (trx) => mint(trx, SYSTEM, admin, null))
         return { show: minted.token, warning: null }
       }
-      const [, shortId = '', secret = ''] = VALUE.exec(configured) ?? []
+      const [, shortId = '', secret = ''] = TOKEN_FORM.exec(configured) ?? []
       const id = `tok_${shortId}`
       const check = async () => {
         const existing = await findToken(db, id)

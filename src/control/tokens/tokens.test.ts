@@ -236,8 +236,8 @@ onBothEngines('the first token', (engine) => {
       await one.stop()
     }
     await assert.rejects(start(`gk_mine_${'0'.repeat(64)}`), /id of another token/)
-    const other = await start(`gk_other_${'1'.repeat(64)}`)
-    const authorization = `Bearer gk_other_${'1'.repeat(64)}`
+    const other = await start(`gk_an_other_${'1'.repeat(64)}`)
+    const authorization = `Bearer gk_an_other_${'1'.repeat(64)}`
     await fetch(`${other.url}/v1/game/tokens/tok_mine`, { method: 'DELETE', headers: { authorization } })
     const body = JSON.stringify({ name: 'narrow', scopes: ['servers:read'], servers: '*' })
     const headers = { authorization, 'content-type': 'application/json' }

@@ -55,7 +55,7 @@ function keyOfName(packet: Buffer, start: number, end: number): string {
 }
 
 /** ASCII letters only, as DNS compares names; `toLowerCase` would fold bytes beyond ASCII too. */
-export function foldCase(key: string): string {
+function foldCase(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
