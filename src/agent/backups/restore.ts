@@ -1,7 +1,9 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched.
 import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
 import { addressOf, type Directory, mkdirAt, openChild, openRoot } from '../files/directory.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
@@ -28,6 +30,8 @@ import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from '.
 import { createStager, type Stager, syncFileSystem, syncPaths } from './restore-stage.ts'
 
 const STAGED = 'restore-'
+const COMPLETE_RETRIES = 12
+const PASSING = ['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EBUSY', 'EAGAIN']
 /** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 1_000n
 
@@ -108,7 +112,7 @@ export async function runRestore(
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
   journal.close()
-  await complete(target, stagingRoot, name)
+  await completeInTheEnd(target, stagingRoot, name)
   result.displaced = run.displaced.length
   return result
 }
@@ -254,6 +258,21 @@ async function prepareTrash(target: RestoreTarget, displaced: Run['displaced'], 
 }
 
 /** From the journal to the end. What is left of staging is taken away last, and its journal with it. */
+/**
+ * Once the journal is committed there is no way back, and the server stays busy: what stops the swap and may pass, such
+ * as a full disk, is waited out. If it does not pass, the next restore or the next start goes on from the journal.
+ */
+async function completeInTheEnd(target: RestoreTarget, stagingRoot: Directory, name: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await complete(target, stagingRoot, name)
+    } catch (error) {
+      if (attempt >= COMPLETE_RETRIES || !hasCode(error, ...PASSING)) throw error
+      await delay(Math.min(100 * 2 ** attempt, 10_000))
+    }
+  }
+}
+
 async function complete(target: RestoreTarget, stagingRoot: Directory, name: string): Promise<void> {
   using staging = openChild(stagingRoot, name)
   const commitment = readCommitment(staging)
