@@ -1,7 +1,6 @@
 // One page of a directory. Names and kinds come from the directory itself; only what is on the page is looked at, and
 // only a page is ever kept, so the first page of a directory of 100,000 costs little more than reading the directory.
-import { type Dirent, lstatSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { type Dirent, lstatSync, opendirSync } from 'node:fs'
 import type { FileEntry, ListPosition, ListRequest, ListSort } from '../../contract/agent-files.ts'
 import { addressOf, type Directory, statsIfThere } from './directory.ts'
 import { describe } from './entries.ts'
@@ -10,6 +9,8 @@ import type { Sandbox } from './sandbox.ts'
 import { createTurns } from './walk.ts'
 
 export const MAX_PAGE = 1000
+/** Read at once: less than a millisecond. */
+const READ_AHEAD = 1024
 
 /** A name as latin1, in which the order of characters is the order of bytes. */
 interface Candidate {
@@ -34,7 +35,9 @@ export async function list(
 
 async function offerAll(directory: Directory, sort: ListSort, offer: (candidate: Candidate) => void): Promise<void> {
   const turn = createTurns()
-  for (const entry of await readdir(directory.address, { encoding: 'latin1', withFileTypes: true })) {
+  // Not readdir, which sorts all names before it gives any, and takes twice as long for that.
+  using reader = opendirSync(directory.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
+  for (let entry = reader.readSync(); entry; entry = reader.readSync()) {
     if (turn.due()) await turn.take()
     const isDirectory = isDirectoryEntry(directory, entry)
     offer({ isDirectory, key: sort === 'name' ? 0n : keyOf(directory, entry.name, sort), latin1: entry.name })
