@@ -1,32 +1,41 @@
 // Entries as text for other programs: a line of JSON each, or a row of a spreadsheet.
 import type { ActivityEntry } from '../../contract/activity.ts'
+import type { ActivityRow } from '../db/tables.ts'
 
-export async function* toNdjson(batches: AsyncIterable<ActivityEntry[]>): AsyncGenerator<string> {
-  for await (const batch of batches) yield batch.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+/** Built from the row as it lies in the database: a million entries pass through here without one being taken apart. */
+function ndjsonLine(row: ActivityRow): string {
+  const text = JSON.stringify
+  const actor = `{"type":"${row.actor_type}","id":${text(row.actor_id)},"name":${text(row.actor_name)}}`
+  const caller = `"ip":${text(row.ip)},"userAgent":${text(row.user_agent)},"requestId":${text(row.request_id)}`
+  return `{"id":"${row.id}","serverId":${text(row.chain || null)},"event":"${row.event}","actor":${actor},"source":"${row.source}",${caller},"properties":${row.properties},"timestamp":"${new Date(row.at).toISOString()}"}\n`
 }
 
-const COLUMNS: Record<string, (entry: ActivityEntry) => string | null> = {
-  id: (entry) => entry.id,
-  timestamp: (entry) => entry.timestamp,
-  event: (entry) => entry.event,
-  serverId: (entry) => entry.serverId,
-  actorType: (entry) => entry.actor.type,
-  actorId: (entry) => entry.actor.id,
-  actorName: (entry) => entry.actor.name,
-  source: (entry) => entry.source,
-  ip: (entry) => entry.ip,
-  userAgent: (entry) => entry.userAgent,
-  requestId: (entry) => entry.requestId,
-  properties: (entry) => JSON.stringify(entry.properties),
+export async function* toNdjson(batches: AsyncIterable<ActivityRow[]>): AsyncGenerator<string> {
+  for await (const batch of batches) yield batch.map(ndjsonLine).join('')
 }
 
-export async function* toCsv(batches: AsyncIterable<ActivityEntry[]>): AsyncGenerator<string> {
-  yield row(Object.keys(COLUMNS))
+const COLUMNS: Record<string, (row: ActivityRow) => string | null> = {
+  id: (row) => row.id,
+  timestamp: (row) => new Date(row.at).toISOString(),
+  event: (row) => row.event,
+  serverId: (row) => row.chain || null,
+  actorType: (row) => row.actor_type,
+  actorId: (row) => row.actor_id,
+  actorName: (row) => row.actor_name,
+  source: (row) => row.source,
+  ip: (row) => row.ip,
+  userAgent: (row) => row.user_agent,
+  requestId: (row) => row.request_id,
+  properties: (row) => row.properties,
+}
+
+export async function* toCsv(batches: AsyncIterable<ActivityRow[]>): AsyncGenerator<string> {
+  yield csvRow(Object.keys(COLUMNS))
   const cells = Object.values(COLUMNS)
-  for await (const batch of batches) yield batch.map((entry) => row(cells.map((cell) => cell(entry) ?? ''))).join('')
+  for await (const batch of batches) yield batch.map((row) => csvRow(cells.map((cell) => cell(row) ?? ''))).join('')
 }
 
-const row = (cells: readonly string[]) => `${cells.map(csvCell).join(',')}\r\n`
+const csvRow = (cells: readonly string[]) => `${cells.map(csvCell).join(',')}\r\n`
 
 /** A cell that a spreadsheet would take for a formula is made text by an apostrophe. */
 function csvCell(text: string): string {

@@ -25,7 +25,6 @@ interface Reading {
   reply: FastifyReply
 }
 
-const EXPORT_BUFFER = 64 * 1024
 const EXPORTS = ['application/json', 'application/x-ndjson', 'text/csv'] as const
 
 export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; streams: Streams }): void {
@@ -57,9 +56,7 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
     reply.header('content-type', `${type}; charset=utf-8`)
     if (type === 'text/csv') reply.header('content-disposition', 'attachment; filename="activity.csv"')
     const text = type === 'text/csv' ? toCsv(entries) : toNdjson(entries)
-    return reply.send(
-      Readable.from(text, { objectMode: false, highWaterMark: EXPORT_BUFFER }),
-    ) as unknown as Page<ActivityEntry>
+    return reply.send(Readable.from(text, { highWaterMark: 1 })) as unknown as Page<ActivityEntry>
   }
 
   serve(api, listActivity, async (call) => {

@@ -5,7 +5,6 @@ import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
-import { iso } from '../../kit/time.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
@@ -33,8 +32,8 @@ export interface Activity {
   record(trx: Trx, actor: Actor, event: ActivityEvent, serverId: string | null, properties?: object): Promise<void>
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
   list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
-  /** Everything that matches, newest first, in constant memory. */
-  stream(serverId: string | null, query: ActivityQuery): AsyncGenerator<ActivityEntry[]>
+  /** Everything that matches, newest first, in constant memory, as it lies in the database. */
+  stream(serverId: string | null, query: ActivityQuery): AsyncGenerator<ActivityRow[]>
   /** Entries as they are written, oldest first, each once, until the signal says stop. An empty batch is a sign of life. */
   follow(
     serverId: string,
@@ -122,7 +121,7 @@ export function createActivity(deps: {
       let before: ActivityRow | null = null
       for (;;) {
         const rows: ActivityRow[] = await findEntries(db, filter, before, STREAM_BATCH)
-        if (rows.length > 0) yield rows.map(present)
+        if (rows.length > 0) yield rows
         if (rows.length < STREAM_BATCH) return
         before = rows.at(-1) ?? null
       }
@@ -169,7 +168,7 @@ export function createActivity(deps: {
         after = heads.at(-1)?.chain ?? null
       }
       if (purged > 0) {
-        const properties = { entries: purged, olderThan: iso(olderThan) }
+        const properties = { entries: purged, olderThan: new Date(olderThan).toISOString() }
         await transact(db, SYSTEM, (trx) => record(trx, SYSTEM, 'activity.purged', null, properties))
       }
       return purged
@@ -234,6 +233,6 @@ function present(row: ActivityRow): ActivityEntry {
     userAgent: row.user_agent,
     requestId: row.request_id,
     properties: JSON.parse(row.properties),
-    timestamp: iso(row.at),
+    timestamp: new Date(row.at).toISOString(),
   }
 }

@@ -12,21 +12,36 @@ export function sqliteDialect(path: string): SqliteDialect {
 /** A second connection that only reads. In WAL it sees every commit at once and never waits for a writer. */
 export function openReader(path: string): Reader & { close(): void } {
   let db: DatabaseSync | undefined
-  const prepared = new Map<string, StatementSync>()
-  function statementFor(sql: string): StatementSync {
-    let statement = prepared.get(sql)
-    if (!statement) {
-      // Opened at the first use: the file is there by then, and migrated.
-      db ??= new DatabaseSync(path, { readOnly: true, timeout: 5000 })
-      statement = db.prepare(sql)
-      prepared.set(sql, statement)
+  const prepared = new Map<string, (values: readonly (string | number)[]) => unknown>()
+  function firstOf(sql: string): (values: readonly (string | number)[]) => unknown {
+    // Opened at the first use: the file is there by then, and migrated.
+    db ??= new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    const statement = db.prepare(sql)
+    statement.setReturnArrays(true)
+    const columns = statement.columns().map(({ name }) => name)
+    return (values) => {
+      const cells = statement.get(...values) as unknown as unknown[] | undefined
+      return cells && rowOf(columns, cells)
     }
-    return statement
   }
   return {
-    first: (sql, values) => statementFor(sql).get(...values),
+    first(sql, values) {
+      let first = prepared.get(sql)
+      if (!first) {
+        first = firstOf(sql)
+        prepared.set(sql, first)
+      }
+      return first(values)
+    },
     close: () => db?.close(),
   }
+}
+
+/** An object as this engine likes them: those that node:sqlite makes are slow to make and slow to read. */
+function rowOf(columns: readonly string[], cells: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (let i = 0; i < columns.length; i++) row[columns[i] ?? ''] = cells[i]
+  return row
 }
 
 function openSqlite(path: string): SqliteDatabase {
