@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { startAgent } from '../src/agent/backups/backups.testing.ts'
 import { changeInPlace, MINECRAFT, makeTree, type TreeShape } from './game-tree.ts'
 
-const ROUNDS = 3
+const ROUNDS = Number(process.env.GAMEKEEPER_BENCH_ROUNDS ?? 3)
 const LINES = ['first', 'unchanged', 'changed', 'changedBytes', 'restore', 'restoreOver'] as const
 type Line = (typeof LINES)[number]
 type Times = Partial<Record<Line, number[]>>
