@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentFact, AgentFacts } from '../contract/agent.ts'
-import { hasCode } from '../kit/errno.ts'
+import { ignoreAbsent } from '../kit/errno.ts'
 import { newId } from '../kit/ids.ts'
 
 export interface FactLog extends AgentFacts {
@@ -66,10 +66,6 @@ export function createFacts(dir: string, clock: { now(): number }): FactLog {
       }
     },
   }
-}
-
-const ignoreAbsent = (error: unknown) => {
-  if (!hasCode(error, 'ENOENT')) throw error
 }
 
 async function syncDirectory(dir: string): Promise<void> {

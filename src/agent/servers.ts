@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentServers } from '../contract/agent.ts'
 import { fail } from '../contract/errors.ts'
-import { hasCode } from '../kit/errno.ts'
+import { hasCode, ignoreAbsent } from '../kit/errno.ts'
 import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
@@ -63,10 +63,6 @@ export function createAgentServers(
       }
     },
   }
-}
-
-const ignoreAbsent = (error: unknown) => {
-  if (!hasCode(error, 'ENOENT')) throw error
 }
 
 function nothing(error: unknown): string[] {

@@ -76,6 +76,11 @@ export function fail(code: ErrorCode, context: FailureContext | string = {}, cau
   return new Failure(code, typeof context === 'string' ? { detail: context } : context, cause)
 }
 
+/** A body that its schema takes and that is wrong all the same. */
+export function invalidField(path: string, message: string): Failure {
+  return fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })
+}
+
 export function isFailure(error: unknown, code?: ErrorCode): error is Failure {
   return error instanceof Failure && (code === undefined || error.code === code)
 }

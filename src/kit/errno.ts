@@ -2,3 +2,8 @@
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(error.code as string)
 }
+
+/** For `catch`: what is not there needs no taking away. */
+export function ignoreAbsent(error: unknown): void {
+  if (!hasCode(error, 'ENOENT')) throw error
+}

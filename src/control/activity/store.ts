@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { containing } from '../db/containing.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 
 /** The chain of what concerns no server. */
@@ -143,7 +144,7 @@ function matching(
 function searched(q: string) {
   // Both sides are made lower by the engine: it may know fewer letters than JavaScript does.
   const like = (text: RawBuilder<unknown>, sought: string) =>
-    sql<boolean>`lower(${text}) like lower(${`%${sought.replace(/[\\%_]/g, '\\$&')}%`}) escape '\\'`
+    sql<boolean>`lower(${text}) like lower(${containing(sought)}) escape '\\'`
   const who = sql`event || ' ' || actor_id || ' ' || actor_name || ' ' || coalesce(ip, '') || ' ' || coalesce(request_id, '')`
   return sql<boolean>`(${like(who, q)} or ${like(sql`properties`, inJson(q))})`
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { containing } from '../db/containing.ts'
 import { prepare } from '../db/prepare.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 
@@ -34,7 +35,7 @@ export function listServerRows(
   if (filter.visible !== '*') query = query.where('id', 'in', [...filter.visible])
   if (filter.game) query = query.where('game', '=', filter.game)
   if (filter.q) {
-    const pattern = `%${filter.q.replace(/[\\%_]/g, '\\$&')}%`
+    const pattern = containing(filter.q)
     query = query.where(sql<boolean>`lower(name) like lower(${pattern}) escape '\\'`)
   }
   return query.execute()

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { fail } from '../../contract/errors.ts'
+import { fail, invalidField } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewSubdomain, Subdomain, ZoneInfo } from '../../contract/subdomains.ts'
 import { newId } from '../../kit/ids.ts'
@@ -70,7 +70,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
   async function checkFree(trx: Trx, server: ServerRow, zone: Zone, name: string): Promise<void> {
     const fault = nameFault(name, zone)
-    if (fault) throw badField('/name', NAME_FAULTS[fault])
+    if (fault) throw invalidField('/name', NAME_FAULTS[fault])
     const mine = await store.listOfServer(trx, server.id)
     const inZone = mine.filter((row) => row.zone === zone.zone).length
     if (
@@ -130,7 +130,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
           // Locked before it is read, or it could begin to be deleted in between.
           await lockServer(trx, serverId)
           const server = await requireReadyServer(trx, actor, serverId)
-          if (!zone) throw badField('/zone', 'is not a zone of this service')
+          if (!zone) throw invalidField('/zone', 'is not a zone of this service')
           await store.lockZone(trx, zone.zone)
           await checkFree(trx, server, zone, name)
           const row = subdomainRow(serverId, zone.zone, name, clock.now())
@@ -198,9 +198,6 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 }
 
 const taken = (cause?: unknown) => fail('subdomain_taken', 'The name is taken.', cause)
-const badField = (path: string, message: string) =>
-  fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })
-
 function subdomainRow(serverId: string, zone: string, name: string, now: number): SubdomainRow {
   return {
     id: newId('sub', now),

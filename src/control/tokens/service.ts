@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { fail } from '../../contract/errors.ts'
+import { fail, invalidField } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { type MintedToken, type NewToken, TOKEN_FORM, type Token } from '../../contract/tokens.ts'
@@ -123,13 +123,13 @@ export function createTokens(deps: {
 
     async create(actor, request) {
       const expiresAt = request.expiresAt ? Date.parse(request.expiresAt) : null
-      if (expiresAt !== null && expiresAt <= clock.now()) throw badField('/expiresAt', 'must lie in the future')
+      if (expiresAt !== null && expiresAt <= clock.now()) throw invalidField('/expiresAt', 'must lie in the future')
       const reach: Reach = { scopes: request.scopes, servers: request.servers, expiresAt }
       const excess = beyond(actor, reach)
       if (excess.length > 0) throw fail('forbidden', `This token cannot give ${excess.join(', ')}.`)
       if (reach.servers !== '*') {
         const missing = await missingServers(db, reach.servers)
-        if (missing.length > 0) throw badField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
+        if (missing.length > 0) throw invalidField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
       }
       return transact(db, actor, (trx) => mint(trx, actor, { ...reach, name: request.name }, actor.id))
     },
@@ -228,9 +228,6 @@ function isSecretOf(entry: Known, secret: string): boolean {
 }
 
 const hashOf = (secret: string) => hash('sha256', secret.toLowerCase(), 'buffer')
-
-const badField = (path: string, message: string) =>
-  fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })
 
 function tokenRow(
   id: string,
