@@ -26,6 +26,10 @@ def digest(data):
     return hashlib.blake2b(data).digest()[:32]
 
 
+block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[
+    json.loads(read('format')).get('blockHash', 'blake2b-256')]
+
+
 def derive(use):
     info = b'gamekeeper backups ' + use.encode()
     extracted = hmac.new(bytes(32), key, hashlib.sha256).digest()
@@ -34,8 +38,8 @@ def derive(use):
 
 def block_id(data):
     if key is None:
-        return digest(data)
-    return hmac.new(derive('names'), data, hashlib.blake2b).digest()[:32]
+        return block_hash(data).digest()[:32]
+    return hmac.new(derive('names'), data, block_hash).digest()[:32]
 
 
 def decode(stored, length, codec):

@@ -29,12 +29,16 @@ function fill(root: string): void {
   writeFileSync(Buffer.from([...Buffer.from(`${root}/`), 0xff, 0x41]), 'odd')
 }
 
-for (const [label, key, reason] of [
-  ['in the clear', null, withoutPython],
-  ['encrypted', randomBytes(32), withoutPython || withoutAes],
+for (const [label, key, blockHash, reason] of [
+  ['in the clear', null, 'blake2b-256', withoutPython],
+  ['in the clear', null, 'sha-256', withoutPython],
+  ['encrypted', randomBytes(32), 'blake2b-256', withoutPython || withoutAes],
+  ['encrypted', randomBytes(32), 'sha-256', withoutPython || withoutAes],
 ] as const) {
-  it(`a store ${label} is read by a program that knows only the document`, { skip: reason }, async (t) => {
-    const agent = await testAgent(t, { key })
+  it(`a store ${label}, its blocks named by ${blockHash}, is read by a program that knows only the document`, {
+    skip: reason,
+  }, async (t) => {
+    const agent = await testAgent(t, { key, blockHash })
     const root = agent.filesOf('srv_a')
     fill(root)
     await agent.create('srv_a')

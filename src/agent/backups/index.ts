@@ -12,7 +12,7 @@ import type { TaskContext, TaskHandler } from '../tasks.ts'
 import { runBackup } from './backup.ts'
 import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './browse.ts'
 import { type Download, openDownload } from './download.ts'
-import { Damage } from './format.ts'
+import { type BlockHash, Damage } from './format.ts'
 import { type Manifest, openManifest } from './manifest.ts'
 import { deleteManifest, latestManifest, listManifests } from './manifests.ts'
 import { isDiskFull } from './pack-sink.ts'
@@ -37,7 +37,9 @@ export interface AgentBackupsOptions {
   bytesPerSecond?: number | null
   /** How far the worker threads stand back, 0 to 19. */
   nice?: number
-  threads?: number
+  threads?: number | undefined
+  /** Of a store that is made now; the fastest here unless it is given. */
+  blockHash?: BlockHash | undefined
   /** Packs that nobody needs are kept this long: a backup that was cut short finds its blocks again. */
   graceMs?: number
   now?: () => number
@@ -72,8 +74,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function repository(): Promise<Repository> {
     opening ??= (async () => {
       mkdirSync(layout.backups, { recursive: true, mode: 0o700 })
-      const threads = options.threads === undefined ? {} : { threads: options.threads }
-      return await openRepository({ blobs: { kind: 'local', dir: layout.backups }, key, nice, ...threads })
+      const { threads, blockHash } = options
+      return await openRepository({ blobs: { kind: 'local', dir: layout.backups }, key, nice, threads, blockHash })
     })()
     return opening
   }

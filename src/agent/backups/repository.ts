@@ -3,18 +3,31 @@ import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
-import { BLOCK_BYTES, DAMAGE_BLOB, Damage, FORMAT_BLOB, FORMAT_VERSION, lastSegment, packBlob } from './format.ts'
+import {
+  BLOCK_BYTES,
+  type BlockHash,
+  DAMAGE_BLOB,
+  Damage,
+  FORMAT_BLOB,
+  FORMAT_VERSION,
+  fastestBlockHash,
+  isBlockHash,
+  lastSegment,
+  packBlob,
+} from './format.ts'
 import { readIndex, writeIndexes } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
 import { decodeTable, readPackTable, type WrittenPack } from './packs.ts'
 import { createPool, type Pool } from './pool.ts'
-import { createSealer, type Sealer } from './seal.ts'
+import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
 
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
   /** 32 bytes, or null for a store in the clear. */
   key: Uint8Array | null
-  threads?: number
+  /** For a store that is made now; the fastest here unless it is given. */
+  blockHash?: BlockHash | undefined
+  threads?: number | undefined
   /** How far the worker threads stand back for others, 0 to 19. */
   nice?: number
 }
@@ -41,9 +54,10 @@ export interface Repository {
 
 export async function openRepository(config: RepositoryConfig): Promise<Repository> {
   const blobs = await openBlobStore(config.blobs, { clear: true })
-  const sealer = createSealer(config.key)
-  await checkFormat(blobs, sealer)
-  const pool = createPool({ blobs: config.blobs, key: config.key, nice: config.nice ?? 0 }, config.threads)
+  const blockHash = (await readFormat(blobs, config.key)) ?? (await writeFormat(blobs, config))
+  const sealer = createSealer(config.key, blockHash)
+  const { key, nice = 0 } = config
+  const pool = createPool({ blobs: config.blobs, key, blockHash, nice }, config.threads)
   const repository = {
     blobs,
     sealer,
@@ -68,22 +82,33 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   return repository
 }
 
-async function checkFormat(blobs: BlobStore, sealer: Sealer): Promise<void> {
+/** Undefined where the store is new. One that was made before there was a choice has BLAKE2b. */
+async function readFormat(blobs: BlobStore, key: Uint8Array | null): Promise<BlockHash | undefined> {
+  let text: string
   try {
-    const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString())
-    if (format.version !== FORMAT_VERSION) throw new Error(`the backup store has format ${format.version}, not 1`)
-    if (format.keyCheck !== sealer.keyCheck)
-      throw new Error(
-        format.keyCheck === null
-          ? 'the backup store is not encrypted, and a key was given'
-          : 'the backup store is encrypted with another key',
-      )
+    text = Buffer.from(await blobs.get(FORMAT_BLOB)).toString()
   } catch (error) {
-    if (!(error instanceof BlobMissing)) throw error
-    const storeId = randomBytes(16).toString('hex')
-    const format = { version: FORMAT_VERSION, storeId, blockBytes: BLOCK_BYTES, keyCheck: sealer.keyCheck }
-    await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify(format)}\n`))
+    if (error instanceof BlobMissing) return undefined
+    throw error
   }
+  const { version, keyCheck, blockHash = 'blake2b-256' } = JSON.parse(text)
+  if (version !== FORMAT_VERSION) throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION}`)
+  if (!isBlockHash(blockHash)) throw new Error(`the backup store names blocks by ${blockHash}, which is not known`)
+  if (keyCheck !== keyCheckOf(key))
+    throw new Error(
+      keyCheck === null
+        ? 'the backup store is not encrypted, and a key was given'
+        : 'the backup store is encrypted with another key',
+    )
+  return blockHash
+}
+
+async function writeFormat(blobs: BlobStore, config: RepositoryConfig): Promise<BlockHash> {
+  const { key, blockHash = fastestBlockHash() } = config
+  const storeId = randomBytes(16).toString('hex')
+  const format = { version: FORMAT_VERSION, storeId, blockBytes: BLOCK_BYTES, blockHash, keyCheck: keyCheckOf(key) }
+  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify(format)}\n`))
+  return blockHash
 }
 
 /**

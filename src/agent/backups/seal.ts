@@ -1,7 +1,7 @@
 // Names, compresses and, where the store has a key, encrypts bytes. Everything that a store holds passes through here.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { digest, ID_BYTES } from './format.ts'
+import { BLOCK_HASHES, type BlockHash, blockDigest, ID_BYTES } from './format.ts'
 
 const SALT_BYTES = 16
 const NONCE_BYTES = 12
@@ -30,8 +30,6 @@ export interface Sealer {
    * `isStrict` also finds changed bits that change nothing.
    */
   decode(stored: Uint8Array, encoded: Omit<Encoded, 'bytes'>, isStrict?: boolean): Uint8Array
-  /** Lets a wrong key be told from a damaged store. */
-  readonly keyCheck: string | null
 }
 
 export interface Encoded {
@@ -42,15 +40,14 @@ export interface Encoded {
   crc: number
 }
 
-export function createSealer(key: Uint8Array | null): Sealer {
+export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Sealer {
   const keys = key ? deriveKeys(key) : null
   const seal = keys ? (bytes: Uint8Array) => encrypt(keys.content, bytes) : null
   return {
     isEncrypted: keys !== null,
-    keyCheck: keys ? keys.check : null,
     idOf: keys
-      ? (block) => createHmac('blake2b512', keys.names).update(block).digest().subarray(0, ID_BYTES)
-      : (block) => digest(block),
+      ? (block) => createHmac(BLOCK_HASHES[blockHash], keys.names).update(block).digest().subarray(0, ID_BYTES)
+      : (block) => blockDigest(blockHash, block),
     encode(raw, isDoubtful = false) {
       const packed = compress(raw, isDoubtful)
       const bytes = packed ?? raw
@@ -108,9 +105,12 @@ function probe(raw: Uint8Array): boolean {
 function deriveKeys(key: Uint8Array) {
   if (key.length !== 32) throw new Error('a backup key has 32 bytes')
   const derive = (use: string) => Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `gamekeeper backups ${use}`, 32))
-  const names = derive('names')
-  const check = createHmac('sha256', derive('check')).update('gamekeeper').digest('hex')
-  return { names, content: derive('content'), check }
+  return { names: derive('names'), content: derive('content'), check: derive('check') }
+}
+
+/** Lets a wrong key be told from a damaged store. */
+export function keyCheckOf(key: Uint8Array | null): string | null {
+  return key && createHmac('sha256', deriveKeys(key).check).update('gamekeeper').digest('hex')
 }
 
 /**

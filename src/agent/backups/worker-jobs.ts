@@ -1,6 +1,6 @@
 // What travels between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../blobs/open.ts'
-import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import { BLOCK_BYTES, type BlockHash, ID_BYTES } from './format.ts'
 import type { FrameBlock, UnplacedFrame } from './packs.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
 
@@ -14,6 +14,7 @@ export const NEW_BLOCK = 2
 export interface WorkerData {
   blobs: BlobStoreAddress
   key: Uint8Array | null
+  blockHash: BlockHash
   nice: number
 }
 

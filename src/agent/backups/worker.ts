@@ -240,7 +240,7 @@ function errorCode(error: unknown): string {
 async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Promise<void> {
   // On Linux this is the calling thread alone. Block devices under BFQ derive the I/O priority from it.
   if (data.nice > 0) setPriority(0, data.nice)
-  const sealer = createSealer(data.key)
+  const sealer = createSealer(data.key, data.blockHash)
   const blobs = await openBlobStore(data.blobs, { clear: false })
   const run = (job: Job) => {
     if (job.kind === 'read') return readFiles(sealer, job)
