@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../kit/errno.ts'
+import { createBulkFile } from './bulk-file.ts'
 import { BlobMissing, type BlobStore, type BlobWriter, checkBlobName } from './store.ts'
 
 /** Not a name that `checkBlobName` lets through, so no blob is ever taken for one that is being written. */
@@ -32,7 +33,7 @@ export async function openLocalStore(dir: string, options: { clear: boolean }): 
   async function create(name: string): Promise<BlobWriter> {
     const path = join(dir, checkBlobName(name))
     const temporary = join(unfinished, `${process.pid}-${sequence++}`)
-    const file = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
+    const file = await createBulkFile(temporary, 0o600)
     let isOpen = true
     const close = async () => {
       if (isOpen) {
@@ -45,7 +46,7 @@ export async function openLocalStore(dir: string, options: { clear: boolean }): 
       await rm(temporary, { force: true })
     }
     return {
-      write: (bytes) => writeAll(file, bytes),
+      write: file.write,
       async commit() {
         try {
           await file.sync()
@@ -130,11 +131,6 @@ async function openBlob(dir: string, name: string): Promise<FileHandle> {
 
 function missing(name: string, error: unknown): unknown {
   return hasCode(error, 'ENOENT', 'ENOTDIR') ? new BlobMissing(name, error) : error
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  let done = 0
-  while (done < bytes.length) done += (await file.write(bytes, done, bytes.length - done)).bytesWritten
 }
 
 async function readAt(file: FileHandle, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {

@@ -1,15 +1,15 @@
 // The worker threads. They are started when there is work and let the process end when there is none.
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import type {
-  DecodeJob,
-  DecodeResult,
-  HashJob,
-  HashResult,
-  Job,
-  ReadJob,
-  ReadResult,
-  WorkerData,
+import {
+  type DecodeJob,
+  type DecodeResult,
+  type HashJob,
+  type HashResult,
+  type ReadJob,
+  type ReadResult,
+  SLOT_BYTES,
+  type WorkerData,
 } from './worker-jobs.ts'
 
 /** Each thread has its next job at hand when it is done with one. */
@@ -25,9 +25,11 @@ export interface Pool {
   hash(job: Omit<HashJob, 'kind'>): Promise<HashResult>
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
-  recycle(slot: ArrayBuffer): void
+  recycle(slot: SharedArrayBuffer): void
   close(): Promise<void>
 }
+
+type QueuedJob = Omit<ReadJob, 'slot'> | HashJob | DecodeJob
 
 interface Thread {
   worker: Worker
@@ -36,8 +38,8 @@ interface Thread {
 
 export function createPool(data: WorkerData, threads = availableParallelism()): Pool {
   const pool: Thread[] = []
-  const queue: { job: Job; resolve(value: unknown): void; reject(error: unknown): void }[] = []
-  const slots: ArrayBuffer[] = []
+  const queue: { job: QueuedJob; resolve(value: unknown): void; reject(error: unknown): void }[] = []
+  const slots: SharedArrayBuffer[] = []
   let lastId = 0
   let isClosed = false
 
@@ -67,6 +69,10 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
     return thread
   }
 
+  function takeSlot(): SharedArrayBuffer {
+    return slots.pop() ?? new SharedArrayBuffer(SLOT_BYTES)
+  }
+
   function dispatch(): void {
     while (queue.length > 0) {
       let thread = pool.reduce<Thread | undefined>(
@@ -80,13 +86,12 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       const id = ++lastId
       thread.running.set(id, next)
       thread.worker.ref()
-      const slot = next.job.kind === 'read' ? (slots.pop() ?? null) : null
-      const job = next.job.kind === 'read' ? { ...next.job, slot } : next.job
-      thread.worker.postMessage({ id, job }, slot ? [slot] : [])
+      const job = next.job.kind === 'read' ? { ...next.job, slot: takeSlot() } : next.job
+      thread.worker.postMessage({ id, job })
     }
   }
 
-  function run<T>(job: Job): Promise<T> {
+  function run<T>(job: QueuedJob): Promise<T> {
     if (isClosed) return Promise.reject(new Error('the worker threads are closed'))
     return new Promise((resolve, reject) => {
       queue.push({ job, resolve: resolve as (value: unknown) => void, reject })
@@ -96,7 +101,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
 
   return {
     width: threads * JOBS_A_THREAD + 1,
-    read: (job) => run({ kind: 'read', slot: null, ...job }),
+    read: (job) => run({ kind: 'read', ...job }),
     hash: (job) => run({ kind: 'hash', ...job }),
     decode: (job) => run({ kind: 'decode', ...job }),
     recycle(slot) {

@@ -24,8 +24,11 @@ export interface ReadJob {
   kind: 'read'
   files: { fd: number; from: number; to: number; size: bigint; mtimeNs: bigint; ctimeNs: bigint }[]
   filter: SharedArrayBuffer | null
-  /** Memory to fill, handed back and forth so that it is not made anew for every job. */
-  slot: ArrayBuffer | null
+  /**
+   * Memory to fill. Shared and used again: were it made or handed over for every job, the collector would take the
+   * megabytes for garbage and run ten times a second.
+   */
+  slot: SharedArrayBuffer
 }
 
 export interface FileRead {
@@ -40,7 +43,7 @@ export interface FileRead {
 
 export interface ReadResult {
   files: FileRead[]
-  slot: ArrayBuffer
+  slot: SharedArrayBuffer
   used: number
   /** One after another from the start of the slot; see `packFrames`. */
   frames: Uint32Array

@@ -21,11 +21,14 @@ import type {
   WantedFrame,
   WorkerData,
 } from './worker-jobs.ts'
-import { NEW_BLOCK, packFrames, SLOT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
+import { NEW_BLOCK, packFrames, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
 const FETCH_BYTES = 4 * 1024 * 1024
+
+/** Data that is left this large by zstd may as well be compressed already, but for zeros between its pieces. */
+const DOUBTFUL = 0.75
 
 /** Used for one fetch after another: fresh memory for each would cost as much as reading it. */
 const fetchBuffer = Buffer.allocUnsafeSlow(FETCH_BYTES)
@@ -37,7 +40,7 @@ interface Output {
   bundle: Buffer
   bundled: number
   bundleBlocks: UnplacedFrame['blocks']
-  /** The last frame did not shrink. */
+  /** The last frame did not shrink much. */
   isDoubtful: boolean
   isKnown(id: Uint8Array): boolean
 }
@@ -46,13 +49,13 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
   const filter = job.filter && new Uint32Array(job.filter)
   const fresh = new Set<string>()
   const output: Output = {
-    slot: job.slot ? Buffer.from(job.slot) : Buffer.allocUnsafeSlow(SLOT_BYTES),
+    slot: Buffer.from(job.slot),
     used: 0,
     frames: [],
     bundle: Buffer.allocUnsafe(BLOCK_BYTES),
     bundled: 0,
     bundleBlocks: [],
-    isDoubtful: false,
+    isDoubtful: true,
     isKnown(id) {
       if (filter && filterHas(filter, id)) return true
       const text = Buffer.from(id.buffer, id.byteOffset, ID_BYTES).toString('latin1')
@@ -69,8 +72,7 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
     }
   })
   flushBundle(sealer, output)
-  const slot = output.slot.buffer as ArrayBuffer
-  return { files, slot, used: output.used, ...packFrames(output.frames) }
+  return { files, slot: job.slot, used: output.used, ...packFrames(output.frames) }
 }
 
 function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
@@ -135,10 +137,11 @@ function flushBundle(sealer: Sealer, output: Output): void {
 
 function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: UnplacedFrame['blocks']): void {
   const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful)
-  output.isDoubtful = (codec & CODEC_ZSTD) === 0
+  output.isDoubtful = (codec & CODEC_ZSTD) === 0 || bytes.length > rawLength * DOUBTFUL
   // Bytes that did not shrink were read into their place already.
   const isInPlace = bytes.buffer === output.slot.buffer
-  if (!isInPlace) output.slot.set(bytes, output.used)
+  // Not `set`, which takes shared memory byte by byte.
+  if (!isInPlace) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).copy(output.slot, output.used)
   output.used += bytes.length
   output.frames.push({ storedLength: bytes.length, rawLength, codec, crc, blocks })
 }
@@ -249,8 +252,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   }
   const answer = async ({ id, job }: { id: number; job: Job }) => {
     try {
-      const result = await run(job)
-      port.postMessage({ id, result }, 'slot' in result ? [result.slot] : [])
+      port.postMessage({ id, result: await run(job) })
     } catch (error) {
       port.postMessage({ id, error: errorCode(error) })
     }
