@@ -2,6 +2,7 @@
 // that takes a fraction of the processor's time, and leaves in memory what games have there.
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { alignedBuffer } from '../kit/aligned.ts'
 import { hasCode } from '../kit/errno.ts'
 
 /** A multiple of every block size that direct writes may ask for. */
@@ -37,7 +38,7 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
     if (buffer) return buffer
     if (made < BUFFERS) {
       made++
-      return spare.pop() ?? alignedBuffer()
+      return spare.pop() ?? alignedBuffer(BUFFER_BYTES)
     }
     await Promise.race(writes)
     return await nextBuffer()
@@ -106,11 +107,6 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
       await file.close()
     },
   }
-}
-
-/** Memory whose size may change is mapped for itself, so it begins at a page, which plain memory does not. */
-function alignedBuffer(): Buffer {
-  return Buffer.from(new ArrayBuffer(BUFFER_BYTES, { maxByteLength: BUFFER_BYTES }))
 }
 
 /** Undefined where the system or the file system knows of no such thing. */

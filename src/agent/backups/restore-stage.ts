@@ -6,14 +6,7 @@ import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import {
-  addressOf,
-  createFileAt,
-  type Directory,
-  fsyncDirectory,
-  fsyncFile,
-  type OpenFile,
-} from '../files/directory.ts'
+import { addressOf, createFileAt, type Directory, fsyncDirectory, type OpenFile } from '../files/directory.ts'
 import { nameToDisk } from '../files/names.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { OPEN_FILE } from './backup.ts'
@@ -21,6 +14,7 @@ import { eachBlock, type KeyedEntry } from './entries.ts'
 import { ID_BYTES } from './format.ts'
 import type { Repository } from './repository.ts'
 import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
+import { type BlockTarget, openDirect } from './run-writer.ts'
 import type { WantedFrame } from './worker-jobs.ts'
 
 const JOB_BYTES = 4 * 1024 * 1024
@@ -59,6 +53,7 @@ export function createStager(
   async function build(entries: Staged[]): Promise<void> {
     const files = entries.filter(({ entry }) => entry.kind === 'file')
     const opened: OpenFile[] = []
+    const direct: number[] = []
     try {
       const packs = new Map<string, Map<number, WantedFrame>>()
       for (const { entry, number } of files) {
@@ -66,12 +61,13 @@ export function createStager(
         opened.push(file)
         // Blocks of zeros are not written, so they become holes again.
         if (entry.sizeBytes > 0) ftruncateSync(file.fd, entry.sizeBytes)
-        collectFrames(repository, entry, file.fd, packs)
+        const directFd = entry.sizeBytes >= LARGE_BYTES ? openDirect(file.fd) : -1
+        if (directFd >= 0) direct.push(directFd)
+        collectFrames(repository, entry, { fd: file.fd, directFd }, packs)
       }
       await decodeAll(repository, packs)
-      // Begun early, so that the sync before the swap finds little left to do.
-      await Promise.all(opened.filter((_, at) => (files[at]?.entry.sizeBytes ?? 0) >= LARGE_BYTES).map(fsyncFile))
     } finally {
+      for (const fd of direct) closeSync(fd)
       for (const file of opened) file[Symbol.dispose]()
     }
     for (const { entry, number } of entries) {
@@ -156,7 +152,7 @@ export async function syncFileSystem(directory: Directory): Promise<void> {
 function collectFrames(
   repository: Repository,
   entry: KeyedEntry,
-  fd: number,
+  target: BlockTarget,
   packs: Map<string, Map<number, WantedFrame>>,
 ): void {
   eachBlock(entry, (idAt, offset, length) => {
@@ -170,7 +166,7 @@ function collectFrames(
     const wanted = frames.get(place.frame) ?? { ...place, blocks: [], writes: [] }
     frames.set(place.frame, wanted)
     wanted.blocks.push({ id: entry.content.slice(idAt, idAt + ID_BYTES), inner, length })
-    wanted.writes.push({ fd, inner, length, offset })
+    wanted.writes.push({ target, inner, length, offset })
   })
 }
 

@@ -31,9 +31,9 @@ export interface Sealer {
   encode(raw: Uint8Array, isDoubtful?: boolean): Encoded
   /**
    * Throws where the bytes are not what `encode` made. The caller checks what comes out by its name or digest; only
-   * `isStrict` also finds changed bits that change nothing.
+   * `isStrict` also finds changed bits that change nothing. What comes out may be in `into` or part of `stored`.
    */
-  decode(stored: Uint8Array, encoded: Omit<Encoded, 'bytes'>, isStrict?: boolean): Uint8Array
+  decode(stored: Uint8Array, encoded: Omit<Encoded, 'bytes'>, isStrict?: boolean, into?: Uint8Array): Uint8Array
 }
 
 export interface Encoded {
@@ -57,11 +57,15 @@ export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Seal
       if (seal) return { bytes: seal(bytes), codec: codec | CODEC_SEALED, rawLength: raw.length, crc: 0 }
       return { bytes, codec, rawLength: raw.length, crc: codec === CODEC_ZSTD ? crc32(bytes) : 0 }
     },
-    decode(stored, { codec, rawLength, crc }, isStrict = true) {
+    decode(stored, { codec, rawLength, crc }, isStrict = true, into = undefined) {
       if (((codec & CODEC_SEALED) !== 0) !== (keys !== null))
         throw new Error('encrypted with another key, or not at all')
       const bytes = keys ? decrypt(keys.content, stored) : stored
-      if ((codec & CODEC_TRIMMED) !== 0) return untrimSectors(bytes, rawLength)
+      if ((codec & CODEC_TRIMMED) !== 0) {
+        const raw = into ? into.subarray(0, rawLength) : new Uint8Array(rawLength)
+        untrimSectors(bytes, raw)
+        return raw
+      }
       if ((codec & CODEC_ZSTD) === 0) {
         if (bytes.length !== rawLength) throw new Error('not as long as it was')
         return bytes

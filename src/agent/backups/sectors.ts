@@ -25,9 +25,9 @@ export function trimmedBound(rawLength: number): number {
   return rawLength + Math.ceil(rawLength / SECTOR_BYTES) * LENGTH_BYTES
 }
 
-/** Throws unless the bytes are the only ones that `trimSectors` makes of what they stand for. */
-export function untrimSectors(stored: Uint8Array, rawLength: number): Uint8Array {
-  const raw = new Uint8Array(rawLength)
+/** Throws unless the bytes are the only ones that `trimSectors` makes of what they stand for. Fills `raw`. */
+export function untrimSectors(stored: Uint8Array, raw: Uint8Array): void {
+  const rawLength = raw.length
   const headLength = Math.ceil(rawLength / SECTOR_BYTES) * LENGTH_BYTES
   let head = 0
   let at = headLength
@@ -38,8 +38,8 @@ export function untrimSectors(stored: Uint8Array, rawLength: number): Uint8Array
     if (kept > Math.min(SECTOR_BYTES, rawLength - start) || end > stored.length || (kept > 0 && stored[end - 1] === 0))
       throw new Error('its sectors are damaged')
     raw.set(stored.subarray(at, end), start)
+    raw.fill(0, start + kept, Math.min(rawLength, start + SECTOR_BYTES))
     at = end
   }
   if (at !== stored.length) throw new Error('not as long as it was')
-  return raw
 }

@@ -2,6 +2,7 @@
 import type { BlobStoreAddress } from '../../blobs/open.ts'
 import { BLOCK_BYTES, type BlockHash, ID_BYTES } from './format.ts'
 import type { FrameBlock, UnplacedFrame } from './packs.ts'
+import type { BlockTarget } from './run-writer.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
@@ -71,7 +72,7 @@ export interface WantedFrame {
   crc: number
   /** Those to check. */
   blocks: FrameBlock[]
-  writes: { fd: number; inner: number; length: number; offset: number }[]
+  writes: { target: BlockTarget; inner: number; length: number; offset: number }[]
 }
 
 export interface DecodeJob {

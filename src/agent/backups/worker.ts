@@ -1,6 +1,6 @@
 // What runs in a worker thread: reading, hashing and compressing files; decoding, checking and writing them. It works on
 // descriptors and on bytes that it is handed, and never sees a path.
-import { fstatSync, readSync, writeSync } from 'node:fs'
+import { fstatSync, readSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../blobs/open.ts'
@@ -8,6 +8,7 @@ import type { BlobStore } from '../../blobs/store.ts'
 import { filterHas } from './block-index.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { UnplacedFrame } from './packs.ts'
+import { createRunWriter } from './run-writer.ts'
 import { CODEC_ZSTD, createSealer, type Sealer } from './seal.ts'
 import type {
   DecodeJob,
@@ -32,6 +33,8 @@ const DOUBTFUL = 0.75
 
 /** Used for one fetch after another: fresh memory for each would cost as much as reading it. */
 const fetchBuffer = Buffer.allocUnsafeSlow(FETCH_BYTES)
+const decodeBuffer = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+const runs = createRunWriter()
 
 interface Output {
   slot: Buffer
@@ -175,8 +178,16 @@ function hashFile(sealer: Sealer, job: HashJob): HashResult {
 
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): Promise<DecodeResult> {
-  const damaged: DecodeResult['damaged'] = []
-  let bytes = 0
+  const result: DecodeResult = { damaged: [], bytes: 0 }
+  try {
+    await decodeGroups(sealer, blobs, job, result)
+  } finally {
+    await runs.finish()
+  }
+  return result
+}
+
+async function decodeGroups(sealer: Sealer, blobs: BlobStore, job: DecodeJob, result: DecodeResult): Promise<void> {
   for (const group of groupNeighbours(job.frames)) {
     const first = group[0]
     const last = group.at(-1)
@@ -187,35 +198,37 @@ async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): P
       .catch((error: unknown) => errorCode(error))
     for (const frame of group) {
       const at = frame.offset - range.offset
-      const what =
+      const checked =
         typeof fetched === 'string'
           ? fetched
           : checkFrame(sealer, job.isStrict, frame, fetched.subarray(at, at + frame.storedLength))
-      if (what) damaged.push({ frame: frame.frame, what, blocks: frame.blocks.map(({ id }) => Buffer.from(id)) })
-      bytes += frame.storedLength
+      if (typeof checked === 'string') {
+        const blocks = frame.blocks.map(({ id }) => Buffer.from(id))
+        result.damaged.push({ frame: frame.frame, what: checked, blocks })
+      } else {
+        for (const { target, inner, length, offset } of frame.writes) {
+          const waits = runs.add(target, checked.subarray(inner, inner + length), offset)
+          if (waits) await waits
+        }
+      }
+      result.bytes += frame.storedLength
     }
   }
-  return { damaged, bytes }
 }
 
-function checkFrame(sealer: Sealer, isStrict: boolean, frame: WantedFrame, stored: Uint8Array): string | undefined {
+/** What the frame holds, or what is wrong with it. */
+function checkFrame(sealer: Sealer, isStrict: boolean, frame: WantedFrame, stored: Uint8Array): string | Uint8Array {
   let raw: Uint8Array
   try {
     if (stored.length !== frame.storedLength) return 'the pack ends too early'
-    raw = sealer.decode(stored, frame, isStrict)
+    raw = sealer.decode(stored, frame, isStrict, decodeBuffer)
   } catch (error) {
     return error instanceof Error ? error.message : 'cannot be decoded'
   }
   for (const { id, inner, length } of frame.blocks) {
     if (!sealer.idOf(raw.subarray(inner, inner + length)).equals(id)) return 'a block is not what its name says'
   }
-  for (const { fd, inner, length, offset } of frame.writes) writeFully(fd, raw, inner, length, offset)
-  return undefined
-}
-
-function writeFully(fd: number, raw: Uint8Array, inner: number, length: number, offset: number): void {
-  let done = 0
-  while (done < length) done += writeSync(fd, raw, inner + done, length - done, offset + done)
+  return raw
 }
 
 function groupNeighbours(frames: WantedFrame[]): WantedFrame[][] {
