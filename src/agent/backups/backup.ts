@@ -202,7 +202,7 @@ export async function runBackup(
       ...{ warnings: notes.warnings, warningCount: notes.count() },
     }
     const { checksum } = await manifest.finish(meta)
-    sink.publish()
+    await sink.publish()
     return { meta: { version: 1, ...meta }, checksum }
   } catch (error) {
     await reader.abandon()
@@ -283,10 +283,7 @@ function statsOf(stats: BigIntStats, seenAt: number) {
   }
 }
 
-export function isUnchanged(
-  now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>,
-  before: Entry,
-): boolean {
+export function isUnchanged(now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>, before: Entry): boolean {
   return (
     before.isSettled &&
     before.kind === 'file' &&
