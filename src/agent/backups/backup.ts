@@ -21,7 +21,7 @@ export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O
 const SETTLED_NS = 1_000_000_000n
 const WARNINGS_KEPT = 200
 /** Entries that wait for one before them to be read. */
-const PENDING_AT_MOST = 8192
+const PENDING_AT_MOST = 2048
 
 export interface BackupRequest {
   backupId: string

@@ -21,7 +21,7 @@ import type {
   WantedFrame,
   WorkerData,
 } from './worker-jobs.ts'
-import { NEW_BLOCK, packFrames, SLOT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
+import { NEW_BLOCK, packFrames, packReads, SLOT_BYTES, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
@@ -70,7 +70,7 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
   })
   flushBundle(sealer, output)
   const slot = output.slot.buffer as ArrayBuffer
-  return { files, slot, used: output.used, ...packFrames(output.frames) }
+  return { ...packReads(files), slot, used: output.used, ...packFrames(output.frames) }
 }
 
 function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
