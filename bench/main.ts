@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const OWN = ['main', 'measure', 'bare-http', 'game-tree']
+const OWN = ['main', 'measure', 'bare-http', 'game-tree', 'many-files']
 const here = dirname(fileURLToPath(import.meta.url))
 const names = readdirSync(here)
   .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))

@@ -1,6 +1,6 @@
 // What benchmarks share: tables, medians, and load from a process of its own.
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 
 export const median = (values: readonly number[]): number => {
@@ -29,6 +29,16 @@ export function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   const TICKS_PER_SECOND = 100
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** The most bytes that a process had in memory since it began, or since `restartPeak`. */
+export function peakBytes(pid: number): number {
+  const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kib) * 1024
+}
+
+export function restartPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }
 
 /** Requests a second at one address, by wrk (Debian's package), which is not ours and is the same for both sides. */

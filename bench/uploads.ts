@@ -3,13 +3,14 @@
 // turns in the same run. Ours syncs every file to the disk before it answers; the bare server does not.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createSignedLinks } from '../src/http/signed-links.ts'
 import { newId } from '../src/kit/ids.ts'
+import { median, peakBytes, restartPeak } from './measure.ts'
 import type { Sending } from './support/upload-client.ts'
 
 const MIB = 1024 ** 2
@@ -43,7 +44,7 @@ export async function run(options: { bytes?: number; rounds?: number; atOnce?: n
     const client = fork(new URL('./support/upload-client.ts', import.meta.url))
     children.push(client)
     // What starting up took for a moment is not what an idle service has.
-    restartPeak(agent)
+    restartPeak(agent.child.pid ?? 0)
     const idle = memory(agent)
     const times = { bareForm: [] as number[], form: [] as number[], bareTus: [] as number[], tus: [] as number[] }
     for (let round = 0; round < rounds; round++) {
@@ -53,7 +54,7 @@ export async function run(options: { bytes?: number; rounds?: number; atOnce?: n
       times.tus.push(await timed(client, agent, [{ ...tusBody(bytes), url: await tusUrl(agent, bytes) }]))
     }
     const one = memory(agent) - idle
-    restartPeak(agent)
+    restartPeak(agent.child.pid ?? 0)
     const before = memory(agent)
     const share = Math.floor(bytes / atOnce)
     const many = Array.from({ length: atOnce }, async () => ({ ...formBody(share), url: await uploadUrl(agent) }))
@@ -153,20 +154,7 @@ async function timed(client: ChildProcess, server: Server, sendings: Sending[]):
   return answer.ms
 }
 
-/** The most that the process had in memory since its peak was last restarted. */
-function memory({ child }: Server): number {
-  const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
-  return Number(kib) * 1024
-}
-
-function restartPeak({ child }: Server): void {
-  writeFileSync(`/proc/${child.pid}/clear_refs`, '5')
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-}
+const memory = ({ child }: Server) => peakBytes(child.pid ?? 0)
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
   process.exitCode = (await run()).every(({ isMet }) => isMet) ? 0 : 1

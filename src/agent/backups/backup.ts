@@ -4,8 +4,8 @@ import { accessSync, type BigIntStats, constants, openSync } from 'node:fs'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import type { WalkEntry } from '../files/walk.ts'
-import { type Entry, eachBlock, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'
+import { createTurns, type WalkEntry } from '../files/walk.ts'
+import { type Entry, eachBlock, NO_CONTENT, orderKey, type StoredEntry } from './entries.ts'
 import { createFileReader, type ReadOutcome } from './file-reader.ts'
 import { BLOCK_BYTES } from './format.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
@@ -21,7 +21,7 @@ export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O
 const SETTLED_NS = 1_000_000_000n
 const WARNINGS_KEPT = 200
 /** Entries that wait for one before them to be read. */
-const PENDING_AT_MOST = 8192
+const PENDING_AT_MOST = 2048
 
 export interface BackupRequest {
   backupId: string
@@ -45,6 +45,8 @@ export interface BackupProgress {
 
 interface Pending {
   entry: Entry
+  /** The entry, where it is that of the last manifest, unchanged. */
+  kept: StoredEntry | undefined
   isReady: boolean
   /** Could not be read, or was gone. */
   isDropped: boolean
@@ -80,7 +82,7 @@ export async function runBackup(
       else if (entry.kind === 'directory') counts.directoryCount++
       else counts.symlinkCount++
       if (entry.kind === 'file' && entry.hardLink === null) counts.sizeBytes += entry.sizeBytes
-      const written = manifest.add(entry)
+      const written = head.kept ? manifest.addAsItStands(head.kept) : manifest.add(entry)
       if (written) await written
     }
     pending.splice(0, done)
@@ -136,7 +138,7 @@ export async function runBackup(
   function visit(found: WalkEntry): Promise<void> | undefined {
     if (!found.stats.isFile()) {
       const entry = entryOf(found, notes)
-      if (entry) pending.push({ entry, isReady: true, isDropped: false, firstLink: undefined })
+      if (entry) pending.push({ entry, kept: undefined, isReady: true, isDropped: false, firstLink: undefined })
       return undefined
     }
     const known = cursor.seek(orderKey(found.path))
@@ -145,20 +147,20 @@ export async function runBackup(
     return undefined
   }
 
-  function visitFile(found: WalkEntry, known: KeyedEntry | undefined): void {
+  function visitFile(found: WalkEntry, known: StoredEntry | undefined): void {
     const { size, mtimeNs, ctimeNs, ino: inode, nlink, dev } = found.stats
     const isKnown =
       known !== undefined &&
       isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
       isStored(sink, known)
     if (isKnown && nlink === 1n && known.hardLink === null) {
-      pending.push({ entry: known, isReady: true, isDropped: false, firstLink: undefined })
+      pending.push({ entry: known, kept: known, isReady: true, isDropped: false, firstLink: undefined })
       return
     }
     const entry = entryOf(found, notes)
     if (!entry) return
     const firstLink = nlink > 1n ? links.get(`${dev} ${inode}`) : undefined
-    const item: Pending = { entry, isReady: firstLink !== undefined, isDropped: false, firstLink }
+    const item: Pending = { entry, kept: undefined, isReady: firstLink !== undefined, isDropped: false, firstLink }
     pending.push(item)
     if (firstLink) return
     if (nlink > 1n) links.set(`${dev} ${inode}`, item)
@@ -172,7 +174,10 @@ export async function runBackup(
 
   async function walkAll(): Promise<void> {
     const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
-    for await (const found of sandbox.walk('/', { sorted: true, signal, enter })) {
+    using tree = sandbox.openWalk('/', { sorted: true, enter })
+    const turn = createTurns(signal)
+    for (let found = tree.next(); found; found = tree.next()) {
+      if (turn.due()) await turn.take()
       if (isLeftOut(found)) continue
       const waits = visit(found)
       if (waits) await waits
@@ -197,7 +202,7 @@ export async function runBackup(
       ...{ warnings: notes.warnings, warningCount: notes.count() },
     }
     const { checksum } = await manifest.finish(meta)
-    sink.publish()
+    await sink.publish()
     return { meta: { version: 1, ...meta }, checksum }
   } catch (error) {
     await reader.abandon()
@@ -278,10 +283,7 @@ function statsOf(stats: BigIntStats, seenAt: number) {
   }
 }
 
-export function isUnchanged(
-  now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>,
-  before: KeyedEntry,
-): boolean {
+export function isUnchanged(now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>, before: Entry): boolean {
   return (
     before.isSettled &&
     before.kind === 'file' &&
@@ -293,7 +295,7 @@ export function isUnchanged(
 }
 
 /** A file that needs a damaged or missing block is read again, which heals the block. */
-function isStored(sink: PackSink, known: KeyedEntry): boolean {
+function isStored(sink: PackSink, known: StoredEntry): boolean {
   let isWhole = true
   let length = 0
   eachBlock(known, (idAt) => {

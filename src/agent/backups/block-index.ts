@@ -1,6 +1,6 @@
 // Where every block is, in memory that stays small: rows of numbers, not objects. About 50 bytes a block.
 import { ID_BYTES } from './format.ts'
-import type { Frame, FrameBlock } from './packs.ts'
+import { type Frame, visitTable } from './packs.ts'
 
 const CHUNK = 1 << 14
 const EMPTY = 0
@@ -30,14 +30,18 @@ export interface BlockIndex {
   place(block: number): BlockPlace
   idOf(block: number): Uint8Array
   framePlace(frame: number): FramePlace
-  /** The first place of a block is kept, unless that one is damaged. Returns how many blocks were new or healed. */
-  addPack(packId: string, frames: Frame[]): number
-  addFrame(packId: string, frame: Frame): number
-  removePack(packId: string): void
+  /** What a pack's table lists. The first place of a block is kept, unless that one is damaged. */
+  addTable(packId: string, table: Buffer): void
+  addFrame(packId: string, frame: Frame): void
+  /** Everything that another index has. Yields now and then, so that others may have their turn. */
+  addAll(other: BlockIndex): Generator<void, void, undefined>
   markDamaged(block: number): void
   isDamaged(block: number): boolean
   frameOf(block: number): number
-  /** For the workers: the first 64 bits of every block's id, in shared memory. A new one is made as it grows. */
+  /**
+   * For the workers: the first 64 bits of every block's id, in shared memory. Made when it is first asked for, and anew
+   * as the index grows.
+   */
   filter(): SharedArrayBuffer
   /** Tells the workers of a block that a backup under way has stored, so that they need not compress it twice. */
   hint(id: Uint8Array): void
@@ -45,7 +49,7 @@ export interface BlockIndex {
 
 export function createBlockIndex(): BlockIndex {
   const packNumbers = new Map<string, number>()
-  const packs: (string | undefined)[] = []
+  const packs: string[] = []
   const ids = rows(Uint8Array, ID_BYTES)
   const blocks = rows(Uint32Array, 3)
   const frames = rows(Uint32Array, 6)
@@ -53,7 +57,7 @@ export function createBlockIndex(): BlockIndex {
   let blockCount = 0
   let frameCount = 0
   let slots = new Uint32Array(1 << 12)
-  let filter = createFilter(1 << 12)
+  let filter: Uint32Array<SharedArrayBuffer> | undefined
   let hints = 0
 
   function hashOf(id: Uint8Array, at: number): number {
@@ -77,15 +81,7 @@ export function createBlockIndex(): BlockIndex {
     return slot
   }
 
-  function findAny(id: Uint8Array, at = 0): number {
-    const block = (slots[slotOf(id, at)] ?? EMPTY) - 1
-    return block >= 0 && isGone(block) ? -1 : block
-  }
-
-  /** The pack was taken away. The row stays until the index is loaded anew, and is used again if the block comes back. */
-  function isGone(block: number): boolean {
-    return packs[frames.get(blocks.get(block, 0), 0)] === undefined
-  }
+  const findAny = (id: Uint8Array, at = 0) => (slots[slotOf(id, at)] ?? EMPTY) - 1
 
   function grow(): void {
     slots = new Uint32Array(slots.length * 2)
@@ -95,26 +91,32 @@ export function createBlockIndex(): BlockIndex {
       while (slots[slot] !== EMPTY) slot = (slot + 1) & mask
       slots[slot] = block + 1
     }
-    hints = blockCount
-    filter = createFilter(slots.length)
-    for (let block = 0; block < blockCount; block++) addToFilter(filter, ids.chunkOf(block), ids.baseOf(block))
+    if (filter) filter = makeFilter()
   }
 
-  function addBlock(frame: number, { id, inner, length }: FrameBlock): boolean {
-    const slot = slotOf(id, 0)
+  function makeFilter(): Uint32Array<SharedArrayBuffer> {
+    const made = createFilter(slots.length)
+    for (let block = 0; block < blockCount; block++) addToFilter(made, ids.chunkOf(block), ids.baseOf(block))
+    hints = blockCount
+    return made
+  }
+
+  function addBlock(frame: number, id: Uint8Array, at: number, inner: number, length: number): void {
+    const slot = slotOf(id, at)
     let block = (slots[slot] ?? EMPTY) - 1
-    if (block >= 0 && !isGone(block) && !damaged.has(block)) return false
+    if (block >= 0 && !damaged.has(block)) return
     if (block < 0) {
       block = blockCount++
-      ids.chunkOf(block).set(id, ids.baseOf(block))
+      const chunk = ids.chunkOf(block)
+      const base = ids.baseOf(block)
+      for (let i = 0; i < ID_BYTES; i++) chunk[base + i] = id[at + i] ?? 0
       slots[slot] = block + 1
       hints++
-      addToFilter(filter, id, 0)
+      if (filter) addToFilter(filter, id, at)
     }
     damaged.delete(block)
     blocks.set(block, [frame, inner, length])
     if (blockCount * 3 > slots.length * 2) grow()
-    return true
   }
 
   function numberOfPack(packId: string): number {
@@ -124,13 +126,9 @@ export function createBlockIndex(): BlockIndex {
     return packs.push(packId) - 1
   }
 
-  function addFrame(packId: string, frame: Frame): number {
-    const { offset, storedLength, rawLength, codec, crc } = frame
-    const number = frameCount++
-    frames.set(number, [numberOfPack(packId), offset, storedLength, rawLength, codec, crc])
-    let added = 0
-    for (const block of frame.blocks) if (addBlock(number, block)) added++
-    return added
+  function addFrameRow(packId: string, { offset, storedLength, rawLength, codec, crc }: Omit<Frame, 'blocks'>): number {
+    frames.set(frameCount, [numberOfPack(packId), offset, storedLength, rawLength, codec, crc])
+    return frameCount++
   }
 
   function framePlace(frame: number): FramePlace {
@@ -159,22 +157,38 @@ export function createBlockIndex(): BlockIndex {
     idOf: (block) => ids.chunkOf(block).slice(ids.baseOf(block), ids.baseOf(block) + ID_BYTES),
     frameOf: (block) => blocks.get(block, 0),
     framePlace,
-    addFrame,
-    addPack(packId, added) {
-      return added.reduce((sum, frame) => sum + addFrame(packId, frame), 0)
+    addFrame(packId, frame) {
+      const number = addFrameRow(packId, frame)
+      for (const { id, inner, length } of frame.blocks) addBlock(number, id, 0, inner, length)
     },
-    removePack(packId) {
-      const number = packNumbers.get(packId)
-      if (number === undefined) return
-      packNumbers.delete(packId)
-      packs[number] = undefined
+    addTable(packId, table) {
+      let number = -1
+      visitTable(table, {
+        frame: (frame) => {
+          number = addFrameRow(packId, frame)
+        },
+        block: (idAt, inner, length) => addBlock(number, table, idAt, inner, length),
+      })
+    },
+    *addAll(other) {
+      let frame = -1
+      let number = -1
+      for (let block = 0; block < other.blockCount; block++) {
+        const { packId, inner, length, ...place } = other.place(block)
+        if (place.frame !== frame) number = addFrameRow(packId, place)
+        frame = place.frame
+        addBlock(number, other.idOf(block), 0, inner, length)
+        yield
+      }
     },
     markDamaged: (block) => void damaged.add(block),
     isDamaged: (block) => damaged.has(block),
-    filter: () => filter.buffer,
+    filter() {
+      filter ??= makeFilter()
+      return filter.buffer
+    },
     hint(id) {
-      if (++hints * 3 > filter.length) return
-      addToFilter(filter, id, 0)
+      if (filter && ++hints * 3 <= filter.length) addToFilter(filter, id, 0)
     },
   }
 }

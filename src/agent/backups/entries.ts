@@ -38,11 +38,14 @@ const ASCII = /^[ -~]*$/
 /** Sorts as a walk does: a directory, then what it holds, then its next neighbour. By bytes, with `/` before all. */
 export function orderKey(path: string): string {
   const bytes = ASCII.test(path) ? path.slice(1) : nameToBytes(path.slice(1)).toString('latin1')
-  return bytes.replaceAll('/', '\0')
+  return keyOfPath(bytes)
 }
 
 export interface EntryEncoder {
-  add(entry: Entry, pathBytes: Buffer): void
+  /** `key` is the order key of its path. */
+  add(entry: Entry, key: string): void
+  /** As it stands in another manifest. */
+  addAsItStands(entry: StoredEntry): void
   readonly sizeBytes: number
   readonly count: number
   /** What was added since the last `take`. */
@@ -51,15 +54,17 @@ export interface EntryEncoder {
 
 export function createEntryEncoder(): EntryEncoder {
   let buffer = Buffer.allocUnsafeSlow(1 << 16)
+  let view = viewOf(buffer)
   let at = 0
   let count = 0
-  let previous: Buffer = Buffer.alloc(0)
+  let previous = ''
 
   function reserve(bytes: number): void {
     if (at + bytes <= buffer.length) return
     const larger = Buffer.allocUnsafeSlow(Math.max(buffer.length * 2, at + bytes))
     buffer.copy(larger, 0, 0, at)
     buffer = larger
+    view = viewOf(buffer)
   }
 
   function varint(value: number): void {
@@ -77,6 +82,16 @@ export function createEntryEncoder(): EntryEncoder {
     at += value.length
   }
 
+  function path(key: string): void {
+    const shared = sharedPrefix(previous, key)
+    const rest = pathOfKey(key.slice(shared))
+    varint(shared)
+    varint(rest.length)
+    at += buffer.write(rest, at, 'latin1')
+    previous = key
+    count++
+  }
+
   return {
     get sizeBytes() {
       return at
@@ -84,42 +99,47 @@ export function createEntryEncoder(): EntryEncoder {
     get count() {
       return count
     },
-    add(entry, pathBytes) {
+    add(entry, key) {
       const target = entry.target === null ? NO_CONTENT : nameToBytes(entry.target)
       const hardLink = entry.hardLink === null ? NO_CONTENT : nameToBytes(entry.hardLink.slice(1))
-      reserve(pathBytes.length + target.length + hardLink.length + entry.content.length + FIXED_BYTES + 64)
-      const shared = sharedPrefix(previous, pathBytes)
-      varint(shared)
-      bytes(pathBytes.subarray(shared))
+      reserve(key.length + target.length + hardLink.length + entry.content.length + FIXED_BYTES + 64)
+      path(key)
       buffer[at++] = KINDS.indexOf(entry.kind)
       buffer[at++] = (entry.isSettled ? SETTLED : 0) | (entry.hardLink === null ? 0 : HARD_LINK)
       varint(entry.mode)
       varint(entry.uid)
       varint(entry.gid)
-      at = buffer.writeBigInt64LE(entry.mtimeNs, at)
-      at = buffer.writeBigInt64LE(entry.ctimeNs, at)
-      at = buffer.writeBigUInt64LE(entry.inode, at)
-      at = buffer.writeBigUInt64LE(BigInt(entry.sizeBytes), at)
+      view.setBigInt64(at, entry.mtimeNs, true)
+      view.setBigInt64(at + 8, entry.ctimeNs, true)
+      view.setBigUint64(at + 16, entry.inode, true)
+      view.setBigUint64(at + 24, BigInt(entry.sizeBytes), true)
+      at += FIXED_BYTES
       if (entry.hardLink !== null) bytes(hardLink)
       if (entry.kind === 'symlink') bytes(target)
       if (entry.kind === 'file') bytes(entry.content)
-      previous = pathBytes
-      count++
+    },
+    addAsItStands({ key, chunk, recordAt, recordEnd }) {
+      reserve(key.length + recordEnd - recordAt + 32)
+      path(key)
+      at += chunk.copy(buffer, at, recordAt, recordEnd)
     },
     take() {
       const taken = Buffer.from(buffer.subarray(0, at))
       at = 0
       count = 0
-      previous = Buffer.alloc(0)
+      previous = ''
       return taken
     },
   }
 }
 
-function sharedPrefix(a: Uint8Array, b: Uint8Array): number {
+/** Numbers of 64 bits are read and written by it: a Buffer's own methods take ten times as long. */
+const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+
+function sharedPrefix(a: string, b: string): number {
   const limit = Math.min(a.length, b.length)
   let length = 0
-  while (length < limit && a[length] === b[length]) length++
+  while (length < limit && a.charCodeAt(length) === b.charCodeAt(length)) length++
   return length
 }
 
@@ -127,11 +147,19 @@ export interface KeyedEntry extends Entry {
   key: string
 }
 
+export interface StoredEntry extends KeyedEntry {
+  /** What it was read from, and where in it stands everything but the path. */
+  chunk: Buffer
+  recordAt: number
+  recordEnd: number
+}
+
 /** The chunk's own digest has been checked before. */
-export function decodeEntries(chunk: Buffer): KeyedEntry[] {
-  const entries: KeyedEntry[] = []
+export function decodeEntries(chunk: Buffer): StoredEntry[] {
+  const entries: StoredEntry[] = []
+  const view = viewOf(chunk)
   let at = 0
-  let path = ''
+  let key = ''
 
   function varint(): number {
     let value = 0
@@ -150,18 +178,25 @@ export function decodeEntries(chunk: Buffer): KeyedEntry[] {
     return chunk.subarray(at - length, at)
   }
 
-  while (at < chunk.length) {
+  function path(): string {
     const shared = varint()
-    path = path.slice(0, shared) + bytes().toString('latin1')
+    const length = varint()
+    at += length
+    return key.slice(0, shared) + keyOfPath(chunk.toString('latin1', at - length, at))
+  }
+
+  while (at < chunk.length) {
+    key = path()
+    const recordAt = at
     const kind = KINDS[chunk[at++] ?? 0] ?? 'file'
     const flags = chunk[at++] ?? 0
     const mode = varint()
     const uid = varint()
     const gid = varint()
-    const mtimeNs = chunk.readBigInt64LE(at)
-    const ctimeNs = chunk.readBigInt64LE(at + 8)
-    const inode = chunk.readBigUInt64LE(at + 16)
-    const sizeBytes = Number(chunk.readBigUInt64LE(at + 24))
+    const mtimeNs = view.getBigInt64(at, true)
+    const ctimeNs = view.getBigInt64(at + 8, true)
+    const inode = view.getBigUint64(at + 16, true)
+    const sizeBytes = view.getUint32(at + 24, true) + view.getUint32(at + 28, true) * 0x1_0000_0000
     at += FIXED_BYTES
     const hardLink = flags & HARD_LINK ? `/${nameFromBytes(bytes())}` : null
     const target = kind === 'symlink' ? nameFromBytes(bytes()) : null
@@ -170,13 +205,17 @@ export function decodeEntries(chunk: Buffer): KeyedEntry[] {
     // Written out: this runs once for every file of every backup, and spreading objects triples its cost.
     // biome-ignore format: one line a group
     entries.push({
-      key: path.replaceAll('/', '\0'), path: pathFromLatin1(path), kind,
+      key, path: pathFromLatin1(pathOfKey(key)), kind,
       mode, uid, gid, mtimeNs, ctimeNs, inode, sizeBytes, isSettled,
       target, hardLink, content,
+      chunk, recordAt, recordEnd: at,
     })
   }
   return entries
 }
+
+const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
+const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
 
 function pathFromLatin1(latin1: string): string {
   return ASCII.test(latin1) ? `/${latin1}` : `/${nameFromBytes(Buffer.from(latin1, 'latin1'))}`

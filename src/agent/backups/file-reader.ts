@@ -6,7 +6,15 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
 import { createRateLimit } from './rate-limit.ts'
 import type { Repository } from './repository.ts'
-import { type FileRead, type ReadJob, type ReadResult, SEGMENT_BYTES, unpackFrames, ZERO_BLOCK } from './worker-jobs.ts'
+import {
+  type FileRead,
+  type ReadJob,
+  type ReadResult,
+  SEGMENT_BYTES,
+  unpackFrames,
+  unpackReads,
+  ZERO_BLOCK,
+} from './worker-jobs.ts'
 
 const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256
@@ -102,22 +110,20 @@ export function createFileReader(deps: {
       files.reduce((sum, { from, to }) => sum + to - from, 0),
       signal,
     )
-    let result = await repository.pool.read({ files, filter: repository.index.filter() })
-    await keep(result)
+    let reads = await keep(await repository.pool.read({ files, filter: repository.index.filter() }))
     // The filter named a block that is damaged, gone, or was never here.
-    if (!result.files.every((read) => isHeld(read))) {
-      result = await repository.pool.read({ files, filter: null })
-      await keep(result)
-    }
+    if (!reads.every((read) => isHeld(read))) reads = await keep(await repository.pool.read({ files, filter: null }))
     for (const [index, part] of parts.entries()) {
-      const read = result.files[index]
+      const read = reads[index]
       if (read) finishPart(part, read)
     }
   }
 
-  async function keep({ slot, used, frames, frameIds }: ReadResult): Promise<void> {
+  async function keep(result: ReadResult): Promise<FileRead[]> {
+    const { slot, used, frames, frameIds } = result
     await sink.add(new Uint8Array(slot, 0, used), unpackFrames(frames, frameIds))
     repository.pool.recycle(slot)
+    return unpackReads(result)
   }
 
   function isHeld(read: FileRead): boolean {

@@ -8,17 +8,45 @@ import type { Sealer } from './seal.ts'
 
 const PACK_ID_BYTES = 16
 const HEAD_BYTES = MAGIC_BYTES + 12 + ID_BYTES
-/** An index blob is decoded whole, so it must not grow with the store. */
-const PACKS_AT_MOST = 512
+/** Of tables in one index blob: it is made and decoded whole, so it must not grow with the store. */
+const INDEX_BYTES = 4 * 1024 * 1024
 
-export async function writeIndexes(blobs: BlobStore, sealer: Sealer, packs: WrittenPack[]): Promise<string[]> {
+/** How many blobs it takes to list packs whose tables have so many bytes together. */
+export const indexesFor = (tableBytes: number) => Math.ceil(tableBytes / INDEX_BYTES)
+
+export interface IndexWriter {
+  /** The pack must be durable. Nothing of it is held for longer than until the next index blob is full. */
+  add(pack: WrittenPack): Promise<void>
+  /** Once it returns, everything added is listed durably. */
+  finish(): Promise<void>
+  /** The blobs written so far. */
+  readonly names: readonly string[]
+}
+
+export function createIndexWriter(blobs: BlobStore, sealer: Sealer): IndexWriter {
   const names: string[] = []
-  for (let at = 0; at < packs.length; at += PACKS_AT_MOST) {
+  let packs: WrittenPack[] = []
+  let bytes = 0
+
+  async function flush(): Promise<void> {
+    if (packs.length === 0) return
+    const blob = encodeIndex(sealer, packs)
+    packs = []
+    bytes = 0
     const name = indexBlob(newId('job').slice(4))
-    await blobs.put(name, encodeIndex(sealer, packs.slice(at, at + PACKS_AT_MOST)))
     names.push(name)
+    await blobs.put(name, blob)
   }
-  return names
+
+  return {
+    names,
+    async add(pack) {
+      packs.push(pack)
+      bytes += pack.table.length
+      if (bytes >= INDEX_BYTES) await flush()
+    },
+    finish: flush,
+  }
 }
 
 function encodeIndex(sealer: Sealer, packs: WrittenPack[]): Buffer {
@@ -60,4 +88,26 @@ export async function readIndex(blobs: BlobStore, sealer: Sealer, name: string):
     packs.push({ packId, sizeBytes, table: raw.subarray(tableAt, at) })
   }
   return packs
+}
+
+/** What every pack that an index lists holds, each once. An index that is damaged is `skipped`. */
+export async function* listedPacks(
+  blobs: BlobStore,
+  sealer: Sealer,
+  skipped: (damage: Damage) => void,
+): AsyncGenerator<WrittenPack, void, undefined> {
+  const seen = new Set<string>()
+  for await (const { name } of blobs.list('index/')) {
+    let packs: WrittenPack[] = []
+    try {
+      packs = await readIndex(blobs, sealer, name)
+    } catch (error) {
+      if (!(error instanceof Damage)) throw error
+      skipped(error)
+    }
+    for (const pack of packs) {
+      if (!seen.has(pack.packId)) yield pack
+      seen.add(pack.packId)
+    }
+  }
 }

@@ -1,19 +1,19 @@
 // Goes through a manifest side by side with something else in the same order. Waits only where a chunk ends.
-import type { KeyedEntry } from './entries.ts'
+import type { StoredEntry } from './entries.ts'
 import type { Manifest } from './manifest.ts'
 
 export interface ManifestCursor {
   /** The entry with that key, if there is one. Keys must be asked for in ascending order. */
-  seek(key: string): KeyedEntry | undefined | Promise<KeyedEntry | undefined>
+  seek(key: string): StoredEntry | undefined | Promise<StoredEntry | undefined>
 }
 
 export function createManifestCursor(manifest: Manifest | undefined): ManifestCursor {
   const chunks = manifest?.chunks()
-  let chunk: KeyedEntry[] = []
+  let chunk: StoredEntry[] = []
   let at = 0
   let isDone = chunks === undefined
 
-  function within(key: string): KeyedEntry | undefined {
+  function within(key: string): StoredEntry | undefined {
     for (let entry = chunk[at]; entry && entry.key <= key; entry = chunk[at]) {
       at++
       if (entry.key === key) return entry
@@ -21,7 +21,7 @@ export function createManifestCursor(manifest: Manifest | undefined): ManifestCu
     return undefined
   }
 
-  async function beyond(key: string): Promise<KeyedEntry | undefined> {
+  async function beyond(key: string): Promise<StoredEntry | undefined> {
     for (;;) {
       const next = await chunks?.next()
       if (!next || next.done) {

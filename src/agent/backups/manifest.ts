@@ -3,8 +3,7 @@
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
-import { nameToBytes } from '../files/names.ts'
-import { createEntryEncoder, decodeEntries, type Entry, type KeyedEntry, orderKey } from './entries.ts'
+import { createEntryEncoder, decodeEntries, type Entry, orderKey, type StoredEntry } from './entries.ts'
 import { Damage, digest, FORMAT_VERSION, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob } from './format.ts'
 import type { Sealer } from './seal.ts'
 
@@ -31,6 +30,8 @@ interface ChunkPlace {
 export interface ManifestWriter {
   /** A promise only where something must be waited for. */
   add(entry: Entry): Promise<void> | undefined
+  /** An entry of an earlier manifest, unchanged. */
+  addAsItStands(entry: StoredEntry): Promise<void> | undefined
   /** Once it returns, the backup exists and survives a power failure. */
   finish(meta: Omit<ManifestMeta, 'version'>): Promise<{ checksum: string; sizeBytes: number }>
   abort(): Promise<void>
@@ -53,6 +54,10 @@ export async function createManifest(
     throw error
   }
 
+  function begin(key: string): void {
+    if (encoder.count === 0) first = Buffer.from(key, 'latin1').toString('base64')
+  }
+
   async function flush(): Promise<void> {
     const entryCount = encoder.count
     if (entryCount === 0) return
@@ -65,8 +70,14 @@ export async function createManifest(
 
   return {
     add(entry) {
-      if (encoder.count === 0) first = Buffer.from(orderKey(entry.path), 'latin1').toString('base64')
-      encoder.add(entry, nameToBytes(entry.path.slice(1)))
+      const key = orderKey(entry.path)
+      begin(key)
+      encoder.add(entry, key)
+      return encoder.sizeBytes >= CHUNK_BYTES ? flush() : undefined
+    },
+    addAsItStands(entry) {
+      begin(entry.key)
+      encoder.addAsItStands(entry)
       return encoder.sizeBytes >= CHUNK_BYTES ? flush() : undefined
     },
     async finish(meta) {
@@ -90,10 +101,10 @@ export interface Manifest {
   readonly sizeBytes: number
   readonly entryCount: number
   /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage. */
-  chunks(fromKey?: string): AsyncGenerator<KeyedEntry[], void, undefined>
-  entries(fromKey?: string): AsyncGenerator<KeyedEntry, void, undefined>
+  chunks(fromKey?: string): AsyncGenerator<StoredEntry[], void, undefined>
+  entries(fromKey?: string): AsyncGenerator<StoredEntry, void, undefined>
   /** The entry of that very path. */
-  find(path: string): Promise<KeyedEntry | undefined>
+  find(path: string): Promise<StoredEntry | undefined>
 }
 
 export async function openManifest(
@@ -108,9 +119,9 @@ export async function openManifest(
   const firstKeys = chunks.map((chunk) => Buffer.from(chunk.first, 'base64').toString('latin1'))
 
   /** Whoever steps over directories comes back to the same chunk again and again. */
-  let last: { chunk: ChunkPlace; entries: KeyedEntry[] } | undefined
+  let last: { chunk: ChunkPlace; entries: StoredEntry[] } | undefined
 
-  async function read(chunk: ChunkPlace): Promise<KeyedEntry[]> {
+  async function read(chunk: ChunkPlace): Promise<StoredEntry[]> {
     if (last?.chunk === chunk) return last.entries
     const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
     if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
@@ -119,7 +130,7 @@ export async function openManifest(
     return entries
   }
 
-  async function* readFrom(fromKey = ''): AsyncGenerator<KeyedEntry[], void, undefined> {
+  async function* readFrom(fromKey = ''): AsyncGenerator<StoredEntry[], void, undefined> {
     for (let index = lastNotAfter(firstKeys, fromKey); index < chunks.length; index++) {
       const chunk = chunks[index]
       if (chunk) yield await read(chunk)

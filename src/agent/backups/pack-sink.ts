@@ -3,8 +3,8 @@
 import { hasCode } from '../../kit/errno.ts'
 import { createBlockIndex } from './block-index.ts'
 import { packBlob } from './format.ts'
-import { writeIndexes } from './index-blobs.ts'
-import { createPack, type PackWriter, type UnplacedFrame, type WrittenPack } from './packs.ts'
+import { createIndexWriter } from './index-blobs.ts'
+import { createPack, type PackWriter, type UnplacedFrame } from './packs.ts'
 import type { Repository } from './repository.ts'
 
 /** Packs that are being made durable at one time. */
@@ -19,20 +19,21 @@ export interface PackSink {
   /** Once it returns, everything added is durable. Nobody else counts on it yet. */
   finish(): Promise<void>
   /** The backup is done: what it added stays, and every other backup may count on it. */
-  publish(): void
+  publish(): Promise<void>
   /** Gives all the space back. Not after `publish`. */
   abort(): Promise<void>
 }
 
 export function createPackSink(repository: Repository): PackSink {
   const own = createBlockIndex()
-  const finished: WrittenPack[] = []
+  const indexes = createIndexWriter(repository.blobs, repository.sealer)
+  /** The packs that are durable, with their sizes. */
+  const finished = new Map<string, number>()
   const finishing = new Set<Promise<void>>()
   let current: PackWriter | undefined
   let opening: Promise<PackWriter> | undefined
   let storedBytes = 0
   let failure: unknown
-  let indexes: string[] = []
 
   const holds = (id: Uint8Array, at = 0) => repository.index.find(id, at) >= 0 || own.find(id, at) >= 0
 
@@ -51,9 +52,10 @@ export function createPackSink(repository: Repository): PackSink {
     current = undefined
     const done = pack
       .finish()
-      .then((written) => {
-        finished.push(written)
+      .then(async (written) => {
+        finished.set(written.packId, written.sizeBytes)
         storedBytes += written.sizeBytes
+        await indexes.add(written)
       })
       .catch(async (error) => {
         failure ??= error
@@ -94,17 +96,17 @@ export function createPackSink(repository: Repository): PackSink {
       if (current) close(current)
       await Promise.all(finishing)
       if (failure !== undefined) throw failure
-      indexes = await writeIndexes(repository.blobs, repository.sealer, finished)
+      await indexes.finish()
     },
-    publish: () => repository.publish(finished),
+    publish: () => repository.publish(finished, own),
     async abort() {
       await opening?.catch(() => {})
       const pack = current
       current = undefined
       await pack?.abort().catch(() => {})
       await Promise.all(finishing)
-      for (const name of indexes) await repository.blobs.delete(name)
-      for (const { packId } of finished) await repository.blobs.delete(packBlob(packId))
+      for (const name of indexes.names) await repository.blobs.delete(name)
+      for (const packId of finished.keys()) await repository.blobs.delete(packBlob(packId))
     },
   }
 }

@@ -49,24 +49,36 @@ export function encodeTable(frames: Frame[]): Buffer {
   return table
 }
 
-/** The table's own digest has been checked: what is wrong here was written wrong. */
-export function decodeTable(table: Buffer): Frame[] {
-  const frameCount = table.readUInt32LE(0)
+/** The table's own digest has been checked: what is wrong here was written wrong. Each frame comes before its blocks. */
+export function visitTable(
+  table: Buffer,
+  on: {
+    frame(frame: Omit<Frame, 'blocks'>): void
+    block(idAt: number, inner: number, length: number): void
+  },
+): void {
+  const view = new DataView(table.buffer, table.byteOffset, table.length)
+  const frameCount = view.getUint32(0, true)
   let blockAt = COUNT_BYTES + frameCount * FRAME_BYTES
-  const frames: Frame[] = []
   for (let index = 0; index < frameCount; index++) {
     const at = COUNT_BYTES + index * FRAME_BYTES
-    const field = (position: number) => table.readUInt32LE(at + position * 4)
-    const blocks: FrameBlock[] = []
+    const field = (position: number) => view.getUint32(at + position * 4, true)
+    on.frame({ offset: field(0), storedLength: field(1), rawLength: field(2), codec: field(3), crc: field(4) })
     for (let left = field(5); left > 0; left--) {
-      const id = table.subarray(blockAt, blockAt + ID_BYTES)
-      const inner = table.readUInt32LE(blockAt + ID_BYTES)
-      blocks.push({ id, inner, length: table.readUInt32LE(blockAt + ID_BYTES + 4) })
+      on.block(blockAt, view.getUint32(blockAt + ID_BYTES, true), view.getUint32(blockAt + ID_BYTES + 4, true))
       blockAt += BLOCK_RECORD_BYTES
     }
-    const [offset, storedLength, rawLength, codec, crc] = [field(0), field(1), field(2), field(3), field(4)]
-    frames.push({ offset, storedLength, rawLength, codec, crc, blocks })
   }
+}
+
+export function decodeTable(table: Buffer): Frame[] {
+  const frames: Frame[] = []
+  visitTable(table, {
+    frame: (frame) => void frames.push({ ...frame, blocks: [] }),
+    block: (idAt, inner, length) => {
+      frames.at(-1)?.blocks.push({ id: table.subarray(idAt, idAt + ID_BYTES), inner, length })
+    },
+  })
   return frames
 }
 

@@ -3,11 +3,9 @@
 // on a block between the two. Order: new packs, new index, old indexes away, old packs away; see docs/backup-format.md.
 import type { ReclaimReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
-
 import { eachBlock } from './entries.ts'
-
 import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
-import { writeIndexes } from './index-blobs.ts'
+import { createIndexWriter, indexesFor, listedPacks } from './index-blobs.ts'
 import { type Manifest, openManifest } from './manifest.ts'
 import { type ManifestName, manifestNames } from './manifests.ts'
 import { createPack, decodeTable, type Frame, type WrittenPack } from './packs.ts'
@@ -15,8 +13,8 @@ import type { Repository } from './repository.ts'
 
 /** A pack with less than this share in use is copied: what it costs to copy is less than what comes back. */
 const WORTH_KEEPING = 0.5
-/** Every backup adds one; opening the store reads them all. */
-const INDEXES_AT_MOST = 16
+/** More than are needed: every backup adds one, and opening the store reads them all. */
+const INDEXES_TOO_MANY = 16
 
 export async function runReclaim(
   repository: Repository,
@@ -26,18 +24,17 @@ export async function runReclaim(
 ): Promise<ReclaimReport> {
   using _alone = await repository.writing.alone(signal)
   // What a crash left is taken in first, and what is in memory is what is on disk.
-  const tables = new Map<string, WrittenPack>()
-  await repository.reload((pack) => tables.set(pack.packId, pack))
+  await repository.reload()
   const live = await mark(repository, signal)
   const old: string[] = []
   for await (const { name } of repository.blobs.list('index/')) old.push(name)
   const sweep = createSweep(repository, live, options)
-  const packsBefore = tables.size
-  const bytesBefore = total(tables.values())
+  const packsBefore = repository.packs.size
+  const bytesBefore = total(repository.packs)
   let packsRewritten = 0
   let packsDone = 0
   try {
-    for (const pack of tables.values()) {
+    for await (const pack of listed(repository)) {
       signal.throwIfAborted()
       if ((await sweep.judge(pack)) === 'rewritten') packsRewritten++
       report(++packsDone, packsBefore)
@@ -50,8 +47,11 @@ export async function runReclaim(
   const storedBytes = total(sweep.kept)
   const packsDeleted = sweep.doomed.length
   const result = { packsBefore, packsDeleted, packsRewritten, freedBytes: bytesBefore - storedBytes, storedBytes }
-  if (packsDeleted === 0 && old.length <= INDEXES_AT_MOST) return result
-  await writeIndexes(repository.blobs, repository.sealer, sweep.kept)
+  if (packsDeleted === 0 && old.length <= indexesFor(sweep.tableBytes()) + INDEXES_TOO_MANY) return result
+  const indexes = createIndexWriter(repository.blobs, repository.sealer)
+  for (const pack of sweep.fresh) await indexes.add(pack)
+  for await (const pack of listed(repository)) if (sweep.kept.has(pack.packId)) await indexes.add(pack)
+  await indexes.finish()
   for (const name of old) await repository.blobs.delete(name)
   for (const packId of sweep.doomed) await repository.blobs.delete(packBlob(packId))
   if (live.damaged === 0) await repository.blobs.delete(DAMAGE_BLOB)
@@ -59,9 +59,14 @@ export async function runReclaim(
   return result
 }
 
-function total(packs: Iterable<WrittenPack>): number {
+/** Pack after pack, not all their tables at once. */
+async function* listed({ blobs, sealer, packs }: Repository): AsyncGenerator<WrittenPack, void, undefined> {
+  for await (const pack of listedPacks(blobs, sealer, () => {})) if (packs.has(pack.packId)) yield pack
+}
+
+function total(packs: Map<string, number>): number {
   let bytes = 0
-  for (const { sizeBytes } of packs) bytes += sizeBytes
+  for (const sizeBytes of packs.values()) bytes += sizeBytes
   return bytes
 }
 
@@ -106,9 +111,11 @@ async function openForMark(repository: Repository, name: ManifestName): Promise<
 
 function createSweep(repository: Repository, live: Marks, options: { graceMs: number; now: number }) {
   const { blobs, index } = repository
-  const kept: WrittenPack[] = []
+  /** With their sizes; those that were made just now too. */
+  const kept = new Map<string, number>()
   const doomed: string[] = []
-  const fresh: string[] = []
+  const fresh: WrittenPack[] = []
+  let tableBytes = 0
   let target: Awaited<ReturnType<typeof createPack>> | undefined
 
   /** The block is needed, and this is where it is read from. */
@@ -132,15 +139,22 @@ function createSweep(repository: Repository, live: Marks, options: { graceMs: nu
   async function closeTarget(): Promise<void> {
     if (target) {
       const made = await target.finish()
-      kept.push(made)
-      fresh.push(made.packId)
+      keep(made)
+      fresh.push(made)
     }
     target = undefined
+  }
+
+  function keep({ packId, sizeBytes, table }: WrittenPack): void {
+    kept.set(packId, sizeBytes)
+    tableBytes += table.length
   }
 
   return {
     kept,
     doomed,
+    fresh,
+    tableBytes: () => tableBytes,
     async judge(pack: WrittenPack): Promise<'kept' | 'deleted' | 'rewritten'> {
       const { packId, sizeBytes, table } = pack
       const used = decodeTable(table).filter((frame) => frame.blocks.some(({ id }) => isUsed(packId, frame, id)))
@@ -151,7 +165,7 @@ function createSweep(repository: Repository, live: Marks, options: { graceMs: nu
       const { modifiedAt } = await blobs.stat(packBlob(packId))
       const isYoung = used.length === 0 && modifiedAt > options.now - options.graceMs
       if (isHurt || (isSound && (isYoung || usedBytes >= sizeBytes * WORTH_KEEPING))) {
-        kept.push(pack)
+        keep(pack)
         return 'kept'
       }
       await copy(packId, used)
@@ -161,7 +175,7 @@ function createSweep(repository: Repository, live: Marks, options: { graceMs: nu
     finish: closeTarget,
     async abort() {
       await target?.abort()
-      for (const packId of fresh) await blobs.delete(packBlob(packId))
+      for (const { packId } of fresh) await blobs.delete(packBlob(packId))
     },
   }
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { createTurns } from '../files/walk.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
 import {
   BLOCK_BYTES,
@@ -15,9 +16,9 @@ import {
   lastSegment,
   packBlob,
 } from './format.ts'
-import { readIndex, writeIndexes } from './index-blobs.ts'
+import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
-import { decodeTable, readPackTable, type WrittenPack } from './packs.ts'
+import { readPackTable, type WrittenPack } from './packs.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
 
@@ -44,11 +45,11 @@ export interface Repository {
   /** Blobs other than blocks that were found damaged, with what is wrong. */
   readonly damagedBlobs: Map<string, string>
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
-  publish(packs: WrittenPack[]): void
+  publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
   /** Durable, so that a block once known to be damaged is not counted on after a restart. */
   recordDamage(blockIds: Uint8Array[], packIds?: string[]): Promise<void>
-  /** Reads the indexes anew, and hands out what each pack holds. Nobody else may be writing. */
-  reload(onPack?: (pack: WrittenPack) => void): Promise<void>
+  /** Reads the indexes anew. Nobody else may be writing. */
+  reload(): Promise<void>
   close(): Promise<void>
 }
 
@@ -66,15 +67,14 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     writing: createSharedLock(),
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
-    publish(packs: WrittenPack[]) {
-      for (const { packId, sizeBytes, table } of packs) {
-        repository.index.addPack(packId, decodeTable(table))
-        repository.packs.set(packId, sizeBytes)
-      }
+    async publish(packs: Map<string, number>, blocks: BlockIndex) {
+      const turn = createTurns()
+      for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()
+      for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
     },
     recordDamage: (blockIds: Uint8Array[], packIds: string[] = []) => recordDamage(repository, blockIds, packIds),
-    async reload(onPack?: (pack: WrittenPack) => void) {
-      Object.assign(repository, await load(blobs, sealer, onPack))
+    async reload() {
+      Object.assign(repository, await load(blobs, sealer))
     },
     close: () => pool.close(),
   }
@@ -115,7 +115,7 @@ async function writeFormat(blobs: BlobStore, config: RepositoryConfig): Promise<
  * Packs that no index lists are whole, since a pack becomes visible in one step: a crash came before their index, or
  * the index is damaged. They are taken in, and a reclaim takes away what nobody needs of them.
  */
-async function load(blobs: BlobStore, sealer: Sealer, onPack?: (pack: WrittenPack) => void) {
+async function load(blobs: BlobStore, sealer: Sealer) {
   const index = createBlockIndex()
   const packs = new Map<string, number>()
   const damagedBlobs = new Map<string, string>()
@@ -123,24 +123,21 @@ async function load(blobs: BlobStore, sealer: Sealer, onPack?: (pack: WrittenPac
   for await (const { name, sizeBytes } of blobs.list('packs/')) there.set(lastSegment(name), sizeBytes)
   const damage = await readDamage(blobs)
   const take = (pack: WrittenPack) => {
-    if (packs.has(pack.packId) || !there.has(pack.packId)) return
     addPack(index, pack, damage)
     packs.set(pack.packId, pack.sizeBytes)
-    onPack?.(pack)
   }
-  for await (const { name } of blobs.list('index/')) {
-    const read = await orDamage(damagedBlobs, () => readIndex(blobs, sealer, name))
-    for (const pack of read ?? []) take(pack)
-  }
+  const note = ({ blob, message }: Damage) => void damagedBlobs.set(blob, message)
+  for await (const pack of listedPacks(blobs, sealer, note)) if (there.has(pack.packId)) take(pack)
   const damagedIndexes = [...damagedBlobs.keys()]
-  const orphans: WrittenPack[] = []
+  const orphans = createIndexWriter(blobs, sealer)
   for (const packId of there.keys()) {
     if (packs.has(packId)) continue
     const pack = await orDamage(damagedBlobs, () => readPackTable(blobs, packId))
-    if (pack) orphans.push(pack)
+    if (!pack) continue
+    take(pack)
+    await orphans.add(pack)
   }
-  if (orphans.length > 0) await writeIndexes(blobs, sealer, orphans)
-  for (const pack of orphans) take(pack)
+  await orphans.finish()
   // What they listed is listed again by now, unless a pack's own table is damaged too.
   if (packs.size === there.size) for (const name of damagedIndexes) await blobs.delete(name)
   for (const packId of damage.packs) if (there.has(packId)) damagedBlobs.set(packBlob(packId), 'its table is damaged')
@@ -148,7 +145,7 @@ async function load(blobs: BlobStore, sealer: Sealer, onPack?: (pack: WrittenPac
 }
 
 function addPack(index: BlockIndex, { packId, table }: WrittenPack, damage: KnownDamage): void {
-  index.addPack(packId, decodeTable(table))
+  index.addTable(packId, table)
   for (const [id, where] of damage.blocks) {
     const block = where === packId ? index.findAny(Buffer.from(id, 'hex')) : -1
     if (block >= 0 && index.place(block).packId === packId) index.markDamaged(block)

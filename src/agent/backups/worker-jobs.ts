@@ -42,13 +42,22 @@ export interface FileRead {
   flags: Uint8Array
 }
 
-export interface ReadResult {
-  files: FileRead[]
+export interface ReadResult extends PackedReads {
   slot: SharedArrayBuffer
   used: number
   /** One after another from the start of the slot; see `packFrames`. */
   frames: Uint32Array
   frameIds: Uint8Array
+}
+
+/** What became of each file, the blocks of all in one array: see `packReads`. */
+export interface PackedReads {
+  errors: (string | null)[]
+  changed: boolean[]
+  lengths: number[]
+  blockCounts: number[]
+  ids: Uint8Array
+  flags: Uint8Array
 }
 
 export interface HashJob {
@@ -89,6 +98,44 @@ export interface DecodeResult {
   bytes: number
 }
 
+/** Memory of its own for every array of every small file would cost more than what they hold. */
+export function packReads(reads: FileRead[]): PackedReads {
+  return {
+    errors: reads.map(({ error }) => error),
+    changed: reads.map(({ changed }) => changed),
+    lengths: reads.map(({ length }) => length),
+    blockCounts: reads.map(({ flags }) => flags.length),
+    ids: concat(reads.map(({ ids }) => ids)),
+    flags: concat(reads.map(({ flags }) => flags)),
+  }
+}
+
+export function unpackReads({ errors, changed, lengths, blockCounts, ids, flags }: PackedReads): FileRead[] {
+  let at = 0
+  return blockCounts.map((count, index) => {
+    const from = at
+    at += count
+    return {
+      error: errors[index] ?? null,
+      changed: changed[index] ?? false,
+      length: lengths[index] ?? 0,
+      ids: ids.subarray(from * ID_BYTES, at * ID_BYTES),
+      flags: flags.subarray(from, at),
+    }
+  })
+}
+
+/** Not from Node's shared pool, of which a message would carry the whole. */
+function concat(parts: Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
+
 /** Numbers in one array and ids in another: cloning a small object for every block costs more than hashing small ones. */
 export function packFrames(frames: UnplacedFrame[]): { frames: Uint32Array; frameIds: Uint8Array } {
   const numbers: number[] = []
@@ -100,7 +147,7 @@ export function packFrames(frames: UnplacedFrame[]): { frames: Uint32Array; fram
       ids.push(id)
     }
   }
-  return { frames: Uint32Array.from(numbers), frameIds: Buffer.concat(ids) }
+  return { frames: Uint32Array.from(numbers), frameIds: concat(ids) }
 }
 
 export function unpackFrames(numbers: Uint32Array, ids: Uint8Array): UnplacedFrame[] {

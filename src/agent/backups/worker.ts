@@ -22,7 +22,7 @@ import type {
   WantedFrame,
   WorkerData,
 } from './worker-jobs.ts'
-import { NEW_BLOCK, packFrames, ZERO_BLOCK } from './worker-jobs.ts'
+import { NEW_BLOCK, packFrames, packReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
@@ -75,7 +75,7 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
     }
   })
   flushBundle(sealer, output)
-  return { files, slot: job.slot, used: output.used, ...packFrames(output.frames) }
+  return { ...packReads(files), slot: job.slot, used: output.used, ...packFrames(output.frames) }
 }
 
 function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {

@@ -17,7 +17,7 @@ import {
 } from './directory.ts'
 import { explain, explained } from './errors.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
-import { type WalkEntry, type WalkOptions, walk } from './walk.ts'
+import { openWalk, type Walk, type WalkEntry, type WalkOptions, walk } from './walk.ts'
 
 const MAX_LINKS = 40
 
@@ -53,6 +53,8 @@ export interface Sandbox {
   /** Makes what is missing and opens the last. */
   mkdirs(path: string | Segments): Directory
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
+  /** As `walk`, for whoever gives the event loop its turns itself. */
+  openWalk(path: string | Segments, options?: Omit<WalkOptions, 'signal'>): Walk
 }
 
 /** Opens the next directory of a path; `rest` are the names from this one on. */
@@ -157,6 +159,22 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
     async *walk(path, options) {
       using top = openDirectory(path)
       yield* walk(top, options)
+    },
+    openWalk(path, options) {
+      const top = openDirectory(path)
+      try {
+        const entries = openWalk(top, options)
+        return {
+          next: entries.next,
+          [Symbol.dispose]() {
+            entries[Symbol.dispose]()
+            top[Symbol.dispose]()
+          },
+        }
+      } catch (error) {
+        top[Symbol.dispose]()
+        throw error
+      }
     },
   }
 }

@@ -31,38 +31,64 @@ export interface WalkOptions {
   enter?: (entry: WalkEntry) => boolean
 }
 
+/** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
+export interface Walk extends Disposable {
+  /** Undefined at the end. What an entry was given with is open until the next is asked for. */
+  next(): WalkEntry | undefined
+}
+
 /** A directory comes before what it holds. The top itself is not given. What vanishes meanwhile is left out. */
 export async function* walk(top: Directory, options: WalkOptions = {}): AsyncGenerator<WalkEntry, void, undefined> {
   const turn = createTurns(options.signal)
+  using entries = openWalk(top, options)
+  for (let entry = entries.next(); entry; entry = entries.next()) {
+    if (turn.due()) await turn.take()
+    yield entry
+  }
+}
+
+/** As `walk`, without turns for the event loop, which are then the caller's to give. The top stays the caller's too. */
+export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = {}): Walk {
+  const isSorted = options.sorted ?? false
   const mounts = createMountCheck(top)
-  const levels: { directory: Directory; names: Names }[] = []
-  try {
-    levels.push({ directory: top, names: namesOf(top, options.sorted ?? false) })
-    for (let level = levels.at(-1); level; level = levels.at(-1)) {
-      if (turn.due()) await turn.take()
-      const name = level.names.next()
-      if (name === undefined) {
-        levels.pop()
-        level.names.close()
-        if (levels.length > 0) level.directory[Symbol.dispose]()
-        continue
+  const levels: { directory: Directory; names: Names }[] = [{ directory: top, names: namesOf(top, isSorted) }]
+  let given: WalkEntry | undefined
+
+  function descend(entry: WalkEntry): void {
+    if (!entry.stats.isDirectory() || entry.isMountPoint || options.enter?.(entry) === false) return
+    if (levels.length >= MAX_DEPTH) throw fail('invalid_path', `Directories are nested deeper than ${MAX_DEPTH}.`)
+    const child = openIfStillThere(entry.parent, entry.name)
+    if (child) levels.push(enter(child, isSorted))
+  }
+
+  function ascend(): void {
+    const level = levels.pop()
+    level?.names.close()
+    if (levels.length > 0) level?.directory[Symbol.dispose]()
+  }
+
+  return {
+    next() {
+      if (given) descend(given)
+      given = undefined
+      for (let level = levels.at(-1); level; level = levels.at(-1)) {
+        const { directory } = level
+        const name = level.names.next()
+        if (name === undefined) {
+          ascend()
+          continue
+        }
+        const stats = statsIfThere(directory, name)
+        if (!stats) continue
+        const isMountPoint = stats.isDirectory() && mounts.isCrossing(directory, name, stats)
+        given = { parent: directory, name, path: childPath(directory.path, name), stats, isMountPoint }
+        return given
       }
-      const stats = statsIfThere(level.directory, name)
-      if (!stats) continue
-      const isMountPoint = stats.isDirectory() && mounts.isCrossing(level.directory, name, stats)
-      const path = childPath(level.directory.path, name)
-      const entry: WalkEntry = { parent: level.directory, name, path, stats, isMountPoint }
-      yield entry
-      if (!stats.isDirectory() || isMountPoint || options.enter?.(entry) === false) continue
-      if (levels.length >= MAX_DEPTH) throw fail('invalid_path', `Directories are nested deeper than ${MAX_DEPTH}.`)
-      const child = openIfStillThere(level.directory, name)
-      if (child) levels.push(enter(child, options.sorted ?? false))
-    }
-  } finally {
-    for (const [index, level] of levels.entries()) {
-      level.names.close()
-      if (index > 0) level.directory[Symbol.dispose]()
-    }
+      return undefined
+    },
+    [Symbol.dispose]() {
+      while (levels.length > 0) ascend()
+    },
   }
 }
 

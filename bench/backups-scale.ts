@@ -1,0 +1,211 @@
+// Whether backups stay cheap as servers and stores grow: the memory that a server of 1,000,000 small files takes, what
+// the 101st backup of 100,000 files costs beside the 2nd, and how long it takes to give the space of 50 backups back.
+// The service is a process of its own and is driven over HTTP. It waits ten minutes before it gives space back and
+// spares packs younger than an hour, so that last step alone is the engine's, called directly on the same store.
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { startAgent } from '../src/agent/backups/backups.testing.ts'
+import type { Backup } from '../src/contract/backups.ts'
+import { type Client, createClient } from '../src/sdk/client.ts'
+import { type ServiceProcess, spawnService } from '../test/support/process.ts'
+import { changeManyFiles, makeManyFiles } from './many-files.ts'
+import { holds, median, peakBytes, restartPeak, table } from './measure.ts'
+
+const MIB = 1024 ** 2
+const POLL_MS = 20
+const SETTLING_MS = 1100
+/** Of how many backups at either end of the chain the median is taken. */
+const AT_EITHER_END = 3
+const PEER_CHAIN = 10
+
+export interface ScaleShape {
+  /** 0 leaves the part out. */
+  manyFiles: number
+  chainFiles: number
+  chain: number
+  changed: number
+  deleted: number
+}
+
+const size = (name: string, usual: number) => Number(process.env[`GAMEKEEPER_BENCH_${name}`] ?? usual)
+
+export async function run(
+  shape: ScaleShape = {
+    manyFiles: size('MANY_FILES', 1_000_000),
+    chainFiles: size('CHAIN_FILES', 100_000),
+    chain: size('CHAIN', 101),
+    changed: size('CHANGED', 200),
+    deleted: size('DELETED', 50),
+  },
+): Promise<boolean> {
+  const held: boolean[] = []
+  if (shape.manyFiles > 0) held.push(...(await inFolder((base) => manyFiles(base, shape.manyFiles))))
+  if (shape.chainFiles > 0) held.push(...(await inFolder((base) => chain(base, shape))))
+  return held.every(Boolean)
+}
+
+async function inFolder<T>(work: (base: string) => Promise<T>): Promise<T> {
+  const base = mkdtempSync(join(process.env.GAMEKEEPER_BENCH_DIR ?? tmpdir(), 'gamekeeper-bench-'))
+  try {
+    return await work(base)
+  } finally {
+    rmSync(base, { recursive: true, force: true })
+  }
+}
+
+interface Running {
+  service: ServiceProcess
+  client: Client
+  stop(): Promise<unknown>
+}
+
+const token = `gk_admin_${randomBytes(32).toString('hex')}`
+
+async function start(dataDir: string): Promise<Running> {
+  const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, GAMEKEEPER_RATE_LIMIT: '0' }
+  const service = await spawnService(env)
+  const client = createClient({ baseUrl: service.url, token })
+  return { service, client, stop: () => service.kill('SIGTERM') }
+}
+
+const filesOf = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId, 'files')
+
+/** From the request until it is said to be done. */
+async function backUp({ client }: Running, serverId: string): Promise<{ backup: Backup; seconds: number }> {
+  const begun = performance.now()
+  const { id } = await client.backups.create(serverId)
+  for (;;) {
+    const backup = await client.backups.read(serverId, id)
+    if (backup.status === 'failed') throw new Error(`the backup failed: ${JSON.stringify(backup.error)}`)
+    if (backup.status === 'completed') return { backup, seconds: (performance.now() - begun) / 1000 }
+    await delay(POLL_MS)
+  }
+}
+
+/** Each step in a service that has just been started: what an earlier one left in memory is not its own. */
+async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
+  const steps: { name: string; seconds: number; peak: number }[] = []
+  const step = async (name: string, work: (running: Running) => Promise<unknown>) => {
+    const running = await start(dataDir)
+    try {
+      const opened = peakBytes(running.service.pid)
+      restartPeak(running.service.pid)
+      const begun = performance.now()
+      await work(running)
+      const peak = Math.max(opened, peakBytes(running.service.pid))
+      steps.push({ name, seconds: (performance.now() - begun) / 1000, peak })
+    } finally {
+      await running.stop()
+    }
+  }
+  let [serverId, otherId, backupId] = ['', '', '']
+  await step('idle', async ({ client }) => {
+    serverId = (await client.servers.create({ name: 'Many files' })).id
+    otherId = (await client.servers.create({ name: 'Restored' })).id
+  })
+  makeManyFiles(filesOf(dataDir, serverId), count)
+  await delay(SETTLING_MS)
+  await step('first backup', async (running) => {
+    backupId = (await backUp(running, serverId)).backup.id
+  })
+  await step('nothing changed', (running) => backUp(running, serverId))
+  await step('restore into another server', async ({ client }) => {
+    const body = { targetServerId: otherId, safetyBackup: false }
+    const job = await client.backups.restore(serverId, backupId, body)
+    await client.jobs.wait(otherId, job.id)
+  })
+  table([
+    [`${count} small files`, 'seconds', 'peak memory, MiB'],
+    ...steps.map(({ name, seconds, peak }) => [name, seconds, peak / MIB]),
+  ])
+  return steps.slice(1).map(({ name, peak }) => holds(`${name}: peak memory, MiB`, peak / MIB, '<=', 512))
+}
+
+async function chain(base: string, shape: ScaleShape): Promise<boolean[]> {
+  const dataDir = join(base, 'data')
+  const made: { backup: Backup; seconds: number }[] = []
+  let deleting = Number.NaN
+  let tree = ''
+  const running = await start(dataDir)
+  try {
+    const { id: serverId } = await running.client.servers.create({ name: 'Long chain' })
+    tree = filesOf(dataDir, serverId)
+    makeManyFiles(tree, shape.chainFiles)
+    await delay(SETTLING_MS)
+    for (let version = 1; version <= shape.chain; version++) {
+      if (version > 1) changeManyFiles(tree, shape.chainFiles, shape.changed, version)
+      made.push(await backUp(running, serverId))
+    }
+    const begun = performance.now()
+    for (const { backup } of made.slice(0, shape.deleted)) await running.client.backups.delete(serverId, backup.id)
+    const manifests = join(dataDir, 'backups/manifests', serverId)
+    while (readdirSync(manifests).length > made.length - shape.deleted) await delay(POLL_MS)
+    deleting = (performance.now() - begun) / 1000
+  } finally {
+    await running.stop()
+  }
+  const [early, late] = [made.slice(1, 1 + AT_EITHER_END), made.slice(-AT_EITHER_END)]
+  const typical = (some: typeof made) => median(some.map(({ seconds }) => seconds))
+  const reclaimed = await reclaim(dataDir)
+  const pruned = pruneWithRestic(base, tree, shape)
+  table([
+    [`${shape.chainFiles} files, ${shape.changed} changed each time`, 'seconds', 'MiB given back', 'MiB before'],
+    ['first backup', typical(made.slice(0, 1)), '', ''],
+    [`2nd and on, median of ${early.length}`, typical(early), '', ''],
+    [`up to the ${made.length}th, median of ${late.length}`, typical(late), '', ''],
+    [`deleting ${shape.deleted} backups, until gone from the store`, deleting, '', ''],
+    ['giving their space back', reclaimed.seconds, reclaimed.freed / MIB, reclaimed.before / MIB],
+    [
+      `restic forget --prune of ${PEER_CHAIN / 2} of ${PEER_CHAIN}`,
+      pruned.seconds,
+      pruned.freed / MIB,
+      pruned.before / MIB,
+    ],
+  ])
+  return [holds(`backup ${made.length} to the 2nd`, typical(late) / typical(early), '<=', 1.5)]
+}
+
+interface GivenBack {
+  seconds: number
+  before: number
+  freed: number
+}
+
+async function reclaim(dataDir: string): Promise<GivenBack> {
+  const agent = await startAgent(dataDir)
+  try {
+    const begun = performance.now()
+    const { freedBytes, storedBytes } = await agent.run({ kind: 'backups.reclaim' })
+    const seconds = (performance.now() - begun) / 1000
+    return { seconds, before: freedBytes + storedBytes, freed: freedBytes }
+  } finally {
+    await agent.stop()
+  }
+}
+
+/** The same tree and changes of the same kind; a shorter chain, since making it takes restic long. */
+function pruneWithRestic(base: string, tree: string, shape: ScaleShape): GivenBack {
+  const repository = join(base, 'restic')
+  const env = { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(base, 'restic-cache') }
+  const restic = (...args: string[]) => execFileSync('restic', ['-q', '-r', repository, ...args], { env })
+  restic('init')
+  for (let version = 1; version <= PEER_CHAIN; version++) {
+    changeManyFiles(tree, shape.chainFiles, shape.changed, 1000 + version)
+    restic('backup', tree)
+  }
+  const before = sizeOf(repository)
+  const begun = performance.now()
+  restic('forget', '--prune', '--keep-last', String(PEER_CHAIN / 2))
+  const seconds = (performance.now() - begun) / 1000
+  return { seconds, before, freed: before - sizeOf(repository) }
+}
+
+function sizeOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
+}
