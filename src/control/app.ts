@@ -3,6 +3,7 @@ import { access, constants } from 'node:fs/promises'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
+import type { Recovery } from '../contract/backups.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
 import type { Forward } from '../http/forward.ts'
 import { createHttpServer } from '../http/server.ts'
@@ -13,11 +14,13 @@ import { createActivity } from './activity/service.ts'
 import { backupContentRoutes, backupPlanRoutes, backupRoutes } from './backups/routes.ts'
 import { createBackupSlice } from './backups/slice.ts'
 import type { Config } from './config.ts'
+import { createChanges } from './db/changes.ts'
 import { type OpenDatabase, pingDatabase } from './db/database.ts'
 import { instanceIdOf } from './db/instance.ts'
 import { contentRoutes, fileRoutes } from './files/routes.ts'
 import { createFiles } from './files/service.ts'
 import { createFileWork } from './files/work.ts'
+import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
@@ -57,6 +60,8 @@ export interface App {
   /** Every route that it serves, for those who check them. */
   routes: readonly RouteOptions[]
   tokens: Tokens
+  /** Rebuilds the list of backups from the store, for whoever is at the machine itself. Nothing need have been started. */
+  recover(): Promise<Recovery>
   /** Takes up work that a crash has cut short, and begins the regular upkeep. */
   start(): Promise<void>
   /** Ends streams, parks jobs and waits for what is under way. The HTTP side is closed by then. */
@@ -76,9 +81,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const alone = database.engine === 'sqlite'
   const cursors = createCursors(keyFor(secret, 'cursors'))
   const streams = createStreams({ clock })
-  const jobs = createJobs({ db, clock, log, alone })
+  const changes = createChanges()
+  const jobs = createJobs({ db, changes, clock, log, alone })
   const idempotency = createIdempotency({ db, clock })
-  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, clock, shared: !alone })
+  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock, shared: !alone })
   const endLinks = (tokenId: string) => {
     agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
       log.error({ err: error, tokenId }, 'links of a revoked token could not be ended; they are at the next start')
@@ -112,12 +118,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     agent,
     activity,
     jobs,
+    changes,
     servers,
     links,
     cursors,
     clock,
     log,
     agentUrl: deps.agentUrl,
+    shared: !alone,
     atOnce: config.backupsAtOnce,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
@@ -200,6 +208,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     http,
     routes,
     tokens,
+    recover: () => backups.reconciling.recover(SYSTEM),
     async start() {
       await servers.sweep()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })

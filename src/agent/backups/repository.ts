@@ -1,26 +1,15 @@
 // A store that is open: its index in memory, its worker threads, and what of it is known to be damaged.
-import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { createTurns } from '../files/walk.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
-import {
-  BLOCK_BYTES,
-  type BlockHash,
-  DAMAGE_BLOB,
-  Damage,
-  FORMAT_BLOB,
-  FORMAT_VERSION,
-  fastestBlockHash,
-  isBlockHash,
-  lastSegment,
-  packBlob,
-} from './format.ts'
+import { type BlockHash, DAMAGE_BLOB, Damage, fastestBlockHash, lastSegment, packBlob } from './format.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
+import { readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
 
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
@@ -55,7 +44,7 @@ export interface Repository {
 
 export async function openRepository(config: RepositoryConfig): Promise<Repository> {
   const blobs = await openBlobStore(config.blobs, { clear: true })
-  const blockHash = (await readFormat(blobs, config.key)) ?? (await writeFormat(blobs, config))
+  const { blockHash } = await checkedFormat(blobs, config)
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
   const pool = createPool({ blobs: config.blobs, key, blockHash, nice }, config.threads)
@@ -82,33 +71,16 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   return repository
 }
 
-/** Undefined where the store is new. One that was made before there was a choice has BLAKE2b. */
-async function readFormat(blobs: BlobStore, key: Uint8Array | null): Promise<BlockHash | undefined> {
-  let text: string
-  try {
-    text = Buffer.from(await blobs.get(FORMAT_BLOB)).toString()
-  } catch (error) {
-    if (error instanceof BlobMissing) return undefined
-    throw error
-  }
-  const { version, keyCheck, blockHash = 'blake2b-256' } = JSON.parse(text)
-  if (version !== FORMAT_VERSION) throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION}`)
-  if (!isBlockHash(blockHash)) throw new Error(`the backup store names blocks by ${blockHash}, which is not known`)
-  if (keyCheck !== keyCheckOf(key))
+async function checkedFormat(blobs: BlobStore, config: RepositoryConfig): Promise<StoreFormat> {
+  const format = await readStoreFormat(blobs)
+  if (!format) return await writeStoreFormat(blobs, config.key, config.blockHash ?? fastestBlockHash())
+  if (format.keyCheck !== keyCheckOf(config.key))
     throw new Error(
-      keyCheck === null
+      format.keyCheck === null
         ? 'the backup store is not encrypted, and a key was given'
         : 'the backup store is encrypted with another key',
     )
-  return blockHash
-}
-
-async function writeFormat(blobs: BlobStore, config: RepositoryConfig): Promise<BlockHash> {
-  const { key, blockHash = fastestBlockHash() } = config
-  const storeId = randomBytes(16).toString('hex')
-  const format = { version: FORMAT_VERSION, storeId, blockBytes: BLOCK_BYTES, blockHash, keyCheck: keyCheckOf(key) }
-  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify(format)}\n`))
-  return blockHash
+  return format
 }
 
 /**

@@ -3,12 +3,15 @@ import type { Agent } from '../../contract/agent.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import { findServer } from '../servers/service.ts'
 import type { ExpiryService } from './expiry.ts'
+import type { LockKeeper } from './locks.ts'
 import { reported } from './present.ts'
 import type { Removal } from './removal.ts'
 import * as store from './store.ts'
@@ -20,6 +23,8 @@ export interface Making {
   /** Has the agent make the backup of this row. Safe to repeat: one that is in the store already is only reported. */
   make(job: JobContext<unknown>, row: BackupRow): Promise<BackupReport>
   complete(trx: Trx, actor: Actor, backupId: string, report: BackupReport): Promise<void>
+  /** Once that is known: a lock that was set or lifted while it was made is not in its manifest. */
+  keepLock(report: BackupReport): Promise<void>
   end(trx: Trx, actor: Actor, backupId: string, end: BadEnd): Promise<void>
 }
 
@@ -30,18 +35,27 @@ export function createMaking(deps: {
   jobs: Jobs
   removal: Removal
   expiry: ExpiryService
+  locks: LockKeeper
+  changes: Changes
   clock: { now(): number }
   atOnce: number
 }): Making {
-  const { db, agent, activity, jobs, removal, expiry, clock } = deps
+  const { db, agent, activity, jobs, removal, expiry, locks, changes, clock } = deps
+
+  async function begin(trx: Trx, row: BackupRow): Promise<void> {
+    await store.updateBackup(trx, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
+    changes.tellAfter(trx, row.id)
+  }
 
   const making: Making = {
     async make(job, row) {
-      await store.updateBackup(db, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
+      if (row.status !== 'running') await transact(db, {}, (trx) => begin(trx, row))
+      const server = await findServer(db, row.server_id)
       const work = {
         kind: 'backups.create',
         backupId: row.id,
         name: row.name,
+        ...(server ? { serverName: server.name } : {}),
         createdAt: row.created_at,
         ignored: row.ignored,
         isLocked: row.locked === 1,
@@ -55,6 +69,7 @@ export function createMaking(deps: {
       const row = await store.findRow(trx, backupId)
       if (!row) return
       await store.updateBackup(trx, backupId, reported(report))
+      changes.tellAfter(trx, backupId)
       if (row.deleted_at !== null) return removal.finish(trx, row)
       await activity.record(trx, actor, 'backup.completed', row.server_id, {
         backupId,
@@ -68,11 +83,17 @@ export function createMaking(deps: {
       await expiry.afterBackup(trx, row.server_id)
     },
 
+    async keepLock({ serverId, backupId, isLocked }) {
+      const row = await store.findRow(db, backupId)
+      if (row && (row.locked === 1) !== isLocked) await locks.keep(serverId, backupId, row.locked === 1)
+    },
+
     async end(trx, actor, backupId, { status, error }) {
       const row = await store.findRow(trx, backupId)
       if (!row || row.status === 'completed') return
       const failure = error ?? { code: 'internal', detail: 'It was cancelled.' }
       await store.updateBackup(trx, backupId, { status: 'failed', error: JSON.stringify(failure) })
+      changes.tellAfter(trx, backupId)
       if (row.deleted_at !== null) return removal.finish(trx, row)
       if (status === 'cancelled') return removal.remove(trx, actor, row, 'backup.cancelled')
       await activity.record(trx, actor, 'backup.failed', row.server_id, { backupId, name: row.name, error })
@@ -90,6 +111,10 @@ export function createMaking(deps: {
       (isFailure(error, 'server_busy') || isFailure(error, 'agent_unreachable')) && attempt < ATTEMPTS
         ? backOffMs(attempt)
         : null,
+    async onBegin(trx, { input }) {
+      const row = await store.findRow(trx, input.backupId)
+      if (row && row.status !== 'completed') await begin(trx, row)
+    },
     async run(job) {
       const row = await store.findRow(db, job.input.backupId)
       if (!row) return
@@ -98,6 +123,7 @@ export function createMaking(deps: {
         await making.complete(trx, job.actor, row.id, report)
         await job.complete(trx, { backupId: row.id })
       })
+      await making.keepLock(report)
     },
     onEnd: (trx, job, end) => making.end(trx, job.actor, job.input.backupId, end),
   })

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -12,6 +12,7 @@ import type { Jobs } from '../jobs/runner.ts'
 import { findJob } from '../jobs/store.ts'
 import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
 import { removeRetention } from './expiry.ts'
+import type { LockKeeper } from './locks.ts'
 import { BACKUP } from './making.ts'
 import { newBackupRow, noSuchBackup, present } from './present.ts'
 import type { Removal } from './removal.ts'
@@ -38,8 +39,8 @@ export interface Backups {
   remove(actor: Actor, serverId: string, backupId: string): Promise<undefined>
 }
 
-const FOLLOW_EVERY_MS = 200
 const HEARTBEAT_MS = 15_000
+const OTHER_PROCESS_POLL_MS = 1000
 const STOP_WITHIN_MS = 60_000
 
 export function createBackups(deps: {
@@ -47,10 +48,14 @@ export function createBackups(deps: {
   activity: Activity
   jobs: Jobs
   removal: Removal
+  locks: LockKeeper
+  changes: Changes
   cursors: Cursors
   clock: { now(): number }
+  /** Whether other processes may write to the same database, so that our own signals are not enough. */
+  shared: boolean
 }): Backups {
-  const { db, activity, jobs, removal, cursors, clock } = deps
+  const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -80,10 +85,17 @@ export function createBackups(deps: {
     return present(row)
   }
 
+  async function liftInStore(actor: Actor, serverId: string, backupId: string): Promise<void> {
+    await requireReadyServer(db, actor, serverId)
+    const row = await requireBackup(db, serverId, backupId)
+    if (row.status === 'completed' && row.locked === 1) await locks.keep(serverId, backupId, false)
+  }
+
   /** Gone for its owner at once; what is under way is told to stop, and cleans up when it has. */
   async function cancel(trx: Trx, actor: Actor, row: BackupRow): Promise<void> {
     if (row.origin === 'safety') throw fail('server_busy', 'It is part of a restore that is under way.')
     await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
+    changes.tellAfter(trx, row.id)
     await activity.record(trx, actor, 'backup.cancelled', row.server_id, { backupId: row.id, name: row.name })
     const job = row.job_id === null ? undefined : await findJob(trx, row.server_id, row.job_id)
     if (job && (job.status === 'queued' || job.status === 'running')) await jobs.cancel(trx, job)
@@ -113,11 +125,14 @@ export function createBackups(deps: {
 
     async *follow(actor, serverId, backupId, signal) {
       await requireServer(db, actor, serverId)
+      using changed = changes.watch(backupId)
       let shown = await requireBackup(db, serverId, backupId)
+      // Its progress is its job's.
+      if (shown.job_id !== null) changed.add(shown.job_id)
       yield present(shown)
       let saidAt = Date.now()
       while ((shown.status === 'queued' || shown.status === 'running') && !signal.aborted) {
-        await delay(FOLLOW_EVERY_MS, undefined, { signal }).catch(() => {})
+        await changed.wait(deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS, signal)
         const row = signal.aborted ? undefined : await store.findBackup(db, serverId, backupId)
         if (!row) return
         const isNews = JSON.stringify(row) !== JSON.stringify(shown)
@@ -128,18 +143,24 @@ export function createBackups(deps: {
       }
     },
 
-    setLock: (actor, serverId, backupId, isLocked) =>
-      transact(db, actor, async (trx) => {
+    async setLock(actor, serverId, backupId, isLocked) {
+      // Where a crash comes between the two, one of them still has the lock, and the lock counts.
+      if (!isLocked) await liftInStore(actor, serverId, backupId)
+      const backup = await transact(db, actor, async (trx) => {
         await requireReadyServer(trx, actor, serverId)
         await lockServer(trx, serverId)
         const row = await requireBackup(trx, serverId, backupId)
         const locked = isLocked ? 1 : 0
         if (row.locked === locked) return present(row)
         await store.updateBackup(trx, backupId, { locked })
+        changes.tellAfter(trx, backupId)
         const event = isLocked ? 'backup.locked' : 'backup.unlocked'
         await activity.record(trx, actor, event, serverId, { backupId, name: row.name })
         return present({ ...row, locked })
-      }),
+      })
+      if (isLocked && backup.status === 'completed') await locks.keep(serverId, backupId, true)
+      return backup
+    },
 
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {

@@ -4,6 +4,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Agent } from '../../contract/agent.ts'
 import type { SignedLinks } from '../../http/signed-links.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/tables.ts'
 import type { HealthCheck } from '../http/health.ts'
 import type { Cursors } from '../http/paging.ts'
@@ -11,6 +12,7 @@ import type { Jobs } from '../jobs/runner.ts'
 import type { Servers } from '../servers/service.ts'
 import { createContents } from './contents.ts'
 import { createExpiry } from './expiry.ts'
+import { createLockKeeper } from './locks.ts'
 import { createMaking } from './making.ts'
 import { createReconciling } from './reconcile.ts'
 import { createRemoval } from './removal.ts'
@@ -25,12 +27,15 @@ export interface BackupSliceDeps {
   agent: Pick<Agent, 'backups' | 'tasks'>
   activity: Activity
   jobs: Jobs
+  changes: Changes
   servers: Pick<Servers, 'adopt'>
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
   log: Logger
   agentUrl: () => string
+  /** Whether other processes may write to the same database. */
+  shared: boolean
   /** How many may be made at once. */
   atOnce: number
 }
@@ -42,8 +47,9 @@ export function createBackupSlice(deps: BackupSliceDeps) {
   let damageFound = 0
   const removal = createRemoval(deps)
   const expiry = createExpiry({ ...deps, removal })
-  const making = createMaking({ ...deps, removal, expiry })
-  const backups = createBackups({ ...deps, removal })
+  const locks = createLockKeeper(deps)
+  const making = createMaking({ ...deps, removal, expiry, locks })
+  const backups = createBackups({ ...deps, removal, locks })
   const verifying = createVerifying({
     ...deps,
     onDamage: (count) => {

@@ -1,0 +1,39 @@
+// The blob that says how a store is made. It is the first to be written and never changes.
+import { randomBytes } from 'node:crypto'
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash } from './format.ts'
+import { keyCheckOf } from './seal.ts'
+
+export interface StoreFormat {
+  version: number
+  storeId: string
+  blockHash: BlockHash
+  keyCheck: string | null
+}
+
+/** Undefined where there is no store. Throws where it is one that cannot be read, but for a wrong key. */
+export async function readStoreFormat(blobs: BlobStore): Promise<StoreFormat | undefined> {
+  let text: string
+  try {
+    text = Buffer.from(await blobs.get(FORMAT_BLOB)).toString()
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined
+    throw error
+  }
+  // One that was made before there was a choice has BLAKE2b.
+  const { version, storeId, keyCheck, blockHash = 'blake2b-256' } = JSON.parse(text)
+  if (version !== FORMAT_VERSION) throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION}`)
+  if (!isBlockHash(blockHash)) throw new Error(`the backup store names blocks by ${blockHash}, which is not known`)
+  return { version, storeId, blockHash, keyCheck }
+}
+
+export async function writeStoreFormat(
+  blobs: BlobStore,
+  key: Uint8Array | null,
+  blockHash: BlockHash,
+): Promise<StoreFormat> {
+  const storeId = randomBytes(16).toString('hex')
+  const format = { version: FORMAT_VERSION, storeId, blockBytes: BLOCK_BYTES, blockHash, keyCheck: keyCheckOf(key) }
+  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify(format)}\n`))
+  return format
+}
