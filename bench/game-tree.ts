@@ -1,5 +1,5 @@
 // A seeded Minecraft-like server, the same each time: region files of 4 KiB sectors, partly compressible, and small files.
-import { closeSync, mkdirSync, openSync, readSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { appendFileSync, closeSync, mkdirSync, openSync, readSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 const SECTOR = 4096
@@ -83,4 +83,12 @@ export function changeInPlace(root: string, options = { files: 40, bytes: 15_000
     closeSync(fd)
   }
   return changed
+}
+
+/** Appends a line to some of the small files. */
+export function changeSmallFiles(root: string, count: number): void {
+  for (let index = 0; index < count; index++) {
+    const file = index * 100
+    appendFileSync(join(root, file % 2 ? 'plugins' : 'world/playerdata', String(file % 50), `${file}.dat`), 'changed\n')
+  }
 }

@@ -3,7 +3,9 @@
 import { hash } from 'node:crypto'
 
 export const FORMAT_VERSION = 1
-export const BLOCK_BYTES = 128 * 1024
+export const BLOCK_BYTES = 64 * 1024
+/** Small blocks are compressed together up to this size. */
+export const FRAME_BYTES = 128 * 1024
 export const ID_BYTES = 32
 export const PACK_MAGIC = 'GKPACK01'
 export const INDEX_MAGIC = 'GKINDX01'

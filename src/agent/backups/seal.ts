@@ -1,7 +1,7 @@
 // Names, compresses and, where the store has a key, encrypts bytes. Everything that a store holds passes through here.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { BLOCK_BYTES, BLOCK_HASHES, type BlockHash, blockDigest, ID_BYTES } from './format.ts'
+import { BLOCK_HASHES, type BlockHash, blockDigest, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { trimmedBound, trimSectors, untrimSectors } from './sectors.ts'
 
 const SALT_BYTES = 16
@@ -85,12 +85,12 @@ function decompress(bytes: Uint8Array, rawLength: number): Uint8Array {
   return raw
 }
 
-const trimBuffer = Buffer.allocUnsafeSlow(trimmedBound(BLOCK_BYTES))
+const trimBuffer = Buffer.allocUnsafeSlow(trimmedBound(FRAME_BYTES))
 
 /** What comes out may be the bytes that went in, or stand in a buffer that the next call fills. */
 function pack(raw: Uint8Array, isDoubtful: boolean): { bytes: Uint8Array; codec: number } {
   if (raw.length < 64) return { bytes: raw, codec: 0 }
-  if (isDoubtful && raw.length > 2 * PIECE_BYTES * PIECES && raw.length <= BLOCK_BYTES) {
+  if (isDoubtful && raw.length > 2 * PIECE_BYTES * PIECES && raw.length <= FRAME_BYTES) {
     const trimmed = trimSectors(asBuffer(raw), trimBuffer)
     const isSmaller = trimmed.length < raw.length * WORTH
     if (trimmed.length > PIECE_BYTES * PIECES && isDense(trimmed))

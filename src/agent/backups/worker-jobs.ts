@@ -1,13 +1,13 @@
 // What travels between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../blobs/open.ts'
-import { BLOCK_BYTES, type BlockHash, ID_BYTES } from './format.ts'
+import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import type { FrameBlock, UnplacedFrame } from './packs.ts'
 import type { BlockTarget } from './run-writer.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
 /** A segment that does not shrink, each of its frames encrypted. */
-export const SLOT_BYTES = SEGMENT_BYTES + (SEGMENT_BYTES / BLOCK_BYTES + 2) * SEAL_OVERHEAD + BLOCK_BYTES
+export const SLOT_BYTES = SEGMENT_BYTES + (SEGMENT_BYTES / BLOCK_BYTES + 2) * SEAL_OVERHEAD + FRAME_BYTES
 
 export const ZERO_BLOCK = 1
 export const NEW_BLOCK = 2

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../blobs/open.ts'
 import type { BlobStore } from '../../blobs/store.ts'
 import { filterHas } from './block-index.ts'
-import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
+import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { UnplacedFrame } from './packs.ts'
 import { createRunWriter } from './run-writer.ts'
 import { CODEC_ZSTD, createSealer, type Sealer } from './seal.ts'
@@ -33,7 +33,7 @@ const DOUBTFUL = 0.75
 
 /** Used for one fetch after another: fresh memory for each would cost as much as reading it. */
 const fetchBuffer = Buffer.allocUnsafeSlow(FETCH_BYTES)
-const decodeBuffer = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+const decodeBuffer = Buffer.allocUnsafeSlow(FRAME_BYTES)
 const runs = createRunWriter()
 
 interface Output {
@@ -55,7 +55,7 @@ function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
     slot: Buffer.from(job.slot),
     used: 0,
     frames: [],
-    bundle: Buffer.allocUnsafe(BLOCK_BYTES),
+    bundle: Buffer.allocUnsafe(FRAME_BYTES),
     bundled: 0,
     bundleBlocks: [],
     isDoubtful: true,
@@ -109,7 +109,7 @@ function storeBlock(
   found: (id: Uint8Array | null, flag: number) => void,
 ): number {
   const isSmall = wanted <= BLOCK_BYTES / 2
-  if (isSmall && output.bundled + wanted > BLOCK_BYTES) flushBundle(sealer, output)
+  if (isSmall && output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
   const target = isSmall ? output.bundle : output.slot
   const start = isSmall ? output.bundled : output.used
   const length = readFully(fd, target, start, wanted, position)

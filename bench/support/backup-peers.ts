@@ -1,0 +1,111 @@
+// What others do with the same tree: restic, borg and tar, as a user calls them.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const LINES = ['first', 'unchanged', 'changed', 'changedBytes', 'restore', 'restoreOver'] as const
+export type Line = (typeof LINES)[number]
+export type Times = Partial<Record<Line, number[]>>
+
+export interface Place {
+  base: string
+  /** The server's files; the same for every tool. */
+  tree: string
+  /** Changes of the same kind for every tool and round; what the one before it wrote is part of the tree by then. */
+  change(folder: string): void
+}
+
+export interface Tool {
+  name: string
+  round(place: Place, times: Times): Promise<void>
+}
+
+const timed = (times: Times, line: Line, work: () => unknown) => {
+  const begun = performance.now()
+  work()
+  record(times, line, (performance.now() - begun) / 1000)
+}
+
+export function record(times: Times, line: Line, value: number): void {
+  times[line] = [...(times[line] ?? []), value]
+}
+
+export function sizeOf(folder: string): number {
+  return filesUnder(folder).reduce((sum, path) => sum + statSync(path).size, 0)
+}
+
+/** Reads everything once, so that nobody waits for the disk. */
+export function heat(folder: string): void {
+  for (const path of filesUnder(folder)) readFileSync(path)
+  execFileSync('sync')
+}
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}
+
+export const restic: Tool = {
+  name: 'restic',
+  async round(place, times) {
+    const repository = join(place.base, 'restic')
+    const restored = join(place.base, 'restored')
+    const command = (...args: string[]) =>
+      execFileSync('restic', ['-q', '-r', repository, ...args], {
+        env: { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(place.base, 'restic-cache') },
+      })
+    command('init')
+    timed(times, 'first', () => command('backup', place.tree))
+    timed(times, 'unchanged', () => command('backup', place.tree))
+    place.change(place.tree)
+    const before = sizeOf(repository)
+    timed(times, 'changed', () => command('backup', place.tree))
+    record(times, 'changedBytes', sizeOf(repository) - before)
+    heat(repository)
+    timed(times, 'restore', () => command('restore', 'latest', '--target', restored))
+    for (const folder of [repository, restored, join(place.base, 'restic-cache')])
+      rmSync(folder, { recursive: true, force: true })
+  },
+}
+
+export const borg: Tool = {
+  name: 'borg',
+  async round(place, times) {
+    const repository = join(place.base, 'borg')
+    const restored = join(place.base, 'restored')
+    const command = (cwd: string, ...args: string[]) =>
+      execFileSync('borg', args, {
+        cwd,
+        env: {
+          ...process.env,
+          BORG_BASE_DIR: join(place.base, 'borg-home'),
+          BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK: 'yes',
+        },
+      })
+    command(place.base, 'init', '-e', 'none', repository)
+    timed(times, 'first', () => command(place.tree, 'create', `${repository}::1`, '.'))
+    timed(times, 'unchanged', () => command(place.tree, 'create', `${repository}::2`, '.'))
+    place.change(place.tree)
+    const before = sizeOf(repository)
+    timed(times, 'changed', () => command(place.tree, 'create', `${repository}::3`, '.'))
+    record(times, 'changedBytes', sizeOf(repository) - before)
+    mkdirSync(restored)
+    heat(repository)
+    timed(times, 'restore', () => command(restored, 'extract', `${repository}::3`))
+    for (const folder of [repository, restored, join(place.base, 'borg-home')])
+      rmSync(folder, { recursive: true, force: true })
+  },
+}
+
+export function tar(name: string, packer: string): Tool {
+  return {
+    name,
+    async round(place, times) {
+      const archive = join(place.base, 'archive')
+      const pack = () => execFileSync('sh', ['-c', `tar -C "$1" -cf - . | ${packer} > "$2"`, 'sh', place.tree, archive])
+      timed(times, 'first', pack)
+      rmSync(archive)
+    },
+  }
+}
