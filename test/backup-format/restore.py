@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 
-BLOCK = 131072
+SECTOR = 4096
 store, server_id, backup_id, target = sys.argv[1:5]
 key = bytes.fromhex(sys.argv[5]) if len(sys.argv) > 5 else None
 
@@ -26,8 +26,9 @@ def digest(data):
     return hashlib.blake2b(data).digest()[:32]
 
 
-block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[
-    json.loads(read('format')).get('blockHash', 'blake2b-256')]
+made_with = json.loads(read('format'))
+BLOCK = made_with['blockBytes']
+block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[made_with.get('blockHash', 'blake2b-256')]
 
 
 def derive(use):
@@ -47,6 +48,17 @@ def decode(stored, length, codec):
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         piece_key = hmac.new(derive('content'), stored[:16], hashlib.sha256).digest()
         stored = AESGCM(piece_key).decrypt(stored[16:28], stored[28:], None)
+    if codec & 4:
+        count = -(-length // SECTOR)
+        kept = struct.unpack_from(f'<{count}H', stored)
+        at, sectors = 2 * count, []
+        for number, size in enumerate(kept):
+            sector = stored[at:at + size]
+            assert len(sector) == size and not sector.endswith(b'\0')
+            sectors.append(sector.ljust(min(SECTOR, length - number * SECTOR), b'\0'))
+            at += size
+        assert at == len(stored)
+        stored = b''.join(sectors)
     if codec & 1:
         stored = subprocess.run(['zstd', '-dc'], input=stored, stdout=subprocess.PIPE, check=True).stdout
     assert len(stored) == length

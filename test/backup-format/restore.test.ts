@@ -15,9 +15,16 @@ const withoutPython = missingTools().includes('python') && 'needs python3 and zs
 const withoutAes =
   spawnSync(PYTHON, ['-c', 'import cryptography']).status !== 0 && "needs Python's cryptography package"
 
+/** As a game keeps what it has compressed: in sectors, filled up with zeros. */
+function sectors(count: number): Buffer {
+  const pieces = Array.from({ length: count }, (_, index) => [randomBytes(4096 - index * 60), Buffer.alloc(index * 60)])
+  return Buffer.concat(pieces.flat()).subarray(0, count * 4096 - 1000)
+}
+
 function fill(root: string): void {
   mkdirSync(join(root, 'world/empty'), { recursive: true })
   writeFileSync(join(root, 'world/region'), randomBytes(1_000_003))
+  writeFileSync(join(root, 'world/sectors'), sectors(61))
   writeFileSync(join(root, 'world/text'), 'text '.repeat(200_000))
   for (let index = 0; index < 40; index++) writeFileSync(join(root, `small ${index}`), `${index} `.repeat(index * 7))
   const sparse = openSync(join(root, 'sparse'), 'w')

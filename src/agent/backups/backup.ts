@@ -63,6 +63,14 @@ export async function runBackup(
   report: (progress: BackupProgress) => void,
 ): Promise<BackupResult> {
   const startedAt = Date.now()
+  const { index } = repository
+  const { losses } = index
+  const latest = repository.latest.get(request.serverId)
+  const isWhole = () =>
+    latest !== undefined &&
+    latest.backupId === previous?.meta.backupId &&
+    latest.index === index &&
+    latest.losses === index.losses
   const sink = createPackSink(repository)
   const manifest = await createManifest(repository.blobs, repository.sealer, request)
   const notes = createNotes()
@@ -153,7 +161,7 @@ export async function runBackup(
     const isKnown =
       known !== undefined &&
       isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
-      isStored(sink, known)
+      (isWhole() || isStored(sink, known))
     if (isKnown && nlink === 1n && known.hardLink === null) {
       pending.push({ entry: known, kept: known, isReady: true, isDropped: false, firstLink: undefined })
       return
@@ -205,6 +213,8 @@ export async function runBackup(
     }
     const { checksum } = await manifest.finish(meta)
     await sink.publish()
+    // The count as it was at first: of what was lost meanwhile, files that came before may have need.
+    repository.latest.set(serverId, { backupId, index, losses })
     return { meta: { version: 1, ...meta }, checksum }
   } catch (error) {
     await reader.abandon()

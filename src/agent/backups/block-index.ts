@@ -36,6 +36,8 @@ export interface BlockIndex {
   /** Everything that another index has. Yields now and then, so that others may have their turn. */
   addAll(other: BlockIndex): Generator<void, void, undefined>
   markDamaged(block: number): void
+  /** How often a block was found to be damaged. While it stays the same, what was held is held. */
+  readonly losses: number
   isDamaged(block: number): boolean
   frameOf(block: number): number
   /**
@@ -56,6 +58,7 @@ export function createBlockIndex(): BlockIndex {
   const damaged = new Set<number>()
   let blockCount = 0
   let frameCount = 0
+  let losses = 0
   let slots = new Uint32Array(1 << 12)
   let filter: Uint32Array<SharedArrayBuffer> | undefined
   let hints = 0
@@ -181,7 +184,13 @@ export function createBlockIndex(): BlockIndex {
         yield
       }
     },
-    markDamaged: (block) => void damaged.add(block),
+    markDamaged(block) {
+      damaged.add(block)
+      losses++
+    },
+    get losses() {
+      return losses
+    },
     isDamaged: (block) => damaged.has(block),
     filter() {
       filter ??= makeFilter()

@@ -60,6 +60,18 @@ export async function listManifests(
 
 /** The one to compare a tree with. A damaged one only makes the next backup slower. */
 export async function latestManifest(repository: Repository, serverId: string): Promise<Manifest | undefined> {
+  const known = repository.latest.get(serverId)
+  if (known) {
+    const manifest = await openManifest(repository.blobs, repository.sealer, { serverId, ...known }).catch((error) => {
+      if (error instanceof Damage || isFailure(error, 'not_found')) return undefined
+      throw error
+    })
+    if (manifest) return manifest
+  }
+  return await newestManifest(repository, serverId)
+}
+
+async function newestManifest(repository: Repository, serverId: string): Promise<Manifest | undefined> {
   let latest: Manifest | undefined
   const names = (await manifestNames(repository, serverId)).sort((a, b) => (a.backupId < b.backupId ? 1 : -1))
   for (const name of names.slice(0, CANDIDATES)) {

@@ -22,6 +22,13 @@ export interface RepositoryConfig {
   nice?: number
 }
 
+export interface LatestBackup {
+  backupId: string
+  /** As long as this is the store's index and has lost nothing more, every block of the backup is held. */
+  index: BlockIndex
+  losses: number
+}
+
 export interface Repository {
   readonly blobs: BlobStore
   readonly sealer: Sealer
@@ -33,6 +40,8 @@ export interface Repository {
   readonly packs: Map<string, number>
   /** Blobs other than blocks that were found damaged, with what is wrong. */
   readonly damagedBlobs: Map<string, string>
+  /** By server: the backup that was made last by this process, and what of the index it has seen. */
+  readonly latest: Map<string, LatestBackup>
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
   /** Durable, so that a block once known to be damaged is not counted on after a restart. */
@@ -56,6 +65,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     writing: createSharedLock(),
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
+    latest: new Map<string, LatestBackup>(),
     async publish(packs: Map<string, number>, blocks: BlockIndex) {
       const turn = createTurns()
       for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()
