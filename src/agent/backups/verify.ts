@@ -1,6 +1,6 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
-import { eachBlock } from './entries.ts'
+import { eachBlock } from './content.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { readIndex } from './index-blobs.ts'
 import { type Manifest, openManifest } from './manifest.ts'
