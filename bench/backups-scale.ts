@@ -20,7 +20,6 @@ const POLL_MS = 20
 const SETTLING_MS = 1100
 /** Of how many backups at either end of the chain the median is taken. */
 const AT_EITHER_END = 3
-const PEER_CHAIN = 10
 
 export interface ScaleShape {
   /** 0 leaves the part out. */
@@ -29,6 +28,8 @@ export interface ScaleShape {
   chain: number
   changed: number
   deleted: number
+  /** Backups that restic makes before half of them are pruned; 0 leaves it out. */
+  peerChain: number
 }
 
 const size = (name: string, usual: number) => Number(process.env[`GAMEKEEPER_BENCH_${name}`] ?? usual)
@@ -40,6 +41,7 @@ export async function run(
     chain: size('CHAIN', 101),
     changed: size('CHANGED', 200),
     deleted: size('DELETED', 50),
+    peerChain: size('PEER_CHAIN', 10),
   },
 ): Promise<boolean> {
   const held: boolean[] = []
@@ -128,7 +130,8 @@ async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
 async function chain(base: string, shape: ScaleShape): Promise<boolean[]> {
   const dataDir = join(base, 'data')
   const made: { backup: Backup; seconds: number }[] = []
-  let deleting = Number.NaN
+  const store = join(dataDir, 'backups')
+  let deleted: GivenBack = { seconds: Number.NaN, before: 0, freed: 0 }
   let tree = ''
   const running = await start(dataDir)
   try {
@@ -140,34 +143,33 @@ async function chain(base: string, shape: ScaleShape): Promise<boolean[]> {
       if (version > 1) changeManyFiles(tree, shape.chainFiles, shape.changed, version)
       made.push(await backUp(running, serverId))
     }
+    const before = sizeOf(store)
     const begun = performance.now()
     for (const { backup } of made.slice(0, shape.deleted)) await running.client.backups.delete(serverId, backup.id)
-    const manifests = join(dataDir, 'backups/manifests', serverId)
+    const manifests = join(store, 'manifests', serverId)
     while (readdirSync(manifests).length > made.length - shape.deleted) await delay(POLL_MS)
-    deleting = (performance.now() - begun) / 1000
+    const seconds = (performance.now() - begun) / 1000
+    deleted = { seconds, before, freed: before - sizeOf(store) }
   } finally {
     await running.stop()
   }
   const [early, late] = [made.slice(1, 1 + AT_EITHER_END), made.slice(-AT_EITHER_END)]
   const typical = (some: typeof made) => median(some.map(({ seconds }) => seconds))
-  const reclaimed = await reclaim(dataDir)
-  const pruned = pruneWithRestic(base, tree, shape)
+  const reclaimed = await reclaim(dataDir, store)
+  const pruned = shape.peerChain > 0 ? pruneWithRestic(base, tree, shape) : undefined
   table([
     [`${shape.chainFiles} files, ${shape.changed} changed each time`, 'seconds', 'MiB given back', 'MiB before'],
     ['first backup', typical(made.slice(0, 1)), '', ''],
     [`2nd and on, median of ${early.length}`, typical(early), '', ''],
-    [`up to the ${made.length}th, median of ${late.length}`, typical(late), '', ''],
-    [`deleting ${shape.deleted} backups, until gone from the store`, deleting, '', ''],
-    ['giving their space back', reclaimed.seconds, reclaimed.freed / MIB, reclaimed.before / MIB],
-    [
-      `restic forget --prune of ${PEER_CHAIN / 2} of ${PEER_CHAIN}`,
-      pruned.seconds,
-      pruned.freed / MIB,
-      pruned.before / MIB,
-    ],
+    [`up to number ${made.length}, median of ${late.length}`, typical(late), '', ''],
+    given(`deleting ${shape.deleted} backups, until gone from the store`, deleted),
+    given('giving the space of their blocks back', reclaimed),
+    ...(pruned ? [given(`restic forget --prune of half of ${shape.peerChain}`, pruned)] : []),
   ])
   return [holds(`backup ${made.length} to the 2nd`, typical(late) / typical(early), '<=', 1.5)]
 }
+
+const given = (name: string, { seconds, freed, before }: GivenBack) => [name, seconds, freed / MIB, before / MIB]
 
 interface GivenBack {
   seconds: number
@@ -175,13 +177,14 @@ interface GivenBack {
   freed: number
 }
 
-async function reclaim(dataDir: string): Promise<GivenBack> {
+async function reclaim(dataDir: string, store: string): Promise<GivenBack> {
   const agent = await startAgent(dataDir)
   try {
+    const before = sizeOf(store)
     const begun = performance.now()
-    const { freedBytes, storedBytes } = await agent.run({ kind: 'backups.reclaim' })
+    await agent.run({ kind: 'backups.reclaim' })
     const seconds = (performance.now() - begun) / 1000
-    return { seconds, before: freedBytes + storedBytes, freed: freedBytes }
+    return { seconds, before, freed: before - sizeOf(store) }
   } finally {
     await agent.stop()
   }
@@ -193,13 +196,13 @@ function pruneWithRestic(base: string, tree: string, shape: ScaleShape): GivenBa
   const env = { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(base, 'restic-cache') }
   const restic = (...args: string[]) => execFileSync('restic', ['-q', '-r', repository, ...args], { env })
   restic('init')
-  for (let version = 1; version <= PEER_CHAIN; version++) {
+  for (let version = 1; version <= shape.peerChain; version++) {
     changeManyFiles(tree, shape.chainFiles, shape.changed, 1000 + version)
     restic('backup', tree)
   }
   const before = sizeOf(repository)
   const begun = performance.now()
-  restic('forget', '--prune', '--keep-last', String(PEER_CHAIN / 2))
+  restic('forget', '--prune', '--keep-last', String(shape.peerChain >> 1))
   const seconds = (performance.now() - begun) / 1000
   return { seconds, before, freed: before - sizeOf(repository) }
 }

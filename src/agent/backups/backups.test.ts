@@ -146,6 +146,14 @@ it('reads what has changed and nothing else, and does not trust times that a wri
   assert.equal(readFileSync(join(root, 'racy'), 'utf8'), 'other')
 })
 
+it('a lone file to read before very many that need no reading does not hold the backup up', async (t) => {
+  const agent = await testAgent(t)
+  const root = agent.filesOf('srv_a')
+  writeFileSync(join(root, 'a'), 'to be read')
+  for (let file = 0; file < 10_000; file++) writeFileSync(join(root, `empty-${file}`), '')
+  assert.equal((await agent.create('srv_a')).fileCount, 10_001)
+})
+
 it('leaves out what is ignored, by the request or by .backupignore, and says which patterns it used', async (t) => {
   const agent = await testAgent(t)
   const root = agent.filesOf('srv_a')

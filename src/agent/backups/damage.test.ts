@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
+import type { ScrubReport } from '../../contract/agent-backups.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { BLOCK_BYTES } from './format.ts'
 
@@ -161,4 +162,26 @@ it('a scrub goes on where the last one ended, also after opening again', async (
   t.after(() => agent.stop())
   assert.ok(rounds > 2 && rounds < 6, `${rounds} rounds`)
   assert.ok(bytes >= 1_200_000 && bytes < 1_300_000, `${bytes} bytes`)
+})
+
+it('a scrub lets a reclaim in between two packs, and does not miss what that takes away', async (t) => {
+  const agent = await testAgent(t)
+  const root = agent.filesOf('srv_a')
+  const made: string[] = []
+  for (let version = 0; version < 6; version++) {
+    writeFileSync(join(root, 'world'), randomBytes(BLOCK_BYTES))
+    made.push((await agent.create('srv_a')).backupId)
+  }
+  for (const backupId of made.slice(0, 5)) await agent.backups.remove({ serverId: 'srv_a', backupId })
+  const ended: string[] = []
+  let reclaiming: Promise<unknown> | undefined
+  const report = () => {
+    reclaiming ??= agent.run({ kind: 'backups.reclaim' }).then(() => ended.push('reclaim'))
+  }
+  const context = { taskId: 'job_scrub', serverId: 'srv_none', signal: new AbortController().signal, report }
+  const scrubbed = await agent.backups.handlers['backups.scrub']({ kind: 'backups.scrub', share: 1 }, context)
+  ended.push('scrub')
+  await reclaiming
+  assert.deepEqual(ended, ['reclaim', 'scrub'])
+  assert.deepEqual((scrubbed as ScrubReport).damage, [])
 })

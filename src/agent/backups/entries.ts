@@ -1,6 +1,6 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
 import { nameFromBytes, nameToBytes } from '../files/names.ts'
-import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import { varintAt, varintLength, visitRuns } from './content.ts'
 
 export type EntryKind = 'file' | 'directory' | 'symlink'
 
@@ -31,6 +31,9 @@ export interface Entry {
 const KINDS: readonly EntryKind[] = ['file', 'directory', 'symlink']
 const SETTLED = 1
 const HARD_LINK = 2
+/** Mode, owner and group. */
+const VARINT_FIELDS = 3
+/** Times, inode and size. */
 const FIXED_BYTES = 32
 export const NO_CONTENT = new Uint8Array()
 const ASCII = /^[ -~]*$/
@@ -162,14 +165,9 @@ export function decodeEntries(chunk: Buffer): StoredEntry[] {
   let key = ''
 
   function varint(): number {
-    let value = 0
-    let scale = 1
-    for (;;) {
-      const byte = chunk[at++] ?? 0
-      value += (byte & 0x7f) * scale
-      if (byte < 0x80) return value
-      scale *= 0x80
-    }
+    const value = varintAt(chunk, at)
+    at += varintLength(chunk, at)
+    return value
   }
 
   function bytes(): Buffer {
@@ -214,71 +212,40 @@ export function decodeEntries(chunk: Buffer): StoredEntry[] {
   return entries
 }
 
+/** Where in a chunk the ids of its files' blocks stand: all that marking needs, at a fraction of what decoding costs. */
+export function visitIds(chunk: Buffer, visit: (idAt: number) => void): void {
+  let at = 0
+  const skipVarint = () => {
+    at += varintLength(chunk, at)
+  }
+  const skipBytes = () => {
+    const length = varintAt(chunk, at)
+    skipVarint()
+    at += length
+  }
+  while (at < chunk.length) {
+    skipVarint()
+    skipBytes()
+    const kind = KINDS[chunk[at++] ?? 0]
+    const flags = chunk[at++] ?? 0
+    for (let field = 0; field < VARINT_FIELDS; field++) skipVarint()
+    at += FIXED_BYTES
+    if (flags & HARD_LINK) skipBytes()
+    if (kind === 'symlink') skipBytes()
+    if (kind !== 'file') continue
+    const start = at + varintLength(chunk, at)
+    skipBytes()
+    visitRuns(chunk, start, at, (idAt) => {
+      if (idAt >= 0) visit(idAt)
+    })
+  }
+}
+
 const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
 const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
 
 function pathFromLatin1(latin1: string): string {
   return ASCII.test(latin1) ? `/${latin1}` : `/${nameFromBytes(Buffer.from(latin1, 'latin1'))}`
-}
-
-/** Builds a file's content from its blocks in order; null stands for a block of nothing but zeros. */
-export function createContent() {
-  const parts: Uint8Array[] = []
-  let run: Uint8Array[] = []
-  let zeros = 0
-  const flush = () => {
-    if (zeros > 0) parts.push(varintBytes(zeros * 2 + 1))
-    if (run.length > 0) parts.push(varintBytes(run.length * 2), ...run)
-    zeros = 0
-    run = []
-  }
-  return {
-    add(id: Uint8Array | null) {
-      if (id === null ? run.length > 0 : zeros > 0) flush()
-      if (id === null) zeros++
-      else run.push(id)
-    },
-    take(): Uint8Array {
-      flush()
-      return Buffer.concat(parts)
-    },
-  }
-}
-
-function varintBytes(value: number): Uint8Array {
-  const bytes: number[] = []
-  let rest = value
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) | 0x80)
-    rest = Math.floor(rest / 0x80)
-  }
-  return Uint8Array.of(...bytes, rest)
-}
-
-/** Calls back for each block: where its id stands in `content` (-1: all zeros), its offset in the file, its length. */
-export function eachBlock(
-  entry: Pick<Entry, 'content' | 'sizeBytes'>,
-  visit: (idAt: number, offset: number, length: number) => void,
-): void {
-  const { content, sizeBytes } = entry
-  let at = 0
-  let offset = 0
-  while (at < content.length) {
-    let head = 0
-    let scale = 1
-    for (;;) {
-      const byte = content[at++] ?? 0
-      head += (byte & 0x7f) * scale
-      if (byte < 0x80) break
-      scale *= 0x80
-    }
-    const isZero = head % 2 === 1
-    for (let left = Math.floor(head / 2); left > 0; left--) {
-      visit(isZero ? -1 : at, offset, Math.min(BLOCK_BYTES, sizeBytes - offset))
-      if (!isZero) at += ID_BYTES
-      offset += BLOCK_BYTES
-    }
-  }
 }
 
 /** A manifest is not trusted further than its digest: no name in it may lead out of the tree. */

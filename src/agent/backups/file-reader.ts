@@ -1,7 +1,7 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
 import { type BigIntStats, closeSync, fstatSync } from 'node:fs'
-import { createContent } from './entries.ts'
+import { createContent } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
 import { createRateLimit } from './rate-limit.ts'
@@ -169,6 +169,8 @@ export function createFileReader(deps: {
   }
 
   async function step(): Promise<void> {
+    // Who steps waits for a file that may be in a batch that would never become full.
+    if (running.size === 0 && jobs.length === 0) flushBatch()
     startJobs()
     if (running.size > 0) await Promise.race(running)
     if (failure) throw failure.error

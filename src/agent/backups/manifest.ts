@@ -103,6 +103,8 @@ export interface Manifest {
   /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage. */
   chunks(fromKey?: string): AsyncGenerator<StoredEntry[], void, undefined>
   entries(fromKey?: string): AsyncGenerator<StoredEntry, void, undefined>
+  /** Every chunk as bytes, for `visitIds`. Throws Damage. */
+  rawChunks(): AsyncGenerator<Buffer, void, undefined>
   /** The entry of that very path. */
   find(path: string): Promise<StoredEntry | undefined>
 }
@@ -123,11 +125,15 @@ export async function openManifest(
 
   async function read(chunk: ChunkPlace): Promise<StoredEntry[]> {
     if (last?.chunk === chunk) return last.entries
-    const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
-    if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
-    const entries = decodeEntries(asBuffer(decoded(sealer, name, stored, chunk)))
+    const entries = decodeEntries(await readRaw(chunk))
     last = { chunk, entries }
     return entries
+  }
+
+  async function readRaw(chunk: ChunkPlace): Promise<Buffer> {
+    const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
+    if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
+    return asBuffer(decoded(sealer, name, stored, chunk))
   }
 
   async function* readFrom(fromKey = ''): AsyncGenerator<StoredEntry[], void, undefined> {
@@ -143,6 +149,9 @@ export async function openManifest(
     sizeBytes,
     entryCount: chunks.reduce((sum, chunk) => sum + chunk.entryCount, 0),
     chunks: readFrom,
+    async *rawChunks() {
+      for (const chunk of chunks) yield await readRaw(chunk)
+    },
     async *entries(fromKey = '') {
       for await (const chunk of readFrom(fromKey)) for (const entry of chunk) if (entry.key >= fromKey) yield entry
     },

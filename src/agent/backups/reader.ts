@@ -2,7 +2,8 @@
 
 import { BlobMissing } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { type Entry, eachBlock } from './entries.ts'
+import { eachBlock } from './content.ts'
+import type { Entry } from './entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { Repository } from './repository.ts'
 import { sameId } from './seal.ts'

@@ -3,7 +3,7 @@
 // on a block between the two. Order: new packs, new index, old indexes away, old packs away; see docs/backup-format.md.
 import type { ReclaimReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
-import { eachBlock } from './entries.ts'
+import { visitIds } from './entries.ts'
 import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
 import { createIndexWriter, indexesFor, listedPacks } from './index-blobs.ts'
 import { type Manifest, openManifest } from './manifest.ts'
@@ -83,17 +83,14 @@ async function mark(repository: Repository, signal: AbortSignal): Promise<Marks>
   for (const name of await manifestNames(repository)) {
     const manifest = await openForMark(repository, name)
     if (!manifest) continue
-    for await (const chunk of manifest.chunks()) {
+    for await (const chunk of manifest.rawChunks()) {
       signal.throwIfAborted()
-      for (const entry of chunk) {
-        if (entry.kind !== 'file') continue
-        eachBlock(entry, (idAt) => {
-          const block = idAt < 0 ? -1 : index.findAny(entry.content, idAt)
-          if (block < 0) return
-          if (index.isDamaged(block)) damaged++
-          bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
-        })
-      }
+      visitIds(chunk, (idAt) => {
+        const block = index.findAny(chunk, idAt)
+        if (block < 0) return
+        if (index.isDamaged(block)) damaged++
+        bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
+      })
     }
   }
   return { has: (block) => ((bits[block >> 3] ?? 0) & (1 << (block & 7))) !== 0, damaged }

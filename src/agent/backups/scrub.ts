@@ -1,11 +1,11 @@
-// Verifies the whole store, a share at a time, and remembers how far it came.
-
+// Verifies the whole store, a share at a time, and remembers how far it came. It lets go of the store after every piece:
+// whoever waits to have it alone would otherwise keep every new backup waiting until the scrub is through.
 import { BlobMissing } from '../../blobs/store.ts'
 import type { ScrubReport } from '../../contract/agent-backups.ts'
 import { SCRUB_BLOB } from './format.ts'
 import { manifestNames } from './manifests.ts'
 import type { Repository } from './repository.ts'
-import { checkIndexes, checkManifests, checkPack, conclude, createFindings } from './verify.ts'
+import { addFindings, checkIndexes, checkManifest, checkPack, createFindings, describe, remember } from './verify.ts'
 
 /** `share` of the store's bytes, 1 for all of it. Manifests and indexes are small and are read every time. */
 export async function runScrub(
@@ -14,10 +14,13 @@ export async function runScrub(
   signal: AbortSignal,
   report: (bytesDone: number, bytesTotal: number) => void,
 ): Promise<ScrubReport> {
-  using _shared = await repository.writing.share(signal)
   const findings = createFindings()
-  await checkIndexes(repository, findings)
-  await checkManifests(repository, findings, await manifestNames(repository))
+  const shared = async (work: () => Promise<void>) => {
+    using _shared = await repository.writing.share(signal)
+    await work()
+  }
+  await shared(() => checkIndexes(repository, findings))
+  for (const name of await manifestNames(repository)) await shared(() => checkManifest(repository, findings, name))
   const packs = [...repository.packs].sort(([a], [b]) => (a < b ? -1 : 1))
   const budget = packs.reduce((sum, [, size]) => sum + size, 0) * options.share
   const after = options.share >= 1 ? '' : await readCursor(repository)
@@ -30,13 +33,21 @@ export async function runScrub(
       break
     }
     signal.throwIfAborted()
-    await checkPack(repository, packId, () => true, findings)
+    await shared(async () => {
+      // A reclaim may have taken it away by now.
+      if (!repository.packs.has(packId)) return
+      const found = createFindings()
+      await checkPack(repository, packId, () => true, found)
+      await remember(repository, found)
+      addFindings(findings, found)
+    })
     spent += sizeBytes
     await writeCursor(repository, packId)
     report(spent, budget)
   }
   if (isRoundDone) await writeCursor(repository, '')
-  return { ...(await conclude(repository, findings)), isRoundDone }
+  using _shared = await repository.writing.share(signal)
+  return { ...(await describe(repository, findings)), isRoundDone }
 }
 
 /** A lost cursor only begins the round again. */

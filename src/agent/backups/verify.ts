@@ -1,6 +1,7 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
-import { eachBlock } from './entries.ts'
+import { isFailure } from '../../contract/errors.ts'
+import { eachBlock } from './content.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { readIndex } from './index-blobs.ts'
 import { type Manifest, openManifest } from './manifest.ts'
@@ -25,6 +26,13 @@ export const createFindings = (): Findings => ({
   bytesChecked: 0,
 })
 
+export function addFindings(to: Findings, from: Findings): void {
+  for (const [id, where] of from.blocks) to.blocks.set(id, where)
+  for (const [blob, what] of from.blobs) to.blobs.set(blob, what)
+  to.blocksChecked += from.blocksChecked
+  to.bytesChecked += from.bytesChecked
+}
+
 /** One backup: its manifest, every block it needs, and the tables and indexes by which they are found. */
 export async function runVerify(
   repository: Repository,
@@ -45,7 +53,8 @@ export async function runVerify(
     report(findings.bytesChecked)
   }
   await checkIndexes(repository, findings)
-  return await conclude(repository, findings)
+  await remember(repository, findings)
+  return await describe(repository, findings)
 }
 
 function want(
@@ -105,12 +114,20 @@ export async function checkIndexes({ blobs, sealer }: Repository, findings: Find
   for await (const { name } of blobs.list('index/')) await noting(findings, () => readIndex(blobs, sealer, name))
 }
 
-export async function checkManifests({ blobs, sealer }: Repository, findings: Findings, names: ManifestName[]) {
-  for (const name of names) {
-    await noting(findings, async () => {
-      const manifest = await openManifest(blobs, sealer, name)
-      for await (const _ of manifest.chunks());
-    })
+export async function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
+  await noting(findings, async () => {
+    const manifest = await openIfThere(repository, name)
+    if (manifest) for await (const _ of manifest.rawChunks());
+  })
+}
+
+/** Backups are deleted at any time, whoever reads the store. */
+async function openIfThere({ blobs, sealer }: Repository, name: ManifestName): Promise<Manifest | undefined> {
+  try {
+    return await openManifest(blobs, sealer, name)
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return undefined
+    throw error
   }
 }
 
@@ -123,12 +140,16 @@ async function noting(findings: Findings, read: () => Promise<unknown>): Promise
   }
 }
 
-/** Remembers the damage, so that the next backup heals what it can, and says what it touches. */
-export async function conclude(repository: Repository, findings: Findings): Promise<VerifyReport> {
-  const { blocksChecked, bytesChecked } = findings
+/** So that the next backup heals what it can. To be called before anyone else may write: a block can be healed meanwhile. */
+export async function remember(repository: Repository, findings: Findings): Promise<void> {
   const packs = [...findings.blobs.keys()].filter((name) => name.startsWith('packs/')).map(lastSegment)
   const ids = [...findings.blocks.keys()].map((id) => Buffer.from(id, 'hex'))
   if (ids.length > 0 || packs.length > 0) await repository.recordDamage(ids, packs)
+}
+
+/** Says what the damage touches. */
+export async function describe(repository: Repository, findings: Findings): Promise<VerifyReport> {
+  const { blocksChecked, bytesChecked } = findings
   const reports = new Map<string, DamageReport>()
   for (const [blockId, { blob, what }] of findings.blocks) reports.set(blockId, { blockId, blob, what, touches: [] })
   if (reports.size > 0) await findTouched(repository, reports)
@@ -143,10 +164,9 @@ export async function conclude(repository: Repository, findings: Findings): Prom
 
 async function findTouched(repository: Repository, reports: Map<string, DamageReport>): Promise<void> {
   for (const name of await manifestNames(repository)) {
-    let manifest: Manifest
     try {
-      manifest = await openManifest(repository.blobs, repository.sealer, name)
-      for await (const chunk of manifest.chunks()) {
+      const manifest = await openIfThere(repository, name)
+      for await (const chunk of manifest?.chunks() ?? []) {
         for (const entry of chunk) {
           eachBlock(entry, (idAt) => {
             const id = idAt < 0 ? '' : Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')

@@ -1,0 +1,80 @@
+// A file's blocks as a manifest lists them: runs of ids, and runs of blocks of zeros. See docs/backup-format.md.
+import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+
+/** Builds a file's content from its blocks in order; null stands for a block of nothing but zeros. */
+export function createContent() {
+  const parts: Uint8Array[] = []
+  let run: Uint8Array[] = []
+  let zeros = 0
+  const flush = () => {
+    if (zeros > 0) parts.push(varintBytes(zeros * 2 + 1))
+    if (run.length > 0) parts.push(varintBytes(run.length * 2), ...run)
+    zeros = 0
+    run = []
+  }
+  return {
+    add(id: Uint8Array | null) {
+      if (id === null ? run.length > 0 : zeros > 0) flush()
+      if (id === null) zeros++
+      else run.push(id)
+    },
+    take(): Uint8Array {
+      flush()
+      return Buffer.concat(parts)
+    },
+  }
+}
+
+function varintBytes(value: number): Uint8Array {
+  const bytes: number[] = []
+  let rest = value
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) | 0x80)
+    rest = Math.floor(rest / 0x80)
+  }
+  return Uint8Array.of(...bytes, rest)
+}
+
+/** Calls back for each block: where its id stands in `content` (-1: all zeros), its offset in the file, its length. */
+export function eachBlock(
+  entry: { content: Uint8Array; sizeBytes: number },
+  visit: (idAt: number, offset: number, length: number) => void,
+): void {
+  const { content, sizeBytes } = entry
+  let offset = 0
+  visitRuns(content, 0, content.length, (idAt) => {
+    visit(idAt, offset, Math.min(BLOCK_BYTES, sizeBytes - offset))
+    offset += BLOCK_BYTES
+  })
+}
+
+/** Block by block: where its id stands, or -1 for a block of zeros. */
+export function visitRuns(bytes: Uint8Array, start: number, end: number, visit: (idAt: number) => void): void {
+  let at = start
+  while (at < end) {
+    const head = varintAt(bytes, at)
+    at += varintLength(bytes, at)
+    const isZero = head % 2 === 1
+    for (let left = Math.floor(head / 2); left > 0; left--) {
+      visit(isZero ? -1 : at)
+      if (!isZero) at += ID_BYTES
+    }
+  }
+}
+
+export function varintAt(bytes: Uint8Array, at: number): number {
+  let value = 0
+  let scale = 1
+  for (let next = at; ; next++) {
+    const byte = bytes[next] ?? 0
+    value += (byte & 0x7f) * scale
+    if (byte < 0x80) return value
+    scale *= 0x80
+  }
+}
+
+export function varintLength(bytes: Uint8Array, at: number): number {
+  let next = at
+  while ((bytes[next] ?? 0) >= 0x80) next++
+  return next - at + 1
+}
