@@ -5,35 +5,58 @@ import type { Reader } from './prepare.ts'
 
 const PREPARED_MAX = 500
 
-export function sqliteDialect(path: string): SqliteDialect {
-  return new SqliteDialect({ database: async () => openSqlite(path) })
+/** `beforeEach` is called before each statement: any of them may commit something. */
+export function sqliteDialect(path: string, beforeEach: () => void): SqliteDialect {
+  return new SqliteDialect({ database: async () => openSqlite(path, beforeEach) })
 }
 
-/** A second connection that only reads. In WAL it sees every commit at once and never waits for a writer. */
-export function openReader(path: string): Reader & { close(): void } {
+/**
+ * A second connection that only reads. In WAL it never waits for a writer. Taking the lock that a read needs costs more
+ * than the read, so the reads of one turn of the event loop share it. Whoever writes has to `release` it first: then the
+ * next read sees what was written, and no reader keeps the log from being started over.
+ */
+export function openReader(path: string): Reader & { release(): void; close(): void } {
   let db: DatabaseSync | undefined
-  const prepared = new Map<string, (values: readonly (string | number)[]) => unknown>()
-  function firstOf(sql: string): (values: readonly (string | number)[]) => unknown {
-    // Opened at the first use: the file is there by then, and migrated.
-    db ??= new DatabaseSync(path, { readOnly: true, timeout: 5000 })
-    const statement = db.prepare(sql)
-    statement.setReturnArrays(true)
-    const columns = statement.columns().map(({ name }) => name)
-    return (values) => {
-      const cells = statement.get(...values) as unknown as unknown[] | undefined
-      return cells && rowOf(columns, cells)
-    }
+  let shared: { begin: StatementSync; end: StatementSync } | undefined
+  let reading = false
+
+  function begin(): void {
+    shared?.begin.run()
+    reading = true
+    setImmediate(release)
   }
+
+  function release(): void {
+    if (!reading) return
+    reading = false
+    // An error may have ended it already.
+    if (db?.isTransaction) shared?.end.run()
+  }
+
+  function open(): DatabaseSync {
+    const opened = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+    shared = { begin: opened.prepare('begin'), end: opened.prepare('commit') }
+    return opened
+  }
+
   return {
-    first(sql, values) {
-      let first = prepared.get(sql)
-      if (!first) {
-        first = firstOf(sql)
-        prepared.set(sql, first)
+    prepare(sql) {
+      // Opened at the first use: the file is there by then, and migrated.
+      db ??= open()
+      const statement = db.prepare(sql)
+      statement.setReturnArrays(true)
+      const columns = statement.columns().map(({ name }) => name)
+      return (values) => {
+        if (!reading) begin()
+        const cells = statement.get(...values) as unknown as unknown[] | undefined
+        return cells && rowOf(columns, cells)
       }
-      return first(values)
     },
-    close: () => db?.close(),
+    release,
+    close() {
+      release()
+      db?.close()
+    },
   }
 }
 
@@ -44,7 +67,7 @@ function rowOf(columns: readonly string[], cells: readonly unknown[]): Record<st
   return row
 }
 
-function openSqlite(path: string): SqliteDatabase {
+function openSqlite(path: string, beforeEach: () => void): SqliteDatabase {
   const db = new DatabaseSync(path, { timeout: 5000 })
   // FULL: an answered change must survive a power cut, which WAL alone does not promise.
   for (const pragma of ['journal_mode = wal', 'synchronous = full', 'foreign_keys = on', 'busy_timeout = 5000']) {
@@ -57,7 +80,7 @@ function openSqlite(path: string): SqliteDatabase {
       let statement = prepared.get(sql)
       if (!statement) {
         if (prepared.size >= PREPARED_MAX) prepared.clear()
-        statement = shaped(db.prepare(sql))
+        statement = shaped(db.prepare(sql), beforeEach)
         prepared.set(sql, statement)
       }
       return statement
@@ -65,8 +88,11 @@ function openSqlite(path: string): SqliteDatabase {
   }
 }
 
-function shaped(statement: StatementSync) {
-  const values = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
+function shaped(statement: StatementSync, beforeEach: () => void) {
+  const values = (parameters: readonly unknown[]) => {
+    beforeEach()
+    return parameters as SQLInputValue[]
+  }
   return {
     reader: statement.columns().length > 0,
     all: (parameters: readonly unknown[]) => statement.all(...values(parameters)),
