@@ -40,7 +40,13 @@ export interface ServeOptions<R, A> {
 }
 
 export const ACTOR = Symbol('actor')
-type WithActor = FastifyRequest & { [ACTOR]: Actor }
+const OPERATION = Symbol('operation')
+type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation }
+
+/** What a request asks for. Fastify puts its options together anew each time that it is asked for them. */
+export function operationOf(request: FastifyRequest): Operation | undefined {
+  return (request as Entered)[OPERATION] ?? (request.routeOptions.config as { operation?: Operation }).operation
+}
 
 export function serve<O extends Operation, R>(
   api: Api,
@@ -77,7 +83,8 @@ export function serve<O extends Operation, R>(
   function enter(request: FastifyRequest, actor: Actor): undefined | Promise<undefined> {
     // Where no body belongs, the type of none does not matter, whatever a client's library adds.
     if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
-    ;(request as WithActor)[ACTOR] = actor
+    ;(request as Entered)[ACTOR] = actor
+    ;(request as Entered)[OPERATION] = operation
     const denied = auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
     // Fastify does not read the body of a GET, so its announcement is all there is to see.
     if (!denied && isGet && request.method === 'GET' && hasBody(request)) throw unexpectedBody()
@@ -132,7 +139,7 @@ export function serve<O extends Operation, R>(
     url: BASE_PATH + operation.path.replace(/\{(\w+)\}/g, ':$1'),
     handler(request, reply) {
       const call = {
-        actor: (request as WithActor)[ACTOR],
+        actor: (request as Entered)[ACTOR],
         params: request.params,
         query: request.query,
         body: request.body,
