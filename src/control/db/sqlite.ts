@@ -91,14 +91,19 @@ function openSqlite(path: string, beforeEach: () => void): SqliteDatabase {
 }
 
 function shaped(statement: StatementSync, beforeEach: () => void) {
+  const columns = statement.columns().map(({ name }) => name)
+  const rowOf = rowMaker(columns)
+  statement.setReturnArrays(true)
   const values = (parameters: readonly unknown[]) => {
     beforeEach()
     return parameters as SQLInputValue[]
   }
   return {
-    reader: statement.columns().length > 0,
-    all: (parameters: readonly unknown[]) => statement.all(...values(parameters)),
+    reader: columns.length > 0,
+    all: (parameters: readonly unknown[]) =>
+      (statement.all(...values(parameters)) as unknown as unknown[][]).map(rowOf),
     run: (parameters: readonly unknown[]) => statement.run(...values(parameters)),
-    iterate: (parameters: readonly unknown[]) => statement.iterate(...values(parameters)),
+    iterate: (parameters: readonly unknown[]) =>
+      (statement.iterate(...values(parameters)) as unknown as IteratorObject<unknown[]>).map(rowOf),
   }
 }
