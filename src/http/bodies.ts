@@ -81,7 +81,8 @@ export function answerBeforeTheEnd(app: FastifyInstance): void {
   })
 }
 
-function hasBody({ headers }: FastifyRequest): boolean {
+/** Whether the request announces a body, be it read or not. */
+export function hasBody({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 

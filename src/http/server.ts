@@ -26,10 +26,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const harden = (request: FastifyRequest, reply: FastifyReply) =>
     reply.headers(headers).header('x-request-id', request.id)
   const app = Fastify({
-    loggerInstance: options.logger,
+    loggerInstance: childless(options.logger),
     logController: new LogController({ disableRequestLogging: true }),
-    // Every line that we log names its request itself; a logger for each request would cost more than most requests do.
-    childLoggerFactory: (logger) => logger,
     bodyLimit: JSON_BODY_MAX,
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: () => newId('req'),
@@ -71,6 +69,12 @@ function closeAsTheyFallIdle(app: FastifyInstance): void {
     if (closing) setImmediate(() => app.server.closeIdleConnections())
     done()
   })
+}
+
+/** Every line that we log names its request itself; a logger for each request would cost more than most requests do. */
+function childless(logger: Logger): Logger {
+  const itself: Logger = Object.create(logger, { child: { value: () => itself } })
+  return itself
 }
 
 const noSuchPath = () => fail('not_found', 'No such path.')

@@ -4,13 +4,17 @@ import { randomFillSync } from 'node:crypto'
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const TIME_LENGTH = 10
 const RANDOM_LENGTH = 16
+/** The last two digits count up within a millisecond; the rest is text that is made once. */
+const STEM_LENGTH = RANDOM_LENGTH - 2
+const PAIRS = [...ALPHABET].flatMap((high) => [...ALPHABET].map((low) => high + low))
 
 let lastTime = 0
+let stem = ''
+let pair = 0
 const random = new Uint8Array(RANDOM_LENGTH)
 /** Asking the system for a few bytes costs as much as asking for many. */
 const pool = new Uint8Array(RANDOM_LENGTH * 256)
 let taken = pool.length
-let timeText = ''
 
 export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | 'req' | 'trs' | 'sch'
 
@@ -18,24 +22,12 @@ export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | '
 export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${string}` {
   if (now > lastTime) {
     lastTime = now
-    timeText = encodeTime(now)
     refill()
-  } else {
+  } else if (++pair === PAIRS.length) {
+    pair = 0
     increment()
   }
-  let text = timeText
-  for (let i = 0; i < RANDOM_LENGTH; i++) text += ALPHABET[random[i] ?? 0]
-  return `${prefix}_${text}`
-}
-
-function encodeTime(at: number): string {
-  let text = ''
-  let time = at
-  for (let i = 0; i < TIME_LENGTH; i++) {
-    text = ALPHABET[time % 32] + text
-    time = Math.floor(time / 32)
-  }
-  return text
+  return `${prefix}_${stem}${PAIRS[pair]}`
 }
 
 function refill(): void {
@@ -44,17 +36,21 @@ function refill(): void {
     taken = 0
   }
   for (let i = 0; i < RANDOM_LENGTH; i++) random[i] = (pool[taken++] ?? 0) & 31
+  pair = (random[STEM_LENGTH] ?? 0) * 32 + (random[STEM_LENGTH + 1] ?? 0)
+  stem = stemOf(lastTime)
+}
+
+function stemOf(at: number): string {
+  let text = ''
+  for (let i = 0, time = at; i < TIME_LENGTH; i++, time = Math.floor(time / 32)) text = ALPHABET[time % 32] + text
+  for (let i = 0; i < STEM_LENGTH; i++) text += ALPHABET[random[i] ?? 0]
+  return text
 }
 
 function increment(): void {
-  for (let i = RANDOM_LENGTH - 1; i >= 0; i--) {
-    const digit = random[i] ?? 0
-    if (digit < 31) {
-      random[i] = digit + 1
-      return
-    }
-    random[i] = 0
-  }
-  lastTime++
-  timeText = encodeTime(lastTime)
+  let i = STEM_LENGTH - 1
+  while (i >= 0 && random[i] === 31) random[i--] = 0
+  if (i < 0) lastTime++
+  else random[i] = (random[i] ?? 0) + 1
+  stem = stemOf(lastTime)
 }

@@ -28,8 +28,8 @@ export function openDatabase(options: {
 }
 
 function openSqlite(file: string): OpenDatabase {
-  const db = new Kysely<Tables>({ dialect: sqliteDialect(file) })
   const reader = openReader(file)
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(file, reader.release) })
   readThrough(db, reader)
   const close = async () => {
     reader.close()

@@ -7,7 +7,7 @@ import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
-import { type Count, createRateLimiter, networkOf, rateLimitHeaders } from './limits.ts'
+import { type Count, createRateLimiter, networkOf, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
 
 export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
 
@@ -36,6 +36,7 @@ export const bearerOf = (header: string): string | undefined => BEARER.exec(head
 
 export function createAuth(deps: AuthDeps): Auth {
   const requests = createRateLimiter(deps.requestsPerMinute, deps.clock)
+  const policy = policyHeader('token', deps.requestsPerMinute)
   const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE, deps.clock)
 
   function refuse(request: FastifyRequest, detail: string, tokenSent: boolean): never {
@@ -48,7 +49,7 @@ export function createAuth(deps: AuthDeps): Auth {
   function admit(request: FastifyRequest, reply: FastifyReply, identity: Identity | undefined): Actor {
     if (!identity) refuse(request, 'The token is unknown, expired or revoked.', true)
     const count = requests.take(identity.id)
-    if (count.limit > 0) reply.headers(rateLimitHeaders('token', count))
+    if (count.limit > 0) reply.header('ratelimit-policy', policy).header('ratelimit', standingHeader('token', count))
     if (!count.allowed) throw tooMany('token', count, 'Too many requests with this token.')
     return actorOf(request, identity)
   }

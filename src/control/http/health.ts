@@ -4,8 +4,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { fail } from '../../contract/errors.ts'
+import type { Operation } from '../../contract/operation.ts'
 import { allows } from '../../contract/scopes.ts'
 import type { Auth } from './auth.ts'
+import { operationOf } from './route.ts'
 
 export interface HealthCheck {
   name: string
@@ -38,40 +40,50 @@ export function createMetrics(openStreams: () => number): Metrics {
   return { registry }
 }
 
+/** How many answers are counted in one go: finding a counter by its labels costs more than counting. */
+const COUNTED_TOGETHER = 64
+
 export function countRequests(app: FastifyInstance, { registry }: Metrics): void {
+  const counters = new Map<Operation | undefined, Map<number, { elapsedMs: number[]; flush(): void }>>()
+  const flush = () => {
+    for (const byStatus of counters.values()) for (const counter of byStatus.values()) counter.flush()
+  }
   const seconds = new Histogram({
     name: 'gamekeeper_http_request_seconds',
     help: 'Time from a request to the end of its answer',
     labelNames: ['operation'] as const,
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
     registers: [registry],
+    collect: flush,
   })
   const answers = new Counter({
     name: 'gamekeeper_http_answers_total',
     help: 'Answers by operation and status',
     labelNames: ['operation', 'status'] as const,
     registers: [registry],
+    collect: flush,
   })
-  // Looking a counter up by its labels costs more than counting.
-  const counters = new Map<string, { count(elapsedMs: number): void }>()
-  function counterOf(operation: string, status: number) {
-    const key = `${status} ${operation}`
-    let counter = counters.get(key)
-    if (!counter) {
-      const [histogram, total] = [seconds.labels(operation), answers.labels(operation, String(status))]
-      counter = {
-        count(elapsedMs) {
-          histogram.observe(elapsedMs / 1000)
-          total.inc()
-        },
-      }
-      counters.set(key, counter)
+
+  function newCounter(operation: Operation | undefined, status: number) {
+    const id = operation?.id ?? 'other'
+    const [histogram, total] = [seconds.labels(id), answers.labels(id, String(status))]
+    const elapsedMs: number[] = []
+    const counter = {
+      elapsedMs,
+      flush() {
+        for (const ms of elapsedMs) histogram.observe(ms / 1000)
+        total.inc(elapsedMs.length)
+        elapsedMs.length = 0
+      },
     }
+    counters.set(operation, (counters.get(operation) ?? new Map()).set(status, counter))
     return counter
   }
+
   app.addHook('onResponse', (request, reply, done) => {
-    const config = request.routeOptions.config as { operation?: { id: string } }
-    counterOf(config.operation?.id ?? 'other', reply.statusCode).count(reply.elapsedTime)
+    const operation = operationOf(request)
+    const counter = counters.get(operation)?.get(reply.statusCode) ?? newCounter(operation, reply.statusCode)
+    if (counter.elapsedMs.push(reply.elapsedTime) === COUNTED_TOGETHER) counter.flush()
     done()
   })
 }

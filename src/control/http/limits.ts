@@ -56,9 +56,11 @@ export function networkOf(address: string): string {
   return groups.slice(0, 4).join(':')
 }
 
-export function rateLimitHeaders(policy: string, { limit, remaining, resetSeconds }: Count): Record<string, string> {
-  return {
-    'ratelimit-policy': `"${policy}";q=${limit};w=${WINDOW_MS / 1000}`,
-    ratelimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
-  }
+export function rateLimitHeaders(policy: string, count: Count): Record<string, string> {
+  return { 'ratelimit-policy': policyHeader(policy, count.limit), ratelimit: standingHeader(policy, count) }
 }
+
+export const policyHeader = (policy: string, limit: number) => `"${policy}";q=${limit};w=${WINDOW_MS / 1000}`
+
+export const standingHeader = (policy: string, { remaining, resetSeconds }: Count) =>
+  `"${policy}";r=${remaining};t=${resetSeconds}`

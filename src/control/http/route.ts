@@ -9,6 +9,7 @@ import {
   type ParamsOf,
   type QueryOf,
 } from '../../contract/operation.ts'
+import { hasBody } from '../../http/bodies.ts'
 import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
 import type { Idempotency } from './idempotency.ts'
@@ -39,28 +40,35 @@ export interface ServeOptions<R, A> {
 }
 
 export const ACTOR = Symbol('actor')
-type WithActor = FastifyRequest & { [ACTOR]: Actor }
+const OPERATION = Symbol('operation')
+type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation }
+
+/** What a request asks for. Fastify puts its options together anew each time that it is asked for them. */
+export function operationOf(request: FastifyRequest): Operation | undefined {
+  return (request as Entered)[OPERATION] ?? (request.routeOptions.config as { operation?: Operation }).operation
+}
 
 export function serve<O extends Operation, R>(
   api: Api,
   operation: O,
-  handler: (call: Call<O>) => Promise<R>,
+  handler: (call: Call<O>) => R | Promise<R>,
   options: ServeOptions<R, AnswerOf<O>> & { body: (result: R) => AnswerOf<O> },
 ): void
 export function serve<O extends Operation>(
   api: Api,
   operation: O,
-  handler: (call: Call<O>) => Promise<AnswerOf<O>>,
+  handler: (call: Call<O>) => AnswerOf<O> | Promise<AnswerOf<O>>,
   options?: ServeOptions<AnswerOf<O>, AnswerOf<O>>,
 ): void
 export function serve<O extends Operation, R>(
   { app, auth, idempotency }: Api,
   operation: O,
-  handler: (call: Call<O>) => Promise<R>,
+  handler: (call: Call<O>) => R | Promise<R>,
   options: ServeOptions<R, AnswerOf<O>> = {},
 ): void {
   const status = Number(Object.keys(operation.answers)[0])
   const isPost = operation.method === 'POST'
+  const isGet = operation.method === 'GET'
   const takesNoBody = !operation.body && !operation.rawBody
 
   function answer(reply: FastifyReply, result: R): unknown {
@@ -75,8 +83,12 @@ export function serve<O extends Operation, R>(
   function enter(request: FastifyRequest, actor: Actor): undefined | Promise<undefined> {
     // Where no body belongs, the type of none does not matter, whatever a client's library adds.
     if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
-    ;(request as WithActor)[ACTOR] = actor
-    return auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
+    ;(request as Entered)[ACTOR] = actor
+    ;(request as Entered)[OPERATION] = operation
+    const denied = auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
+    // Fastify does not read the body of a GET, so its announcement is all there is to see.
+    if (!denied && isGet && request.method === 'GET' && hasBody(request)) throw unexpectedBody()
+    return denied
   }
 
   const route: RouteShorthandOptions = {
@@ -92,24 +104,42 @@ export function serve<O extends Operation, R>(
         done(error as Error)
       }
     },
-    preValidation: (request, _reply, done) => {
+  }
+  if (!isGet && !operation.rawBody) {
+    route.preValidation = (request, _reply, done) => {
       try {
-        if (!operation.rawBody) request.body = readBody(request, operation)
+        request.body = readBody(request, operation)
         done()
       } catch (error) {
         done(error as Error)
       }
-    },
+    }
+  }
+
+  async function answerKeyed(call: Call<O>, key: string): Promise<unknown> {
+    const { actor, request, reply } = call
+    const keyed = {
+      tokenId: actor.id,
+      credential: bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? '',
+      key,
+      method: request.method,
+      url: request.url,
+      body: request.body,
+    }
+    const { answer: body, replayed } = await idempotency.once(keyed, async (remember) =>
+      handler({ ...call, actor: { ...actor, remember, idempotencyKey: key } }),
+    )
+    if (replayed) reply.header('idempotency-replayed', 'true')
+    return answer(reply, body as R)
   }
 
   app.route({
     ...route,
     method: operation.method,
     url: BASE_PATH + operation.path.replace(/\{(\w+)\}/g, ':$1'),
-    handler: async (request, reply) => {
-      const actor = (request as WithActor)[ACTOR]
+    handler(request, reply) {
       const call = {
-        actor,
+        actor: (request as Entered)[ACTOR],
         params: request.params,
         query: request.query,
         body: request.body,
@@ -117,20 +147,10 @@ export function serve<O extends Operation, R>(
         reply,
       } as Call<O>
       const key = isPost ? request.headers['idempotency-key'] : undefined
-      if (key === undefined) return answer(reply, await handler(call))
-      const keyed = {
-        tokenId: actor.id,
-        credential: bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? '',
-        key: String(key),
-        method: request.method,
-        url: request.url,
-        body: request.body,
-      }
-      const { answer: body, replayed } = await idempotency.once(keyed, (remember) =>
-        handler({ ...call, actor: { ...actor, remember, idempotencyKey: keyed.key } }),
-      )
-      if (replayed) reply.header('idempotency-replayed', 'true')
-      return answer(reply, body as R)
+      if (key !== undefined) return answerKeyed(call, String(key))
+      const result = handler(call)
+      // What can be answered at once is, without a turn through a promise.
+      return result instanceof Promise ? result.then((late) => answer(reply, late)) : answer(reply, result)
     },
   })
 }
@@ -143,7 +163,7 @@ function readBody(request: FastifyRequest, operation: Operation): unknown {
   const bytes = request.body instanceof Buffer ? request.body : undefined
   const empty = bytes === undefined || bytes.length === 0
   if (!operation.body) {
-    if (!empty || carriesBody(request)) throw fail('invalid_request', 'This operation takes no body.')
+    if (!empty) throw unexpectedBody()
     return undefined
   }
   if (empty) return {}
@@ -153,10 +173,7 @@ function readBody(request: FastifyRequest, operation: Operation): unknown {
   return parseJson(bytes)
 }
 
-/** Fastify does not read the body of a GET, so its announcement is all there is to see. */
-function carriesBody({ method, headers }: FastifyRequest): boolean {
-  return method === 'GET' && (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined)
-}
+const unexpectedBody = () => fail('invalid_request', 'This operation takes no body.')
 
 function parseJson(bytes: Buffer): unknown {
   try {

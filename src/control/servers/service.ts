@@ -18,7 +18,7 @@ import * as store from './store.ts'
 export interface Servers {
   create(actor: Actor, request: NewServer): Promise<Server>
   list(actor: Actor, query: ServerQuery): Promise<Page<Server>>
-  read(actor: Actor, serverId: string): Promise<Server>
+  read(actor: Actor, serverId: string): Server | Promise<Server>
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
   /** Makes a server that only a backup still knows again, without its files. Answers false if it is there. */
   adopt(actor: Actor, serverId: string, name: string | null): Promise<boolean>
@@ -67,7 +67,10 @@ const DELETE = 'server.delete'
 export const findServer = store.findServer
 
 export async function requireServer(db: Db, actor: Actor, serverId: string): Promise<ServerRow> {
-  const row = sees(actor, serverId) ? await store.findServer(db, serverId) : undefined
+  return found(sees(actor, serverId) ? await store.findServer(db, serverId) : undefined)
+}
+
+function found(row: ServerRow | undefined): ServerRow {
   if (!row) throw noSuchServer()
   return row
 }
@@ -132,7 +135,10 @@ export function createServers(deps: ServerDeps): Servers {
       return pageOf(rows, request, present, (row) => cursors.encode(LIST, [row.id]))
     },
 
-    read: async (actor, serverId) => present(await requireServer(db, actor, serverId)),
+    read(actor, serverId) {
+      const row = sees(actor, serverId) ? store.findServer(db, serverId) : undefined
+      return row instanceof Promise ? row.then((late) => present(found(late))) : present(found(row))
+    },
 
     async change(actor, serverId, change) {
       const server = await transact(db, actor, async (trx) => {

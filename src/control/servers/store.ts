@@ -5,7 +5,7 @@ import type { Db, ServerRow, Trx } from '../db/tables.ts'
 
 const serverById = prepare((db, id: string) => db.selectFrom('servers').selectAll().where('id', '=', id))
 
-export function findServer(db: Db, id: string): Promise<ServerRow | undefined> {
+export function findServer(db: Db, id: string): ServerRow | undefined | Promise<ServerRow | undefined> {
   return serverById(db, id)
 }
 

@@ -49,6 +49,7 @@ interface Known {
 }
 
 const CACHED_MAX = 10_000
+const SECRET_LENGTH = 64
 const LIST = 'tokens'
 /** No link lives longer than this without its token being asked for again. */
 const LINKS_OUTLIVE_MS = 7 * 24 * 3600_000
@@ -114,11 +115,12 @@ export function createTokens(deps: {
 
   return {
     identify(token) {
-      const [, id, secret] = TOKEN_FORM.exec(token) ?? []
-      if (id === undefined || secret === undefined) return undefined
-      const cached = known.get(`tok_${id}`)
+      if (!TOKEN_FORM.test(token)) return undefined
+      const id = `tok_${token.slice('gk_'.length, -1 - SECRET_LENGTH)}`
+      const secret = token.slice(-SECRET_LENGTH)
+      const cached = known.get(id)
       if (cached) return accept(cached, secret)
-      return load(`tok_${id}`).then((entry) => (entry ? accept(entry, secret) : undefined))
+      return load(id).then((entry) => (entry ? accept(entry, secret) : undefined))
     },
 
     async create(actor, request) {
@@ -220,12 +222,14 @@ function configuredFault(row: TokenRow, secret: string, now: number): string | n
  * would be the costliest part of most requests.
  */
 function isSecretOf(entry: Known, secret: string): boolean {
-  const given = Buffer.from(secret, 'latin1')
+  given.write(secret, 'latin1')
   if (entry.proven && timingSafeEqual(entry.proven, given)) return true
   if (!timingSafeEqual(entry.hash, hashOf(secret))) return false
-  entry.proven = given
+  entry.proven = Buffer.from(given)
   return true
 }
+
+const given = Buffer.alloc(SECRET_LENGTH)
 
 const hashOf = (secret: string) => hash('sha256', secret.toLowerCase(), 'buffer')
 
