@@ -11,12 +11,16 @@ const UNFINISHED = '.unfinished'
 
 /**
  * One process at a time may write to `dir`. Opening for reading as well is free, but only the writer may say
- * `clear`, since it removes what an earlier writer left unfinished.
+ * `clear`, since it removes what an earlier writer left unfinished. `isReadOnly`: nothing is made in `dir`, which may be a
+ * disk that cannot be written to.
  */
-export async function openLocalStore(dir: string, options: { clear: boolean }): Promise<BlobStore> {
+export async function openLocalStore(
+  dir: string,
+  options: { clear: boolean; isReadOnly?: boolean },
+): Promise<BlobStore> {
   const unfinished = join(dir, UNFINISHED)
   if (options.clear) await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { recursive: true })
+  if (!options.isReadOnly) await mkdir(unfinished, { recursive: true })
   const madeDirectories = new Set<string>([dir])
   let sequence = 0
 

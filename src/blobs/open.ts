@@ -4,6 +4,9 @@ import type { BlobStore } from './store.ts'
 
 export type BlobStoreAddress = { kind: 'local'; dir: string }
 
-export function openBlobStore(address: BlobStoreAddress, options: { clear: boolean }): Promise<BlobStore> {
+export function openBlobStore(
+  address: BlobStoreAddress,
+  options: { clear: boolean; isReadOnly?: boolean },
+): Promise<BlobStore> {
   return openLocalStore(address.dir, options)
 }

@@ -2,6 +2,7 @@
 import { type Backup, BackupError, type Client } from '../sdk/index.ts'
 import { browse, download } from './backup-contents.ts'
 import { keep } from './backup-keep.ts'
+import { recover } from './backup-recover.ts'
 import { command, type Family } from './command.ts'
 import type { Context } from './context.ts'
 import { EXIT } from './exit-codes.ts'
@@ -162,24 +163,6 @@ const rm = command({
       context.say(`Deleted ${backupId}.`)
     }
     if (context.json) context.print({ deleted: backupIds })
-    return undefined
-  },
-})
-
-const recover = command({
-  summary: 'Rebuild the list of backups from the store alone',
-  description:
-    'For the day when the database is gone: start the service on a data directory that has the old backups folder, then run this.',
-  args: [],
-  options: {},
-  examples: ['gamekeeper backup recover'],
-  async run(context) {
-    const found = await context.client().backups.recover({ signal: context.io.signal })
-    if (context.json) context.print(found)
-    else {
-      const counts = `${found.adopted.length} backups and ${found.servers.length} servers taken back`
-      context.say(`${counts}, ${found.missing.length} missing, ${found.damaged.length} damaged.`)
-    }
     return undefined
   },
 })

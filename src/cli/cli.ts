@@ -127,6 +127,6 @@ function describe(error: unknown): Description {
   }
   if (error instanceof NoToken) return { code: 'unauthenticated', detail: error.message }
   if (error instanceof JobError) return { code: error.job.error?.code ?? error.job.status, detail: error.message }
-  if (error instanceof CommandError) return { code: 'failed', detail: error.message }
+  if (error instanceof CommandError) return { code: error.code, detail: error.message }
   return { code: 'failed', detail: error instanceof Error ? (error.stack ?? error.message) : String(error) }
 }

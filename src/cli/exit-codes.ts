@@ -29,8 +29,11 @@ export class NoToken extends Error {}
 /** A plain sentence with the exit code that goes with it. */
 export class CommandError extends Error {
   readonly exitCode: number
-  constructor(message: string, exitCode: number = EXIT.failed) {
+  /** For programs that read the error as JSON. */
+  readonly code: string
+  constructor(message: string, exitCode: number = EXIT.failed, code = 'failed') {
     super(message)
+    this.code = code
     this.name = 'CommandError'
     this.exitCode = exitCode
   }

@@ -1,9 +1,20 @@
 // `gamekeeper serve`: the service in the foreground, until it is told to stop.
 import { setFlagsFromString } from 'node:v8'
-import { ConfigFault, DataDirInUse, readConfig, type Service, startService } from '../main.ts'
+import {
+  ConfigFault,
+  DataDirInUse,
+  type RecoveredStore,
+  readConfig,
+  recoverStore as recover,
+  type Service,
+  StoreFault,
+  startService,
+} from '../main.ts'
 import { command, type Family } from './command.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT } from './exit-codes.ts'
+
+export type { RecoveredStore }
 
 const STOP_WITHIN_MS = 10_000
 
@@ -28,11 +39,35 @@ const main = command({
   },
 })
 
-async function start(env: NodeJS.ProcessEnv): Promise<Service> {
+const start = (env: NodeJS.ProcessEnv): Promise<Service> => plainly(() => startService(readConfig(env)))
+
+/** The work behind `gamekeeper backup recover --store`: it needs the parts of the service, not the service. */
+export function recoverStore(
+  env: NodeJS.ProcessEnv,
+  {
+    store,
+    list,
+    data,
+    keyFile,
+  }: { store: string; list: boolean; data?: string | undefined; keyFile?: string | undefined },
+  report: Parameters<typeof recover>[1]['report'],
+): Promise<RecoveredStore> {
+  const settings = {
+    ...env,
+    ...(data === undefined ? {} : { GAMEKEEPER_DATA_DIR: data }),
+    ...(keyFile === undefined ? {} : { GAMEKEEPER_BACKUP_KEY: '', GAMEKEEPER_BACKUP_KEY_FILE: keyFile }),
+    GAMEKEEPER_LOG_LEVEL: 'fatal',
+  }
+  return plainly(() => recover(readConfig(settings), { dir: store, isListOnly: list, report }))
+}
+
+async function plainly<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await startService(readConfig(env))
+    return await work()
   } catch (error) {
     if (error instanceof ConfigFault || error instanceof DataDirInUse) throw new CommandError(error.message, EXIT.usage)
+    if (error instanceof StoreFault)
+      throw new CommandError(error.message, error.code === 'no_store' ? EXIT.notFound : EXIT.failed, error.code)
     const sentence = sentenceFor(error as NodeJS.ErrnoException)
     throw sentence === undefined ? error : new CommandError(sentence)
   }

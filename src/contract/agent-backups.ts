@@ -5,11 +5,14 @@ import type { FileKind } from './agent-files.ts'
 export interface AgentBackups {
   /**
    * Every finished backup that the store holds, of one server or of all: enough to rebuild the database's list.
-   * `damage` is why a manifest cannot be read; its `backup` is null then.
+   * `damage` is why a manifest cannot be read. Its `backup` is null then, unless only a part of it is damaged, which only
+   * a thorough look at every entry finds.
    */
-  list(request: { serverId: string | null }): Promise<StoredBackup[]>
+  list(request: { serverId: string | null; isThorough?: boolean }): Promise<StoredBackup[]>
   /** Durable once it answers; the space comes back with the next `backups.reclaim`. Must be idempotent. */
   remove(request: { serverId: string; backupId: string }): Promise<void>
+  /** Keeps with the backup whether it is locked, for the day when the database is gone. Durable once it answers. */
+  setLock(request: { serverId: string; backupId: string; isLocked: boolean }): Promise<void>
   /** What a directory in the backup holds, by name, after the name `after`. */
   browse(request: {
     serverId: string
@@ -37,13 +40,15 @@ export interface BackupReport {
   backupId: string
   serverId: string
   name: string
+  /** What its server was called when it was made. Backups made before this was kept do not say. */
+  serverName?: string
   /** Milliseconds since the epoch, as all times here. */
   createdAt: number
   startedAt: number
   completedAt: number
   /** The patterns that were used, whoever gave them. */
   ignored: string
-  /** As it was when the backup was made; the database knows what it is now. */
+  /** From `list`, as it is by what the store knows; elsewhere as it was when the backup was made. */
   isLocked: boolean
   consistency: Consistency
   fileCount: number
@@ -109,6 +114,7 @@ export type BackupsWork =
       kind: 'backups.create'
       backupId: string
       name: string
+      serverName?: string
       createdAt: number
       /** Empty: the server's own `.backupignore` counts. */
       ignored: string

@@ -265,7 +265,8 @@ export const recoverBackups = operation({
   summary: 'Rebuild the list of backups from the store alone',
   description:
     'For the day when the database is gone: every backup in the store is taken back into the list, and a server that is ' +
-    'unknown is made again, without its files, to restore into. Needs a token for all servers, with `servers:write` too. Safe to repeat.',
+    'unknown is made again, without its files, to restore into, under the name that its newest backup knows. For a store ' +
+    'elsewhere there is `gamekeeper backup recover --store DIR`. Needs a token for all servers, with `servers:write` too. Safe to repeat.',
   scope: 'backups:write',
   answers: {
     200: {

@@ -27,6 +27,9 @@ export const TEXT = '^(?=[^]*\\S)[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$'
 export const MULTILINE = '^(?:[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t])*$'
 
 export const Name = Type.String({ minLength: 1, maxLength: 191, pattern: TEXT })
+/** For text that came another way than by a request. */
+export const isName = (text: unknown): text is string =>
+  typeof text === 'string' && [...text].length <= 191 && new RegExp(TEXT, 'u').test(text)
 /** Ids are ours: what has other characters is no id, and some of it no database can even look for. */
 export const ID_FORM = '^[!-~]{1,128}$'
 export const Id = Type.String({ minLength: 1, maxLength: 128, pattern: ID_FORM })

@@ -3,6 +3,7 @@ import { access, constants } from 'node:fs/promises'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
+import type { Recovery } from '../contract/backups.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
 import type { Forward } from '../http/forward.ts'
 import { createHttpServer } from '../http/server.ts'
@@ -18,6 +19,7 @@ import { instanceIdOf } from './db/instance.ts'
 import { contentRoutes, fileRoutes } from './files/routes.ts'
 import { createFiles } from './files/service.ts'
 import { createFileWork } from './files/work.ts'
+import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
@@ -57,6 +59,8 @@ export interface App {
   /** Every route that it serves, for those who check them. */
   routes: readonly RouteOptions[]
   tokens: Tokens
+  /** Rebuilds the list of backups from the store, for whoever is at the machine itself. Nothing need have been started. */
+  recover(): Promise<Recovery>
   /** Takes up work that a crash has cut short, and begins the regular upkeep. */
   start(): Promise<void>
   /** Ends streams, parks jobs and waits for what is under way. The HTTP side is closed by then. */
@@ -200,6 +204,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     http,
     routes,
     tokens,
+    recover: () => backups.reconciling.recover(SYSTEM),
     async start() {
       await servers.sweep()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })

@@ -27,6 +27,7 @@ export interface BackupRequest {
   backupId: string
   serverId: string
   name: string
+  serverName: string | undefined
   createdAt: number
   ignored: string
   isLocked: boolean
@@ -195,8 +196,9 @@ export async function runBackup(
     await walkAll()
     await sink.finish()
     signal.throwIfAborted()
-    const { backupId, serverId, name, createdAt, ignored, isLocked } = request
+    const { backupId, serverId, name, serverName, createdAt, ignored, isLocked } = request
     const meta = {
+      ...(serverName === undefined ? {} : { serverName }),
       ...{ backupId, serverId, name, createdAt, startedAt, completedAt: Date.now(), ignored, isLocked },
       ...{ consistency: notes.consistency(), ...counts, storedBytes: sink.storedBytes },
       ...{ warnings: notes.warnings, warningCount: notes.count() },

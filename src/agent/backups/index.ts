@@ -13,6 +13,7 @@ import { runBackup } from './backup.ts'
 import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './browse.ts'
 import { type Download, openDownload } from './download.ts'
 import { type BlockHash, Damage } from './format.ts'
+import { markLock, removeMark } from './lock-marks.ts'
 import { type Manifest, openManifest } from './manifest.ts'
 import { deleteManifest, latestManifest, listManifests } from './manifests.ts'
 import { isDiskFull } from './pack-sink.ts'
@@ -121,8 +122,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     const previous = await latestManifest(opened, serverId)
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
     const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
-    const { backupId, name, createdAt, isLocked } = work
-    const request = { backupId, serverId, name, createdAt, ignored, isLocked, bytesPerSecond }
+    const { backupId, name, serverName, createdAt, isLocked } = work
+    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, bytesPerSecond }
     const { meta, checksum } = await runBackup(opened, files, request, previous, signal, report)
     report({ filesTotal: meta.fileCount, bytesTotal: meta.sizeBytes })
     return { ...meta, checksum }
@@ -184,12 +185,18 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       },
     },
 
-    async list({ serverId }) {
-      const listed = await listManifests(await repository(), serverId ?? undefined)
+    async list({ serverId, isThorough = false }) {
+      const listed = await listManifests(await repository(), { serverId: serverId ?? undefined, isThorough })
       return listed.map(({ name, meta, damage }) => ({ ...name, backup: meta, damage }))
     },
     async remove(name) {
-      await deleteManifest(await repository(), name)
+      const opened = await repository()
+      await deleteManifest(opened, name)
+      await removeMark(opened.blobs, name)
+    },
+    async setLock({ isLocked, ...name }) {
+      const { blobs } = await repository()
+      await explained(() => markLock(blobs, name, isLocked))
     },
     async browse({ serverId, backupId, path, limit, after }) {
       const manifest = await manifestOf(serverId, backupId)

@@ -1,14 +1,19 @@
 // The manifests of a store as a whole.
+import { isFailure } from '../../contract/errors.ts'
 import { Damage, lastSegment, manifestBlob } from './format.ts'
+import { readMarks } from './lock-marks.ts'
 import { type Manifest, type ManifestMeta, openManifest } from './manifest.ts'
 import type { Repository } from './repository.ts'
+
+/** What reading manifests needs of a store. */
+export type ManifestSource = Pick<Repository, 'blobs' | 'sealer'>
 
 export interface ManifestName {
   serverId: string
   backupId: string
 }
 
-export async function manifestNames(repository: Repository, serverId?: string): Promise<ManifestName[]> {
+export async function manifestNames(repository: Pick<Repository, 'blobs'>, serverId?: string): Promise<ManifestName[]> {
   const names: ManifestName[] = []
   for await (const { name } of repository.blobs.list(
     serverId === undefined ? 'manifests/' : `manifests/${serverId}/`,
@@ -21,20 +26,33 @@ export async function manifestNames(repository: Repository, serverId?: string): 
 
 export interface ListedManifest {
   name: ManifestName
+  /** With the lock as it is now. Null where not even the tail can be read. */
   meta: (ManifestMeta & { checksum: string }) | null
-  /** Why it cannot be read. */
+  /** Why it, or a part of it, cannot be read. */
   damage: string | null
 }
 
-export async function listManifests(repository: Repository, serverId?: string): Promise<ListedManifest[]> {
+/** `isThorough`: every entry of every manifest is read and checked, not only what it says of itself. */
+export async function listManifests(
+  repository: ManifestSource,
+  { serverId, isThorough = false }: { serverId?: string | undefined; isThorough?: boolean } = {},
+): Promise<ListedManifest[]> {
   const listed: ListedManifest[] = []
-  for (const name of await manifestNames(repository, serverId)) {
+  const names = await manifestNames(repository, serverId)
+  const marks = await readMarks(repository.blobs, serverId)
+  for (const name of names) {
+    let meta: ListedManifest['meta'] = null
     try {
-      const { meta, checksum } = await openManifest(repository.blobs, repository.sealer, name)
-      listed.push({ name, meta: { ...meta, checksum }, damage: null })
+      const manifest = await openManifest(repository.blobs, repository.sealer, name)
+      const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
+      meta = { ...manifest.meta, checksum: manifest.checksum, isLocked }
+      if (isThorough) for await (const _ of manifest.chunks());
+      listed.push({ name, meta, damage: null })
     } catch (error) {
+      // Deleted since it was listed.
+      if (isFailure(error, 'not_found')) continue
       if (!(error instanceof Damage)) throw error
-      listed.push({ name, meta: null, damage: error.message })
+      listed.push({ name, meta, damage: error.message })
     }
   }
   return listed

@@ -8,7 +8,9 @@ import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import { findServer } from '../servers/service.ts'
 import type { ExpiryService } from './expiry.ts'
+import type { LockKeeper } from './locks.ts'
 import { reported } from './present.ts'
 import type { Removal } from './removal.ts'
 import * as store from './store.ts'
@@ -20,6 +22,8 @@ export interface Making {
   /** Has the agent make the backup of this row. Safe to repeat: one that is in the store already is only reported. */
   make(job: JobContext<unknown>, row: BackupRow): Promise<BackupReport>
   complete(trx: Trx, actor: Actor, backupId: string, report: BackupReport): Promise<void>
+  /** Once that is known: a lock that was set or lifted while it was made is not in its manifest. */
+  keepLock(report: BackupReport): Promise<void>
   end(trx: Trx, actor: Actor, backupId: string, end: BadEnd): Promise<void>
 }
 
@@ -30,18 +34,21 @@ export function createMaking(deps: {
   jobs: Jobs
   removal: Removal
   expiry: ExpiryService
+  locks: LockKeeper
   clock: { now(): number }
   atOnce: number
 }): Making {
-  const { db, agent, activity, jobs, removal, expiry, clock } = deps
+  const { db, agent, activity, jobs, removal, expiry, locks, clock } = deps
 
   const making: Making = {
     async make(job, row) {
       await store.updateBackup(db, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
+      const server = await findServer(db, row.server_id)
       const work = {
         kind: 'backups.create',
         backupId: row.id,
         name: row.name,
+        ...(server ? { serverName: server.name } : {}),
         createdAt: row.created_at,
         ignored: row.ignored,
         isLocked: row.locked === 1,
@@ -66,6 +73,11 @@ export function createMaking(deps: {
         warningCount: report.warningCount,
       })
       await expiry.afterBackup(trx, row.server_id)
+    },
+
+    async keepLock({ serverId, backupId, isLocked }) {
+      const row = await store.findRow(db, backupId)
+      if (row && (row.locked === 1) !== isLocked) await locks.keep(serverId, backupId, row.locked === 1)
     },
 
     async end(trx, actor, backupId, { status, error }) {
@@ -98,6 +110,7 @@ export function createMaking(deps: {
         await making.complete(trx, job.actor, row.id, report)
         await job.complete(trx, { backupId: row.id })
       })
+      await making.keepLock(report)
     },
     onEnd: (trx, job, end) => making.end(trx, job.actor, job.input.backupId, end),
   })

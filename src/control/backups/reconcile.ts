@@ -2,9 +2,10 @@
 // start, once a day, and when somebody asks for it because the database is gone.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
-import type { BackupReport, StoredBackup } from '../../contract/agent-backups.ts'
+import type { BackupReport, DamageReport, StoredBackup } from '../../contract/agent-backups.ts'
 import type { Recovery } from '../../contract/backups.ts'
 import { isFailure } from '../../contract/errors.ts'
+import { isName } from '../../contract/schema.ts'
 import type { Activity } from '../activity/service.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -35,13 +36,14 @@ export function createReconciling(deps: {
 }): Reconciling {
   const { db, agent, activity, servers, removal, verifying, log } = deps
 
-  async function adopt(actor: Actor, backup: BackupReport): Promise<boolean> {
+  async function adopt(actor: Actor, backup: BackupReport, damage: string | null): Promise<boolean> {
     return transact(db, {}, async (trx) => {
       const { backupId, serverId } = backup
       if ((await findServer(trx, serverId))?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
       const row = newBackupRow(serverId, { name: backup.name, isLocked: backup.isLocked }, backup.createdAt)
       await store.insertBackup(trx, { ...row, ...reported(backup), id: backupId })
       await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: backup.name })
+      if (damage !== null) await verifying.noteDamage(trx, actor, [manifestDamage(serverId, backupId, damage)])
       return true
     })
   }
@@ -58,18 +60,31 @@ export function createReconciling(deps: {
     await activity.record(trx, SYSTEM, 'backup.lost', row.server_id, { backupId: row.id, name: row.name })
   }
 
+  /** Where a crash came between the two, or one of them is an older copy, the lock counts: nothing is deleted in error. */
+  async function agreeOnLock(trx: Trx, before: BackupRow, now: BackupRow, stored: BackupReport): Promise<boolean> {
+    if (now.locked !== before.locked || now.locked === (stored.isLocked ? 1 : 0)) return true
+    if (now.locked === 1) return false
+    await store.updateBackup(trx, now.id, { locked: 1 })
+    await activity.record(trx, SYSTEM, 'backup.locked', now.server_id, { backupId: now.id, name: now.name })
+    return true
+  }
+
   /** Only what was so before the store was listed can be held against it. */
-  async function check(row: BackupRow, found: StoredBackup | undefined): Promise<'missing' | 'damaged' | undefined> {
+  async function check(
+    row: BackupRow,
+    found: StoredBackup | undefined,
+  ): Promise<'missing' | 'damaged' | 'unmarked' | undefined> {
     return transact(db, {}, async (trx) => {
       const now = await store.findRow(trx, row.id)
       if (!now || now.deleted_at !== null || now.status !== row.status) return undefined
       if (found?.damage) {
-        const touches = [{ serverId: row.server_id, backupId: row.id, path: '/' }]
-        const report = { blockId: null, blob: row.id, what: found.damage, touches }
+        const report = manifestDamage(row.server_id, row.id, found.damage)
         if (now.status === 'completed') await verifying.noteDamage(trx, SYSTEM, [report])
         return 'damaged'
       }
       if (now.status === 'failed' && found?.backup) await revive(trx, now, found.backup)
+      if (now.status === 'completed' && found?.backup)
+        return (await agreeOnLock(trx, row, now, found.backup)) ? undefined : 'unmarked'
       if (now.status !== 'completed' || found) return undefined
       await markLost(trx, now)
       return 'missing'
@@ -78,20 +93,26 @@ export function createReconciling(deps: {
 
   async function compare(
     actor: Actor,
-    prepare: (serverId: string) => Promise<void>,
+    {
+      isThorough,
+      prepare,
+    }: { isThorough: boolean; prepare: (item: StoredBackup, all: StoredBackup[]) => Promise<void> },
   ): Promise<Omit<Recovery, 'servers'>> {
     const rows = new Map((await store.allRows(db)).map((row) => [row.id, row]))
-    const stored = new Map((await agent.backups.list({ serverId: null })).map((item) => [item.backupId, item]))
+    const list = await agent.backups.list({ serverId: null, isThorough })
+    const stored = new Map(list.map((item) => [item.backupId, item]))
     const outcome = { adopted: [] as string[], missing: [] as string[], damaged: [] as string[] }
-    for (const item of stored.values()) {
+    for (const item of list) {
       if (rows.has(item.backupId)) continue
-      await prepare(item.serverId)
-      if (!item.backup) outcome.damaged.push(item.backupId)
-      else if (await adopt(actor, item.backup)) outcome.adopted.push(item.backupId)
+      await prepare(item, list)
+      if (item.backup && (await adopt(actor, item.backup, item.damage))) outcome.adopted.push(item.backupId)
+      if (item.damage !== null) outcome.damaged.push(item.backupId)
     }
     for (const row of rows.values()) {
       const fault = await check(row, stored.get(row.id))
-      if (fault) outcome[fault].push(row.id)
+      if (fault === 'unmarked')
+        await agent.backups.setLock({ serverId: row.server_id, backupId: row.id, isLocked: true })
+      else if (fault) outcome[fault].push(row.id)
     }
     return outcome
   }
@@ -99,7 +120,7 @@ export function createReconciling(deps: {
   return {
     async reconcile() {
       try {
-        const { adopted, missing, damaged } = await compare(SYSTEM, async () => {})
+        const { adopted, missing, damaged } = await compare(SYSTEM, { isThorough: false, prepare: async () => {} })
         if (adopted.length + missing.length + damaged.length > 0)
           log.warn({ adopted, missing, damaged }, 'the list of backups was put right')
       } catch (error) {
@@ -125,14 +146,27 @@ export function createReconciling(deps: {
       requireScope(actor, 'servers:write')
       const made: string[] = []
       const seen = new Set<string>()
-      const outcome = await compare(actor, async (serverId) => {
+      const prepare = async ({ serverId }: StoredBackup, all: StoredBackup[]) => {
         if (seen.has(serverId)) return
         seen.add(serverId)
-        if (await servers.adopt(actor, serverId)) made.push(serverId)
-      })
+        if (await servers.adopt(actor, serverId, nameOf(serverId, all))) made.push(serverId)
+      }
+      const outcome = await compare(actor, { isThorough: true, prepare })
       const answer = { servers: made, ...outcome }
       await transact(db, actor, async () => answer)
       return answer
     },
   }
+}
+
+function manifestDamage(serverId: string, backupId: string, what: string): DamageReport {
+  return { blockId: null, blob: backupId, what, touches: [{ serverId, backupId, path: '/' }] }
+}
+
+/** What its newest backup calls a server. A manifest is the word of whoever could write to the store: it is looked at. */
+function nameOf(serverId: string, all: readonly StoredBackup[]): string | null {
+  const named = all.flatMap(({ backup }) =>
+    backup?.serverId === serverId && isName(backup.serverName) ? [backup] : [],
+  )
+  return named.sort((a, b) => b.createdAt - a.createdAt)[0]?.serverName ?? null
 }

@@ -50,6 +50,7 @@ export function createRestores(deps: {
     if (!row || row.status === 'completed') return
     const report = await making.make(job, row)
     await transact(db, {}, (trx) => making.complete(trx, job.actor, row.id, report))
+    await making.keepLock(report)
   }
 
   async function run(job: JobContext<RestoreInput>): Promise<void> {

@@ -12,6 +12,7 @@ import type { Jobs } from '../jobs/runner.ts'
 import { findJob } from '../jobs/store.ts'
 import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
 import { removeRetention } from './expiry.ts'
+import type { LockKeeper } from './locks.ts'
 import { BACKUP } from './making.ts'
 import { newBackupRow, noSuchBackup, present } from './present.ts'
 import type { Removal } from './removal.ts'
@@ -47,10 +48,11 @@ export function createBackups(deps: {
   activity: Activity
   jobs: Jobs
   removal: Removal
+  locks: LockKeeper
   cursors: Cursors
   clock: { now(): number }
 }): Backups {
-  const { db, activity, jobs, removal, cursors, clock } = deps
+  const { db, activity, jobs, removal, locks, cursors, clock } = deps
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -78,6 +80,12 @@ export function createBackups(deps: {
       isLocked: row.locked === 1,
     })
     return present(row)
+  }
+
+  async function liftInStore(actor: Actor, serverId: string, backupId: string): Promise<void> {
+    await requireReadyServer(db, actor, serverId)
+    const row = await requireBackup(db, serverId, backupId)
+    if (row.status === 'completed' && row.locked === 1) await locks.keep(serverId, backupId, false)
   }
 
   /** Gone for its owner at once; what is under way is told to stop, and cleans up when it has. */
@@ -128,8 +136,10 @@ export function createBackups(deps: {
       }
     },
 
-    setLock: (actor, serverId, backupId, isLocked) =>
-      transact(db, actor, async (trx) => {
+    async setLock(actor, serverId, backupId, isLocked) {
+      // Where a crash comes between the two, one of them still has the lock, and the lock counts.
+      if (!isLocked) await liftInStore(actor, serverId, backupId)
+      const backup = await transact(db, actor, async (trx) => {
         await requireReadyServer(trx, actor, serverId)
         await lockServer(trx, serverId)
         const row = await requireBackup(trx, serverId, backupId)
@@ -139,7 +149,10 @@ export function createBackups(deps: {
         const event = isLocked ? 'backup.locked' : 'backup.unlocked'
         await activity.record(trx, actor, event, serverId, { backupId, name: row.name })
         return present({ ...row, locked })
-      }),
+      })
+      if (isLocked && backup.status === 'completed') await locks.keep(serverId, backupId, true)
+      return backup
+    },
 
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {

@@ -11,6 +11,7 @@ import type { Jobs } from '../jobs/runner.ts'
 import type { Servers } from '../servers/service.ts'
 import { createContents } from './contents.ts'
 import { createExpiry } from './expiry.ts'
+import { createLockKeeper } from './locks.ts'
 import { createMaking } from './making.ts'
 import { createReconciling } from './reconcile.ts'
 import { createRemoval } from './removal.ts'
@@ -42,8 +43,9 @@ export function createBackupSlice(deps: BackupSliceDeps) {
   let damageFound = 0
   const removal = createRemoval(deps)
   const expiry = createExpiry({ ...deps, removal })
-  const making = createMaking({ ...deps, removal, expiry })
-  const backups = createBackups({ ...deps, removal })
+  const locks = createLockKeeper(deps)
+  const making = createMaking({ ...deps, removal, expiry, locks })
+  const backups = createBackups({ ...deps, removal, locks })
   const verifying = createVerifying({
     ...deps,
     onDamage: (count) => {

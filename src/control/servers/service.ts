@@ -21,7 +21,7 @@ export interface Servers {
   read(actor: Actor, serverId: string): Promise<Server>
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
   /** Makes a server that only a backup still knows again, without its files. Answers false if it is there. */
-  adopt(actor: Actor, serverId: string): Promise<boolean>
+  adopt(actor: Actor, serverId: string, name: string | null): Promise<boolean>
   startDeletion(actor: Actor, serverId: string, name: string): Promise<Job>
   /** Learns from the agent how much disk each server uses, and sees that it knows the quota. */
   measure(): Promise<void>
@@ -153,10 +153,10 @@ export function createServers(deps: ServerDeps): Servers {
       return server
     },
 
-    async adopt(actor, serverId) {
+    async adopt(actor, serverId, name) {
       if (await store.findServer(db, serverId)) return false
       await agent.servers.create({ serverId })
-      const row = serverRow(serverId, { name: `Recovered ${serverId}` }, clock.now())
+      const row = serverRow(serverId, { name: name ?? `Recovered ${serverId}` }, clock.now())
       return transact(db, {}, async (trx) => {
         if (await store.findServer(trx, serverId)) return false
         await store.insertServer(trx, row)

@@ -1,0 +1,168 @@
+// A store that was found, on a disk that outlived its service: looked at without a trace, and taken over into the store of
+// this agent blob by blob.
+import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import { openBlobStore } from '../../blobs/open.ts'
+import { type BlobInfo, BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import type { StoredBackup } from '../../contract/agent-backups.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash } from './format.ts'
+import { listManifests } from './manifests.ts'
+import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
+
+export type StoreFaultCode = 'no_store' | 'unknown_format' | 'key_needed' | 'wrong_key' | 'not_alike' | 'disk_full'
+
+/** What stands against using a store. Seen by whoever is at the command line of this machine, so it may name paths. */
+export class StoreFault extends Error {
+  readonly code: StoreFaultCode
+
+  constructor(code: StoreFaultCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'StoreFault'
+    this.code = code
+  }
+}
+
+interface Format {
+  version: number
+  storeId: string
+  blockHash: BlockHash
+  keyCheck: string | null
+}
+
+export interface FoundStore {
+  dir: string
+  storeId: string
+  isEncrypted: boolean
+  format: Format
+  blobs: BlobStore
+  sealer: Sealer
+}
+
+/** Writes nothing to `dir`. A data directory will do too: its store is meant. */
+export async function findStore(dir: string, key: Uint8Array | null): Promise<FoundStore> {
+  const place = [dir, join(dir, 'backups')].find((path) => existsSync(join(path, FORMAT_BLOB)))
+  if (place === undefined) throw new StoreFault('no_store', `There is no store of backups in ${dir}.`)
+  const blobs = await openBlobStore({ kind: 'local', dir: place }, { clear: false, isReadOnly: true })
+  const format = await readFormat(blobs)
+  if (format?.version !== FORMAT_VERSION || !isBlockHash(format.blockHash))
+    throw new StoreFault('unknown_format', `${place} is not a store that this version can read.`)
+  if (format.keyCheck !== keyCheckOf(key)) throw keyFault(place, format, key)
+  const sealer = createSealer(key, format.blockHash)
+  return { dir: place, storeId: format.storeId, isEncrypted: sealer.isEncrypted, format, blobs, sealer }
+}
+
+function keyFault(place: string, { keyCheck }: Format, key: Uint8Array | null): StoreFault {
+  if (!key) return new StoreFault('key_needed', `The store in ${place} is encrypted: its key is needed.`)
+  const how = keyCheck === null ? 'is not encrypted, and a key was given' : 'is encrypted with another key'
+  return new StoreFault('wrong_key', `The store in ${place} ${how}.`)
+}
+
+/** Every manifest is read whole and checked; blocks are not. */
+export async function listStore(store: FoundStore): Promise<StoredBackup[]> {
+  const listed = await listManifests(store, { isThorough: true })
+  return listed.map(({ name, meta, damage }) => ({ ...name, backup: meta, damage }))
+}
+
+export interface Taken {
+  blobCount: number
+  bytes: number
+}
+
+/**
+ * Everything of the found store that the one in `dir` does not have. Blobs are whole or not there, and a manifest follows
+ * the packs that it needs: cut short at any point, `dir` is a sound store, and a repetition goes on. Nobody else may write
+ * to `dir` meanwhile.
+ */
+export async function takeOver(
+  found: FoundStore,
+  dir: string,
+  report: (done: Taken, total: Taken) => void,
+): Promise<Taken> {
+  const nothing = { blobCount: 0, bytes: 0 }
+  if (existsSync(dir) && realpathSync(dir) === realpathSync(found.dir)) return nothing
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const own = await openBlobStore({ kind: 'local', dir }, { clear: true })
+  const isFresh = await isEmpty(own)
+  await agreeOnFormat(found, own, isFresh)
+  const missing = await blobsToCopy(found.blobs, own, isFresh)
+  const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
+  requireRoom(dir, total.bytes)
+  const done = { ...nothing }
+  for (const blob of missing) {
+    await copyBlob(found.blobs, own, blob).catch((error: unknown) => {
+      if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw noRoom(dir, error)
+      throw error
+    })
+    done.blobCount++
+    done.bytes += blob.sizeBytes
+    report(done, total)
+  }
+  return done
+}
+
+/** Two stores can be made one where they name and seal blocks alike. */
+async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean): Promise<void> {
+  const format = await readFormat(own)
+  if (format?.keyCheck === found.format.keyCheck && format.blockHash === found.format.blockHash) return
+  if (!isFresh)
+    throw new StoreFault(
+      'not_alike',
+      'The data directory has backups of its own, with another key or another hash. Recover into an empty data directory.',
+    )
+  await own.put(FORMAT_BLOB, await found.blobs.get(FORMAT_BLOB))
+}
+
+/** Manifests are listed first and copied last, so that one that appears meanwhile is not taken without its packs. */
+async function blobsToCopy(from: BlobStore, own: BlobStore, isFresh: boolean): Promise<BlobInfo[]> {
+  const manifests = await missingUnder('manifests/', from, own)
+  const others: BlobInfo[] = []
+  for (const prefix of [...(isFresh ? ['state/damage'] : []), 'packs/', 'index/', 'locks/'])
+    others.push(...(await missingUnder(prefix, from, own)))
+  return [...others, ...manifests]
+}
+
+async function missingUnder(prefix: string, from: BlobStore, own: BlobStore): Promise<BlobInfo[]> {
+  const there = new Set<string>()
+  for await (const { name } of own.list(prefix)) there.add(name)
+  const missing: BlobInfo[] = []
+  for await (const blob of from.list(prefix)) if (!there.has(blob.name)) missing.push(blob)
+  return missing
+}
+
+const CHUNK_BYTES = 4 * 1024 * 1024
+
+async function copyBlob(from: BlobStore, to: BlobStore, { name, sizeBytes }: BlobInfo): Promise<void> {
+  const writer = await to.create(name)
+  try {
+    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES)
+      await writer.write(await from.get(name, { offset, length: Math.min(CHUNK_BYTES, sizeBytes - offset) }))
+  } catch (error) {
+    await writer.abort()
+    throw error
+  }
+  await writer.commit()
+}
+
+async function isEmpty(blobs: BlobStore): Promise<boolean> {
+  for (const prefix of ['packs/', 'manifests/']) for await (const _ of blobs.list(prefix)) return false
+  return true
+}
+
+async function readFormat(blobs: BlobStore): Promise<Format | undefined> {
+  try {
+    const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString()) as Format
+    return { ...format, blockHash: format.blockHash ?? 'blake2b-256' }
+  } catch (error) {
+    if (error instanceof BlobMissing || error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function requireRoom(dir: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(dir)
+  if (bavail * bsize < bytes) throw noRoom(dir)
+}
+
+const noRoom = (dir: string, cause?: unknown) =>
+  new StoreFault('disk_full', `The disk of ${dir} has no room for the backups.`, cause)

@@ -1,0 +1,21 @@
+// Locks are decided by the database and kept in the store too, so that retention after a recovery spares what was locked.
+import type { Logger } from 'pino'
+import type { Agent } from '../../contract/agent.ts'
+
+export interface LockKeeper {
+  /** Tells the store. Should it not hear, it is told when the two are next compared; until then the lock counts. */
+  keep(serverId: string, backupId: string, isLocked: boolean): Promise<void>
+}
+
+export function createLockKeeper({ agent, log }: { agent: Pick<Agent, 'backups'>; log: Logger }): LockKeeper {
+  return {
+    async keep(serverId, backupId, isLocked) {
+      try {
+        await agent.backups.setLock({ serverId, backupId, isLocked })
+      } catch (error) {
+        // A full disk must not keep anyone from unlocking what they would delete to make room.
+        log.warn({ err: error, serverId, backupId }, 'the lock of a backup could not be kept in the store')
+      }
+    },
+  }
+}
