@@ -6,12 +6,13 @@ import { isFailure } from '../contract/errors.ts'
 
 const REMEMBER_MS = 10 * 60_000
 const LONGEST_WAIT_MS = 30_000
+const TELL_EVERY_MS = 50
 
 export interface TaskContext {
   taskId: string
   serverId: string
   signal: AbortSignal
-  /** May be called as often as is convenient: waiting callers are woken at most every few milliseconds. */
+  /** May be called as often as is convenient: waiting callers are woken now and then. They hear of the end at once. */
   report(progress: Partial<TaskProgress>): void
 }
 
@@ -21,6 +22,7 @@ interface Task {
   state: TaskState
   abort: AbortController
   waiters: Set<() => void>
+  telling: NodeJS.Timeout | undefined
   done: Promise<void>
 }
 
@@ -41,10 +43,10 @@ export function createTasks(deps: {
     const abort = new AbortController()
     const progress: TaskProgress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }
     const state: TaskState = { taskId, status: 'running', version: 1, progress, result: null, error: null }
-    const task: Task = { state, abort, waiters: new Set(), done: Promise.resolve() }
+    const task: Task = { state, abort, waiters: new Set(), telling: undefined, done: Promise.resolve() }
     const report = (change: Partial<TaskProgress>) => {
       Object.assign(state.progress, change)
-      changed(task)
+      task.telling ??= setTimeout(() => changed(task), TELL_EVERY_MS).unref()
     }
     task.done = run(task, () => handler(work, { taskId, serverId, signal: abort.signal, report }))
     return task
@@ -69,6 +71,8 @@ export function createTasks(deps: {
   }
 
   function changed(task: Task): void {
+    clearTimeout(task.telling)
+    task.telling = undefined
     task.state.version++
     for (const wake of task.waiters) wake()
     task.waiters.clear()

@@ -14,6 +14,7 @@ import { createActivity } from './activity/service.ts'
 import { backupContentRoutes, backupPlanRoutes, backupRoutes } from './backups/routes.ts'
 import { createBackupSlice } from './backups/slice.ts'
 import type { Config } from './config.ts'
+import { createChanges } from './db/changes.ts'
 import { type OpenDatabase, pingDatabase } from './db/database.ts'
 import { instanceIdOf } from './db/instance.ts'
 import { contentRoutes, fileRoutes } from './files/routes.ts'
@@ -80,9 +81,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const alone = database.engine === 'sqlite'
   const cursors = createCursors(keyFor(secret, 'cursors'))
   const streams = createStreams({ clock })
-  const jobs = createJobs({ db, clock, log, alone })
+  const changes = createChanges()
+  const jobs = createJobs({ db, changes, clock, log, alone })
   const idempotency = createIdempotency({ db, clock })
-  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, clock, shared: !alone })
+  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock, shared: !alone })
   const endLinks = (tokenId: string) => {
     agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
       log.error({ err: error, tokenId }, 'links of a revoked token could not be ended; they are at the next start')
@@ -116,12 +118,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     agent,
     activity,
     jobs,
+    changes,
     servers,
     links,
     cursors,
     clock,
     log,
     agentUrl: deps.agentUrl,
+    shared: !alone,
     atOnce: config.backupsAtOnce,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })

@@ -20,7 +20,7 @@ export interface BackupWaitOptions {
   signal?: AbortSignal
 }
 
-const FIRST_POLL_MS = 100
+const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 2000
 
 export function createBackupsApi(transport: Transport) {

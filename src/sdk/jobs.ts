@@ -13,7 +13,7 @@ export interface WaitOptions {
   signal?: AbortSignal
 }
 
-const FIRST_POLL_MS = 100
+const FIRST_POLL_MS = 25
 const LONGEST_POLL_MS = 2000
 
 export function createJobsApi(transport: Transport) {

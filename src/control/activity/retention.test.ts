@@ -4,6 +4,7 @@ import { withDatabase } from '../../../test/support/database.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService } from '../../../test/support/service.ts'
 import { readConfig } from '../config.ts'
+import { createChanges } from '../db/changes.ts'
 import { createCursors } from '../http/paging.ts'
 import { keyFor, loadSecret } from '../secrets.ts'
 import { hashEntry, sealHead } from './chain.ts'
@@ -26,6 +27,7 @@ onBothEngines('retention', (engine) => {
         db,
         key,
         cursors: createCursors(keyFor(secret, 'cursors')),
+        changes: createChanges(),
         clock,
         shared: true,
       })

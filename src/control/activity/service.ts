@@ -1,12 +1,11 @@
-import { EventEmitter, once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ActivityEntry, ActivityEvent, ActivityQuery, Verification } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
+import type { Changes } from '../db/changes.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
-import { onCommit, transact } from '../db/transact.ts'
+import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { hashEntry, sealHead } from './chain.ts'
@@ -56,12 +55,13 @@ export function createActivity(deps: {
   db: Db
   key: Buffer
   cursors: Cursors
+  changes: Changes
   clock: { now(): number }
   /** Whether other processes may write to the same database, so that our own signals are not enough. */
   shared: boolean
 }): Activity {
-  const { db, key, cursors, clock } = deps
-  const written = new EventEmitter().setMaxListeners(0)
+  const { db, key, cursors, changes, clock } = deps
+  const lookAgainMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
 
   const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}) => {
     const head = await advanceHead(trx, serverId ?? INSTANCE, clock.now())
@@ -83,17 +83,7 @@ export function createActivity(deps: {
     const hash = hashEntry(key, head.hash, row)
     await insertEntry(trx, { ...row, hash })
     await saveHead(trx, sealed(key, { ...head, hash }))
-    onCommit(trx, () => written.emit(head.chain))
-  }
-
-  async function untilWritten(chain: string, signal: AbortSignal): Promise<void> {
-    const waited = new AbortController()
-    const either = AbortSignal.any([signal, waited.signal])
-    const waitMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
-    await Promise.race([once(written, chain, { signal: either }), delay(waitMs, undefined, { signal: either })]).catch(
-      () => {},
-    )
-    waited.abort()
+    changes.tellAfter(trx, chainKey(head.chain))
   }
 
   return {
@@ -132,14 +122,13 @@ export function createActivity(deps: {
         throw fail('invalid_request', 'Last-Event-ID is not the id of an entry.')
       }
       const matches = matcher(filterOf(serverId, query))
+      using changed = changes.watch(chainKey(serverId))
       let position =
         lastId === null ? ((await findHead(db, serverId))?.seq ?? 0) : await resumePoint(db, serverId, lastId)
       // Says that the stream has begun: whatever is written from here on will be seen.
       yield []
       let quietSince = clock.now()
       while (!signal.aborted) {
-        // Listening begins before the look, so that nothing written in between goes unnoticed.
-        const change = untilWritten(serverId, signal)
         const rows = await entriesAfter(db, serverId, position, FOLLOW_BATCH)
         position = rows.at(-1)?.seq ?? position
         const wanted = rows.filter(matches)
@@ -148,7 +137,7 @@ export function createActivity(deps: {
           yield wanted.map(present)
         }
         if (rows.some((row) => row.event === 'server.deleted')) return
-        if (rows.length === 0) await change
+        if (rows.length === 0) await changed.wait(lookAgainMs, signal)
       }
     },
 
@@ -175,6 +164,8 @@ export function createActivity(deps: {
     },
   }
 }
+
+const chainKey = (chain: string) => `activity ${chain}`
 
 const sealed = (key: Buffer, head: ActivityHeadRow): ActivityHeadRow => ({ ...head, seal: sealHead(key, head) })
 

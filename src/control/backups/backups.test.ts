@@ -6,6 +6,7 @@ import { onBothEngines } from '../../../test/support/engines.ts'
 import { openEvents } from '../../../test/support/events.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
+import type { Backup } from '../../contract/backups.ts'
 
 onBothEngines('backups', (engine) => {
   let service: TestService
@@ -166,6 +167,28 @@ onBothEngines('backups', (engine) => {
       headers: { accept: 'text/event-stream', authorization: `Bearer ${service.adminToken}` },
     })
     assert.equal(none.status, 404)
+  })
+
+  test('whoever follows hears of every change as it is made, not when somebody looks again', async () => {
+    await using service = await startTestService({ engine, env: { GAMEKEEPER_BACKUP_RATE: '1000000' } })
+    const world = createWorld(service)
+    const server = await world.server({ big: 'z'.repeat(3_000_000) })
+    const [first = '', second = ''] = await world.start(server, 2)
+    const follow = (id: string) => openEvents(`${service.url}/v1/game/backups/${server}/${id}`, service.adminToken)
+    const begun = performance.now()
+    const [running, queued] = [await follow(first), await follow(second)]
+    assert.equal((await queued.next())?.data.status, 'queued')
+    await service.call('POST', `/backups/${server}/${second}/lock`)
+    assert.equal((await queued.next())?.data.isLocked, true)
+    await service.call('DELETE', `/backups/${server}/${second}/lock`)
+    assert.equal((await queued.next())?.data.isLocked, false)
+    await service.call('DELETE', `/backups/${server}/${second}`)
+    assert.equal(await queued.next(), undefined)
+    let last: Backup | undefined
+    for (let event = await running.next(); event; event = await running.next()) last = event.data
+    assert.equal(last?.status, 'completed')
+    const lateMs = Date.now() - Date.parse(last?.completedAt ?? '')
+    assert.ok(lateMs < 5000 && performance.now() - begun < 14_000, `${lateMs} ms late`)
   })
 
   test('scopes are asked for, and another server stays hidden', async () => {

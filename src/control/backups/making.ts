@@ -3,6 +3,7 @@ import type { Agent } from '../../contract/agent.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -35,14 +36,20 @@ export function createMaking(deps: {
   removal: Removal
   expiry: ExpiryService
   locks: LockKeeper
+  changes: Changes
   clock: { now(): number }
   atOnce: number
 }): Making {
-  const { db, agent, activity, jobs, removal, expiry, locks, clock } = deps
+  const { db, agent, activity, jobs, removal, expiry, locks, changes, clock } = deps
+
+  async function begin(trx: Trx, row: BackupRow): Promise<void> {
+    await store.updateBackup(trx, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
+    changes.tellAfter(trx, row.id)
+  }
 
   const making: Making = {
     async make(job, row) {
-      await store.updateBackup(db, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
+      if (row.status !== 'running') await transact(db, {}, (trx) => begin(trx, row))
       const server = await findServer(db, row.server_id)
       const work = {
         kind: 'backups.create',
@@ -62,6 +69,7 @@ export function createMaking(deps: {
       const row = await store.findRow(trx, backupId)
       if (!row) return
       await store.updateBackup(trx, backupId, reported(report))
+      changes.tellAfter(trx, backupId)
       if (row.deleted_at !== null) return removal.finish(trx, row)
       await activity.record(trx, actor, 'backup.completed', row.server_id, {
         backupId,
@@ -85,6 +93,7 @@ export function createMaking(deps: {
       if (!row || row.status === 'completed') return
       const failure = error ?? { code: 'internal', detail: 'It was cancelled.' }
       await store.updateBackup(trx, backupId, { status: 'failed', error: JSON.stringify(failure) })
+      changes.tellAfter(trx, backupId)
       if (row.deleted_at !== null) return removal.finish(trx, row)
       if (status === 'cancelled') return removal.remove(trx, actor, row, 'backup.cancelled')
       await activity.record(trx, actor, 'backup.failed', row.server_id, { backupId, name: row.name, error })
@@ -102,6 +111,10 @@ export function createMaking(deps: {
       (isFailure(error, 'server_busy') || isFailure(error, 'agent_unreachable')) && attempt < ATTEMPTS
         ? backOffMs(attempt)
         : null,
+    async onBegin(trx, { input }) {
+      const row = await store.findRow(trx, input.backupId)
+      if (row && row.status !== 'completed') await begin(trx, row)
+    },
     async run(job) {
       const row = await store.findRow(db, job.input.backupId)
       if (!row) return

@@ -1,6 +1,6 @@
 // Retention, schedules, and what happens when the service, the database or the store go down in between.
 import assert from 'node:assert/strict'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWorld, type World } from '../../../test/support/backups.ts'
@@ -166,6 +166,27 @@ onBothEngines('backup plans', (engine) => {
     const events = await world.events(server)
     assert.ok(events.includes('backup.adopted') && events.includes('backup.lost'))
     assert.equal((await world.restore(server, forgotten.id)).status, 'completed')
+  })
+
+  test('where list and store disagree about a lock, it is locked; what was answered is never undone', async () => {
+    const server = await world.server({ a: '1' })
+    const made: string[] = []
+    for (const isLocked of [false, true, true]) made.push((await world.backup(server, { isLocked })).id)
+    const [onlyInList = '', onlyInStore = '', unlocked = ''] = made
+    await service.call('DELETE', `/backups/${server}/${unlocked}/lock`)
+    await service.halt()
+    await withDatabase(service, async (db) => {
+      await db.updateTable('backups').set({ locked: 1 }).where('id', '=', onlyInList).execute()
+      await db.updateTable('backups').set({ locked: 0 }).where('id', '=', onlyInStore).execute()
+    })
+    await service.restart()
+    const isLocked = async (id: string) => (await service.call('GET', `/backups/${server}/${id}`)).body.isLocked
+    assert.deepEqual(await Promise.all(made.map(isLocked)), [true, true, false])
+    const mark = (id: string) => readFile(join(service.dataDir, 'backups/locks', server, id), 'utf8')
+    assert.deepEqual(JSON.parse(await mark(onlyInList)), { isLocked: true })
+    assert.deepEqual(JSON.parse(await mark(unlocked)), { isLocked: false })
+    assert.equal((await service.call('DELETE', `/backups/${server}/${unlocked}`)).status, 204)
+    await until(async () => !(await readdir(join(service.dataDir, 'backups/locks', server))).includes(unlocked))
   })
 
   test('with the database gone, everything comes back from the store', async () => {

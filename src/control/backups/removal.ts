@@ -3,6 +3,7 @@
 import type { ActivityEvent } from '../../contract/activity.ts'
 import type { Agent } from '../../contract/agent.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -31,9 +32,10 @@ export function createRemoval(deps: {
   agent: Pick<Agent, 'backups' | 'tasks'>
   activity: Activity
   jobs: Jobs
+  changes: Changes
   clock: { now(): number }
 }): Removal {
-  const { db, agent, activity, jobs, clock } = deps
+  const { db, agent, activity, jobs, changes, clock } = deps
 
   async function reclaimSoon(trx: Trx, delayMs = RECLAIM_AFTER_MS): Promise<void> {
     const waiting = await store.activeJobs(trx, NO_SERVER, [RECLAIM])
@@ -73,6 +75,7 @@ export function createRemoval(deps: {
 
     async remove(trx, actor, row, event, properties = {}) {
       await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
+      changes.tellAfter(trx, row.id)
       const told = { backupId: row.id, name: row.name, ...properties }
       await activity.record(trx, actor, event, row.server_id, told)
       await finish(trx, row)

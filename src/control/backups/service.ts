@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -39,8 +39,8 @@ export interface Backups {
   remove(actor: Actor, serverId: string, backupId: string): Promise<undefined>
 }
 
-const FOLLOW_EVERY_MS = 200
 const HEARTBEAT_MS = 15_000
+const OTHER_PROCESS_POLL_MS = 1000
 const STOP_WITHIN_MS = 60_000
 
 export function createBackups(deps: {
@@ -49,10 +49,13 @@ export function createBackups(deps: {
   jobs: Jobs
   removal: Removal
   locks: LockKeeper
+  changes: Changes
   cursors: Cursors
   clock: { now(): number }
+  /** Whether other processes may write to the same database, so that our own signals are not enough. */
+  shared: boolean
 }): Backups {
-  const { db, activity, jobs, removal, locks, cursors, clock } = deps
+  const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -92,6 +95,7 @@ export function createBackups(deps: {
   async function cancel(trx: Trx, actor: Actor, row: BackupRow): Promise<void> {
     if (row.origin === 'safety') throw fail('server_busy', 'It is part of a restore that is under way.')
     await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
+    changes.tellAfter(trx, row.id)
     await activity.record(trx, actor, 'backup.cancelled', row.server_id, { backupId: row.id, name: row.name })
     const job = row.job_id === null ? undefined : await findJob(trx, row.server_id, row.job_id)
     if (job && (job.status === 'queued' || job.status === 'running')) await jobs.cancel(trx, job)
@@ -121,11 +125,14 @@ export function createBackups(deps: {
 
     async *follow(actor, serverId, backupId, signal) {
       await requireServer(db, actor, serverId)
+      using changed = changes.watch(backupId)
       let shown = await requireBackup(db, serverId, backupId)
+      // Its progress is its job's.
+      if (shown.job_id !== null) changed.add(shown.job_id)
       yield present(shown)
       let saidAt = Date.now()
       while ((shown.status === 'queued' || shown.status === 'running') && !signal.aborted) {
-        await delay(FOLLOW_EVERY_MS, undefined, { signal }).catch(() => {})
+        await changed.wait(deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS, signal)
         const row = signal.aborted ? undefined : await store.findBackup(db, serverId, backupId)
         if (!row) return
         const isNews = JSON.stringify(row) !== JSON.stringify(shown)
@@ -146,6 +153,7 @@ export function createBackups(deps: {
         const locked = isLocked ? 1 : 0
         if (row.locked === locked) return present(row)
         await store.updateBackup(trx, backupId, { locked })
+        changes.tellAfter(trx, backupId)
         const event = isLocked ? 'backup.locked' : 'backup.unlocked'
         await activity.record(trx, actor, event, serverId, { backupId, name: row.name })
         return present({ ...row, locked })

@@ -4,6 +4,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Agent } from '../../contract/agent.ts'
 import type { SignedLinks } from '../../http/signed-links.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/tables.ts'
 import type { HealthCheck } from '../http/health.ts'
 import type { Cursors } from '../http/paging.ts'
@@ -26,12 +27,15 @@ export interface BackupSliceDeps {
   agent: Pick<Agent, 'backups' | 'tasks'>
   activity: Activity
   jobs: Jobs
+  changes: Changes
   servers: Pick<Servers, 'adopt'>
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
   log: Logger
   agentUrl: () => string
+  /** Whether other processes may write to the same database. */
+  shared: boolean
   /** How many may be made at once. */
   atOnce: number
 }

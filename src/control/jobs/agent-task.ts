@@ -6,7 +6,8 @@ import { fail } from '../../contract/errors.ts'
 import type { JobContext } from './runner.ts'
 
 const POLL_WAIT_MS = 10_000
-const POLL_GAP_MS = 50
+/** Should the agent forget it again and again. */
+const AGAIN_AFTER_MS = 50
 
 export async function runAgentTask(
   tasks: AgentTasks,
@@ -23,12 +24,13 @@ export async function runAgentTask(
     for (;;) {
       const state = await tasks.poll({ taskId, serverId, version, waitMs: POLL_WAIT_MS })
       version = state.version
+      report(state.progress)
       if (state.status === 'completed') return state.result
       if (state.status === 'failed') throw fail(state.error?.code ?? 'internal', state.error?.detail ?? '')
       if (state.status === 'cancelled') throw signal.reason ?? fail('internal', 'The agent has stopped the work.')
-      if (state.status === 'unknown') await tasks.start({ taskId, serverId, work })
-      report(state.progress)
-      await delay(POLL_GAP_MS)
+      if (state.status !== 'unknown') continue
+      await tasks.start({ taskId, serverId, work })
+      await delay(AGAIN_AFTER_MS)
     }
   } finally {
     signal.removeEventListener('abort', cancel)

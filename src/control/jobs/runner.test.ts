@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { freshDatabase, onBothEngines } from '../../../test/support/engines.ts'
+import { createChanges } from '../db/changes.ts'
 import { openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { MIGRATIONS } from '../db/migrations/index.ts'
@@ -20,7 +21,8 @@ onBothEngines('jobs', (engine) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-jobs-'))
     const { db, close } = openDatabase({ dataDir, url: await freshDatabase(engine), onBroken: () => {} })
     await migrate(db, engine, MIGRATIONS)
-    const jobs = createJobs({ db, clock: { now: Date.now }, log: pino({ level: 'silent' }), alone: true })
+    const changes = createChanges()
+    const jobs = createJobs({ db, changes, clock: { now: Date.now }, log: pino({ level: 'silent' }), alone: true })
     const began = Promise.withResolvers<void>()
     let stopped = false
     let ends = 0

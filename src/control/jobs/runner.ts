@@ -1,10 +1,10 @@
 // Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
 // back into the queue at the next start, so a handler must be safe to repeat.
-import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Progress, WorkError } from '../../contract/jobs.ts'
 import { newId } from '../../kit/ids.ts'
+import type { Changes } from '../db/changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -33,6 +33,8 @@ export interface BadEnd {
 }
 
 export interface JobHandler<Input = unknown> {
+  /** In the transaction that takes it out of the queue: what else has to say that it runs now. */
+  onBegin?(trx: Trx, job: JobFacts<Input>): Promise<void>
   run(context: JobContext<Input>): Promise<unknown>
   /** How long to wait before the next attempt after this error; null to give up. Gives up unless told. */
   retryAfterMs?(error: unknown, attempt: number): number | null
@@ -86,16 +88,17 @@ const STOPPING = Symbol('stopping')
 
 export function createJobs(deps: {
   db: Db
+  /** Told of a job, by its id, when it begins, gets on and ends. */
+  changes: Changes
   clock: { now(): number }
   log: Logger
   /** Whether every job that is marked as running at the start is surely dead: nobody else uses the database. */
   alone: boolean
 }): Jobs {
-  const { db, clock, log } = deps
+  const { db, changes, clock, log } = deps
   const owner = newId('req')
   const handlers = new Map<string, JobHandler>()
   const running = new Map<string, Running>()
-  const ended = new EventEmitter().setMaxListeners(0)
   const turns = new Map<string, number>()
   let turn = 0
   let stopped = true
@@ -122,13 +125,22 @@ export function createJobs(deps: {
     for (const row of due.sort((a, b) => turnOf(a) - turnOf(b))) {
       const handler = handlers.get(row.kind)
       if (!handler || isBlocked(row, handler)) continue
-      if (!(await store.claimJob(db, row.id, owner, clock.now(), LEASE_MS))) continue
+      if (!(await claim(row, handler))) continue
       turns.set(turnKey(row), ++turn)
       begin({ ...row, attempts: row.attempts + 1 }, handler)
     }
     // What is due and has to wait is looked at again when something ends.
     schedule(await store.nextDueAt(db, now))
   }
+
+  /** False if somebody else was quicker. */
+  const claim = (row: JobRow, handler: JobHandler) =>
+    transact(db, {}, async (trx) => {
+      if (!(await store.claimJob(trx, row.id, owner, clock.now(), LEASE_MS))) return false
+      await handler.onBegin?.(trx, factsOf(row))
+      changes.tellAfter(trx, row.id)
+      return true
+    })
 
   /** Who was served longest ago comes first, so that a server with many jobs cannot keep the others waiting. */
   const turnOf = (row: JobRow) => turns.get(turnKey(row)) ?? 0
@@ -145,7 +157,7 @@ export function createJobs(deps: {
     running.set(row.id, entry)
     entry.done = execute(row, handler, abort).finally(() => {
       running.delete(row.id)
-      ended.emit(row.id)
+      changes.tell(row.id)
       wake()
     })
   }
@@ -159,9 +171,16 @@ export function createJobs(deps: {
       signal: abort.signal,
       report: progress.report,
       async complete(trx, result) {
-        await store.finishJob(trx, row.id, { status: 'completed', result, at: clock.now() })
+        await store.finishJob(trx, row.id, {
+          status: 'completed',
+          result,
+          progress: progress.latest(),
+          at: clock.now(),
+        })
         onCommit(trx, () => {
           completed = true
+          progress.stop()
+          changes.tell(row.id)
         })
       },
     }
@@ -169,18 +188,23 @@ export function createJobs(deps: {
       // Asked for between the reading of the row and its claiming, when there was nobody to tell yet.
       if (await store.isToBeCancelled(db, row.id)) abort.abort()
       const result = abort.signal.aborted ? await Promise.reject(abort.signal.reason) : await handler.run(context)
-      await progress.settle()
-      if (!completed) await store.finishJob(db, row.id, { status: 'completed', result, at: clock.now() })
+      progress.stop()
+      if (!completed) {
+        const end = { status: 'completed', result, progress: progress.latest(), at: clock.now() } as const
+        await store.finishJob(db, row.id, end)
+      }
     } catch (error) {
-      await progress.settle()
-      if (!completed) await endBadly(row, handler, context, error)
+      progress.stop()
+      if (!completed) await endBadly(row, handler, { ...context, progress: progress.latest() }, error)
+    } finally {
+      await progress.written()
     }
   }
 
   async function endBadly(
     row: JobRow,
     handler: JobHandler,
-    context: JobContext<unknown>,
+    context: JobContext<unknown> & { progress: Progress | undefined },
     error: unknown,
   ): Promise<void> {
     try {
@@ -199,7 +223,7 @@ export function createJobs(deps: {
       const end = status === 'failed' ? ({ status, error: problem } as const) : ({ status } as const)
       await transact(db, {}, async (trx) => {
         await handler.onEnd?.(trx, context, end)
-        await store.finishJob(trx, row.id, { ...end, at: clock.now() })
+        await store.finishJob(trx, row.id, { ...end, progress: context.progress, at: clock.now() })
       })
     } catch (failure) {
       // The row still says `running`; it is taken up again when its lease has run out.
@@ -209,15 +233,17 @@ export function createJobs(deps: {
 
   function progressWriter(jobId: string) {
     let latest: Progress | undefined
-    let writtenAt = 0
+    let writtenAt = clock.now()
+    let isStopped = false
     let writing: Promise<void> = Promise.resolve()
-    const write = () => {
-      const value = latest
-      if (!value) return
-      latest = undefined
+    const write = (value: Progress) => {
       writtenAt = clock.now()
       writing = writing
-        .then(() => store.saveProgress(db, jobId, value))
+        .then(async () => {
+          if (isStopped) return
+          await store.saveProgress(db, jobId, value)
+          changes.tell(jobId)
+        })
         .catch((error: unknown) => {
           log.warn({ err: error, jobId }, 'progress could not be written')
         })
@@ -225,12 +251,14 @@ export function createJobs(deps: {
     return {
       report(progress: Progress) {
         latest = { ...progress }
-        if (clock.now() - writtenAt >= PROGRESS_EVERY_MS) write()
+        if (clock.now() - writtenAt >= PROGRESS_EVERY_MS) write(latest)
       },
-      async settle() {
-        write()
-        await writing
+      latest: () => latest,
+      /** The end of the job writes the rest. */
+      stop() {
+        isStopped = true
       },
+      written: () => writing,
     }
   }
 
@@ -239,7 +267,7 @@ export function createJobs(deps: {
 
     async enqueue(trx, actor, { kind, serverId, input, replaces, delayMs = 0 }) {
       const now = clock.now()
-      if (replaces && (await store.dropQueued(trx, replaces))) onCommit(trx, () => ended.emit(replaces))
+      if (replaces && (await store.dropQueued(trx, replaces))) changes.tellAfter(trx, replaces)
       const { remember: _, ...asked } = actor
       const row: JobRow = {
         id: newId('job', now),
@@ -295,19 +323,12 @@ export function createJobs(deps: {
     },
 
     async whenEnded(jobId, waitMs) {
-      const deadline = AbortSignal.timeout(waitMs)
-      for (;;) {
-        const attempt = once(ended, jobId, { signal: deadline })
+      using changed = changes.watch(jobId)
+      const deadline = performance.now() + waitMs
+      do {
         const { status } = (await store.jobStatus(db, jobId)) ?? { status: 'completed' }
-        if (status !== 'queued' && status !== 'running') return void attempt.catch(() => {})
-        if (
-          await attempt.then(
-            () => false,
-            () => true,
-          )
-        )
-          return
-      }
+        if (status !== 'queued' && status !== 'running') return
+      } while (await changed.wait(Math.max(0, deadline - performance.now())))
     },
 
     async start() {

@@ -98,13 +98,20 @@ export async function saveProgress(db: Db, id: string, progress: Progress): Prom
     .updateTable('jobs')
     .set({ progress: JSON.stringify(progress) })
     .where('id', '=', id)
+    .where('status', '=', 'running')
     .execute()
 }
 
 export async function finishJob(
   db: Db,
   id: string,
-  end: { status: 'completed' | 'failed' | 'cancelled'; result?: unknown; error?: WorkError; at: number },
+  end: {
+    status: 'completed' | 'failed' | 'cancelled'
+    result?: unknown
+    error?: WorkError
+    progress?: Progress | undefined
+    at: number
+  },
 ): Promise<void> {
   await db
     .updateTable('jobs')
@@ -112,6 +119,7 @@ export async function finishJob(
       status: end.status,
       result: end.result === undefined ? null : JSON.stringify(end.result),
       error: end.error ? JSON.stringify(end.error) : null,
+      ...(end.progress ? { progress: JSON.stringify(end.progress) } : {}),
       finished_at: end.at,
       owner: null,
       lease_until: null,
