@@ -1,5 +1,6 @@
 // `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
 import { run as killBackups } from './backups.ts'
+import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
 import { killService } from './service.ts'
@@ -31,6 +32,12 @@ const FAULTS: Record<string, Fault> = {
       'SIGKILL during backup, restore, delete, reclaim and scrub: every completed backup whole, every tree old or new',
     rounds: 300,
     run: (rounds, say) => killBackups(rounds, undefined, say),
+  },
+  'backups-service': {
+    about:
+      'SIGKILL of the service during a backup and a restore over HTTP: the row ends well, the tree is the restored one',
+    rounds: 40,
+    run: killBackupService,
   },
   files: {
     about: 'SIGKILL in the middle of work on files: whole files only, none lost, nothing left over, the account right',

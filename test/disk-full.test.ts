@@ -1,0 +1,80 @@
+// A disk that fills up while a backup is made, as somebody sees it who asked for the backup over HTTP.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { assertSameTree, snapshot } from '../src/agent/backups/backups.testing.ts'
+import { mount, withoutRoot } from '../src/agent/files/trees.testing.ts'
+import { createHttp, type Http } from './support/http.ts'
+import { killLeftovers, spawnService } from './support/process.ts'
+import { until } from './support/until.ts'
+
+after(killLeftovers)
+
+const ADMIN = `gk_admin_${randomBytes(32).toString('hex')}`
+const MIB = 1024 * 1024
+
+async function jobOf(http: Http, path: string, body?: object) {
+  const { body: asked } = await http.call('POST', path, body)
+  const [, , serverId = ''] = path.split('/')
+  return until(async () => {
+    const { body: job } = await http.call('GET', `/servers/${serverId}/jobs/${asked.id}`)
+    return job.status !== 'queued' && job.status !== 'running' && job
+  })
+}
+
+for (const [label, folderOnDisk] of [
+  ['the disk of the store', 'backups'],
+  ['the one disk that has everything, the database too', '.'],
+] as const) {
+  test(`${label} is full: the backup fails and says so, and nothing else is harmed`, {
+    skip: withoutRoot(),
+  }, async (t) => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-full-'))
+    t.after(() => rmSync(dataDir, { recursive: true, force: true }))
+    const disk = join(dataDir, folderOnDisk)
+    mkdirSync(disk, { recursive: true })
+    using _mounted = mount(disk, '-t', 'tmpfs', '-o', 'size=64m', 'none')
+    const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: ADMIN, GAMEKEEPER_RATE_LIMIT: '0' }
+    const service = await spawnService(env)
+    try {
+      const http = createHttp(service.url, ADMIN)
+      const { id } = (await http.call('POST', '/servers', { name: 'Castle' })).body
+      const files = join(dataDir, 'servers', id, 'files')
+      const free = () => statfsSync(disk).bavail * statfsSync(disk).bsize
+      writeFileSync(join(files, 'kept'), randomBytes(2 * MIB))
+      const tree = snapshot(files)
+      const early = await http.backup(id, { name: 'Early' })
+      assert.equal(early.status, 'completed')
+
+      writeFileSync(join(files, 'more'), randomBytes(8 * MIB))
+      for (const room of [4 * MIB, 1 * MIB]) {
+        const filler = join(disk, 'filler')
+        writeFileSync(filler, Buffer.alloc(free() - room))
+        const before = free()
+        const failed = await http.backup(id)
+        assert.deepEqual([failed.status, failed.error?.code], ['failed', 'disk_full'], service.output())
+        // The database has written what happened; of the store nothing is left.
+        assert.ok(before - free() < MIB / 2, `${before - free()} bytes are not given back`)
+        rmSync(filler)
+      }
+      const { body: activity } = await http.call('GET', `/servers/${id}/activity?event=backup.failed`)
+      assert.equal(activity.data.length, 2)
+      assert.deepEqual((await jobOf(http, `/backups/${id}/${early.id}/verify`)).result.damage, [])
+      const next = await http.backup(id, { name: 'Next' })
+      assert.equal(next.status, 'completed')
+      const full = snapshot(files)
+      const restore = (backupId: string) =>
+        jobOf(http, `/backups/${id}/${backupId}/restore`, { safetyBackup: false }).then((job) => job.status)
+      assert.equal(await restore(early.id), 'completed')
+      assertSameTree(snapshot(files), tree)
+      assert.equal(await restore(next.id), 'completed')
+      assertSameTree(snapshot(files), full)
+      assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
+    } finally {
+      await service.kill('SIGTERM')
+    }
+  })
+}
