@@ -1,7 +1,7 @@
 // A disk that fills up while a backup is made, as somebody sees it who asked for the backup over HTTP.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -23,6 +23,26 @@ async function jobOf(http: Http, path: string, body?: object) {
     const { body: job } = await http.call('GET', `/servers/${serverId}/jobs/${asked.id}`)
     return job.status !== 'queued' && job.status !== 'running' && job
   })
+}
+
+/** Not even the row: the request itself is refused, and works again as soon as there is room. */
+async function nothingFits(http: Http, serverId: string, filler: string): Promise<void> {
+  fillUp(filler)
+  const refused = await http.call('POST', `/backups/${serverId}`, {})
+  assert.deepEqual([refused.status, refused.body.code], [507, 'disk_full'])
+  assert.equal((await http.call('GET', `/backups/${serverId}`)).body.data.length, 1)
+  rmSync(filler)
+}
+
+function fillUp(path: string): void {
+  const fd = openSync(path, 'w')
+  try {
+    for (;;) writeSync(fd, Buffer.alloc(MIB))
+  } catch (error) {
+    assert.equal((error as { code?: string }).code, 'ENOSPC')
+  } finally {
+    closeSync(fd)
+  }
 }
 
 for (const [label, folderOnDisk] of [
@@ -50,6 +70,7 @@ for (const [label, folderOnDisk] of [
       assert.equal(early.status, 'completed')
 
       writeFileSync(join(files, 'more'), randomBytes(8 * MIB))
+      if (folderOnDisk === '.') await nothingFits(http, id, join(disk, 'filler'))
       for (const room of [4 * MIB, 1 * MIB]) {
         const filler = join(disk, 'filler')
         writeFileSync(filler, Buffer.alloc(free() - room))

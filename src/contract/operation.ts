@@ -50,7 +50,10 @@ export type BodyOf<O extends Operation> = O extends { body: infer S } ? StaticOr
 export type AnswerOf<O extends Operation> =
   SuccessOf<O> extends infer A ? (A extends { schema: infer S } ? StaticOr<S, undefined> : undefined) : never
 
-/** What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope. */
+/**
+ * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, `disk_full` even to
+ * one that only reads: the activity may have to be written.
+ */
 export const SHARED_ERRORS = [
   'invalid_request',
   'unauthenticated',
@@ -58,4 +61,5 @@ export const SHARED_ERRORS = [
   'not_found',
   'rate_limited',
   'internal',
+  'disk_full',
 ] as const satisfies readonly ErrorCode[]

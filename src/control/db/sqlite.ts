@@ -57,12 +57,19 @@ function openSqlite(path: string): SqliteDatabase {
       let statement = prepared.get(sql)
       if (!statement) {
         if (prepared.size >= PREPARED_MAX) prepared.clear()
-        statement = shaped(db.prepare(sql))
+        statement = sql === 'rollback' ? rollbackOf(db) : shaped(db.prepare(sql))
         prepared.set(sql, statement)
       }
       return statement
     },
   }
+}
+
+/** A full disk makes SQLite roll back by itself; a second one would fail and hide the reason for the first. */
+function rollbackOf(db: DatabaseSync): ReturnType<typeof shaped> {
+  const statement = shaped(db.prepare('rollback'))
+  const nothing = { changes: 0, lastInsertRowid: 0 }
+  return { ...statement, run: (parameters) => (db.isTransaction ? statement.run(parameters) : nothing) }
 }
 
 function shaped(statement: StatementSync) {

@@ -1,4 +1,6 @@
+import { fail } from '../../contract/errors.ts'
 import type { Actor } from '../http/actor.ts'
+import { isDiskFull } from './database.ts'
 import type { Db, Trx } from './tables.ts'
 
 const commitHooks = new WeakMap<Trx, (() => void)[]>()
@@ -10,11 +12,14 @@ const commitHooks = new WeakMap<Trx, (() => void)[]>()
  */
 export async function transact<T>(db: Db, actor: Pick<Actor, 'remember'>, work: (trx: Trx) => Promise<T>): Promise<T> {
   const hooks: (() => void)[] = []
-  const answer = await db.transaction().execute(async (trx) => {
+  const transaction = db.transaction().execute(async (trx) => {
     commitHooks.set(trx, hooks)
     const result = await work(trx)
     await actor.remember?.(trx, result)
     return result
+  })
+  const answer = await transaction.catch((error: unknown) => {
+    throw isDiskFull(error) ? fail('disk_full', 'The disk of the database is full.', error) : error
   })
   for (const hook of hooks) hook()
   return answer
