@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { assertSameTree, snapshot, startAgent, type Tree } from '../../src/agent/backups/backups.testing.ts'
+import { assertSameTree, isSameTree, snapshot, startAgent, type Tree } from '../../src/agent/backups/backups.testing.ts'
 
 interface World {
   dataDir: string
@@ -110,16 +110,7 @@ async function inspect(world: World, isThorough: boolean): Promise<void> {
 }
 
 function inspectTree(world: World, now: Tree): void {
-  if (world.becoming && isSame(now, world.becoming)) world.tree = now
+  if (world.becoming && isSameTree(now, world.becoming)) world.tree = now
   else assertSameTree(now, world.tree)
   world.becoming = undefined
-}
-
-function isSame(a: Tree, b: Tree): boolean {
-  try {
-    assertSameTree(a, b)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -31,7 +31,7 @@ export interface TestAgent {
     serverId?: string,
     signal?: AbortSignal,
   ): Promise<Results[K]>
-  create(serverId: string, options?: { backupId?: string; ignored?: string }): Promise<BackupReport>
+  create(serverId: string, options?: { backupId?: string; ignored?: string; isLocked?: boolean }): Promise<BackupReport>
   restore(
     serverId: string,
     backupId: string,
@@ -87,11 +87,8 @@ export async function startAgent(dataDir: string, options: Partial<AgentBackupsO
       mkdirSync(folders.server(serverId).files, { recursive: true })
       return folders.server(serverId).files
     },
-    create: (serverId, { backupId = newId('bkp'), ignored = '' } = {}) =>
-      run(
-        { kind: 'backups.create', backupId, name: 'a backup', createdAt: Date.now(), ignored, isLocked: false },
-        serverId,
-      ),
+    create: (serverId, { backupId = newId('bkp'), ignored = '', isLocked = false } = {}) =>
+      run({ kind: 'backups.create', backupId, name: 'a backup', createdAt: Date.now(), ignored, isLocked }, serverId),
     restore: (serverId, backupId, more = {}) =>
       run(
         { kind: 'backups.restore', backupId, sourceServerId: serverId, mode: 'replace', paths: null, ...more },
@@ -148,5 +145,14 @@ export function assertSameTree(actual: Tree, expected: Tree): void {
   for (const [path, { mtimeNs }] of Object.entries(expected)) {
     const gap = (actual[path]?.mtimeNs ?? 0n) - mtimeNs
     assert.ok(gap > -1000n && gap < 1000n, `the time of ${path} is off by ${gap} ns`)
+  }
+}
+
+export function isSameTree(actual: Tree, expected: Tree): boolean {
+  try {
+    assertSameTree(actual, expected)
+    return true
+  } catch {
+    return false
   }
 }

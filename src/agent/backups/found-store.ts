@@ -11,7 +11,7 @@ import { listManifests } from './manifests.ts'
 import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
 import { readStoreFormat, type StoreFormat } from './store-format.ts'
 
-export type StoreFaultCode = 'no_store' | 'unknown_format' | 'key_needed' | 'wrong_key' | 'other_key' | 'disk_full'
+export type StoreFaultCode = 'no_store' | 'unknown_format' | 'key_needed' | 'wrong_key' | 'not_alike' | 'disk_full'
 
 /** What stands against using a store. Seen by whoever is at the command line of this machine, so it may name paths. */
 export class StoreFault extends Error {
@@ -100,8 +100,8 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
   if (isAlike) return
   if (!isFresh)
     throw new StoreFault(
-      'other_key',
-      'The data directory has backups of its own that are named or sealed otherwise. Recover into an empty data directory.',
+      'not_alike',
+      'The data directory has backups of its own, with another key or another hash. Recover into an empty data directory.',
     )
   await own.put(FORMAT_BLOB, await found.blobs.get(FORMAT_BLOB))
 }

@@ -5,38 +5,72 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
 import { changeTree } from '../../../test/faults/backups-tree.ts'
-import { assertSameTree, snapshot, startAgent, type TestAgent, type Tree, temporaryFolder } from './backups.testing.ts'
+import { newId } from '../../kit/ids.ts'
+import {
+  assertSameTree,
+  isSameTree,
+  snapshot,
+  startAgent,
+  type TestAgent,
+  type Tree,
+  temporaryFolder,
+} from './backups.testing.ts'
+import { type DoomedWork, killDuring } from './killed.testing.ts'
+
+interface Kept {
+  serverId: string
+  backupId: string
+  tree: Tree
+  isLocked: boolean
+}
 
 interface World {
   folder: string
   agent: TestAgent
-  backups: { serverId: string; backupId: string; tree: Tree }[]
+  /** Oldest first. */
+  backups: Kept[]
 }
 
 const SERVERS = ['srv_a', 'srv_b']
 const server = fc.constantFrom(...SERVERS)
 const which = fc.nat({ max: 1000 })
+const kind = <K extends string>(name: K) => fc.constant(name)
+/** About as long as the work takes, so that some of it is done by then. */
+const afterMs = fc.nat({ max: 40 })
 
 const step = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('change' as const), server, seed: which }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('create' as const), server }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('restore' as const), server, which, merge: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), which }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reclaim' as const) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reopen' as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: kind('change'), server, seed: which }) },
+  { weight: 3, arbitrary: fc.record({ kind: kind('create'), server, isLocked: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: kind('restore'), server, which, merge: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('delete'), which }) },
+  { weight: 2, arbitrary: fc.record({ kind: kind('lock'), which, isLocked: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('expire'), server }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('reclaim') }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('reopen') }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in create'), server, afterMs }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in restore'), server, which, afterMs }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in delete'), which, afterMs }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in reclaim'), afterMs }) },
 )
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
-async function take(world: World, step: Step): Promise<void> {
-  const { agent, backups } = world
-  const chosen = 'which' in step ? backups[step.which % Math.max(1, backups.length)] : undefined
-  if (step.kind === 'change') changeTree(agent.filesOf(step.server), seeded(step.seed))
-  else if (step.kind === 'create') {
-    const tree = snapshot(agent.filesOf(step.server))
-    const { backupId } = await agent.create(step.server)
-    backups.push({ serverId: step.server, backupId, tree })
-  } else if (step.kind === 'restore' && chosen) {
+/** What each step does, to the agent and to the model. */
+const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<void> } = {
+  async change({ agent }, step) {
+    changeTree(agent.filesOf(step.server), seeded(step.seed))
+  },
+
+  async create({ agent, backups }, { server: serverId, isLocked }) {
+    const tree = snapshot(agent.filesOf(serverId))
+    const { backupId } = await agent.create(serverId, { isLocked })
+    backups.push({ serverId, backupId, tree, isLocked })
+  },
+
+  async restore({ agent, backups }, step) {
+    const chosen = choose(backups, step.which)
+    if (!chosen) return
     const root = agent.filesOf(step.server)
     const before = snapshot(root)
     const mode = step.merge ? 'merge' : 'replace'
@@ -45,14 +79,94 @@ async function take(world: World, step: Step): Promise<void> {
     if (mode === 'replace') assertSameTree(after, chosen.tree)
     else
       for (const path of [...Object.keys(chosen.tree), ...outside(before, chosen.tree)]) assert.ok(path in after, path)
-  } else if (step.kind === 'delete' && chosen) {
+  },
+
+  async delete({ agent, backups }, step) {
+    const chosen = choose(backups, step.which)
+    if (!chosen) return
     await agent.backups.remove(chosen)
-    backups.splice(backups.indexOf(chosen), 1)
-  } else if (step.kind === 'reclaim') await agent.run({ kind: 'backups.reclaim' })
-  else if (step.kind === 'reopen') {
-    await agent.stop()
+    forget(backups, chosen)
+  },
+
+  async lock({ agent, backups }, { which, isLocked }) {
+    const chosen = choose(backups, which)
+    if (!chosen) return
+    await agent.backups.setLock({ serverId: chosen.serverId, backupId: chosen.backupId, isLocked })
+    chosen.isLocked = isLocked
+  },
+
+  /** As retention after a recovery would, which has only the word of the store for what is locked: the newest stays. */
+  async expire({ agent, backups }, { server: serverId }) {
+    const listed = (await agent.backups.list({ serverId })).sort((a, b) => (a.backupId < b.backupId ? 1 : -1))
+    for (const { backupId, backup } of listed.slice(1))
+      if (!backup?.isLocked) await agent.backups.remove({ serverId, backupId })
+    const own = backups.filter((kept) => kept.serverId === serverId)
+    for (const kept of own.slice(0, -1)) if (!kept.isLocked) forget(backups, kept)
+  },
+
+  async reclaim({ agent }) {
+    await agent.run({ kind: 'backups.reclaim' })
+  },
+
+  async reopen(world) {
+    await world.agent.stop()
     world.agent = await startAgent(world.folder)
-  }
+  },
+
+  async 'crash in create'(world, { server: serverId, afterMs }) {
+    const tree = snapshot(world.agent.filesOf(serverId))
+    const backupId = newId('bkp')
+    const request = { name: 'doomed', createdAt: Date.now(), ignored: '', isLocked: true }
+    const isDone = await crash(world, serverId, { kind: 'backups.create', backupId, ...request }, afterMs)
+    const isThere = (await world.agent.backups.list({ serverId })).some((stored) => stored.backupId === backupId)
+    assert.ok(isThere || !isDone, 'a backup that was announced is gone')
+    if (isThere) world.backups.push({ serverId, backupId, tree, isLocked: true })
+    assertSameTree(snapshot(world.agent.filesOf(serverId)), tree)
+  },
+
+  async 'crash in restore'(world, step) {
+    const chosen = choose(world.backups, step.which)
+    if (!chosen) return
+    const before = snapshot(world.agent.filesOf(step.server))
+    const { backupId, serverId: sourceServerId, tree } = chosen
+    const work = { kind: 'backups.restore', backupId, sourceServerId, mode: 'replace', paths: null } as const
+    const isDone = await crash(world, step.server, work, step.afterMs)
+    const after = snapshot(world.agent.filesOf(step.server))
+    assertSameTree(after, isDone || isSameTree(after, tree) ? tree : before)
+  },
+
+  async 'crash in delete'(world, step) {
+    const chosen = choose(world.backups, step.which)
+    if (!chosen) return
+    const { serverId, backupId } = chosen
+    const isDone = await crash(world, serverId, { kind: 'remove', backupId }, step.afterMs)
+    const left = (await world.agent.backups.list({ serverId })).find((stored) => stored.backupId === backupId)
+    assert.ok(!left || !isDone, 'a backup that was deleted is back')
+    if (left) chosen.isLocked = left.backup?.isLocked ?? true
+    else forget(world.backups, chosen)
+  },
+
+  async 'crash in reclaim'(world, { afterMs }) {
+    await crash(world, 'srv_none', { kind: 'backups.reclaim' }, afterMs)
+  },
+}
+
+const choose = (backups: Kept[], which: number) => backups[which % Math.max(1, backups.length)]
+const forget = (backups: Kept[], kept: Kept) => void backups.splice(backups.indexOf(kept), 1)
+
+/** The work is begun by a process that is killed, and the agent is opened again as after a restart. */
+async function crash(world: World, serverId: string, work: DoomedWork, afterMs: number): Promise<boolean> {
+  await world.agent.stop()
+  const isDone = await killDuring(world.folder, serverId, work, afterMs)
+  world.agent = await startAgent(world.folder)
+  return isDone
+}
+
+async function take<K extends Step['kind']>(world: World, step: StepOf<K> & { kind: K }): Promise<void> {
+  await STEPS[step.kind](world, step)
+  const listed = await world.agent.backups.list({ serverId: null, isThorough: true })
+  const said = listed.map(({ backupId, backup, damage }) => [backupId, backup?.isLocked, damage])
+  assert.deepEqual(said.sort(), world.backups.map(({ backupId, isLocked }) => [backupId, isLocked, null]).sort())
 }
 
 /** Paths that a merge must leave: not in the backup, and not beneath something that the backup has as a file. */
@@ -83,8 +197,6 @@ it('whatever is done in whatever order, every backup is the tree that it was mad
       try {
         for (const next of steps) await take(world, next)
         const { agent, backups } = world
-        const listed = (await agent.backups.list({ serverId: null })).map(({ backupId }) => backupId)
-        assert.deepEqual(listed.sort(), backups.map(({ backupId }) => backupId).sort())
         const target = agent.filesOf('srv_target')
         for (const { serverId, backupId, tree } of backups) {
           await agent.restore('srv_target', backupId, { sourceServerId: serverId })
