@@ -1,6 +1,6 @@
 // Backups against restic, borg and tar, on a Minecraft-like server of about 1.9 GB, hot cache, medians of three rounds. The
 // service is a process of its own and is driven over HTTP.
-import { mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -18,6 +18,7 @@ import {
   tar,
 } from './support/backup-peers.ts'
 import { startBackupService } from './support/backup-service.ts'
+import { type BarGroup, barChart } from './support/chart.ts'
 
 const ROUNDS = Number(process.env.GAMEKEEPER_BENCH_ROUNDS ?? 3)
 /** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
@@ -59,6 +60,8 @@ export async function measure(shape: TreeShape, say: (line: string) => void): Pr
   const medians = Object.fromEntries(Object.entries(times).map(([name, own]) => [name, mediansOf(own)]))
   const figures = { medians, ratios: ratiosOf(medians) }
   print(figures, say)
+  const chart = process.env.GAMEKEEPER_BENCH_CHART
+  if (chart) writeFileSync(chart, barChart(groupsOf(medians)))
   return figures
 }
 
@@ -122,6 +125,27 @@ function ratiosOf(medians: BackupFigures['medians']): BackupFigures['ratios'] {
       atLeast: 10,
     },
   }
+}
+
+const TITLES: Record<Line, string> = {
+  first: 'First backup',
+  unchanged: 'Nothing changed',
+  changed: '15 MB changed in place',
+  changedBytes: '15 MB changed in place: added to the store',
+  restore: 'Full restore',
+  restoreOver: 'Restore over a tree in which 1 % has changed',
+}
+
+/** What others do too. */
+function groupsOf(medians: BackupFigures['medians']): BarGroup[] {
+  const groups = LINES.map((line) => ({
+    title: TITLES[line],
+    bars: Object.entries(medians).flatMap(([name, own]) => {
+      const value = own[line]
+      return value === undefined ? [] : [{ name, value, label: format(line, value) }]
+    }),
+  }))
+  return groups.filter(({ bars }) => bars.length > 1)
 }
 
 function isMet({
