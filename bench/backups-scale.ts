@@ -3,17 +3,16 @@
 // The service is a process of its own and is driven over HTTP. It waits ten minutes before it gives space back and
 // spares packs younger than an hour, so that last step alone is the engine's, called directly on the same store.
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startAgent } from '../src/agent/backups/backups.testing.ts'
 import type { Backup } from '../src/contract/backups.ts'
-import { type Client, createClient } from '../src/sdk/client.ts'
-import { type ServiceProcess, spawnService } from '../test/support/process.ts'
 import { changeManyFiles, makeManyFiles } from './many-files.ts'
 import { holds, median, peakBytes, restartPeak, table } from './measure.ts'
+import { sizeOf } from './support/backup-peers.ts'
+import { type BackupService, startBackupService } from './support/backup-service.ts'
 
 const MIB = 1024 ** 2
 const POLL_MS = 20
@@ -59,40 +58,11 @@ async function inFolder<T>(work: (base: string) => Promise<T>): Promise<T> {
   }
 }
 
-interface Running {
-  service: ServiceProcess
-  client: Client
-  stop(): Promise<unknown>
-}
-
-const token = `gk_admin_${randomBytes(32).toString('hex')}`
-
-async function start(dataDir: string): Promise<Running> {
-  const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, GAMEKEEPER_RATE_LIMIT: '0' }
-  const service = await spawnService(env)
-  const client = createClient({ baseUrl: service.url, token })
-  return { service, client, stop: () => service.kill('SIGTERM') }
-}
-
-const filesOf = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId, 'files')
-
-/** From the request until it is said to be done. */
-async function backUp({ client }: Running, serverId: string): Promise<{ backup: Backup; seconds: number }> {
-  const begun = performance.now()
-  const { id } = await client.backups.create(serverId)
-  for (;;) {
-    const backup = await client.backups.read(serverId, id)
-    if (backup.status === 'failed') throw new Error(`the backup failed: ${JSON.stringify(backup.error)}`)
-    if (backup.status === 'completed') return { backup, seconds: (performance.now() - begun) / 1000 }
-    await delay(POLL_MS)
-  }
-}
-
 /** Each step in a service that has just been started: what an earlier one left in memory is not its own. */
 async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
   const steps: { name: string; seconds: number; peak: number }[] = []
-  const step = async (name: string, work: (running: Running) => Promise<unknown>) => {
-    const running = await start(dataDir)
+  const step = async (name: string, work: (running: BackupService) => Promise<unknown>) => {
+    const running = await startBackupService(dataDir)
     try {
       const opened = peakBytes(running.service.pid)
       restartPeak(running.service.pid)
@@ -105,21 +75,19 @@ async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
     }
   }
   let [serverId, otherId, backupId] = ['', '', '']
-  await step('idle', async ({ client }) => {
+  let files = ''
+  await step('idle', async ({ client, filesOf }) => {
     serverId = (await client.servers.create({ name: 'Many files' })).id
     otherId = (await client.servers.create({ name: 'Restored' })).id
+    files = filesOf(serverId)
   })
-  makeManyFiles(filesOf(dataDir, serverId), count)
+  makeManyFiles(files, count)
   await delay(SETTLING_MS)
-  await step('first backup', async (running) => {
-    backupId = (await backUp(running, serverId)).backup.id
+  await step('first backup', async ({ backUp }) => {
+    backupId = (await backUp(serverId)).backup.id
   })
-  await step('nothing changed', (running) => backUp(running, serverId))
-  await step('restore into another server', async ({ client }) => {
-    const body = { targetServerId: otherId, safetyBackup: false }
-    const job = await client.backups.restore(serverId, backupId, body)
-    await client.jobs.wait(otherId, job.id)
-  })
+  await step('nothing changed', ({ backUp }) => backUp(serverId))
+  await step('restore into another server', ({ restore }) => restore(serverId, backupId, otherId))
   table([
     [`${count} small files`, 'seconds', 'peak memory, MiB'],
     ...steps.map(({ name, seconds, peak }) => [name, seconds, peak / MIB]),
@@ -133,15 +101,15 @@ async function chain(base: string, shape: ScaleShape): Promise<boolean[]> {
   const store = join(dataDir, 'backups')
   let deleted: GivenBack = { seconds: Number.NaN, before: 0, freed: 0 }
   let tree = ''
-  const running = await start(dataDir)
+  const running = await startBackupService(dataDir)
   try {
     const { id: serverId } = await running.client.servers.create({ name: 'Long chain' })
-    tree = filesOf(dataDir, serverId)
+    tree = running.filesOf(serverId)
     makeManyFiles(tree, shape.chainFiles)
     await delay(SETTLING_MS)
     for (let version = 1; version <= shape.chain; version++) {
       if (version > 1) changeManyFiles(tree, shape.chainFiles, shape.changed, version)
-      made.push(await backUp(running, serverId))
+      made.push(await running.backUp(serverId))
     }
     const before = sizeOf(store)
     const begun = performance.now()
@@ -205,10 +173,4 @@ function pruneWithRestic(base: string, tree: string, shape: ScaleShape): GivenBa
   restic('forget', '--prune', '--keep-last', String(shape.peerChain >> 1))
   const seconds = (performance.now() - begun) / 1000
   return { seconds, before, freed: before - sizeOf(repository) }
-}
-
-function sizeOf(folder: string): number {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
 }
