@@ -1,6 +1,8 @@
 // Work on backups in a process of its own that is killed in the middle of it. Also the script of that process.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { BackupsWork } from '../../contract/agent-backups.ts'
@@ -10,22 +12,28 @@ const SCRIPT = fileURLToPath(import.meta.url)
 
 export type DoomedWork = BackupsWork | { kind: 'remove'; backupId: string }
 
+/** The end comes after so many milliseconds, or before the process renames for that time, whichever is sooner. */
+export interface Doom {
+  afterMs: number
+  atRename: number
+}
+
 /** Nobody else may have the folder open. Answers whether the work was done before the end came. */
 export async function killDuring(
   dataDir: string,
   serverId: string,
   work: DoomedWork,
-  afterMs: number,
+  { afterMs, atRename }: Doom,
 ): Promise<boolean> {
-  const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work)], { execArgv: [] })
+  const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work), String(atRename)], { execArgv: [] })
   let isDone = false
   try {
     const [first] = (await once(child, 'message')) as [string]
     if (first !== 'begun') throw new Error(`the work did not begin: ${first}`)
-    child.on('message', () => {
+    const done = once(child, 'message').then(() => {
       isDone = true
     })
-    await delay(afterMs)
+    await Promise.race([delay(afterMs), once(child, 'exit'), done])
   } finally {
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
@@ -33,11 +41,31 @@ export async function killDuring(
   return isDone
 }
 
+/** Whatever becomes visible does so by a rename: the instants around them are those that matter. */
+function dieAtRename(atRename: number): void {
+  const { renameSync } = fs
+  const { rename } = fs.promises
+  let count = 0
+  const next = () => {
+    if (++count === atRename) process.kill(process.pid, 'SIGKILL')
+  }
+  fs.renameSync = (...paths) => {
+    next()
+    renameSync(...paths)
+  }
+  fs.promises.rename = async (...paths) => {
+    next()
+    await rename(...paths)
+  }
+  syncBuiltinESMExports()
+}
+
 if (process.argv[1] === SCRIPT) {
-  const [dataDir = '', serverId = '', text = ''] = process.argv.slice(2)
+  const [dataDir = '', serverId = '', text = '', atRename = ''] = process.argv.slice(2)
   const work = JSON.parse(text) as DoomedWork
   const agent = await startAgent(dataDir)
   process.send?.('begun')
+  dieAtRename(Number(atRename))
   if (work.kind === 'remove') await agent.backups.remove({ serverId, backupId: work.backupId })
   else await agent.run(work, serverId)
   process.send?.('done')

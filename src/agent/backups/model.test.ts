@@ -15,7 +15,7 @@ import {
   type Tree,
   temporaryFolder,
 } from './backups.testing.ts'
-import { type DoomedWork, killDuring } from './killed.testing.ts'
+import { type Doom, type DoomedWork, killDuring } from './killed.testing.ts'
 
 interface Kept {
   serverId: string
@@ -35,8 +35,11 @@ const SERVERS = ['srv_a', 'srv_b']
 const server = fc.constantFrom(...SERVERS)
 const which = fc.nat({ max: 1000 })
 const kind = <K extends string>(name: K) => fc.constant(name)
-/** About as long as the work takes, so that some of it is done by then. */
-const afterMs = fc.nat({ max: 40 })
+/** Early, in the middle or not at all; by the clock or where it hurts. */
+const doom = fc.oneof(
+  fc.record({ afterMs: fc.nat({ max: 40 }), atRename: fc.constant(0) }),
+  fc.record({ afterMs: fc.constant(2000), atRename: fc.integer({ min: 1, max: 12 }) }),
+)
 
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: kind('change'), server, seed: which }) },
@@ -47,10 +50,10 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: kind('expire'), server }) },
   { weight: 1, arbitrary: fc.record({ kind: kind('reclaim') }) },
   { weight: 1, arbitrary: fc.record({ kind: kind('reopen') }) },
-  { weight: 1, arbitrary: fc.record({ kind: kind('crash in create'), server, afterMs }) },
-  { weight: 1, arbitrary: fc.record({ kind: kind('crash in restore'), server, which, afterMs }) },
-  { weight: 1, arbitrary: fc.record({ kind: kind('crash in delete'), which, afterMs }) },
-  { weight: 1, arbitrary: fc.record({ kind: kind('crash in reclaim'), afterMs }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in create'), server, doom }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in restore'), server, which, doom }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in delete'), which, doom }) },
+  { weight: 1, arbitrary: fc.record({ kind: kind('crash in reclaim'), doom }) },
 )
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
@@ -113,11 +116,11 @@ const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<v
     world.agent = await startAgent(world.folder)
   },
 
-  async 'crash in create'(world, { server: serverId, afterMs }) {
+  async 'crash in create'(world, { server: serverId, doom }) {
     const tree = snapshot(world.agent.filesOf(serverId))
     const backupId = newId('bkp')
     const request = { name: 'doomed', createdAt: Date.now(), ignored: '', isLocked: true }
-    const isDone = await crash(world, serverId, { kind: 'backups.create', backupId, ...request }, afterMs)
+    const isDone = await crash(world, serverId, { kind: 'backups.create', backupId, ...request }, doom)
     const isThere = (await world.agent.backups.list({ serverId })).some((stored) => stored.backupId === backupId)
     assert.ok(isThere || !isDone, 'a backup that was announced is gone')
     if (isThere) world.backups.push({ serverId, backupId, tree, isLocked: true })
@@ -130,7 +133,7 @@ const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<v
     const before = snapshot(world.agent.filesOf(step.server))
     const { backupId, serverId: sourceServerId, tree } = chosen
     const work = { kind: 'backups.restore', backupId, sourceServerId, mode: 'replace', paths: null } as const
-    const isDone = await crash(world, step.server, work, step.afterMs)
+    const isDone = await crash(world, step.server, work, step.doom)
     const after = snapshot(world.agent.filesOf(step.server))
     assertSameTree(after, isDone || isSameTree(after, tree) ? tree : before)
   },
@@ -139,15 +142,15 @@ const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<v
     const chosen = choose(world.backups, step.which)
     if (!chosen) return
     const { serverId, backupId } = chosen
-    const isDone = await crash(world, serverId, { kind: 'remove', backupId }, step.afterMs)
+    const isDone = await crash(world, serverId, { kind: 'remove', backupId }, step.doom)
     const left = (await world.agent.backups.list({ serverId })).find((stored) => stored.backupId === backupId)
     assert.ok(!left || !isDone, 'a backup that was deleted is back')
     if (left) chosen.isLocked = left.backup?.isLocked ?? true
     else forget(world.backups, chosen)
   },
 
-  async 'crash in reclaim'(world, { afterMs }) {
-    await crash(world, 'srv_none', { kind: 'backups.reclaim' }, afterMs)
+  async 'crash in reclaim'(world, { doom }) {
+    await crash(world, 'srv_none', { kind: 'backups.reclaim' }, doom)
   },
 }
 
@@ -155,9 +158,9 @@ const choose = (backups: Kept[], which: number) => backups[which % Math.max(1, b
 const forget = (backups: Kept[], kept: Kept) => void backups.splice(backups.indexOf(kept), 1)
 
 /** The work is begun by a process that is killed, and the agent is opened again as after a restart. */
-async function crash(world: World, serverId: string, work: DoomedWork, afterMs: number): Promise<boolean> {
+async function crash(world: World, serverId: string, work: DoomedWork, doom: Doom): Promise<boolean> {
   await world.agent.stop()
-  const isDone = await killDuring(world.folder, serverId, work, afterMs)
+  const isDone = await killDuring(world.folder, serverId, work, doom)
   world.agent = await startAgent(world.folder)
   return isDone
 }
