@@ -6,7 +6,7 @@ import { alignedBuffer } from '../kit/aligned.ts'
 import { hasCode } from '../kit/errno.ts'
 
 /** A multiple of every block size that direct writes may ask for. */
-const BUFFER_BYTES = 1024 * 1024
+const BUFFER_BYTES = 2 * 1024 * 1024
 /** Of one file: one is filled while the others are written. */
 const BUFFERS = 3
 /** Of all files: fresh memory costs more than writing what is in it. */

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { alignedBuffer } from '../../kit/aligned.ts'
 import { hasCode } from '../../kit/errno.ts'
 
-const RUN_BYTES = 2 * 1024 * 1024
+const RUN_BYTES = 1024 * 1024
 const RUNS_AT_ONCE = 2
 /** What direct writes are a multiple of, on any disk that is in use. */
 const UNIT_BYTES = 4096

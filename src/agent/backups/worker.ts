@@ -8,7 +8,7 @@ import type { BlobStore } from '../../blobs/store.ts'
 import { filterHas } from './block-index.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { UnplacedFrame } from './packs.ts'
-import { createRunWriter } from './run-writer.ts'
+import { createRunWriter, type RunWriter } from './run-writer.ts'
 import { CODEC_ZSTD, createSealer, type Sealer } from './seal.ts'
 import type {
   DecodeJob,
@@ -26,15 +26,33 @@ import { NEW_BLOCK, packFrames, packReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
-const FETCH_BYTES = 4 * 1024 * 1024
+const FETCH_BYTES = 2 * 1024 * 1024
 
 /** Data that is left this large by zstd may as well be compressed already, but for zeros between its pieces. */
 const DOUBTFUL = 0.75
 
-/** Used for one fetch after another: fresh memory for each would cost as much as reading it. */
-const fetchBuffer = Buffer.allocUnsafeSlow(FETCH_BYTES)
-const decodeBuffer = Buffer.allocUnsafeSlow(FRAME_BYTES)
-const runs = createRunWriter()
+/** What one job after another uses: fresh memory for each would cost as much as reading into it. */
+interface Lane {
+  fetched: Buffer
+  decoded: Buffer
+  runs: RunWriter
+}
+
+interface Tools {
+  sealer: Sealer
+  blobs: BlobStore
+}
+
+/** While one job waits for the disk, another has the processor. */
+const LANES = 2
+
+function createLane(): Lane {
+  return {
+    fetched: Buffer.allocUnsafeSlow(FETCH_BYTES),
+    decoded: Buffer.allocUnsafeSlow(FRAME_BYTES),
+    runs: createRunWriter(),
+  }
+}
 
 interface Output {
   slot: Buffer
@@ -177,37 +195,37 @@ function hashFile(sealer: Sealer, job: HashJob): HashResult {
 }
 
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
-async function decodeFrames(sealer: Sealer, blobs: BlobStore, job: DecodeJob): Promise<DecodeResult> {
+async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const result: DecodeResult = { damaged: [], bytes: 0 }
   try {
-    await decodeGroups(sealer, blobs, job, result)
+    await decodeGroups(tools, lane, job, result)
   } finally {
-    await runs.finish()
+    await lane.runs.finish()
   }
   return result
 }
 
-async function decodeGroups(sealer: Sealer, blobs: BlobStore, job: DecodeJob, result: DecodeResult): Promise<void> {
+async function decodeGroups(tools: Tools, lane: Lane, job: DecodeJob, result: DecodeResult): Promise<void> {
   for (const group of groupNeighbours(job.frames)) {
     const first = group[0]
     const last = group.at(-1)
     if (!first || !last) continue
     const range = { offset: first.offset, length: last.offset + last.storedLength - first.offset }
-    const fetched = await blobs
-      .get(packBlob(job.packId), range, fetchBuffer)
+    const fetched = await tools.blobs
+      .get(packBlob(job.packId), range, lane.fetched)
       .catch((error: unknown) => errorCode(error))
     for (const frame of group) {
       const at = frame.offset - range.offset
       const checked =
         typeof fetched === 'string'
           ? fetched
-          : checkFrame(sealer, job.isStrict, frame, fetched.subarray(at, at + frame.storedLength))
+          : checkFrame(tools.sealer, lane, job.isStrict, frame, fetched.subarray(at, at + frame.storedLength))
       if (typeof checked === 'string') {
         const blocks = frame.blocks.map(({ id }) => Buffer.from(id))
         result.damaged.push({ frame: frame.frame, what: checked, blocks })
       } else {
         for (const { target, inner, length, offset } of frame.writes) {
-          const waits = runs.add(target, checked.subarray(inner, inner + length), offset)
+          const waits = lane.runs.add(target, checked.subarray(inner, inner + length), offset)
           if (waits) await waits
         }
       }
@@ -217,11 +235,17 @@ async function decodeGroups(sealer: Sealer, blobs: BlobStore, job: DecodeJob, re
 }
 
 /** What the frame holds, or what is wrong with it. */
-function checkFrame(sealer: Sealer, isStrict: boolean, frame: WantedFrame, stored: Uint8Array): string | Uint8Array {
+function checkFrame(
+  sealer: Sealer,
+  { decoded }: Lane,
+  isStrict: boolean,
+  frame: WantedFrame,
+  stored: Uint8Array,
+): string | Uint8Array {
   let raw: Uint8Array
   try {
     if (stored.length !== frame.storedLength) return 'the pack ends too early'
-    raw = sealer.decode(stored, frame, isStrict, decodeBuffer)
+    raw = sealer.decode(stored, frame, isStrict, decoded)
   } catch (error) {
     return error instanceof Error ? error.message : 'cannot be decoded'
   }
@@ -257,23 +281,43 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   // On Linux this is the calling thread alone. Block devices under BFQ derive the I/O priority from it.
   if (data.nice > 0) setPriority(0, data.nice)
   const sealer = createSealer(data.key, data.blockHash)
-  const blobs = await openBlobStore(data.blobs, { clear: false })
-  const run = (job: Job) => {
-    if (job.kind === 'read') return readFiles(sealer, job)
-    if (job.kind === 'hash') return hashFile(sealer, job)
-    return decodeFrames(sealer, blobs, job)
-  }
-  const answer = async ({ id, job }: { id: number; job: Job }) => {
+  const tools: Tools = { sealer, blobs: await openBlobStore(data.blobs, { clear: false }) }
+  const lanes: Lane[] = []
+  const waiting: { id: number; job: Job }[] = []
+  let running = 0
+
+  async function decode(job: DecodeJob): Promise<DecodeResult> {
+    const lane = lanes.pop() ?? createLane()
     try {
-      port.postMessage({ id, result: await run(job) })
+      return await decodeFrames(tools, lane, job)
+    } finally {
+      lanes.push(lane)
+    }
+  }
+
+  async function answer({ id, job }: { id: number; job: Job }): Promise<void> {
+    try {
+      const result =
+        job.kind === 'read' ? readFiles(sealer, job) : job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
+      port.postMessage({ id, result })
     } catch (error) {
       port.postMessage({ id, error: errorCode(error) })
     }
   }
-  // One at a time: a job that waits for a fetch must not find its buffer filled by the next.
-  let last = Promise.resolve()
+
+  function next(): void {
+    const message = running < LANES ? waiting.shift() : undefined
+    if (!message) return
+    running++
+    void answer(message).finally(() => {
+      running--
+      next()
+    })
+  }
+
   port.on('message', (message) => {
-    last = last.then(() => answer(message))
+    waiting.push(message)
+    next()
   })
 }
 
