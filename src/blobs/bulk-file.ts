@@ -103,19 +103,22 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
       for (const buffer of current ? [...free, current] : free) if (spare.length < BUFFERS_KEPT) spare.push(buffer)
       free.length = 0
       current = undefined
-      await (await direct)?.close()
-      await file.close()
+      try {
+        await (await direct?.catch(() => undefined))?.close()
+      } finally {
+        await file.close()
+      }
     },
   }
 }
 
-/** Undefined where the system or the file system knows of no such thing. */
+/** Undefined where the system or the file system knows of no such thing, or has no descriptor left for it. */
 async function openDirect(path: string): Promise<FileHandle | undefined> {
   if (constants.O_DIRECT === undefined) return undefined
   try {
     return await open(path, constants.O_WRONLY | constants.O_DIRECT | constants.O_NOFOLLOW)
   } catch (error) {
-    if (!hasCode(error, 'EINVAL', 'EOPNOTSUPP')) throw error
+    if (!hasCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EMFILE', 'ENFILE')) throw error
     return undefined
   }
 }

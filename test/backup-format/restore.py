@@ -28,7 +28,7 @@ def digest(data):
 
 made_with = json.loads(read('format'))
 BLOCK = made_with['blockBytes']
-block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[made_with.get('blockHash', 'blake2b-256')]
+block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[made_with['blockHash']]
 
 
 def derive(use):

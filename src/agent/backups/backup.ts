@@ -64,13 +64,13 @@ export async function runBackup(
   report: (progress: BackupProgress) => void,
 ): Promise<BackupResult> {
   const startedAt = Date.now()
-  const { index } = repository
+  const { index, generation } = repository
   const { losses } = index
   const latest = repository.latest.get(request.serverId)
   const isWhole = () =>
     latest !== undefined &&
     latest.backupId === previous?.meta.backupId &&
-    latest.index === index &&
+    latest.generation === generation &&
     latest.losses === index.losses
   const sink = createPackSink(repository)
   const manifest = await createManifest(repository.blobs, repository.sealer, request)
@@ -215,14 +215,17 @@ export async function runBackup(
     const { checksum } = await manifest.finish(meta)
     await sink.publish()
     // The count as it was at first: of what was lost meanwhile, files that came before may have need.
-    repository.latest.set(serverId, { backupId, index, losses })
+    repository.latest.set(serverId, { backupId, generation, losses })
     return { meta: { version: 1, ...meta }, checksum }
   } catch (error) {
     await reader.abandon()
-    await manifest.abort()
+    await manifest.abort().catch(() => {})
     // It may be there where only the sync of its directory failed: never a manifest without its packs.
-    await deleteManifest(repository, request)
-    await sink.abort()
+    const isGone = await deleteManifest(repository, request).then(
+      () => true,
+      () => false,
+    )
+    await sink.abort(isGone)
     throw error
   }
 }

@@ -61,7 +61,8 @@ export function createBlockIndex(): BlockIndex {
   let losses = 0
   let slots = new Uint32Array(1 << 12)
   let filter: Uint32Array<SharedArrayBuffer> | undefined
-  let hints = 0
+  /** Of the filter's places, those that are taken. */
+  let filtered = 0
 
   function hashOf(id: Uint8Array, at: number): number {
     return ((id[at] ?? 0) | ((id[at + 1] ?? 0) << 8) | ((id[at + 2] ?? 0) << 16) | ((id[at + 3] ?? 0) << 24)) >>> 0
@@ -100,8 +101,22 @@ export function createBlockIndex(): BlockIndex {
   function makeFilter(): Uint32Array<SharedArrayBuffer> {
     const made = createFilter(slots.length)
     for (let block = 0; block < blockCount; block++) addToFilter(made, ids.chunkOf(block), ids.baseOf(block))
-    hints = blockCount
+    filtered = blockCount
     return made
+  }
+
+  /** A third stays free: a search ends at a free place. */
+  const isFilterFull = () => filter !== undefined && (filtered + 1) * 3 > filter.length
+
+  /** Hints use up places that blocks need; they are forgotten then. */
+  function tellFilter(id: Uint8Array, at: number): void {
+    if (!filter) return
+    if (isFilterFull()) {
+      filter = makeFilter()
+      return
+    }
+    filtered++
+    addToFilter(filter, id, at)
   }
 
   function addBlock(frame: number, id: Uint8Array, at: number, inner: number, length: number): void {
@@ -114,8 +129,7 @@ export function createBlockIndex(): BlockIndex {
       const base = ids.baseOf(block)
       for (let i = 0; i < ID_BYTES; i++) chunk[base + i] = id[at + i] ?? 0
       slots[slot] = block + 1
-      hints++
-      if (filter) addToFilter(filter, id, at)
+      tellFilter(id, at)
     }
     damaged.delete(block)
     blocks.set(block, [frame, inner, length])
@@ -197,7 +211,7 @@ export function createBlockIndex(): BlockIndex {
       return filter.buffer
     },
     hint(id) {
-      if (filter && ++hints * 3 <= filter.length) addToFilter(filter, id, 0)
+      if (!isFilterFull()) tellFilter(id, 0)
     },
   }
 }

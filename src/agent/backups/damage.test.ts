@@ -104,10 +104,25 @@ for (const isRestarted of [true, false]) {
       await agent.restore('srv_b', backupId, { sourceServerId: 'srv_a' })
       assertSameTree(snapshot(agent.filesOf('srv_b')), before)
     }
+    assert.deepEqual((await agent.run({ kind: 'backups.scrub', share: 1 })).damage, [])
     await agent.run({ kind: 'backups.reclaim' })
     assert.deepEqual((await agent.run({ kind: 'backups.verify', backupId: first.backupId }, 'srv_a')).damage, [])
   })
 }
+
+it('a backup is made beside a manifest that is damaged', async (t) => {
+  const agent = await testAgent(t)
+  const root = fill(agent)
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  const before = snapshot(root)
+  await agent.create('srv_a')
+  const [manifest = ''] = blobs(agent, 'manifests')
+  flip(manifest, 40, 2)
+  const { backupId } = await agent.create('srv_a')
+  agent.filesOf('srv_b')
+  await agent.restore('srv_b', backupId, { sourceServerId: 'srv_a' })
+  assertSameTree(snapshot(agent.filesOf('srv_b')), before)
+})
 
 it('a store whose indexes are all gone or damaged is opened from its packs', async (t) => {
   for (const spoil of [(path: string) => rmSync(path), (path: string) => flip(path, 60, 4)]) {

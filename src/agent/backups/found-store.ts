@@ -6,7 +6,8 @@ import { openBlobStore } from '../../blobs/open.ts'
 import type { BlobInfo, BlobStore } from '../../blobs/store.ts'
 import type { StoredBackup } from '../../contract/agent-backups.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { FORMAT_BLOB } from './format.ts'
+import { Damage, FORMAT_BLOB } from './format.ts'
+import { openManifest } from './manifest.ts'
 import { listManifests } from './manifests.ts'
 import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
 import { readStoreFormat, type StoreFormat } from './store-format.ts'
@@ -77,7 +78,7 @@ export async function takeOver(
   const own = await openBlobStore({ kind: 'local', dir }, { clear: true })
   const isFresh = await isEmpty(own)
   await agreeOnFormat(found, own, isFresh)
-  const missing = await blobsToCopy(found.blobs, own, isFresh)
+  const missing = await blobsToCopy(found, own, isFresh)
   const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
   requireRoom(dir, total.bytes)
   const done = { ...nothing }
@@ -107,12 +108,27 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
 }
 
 /** Manifests are listed first and copied last, so that one that appears meanwhile is not taken without its packs. */
-async function blobsToCopy(from: BlobStore, own: BlobStore, isFresh: boolean): Promise<BlobInfo[]> {
-  const manifests = await missingUnder('manifests/', from, own)
+async function blobsToCopy(found: FoundStore, own: BlobStore, isFresh: boolean): Promise<BlobInfo[]> {
+  const from = found.blobs
+  const manifests: BlobInfo[] = []
+  for (const blob of await missingUnder('manifests/', from, own))
+    if (await isReadable(found, blob)) manifests.push(blob)
   const others: BlobInfo[] = []
   for (const prefix of [...(isFresh ? ['state/damage'] : []), 'packs/', 'index/', 'locks/'])
     others.push(...(await missingUnder(prefix, from, own)))
   return [...others, ...manifests]
+}
+
+/** One that says nothing about its backup would stand in the way of every reclaim, and nobody could delete it. */
+async function isReadable({ blobs, sealer }: FoundStore, { name }: BlobInfo): Promise<boolean> {
+  const [, serverId = '', backupId = ''] = name.split('/')
+  try {
+    await openManifest(blobs, sealer, { serverId, backupId })
+    return true
+  } catch (error) {
+    if (!(error instanceof Damage)) throw error
+    return false
+  }
 }
 
 async function missingUnder(prefix: string, from: BlobStore, own: BlobStore): Promise<BlobInfo[]> {
@@ -128,8 +144,12 @@ const CHUNK_BYTES = 4 * 1024 * 1024
 async function copyBlob(from: BlobStore, to: BlobStore, { name, sizeBytes }: BlobInfo): Promise<void> {
   const writer = await to.create(name)
   try {
-    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES)
-      await writer.write(await from.get(name, { offset, length: Math.min(CHUNK_BYTES, sizeBytes - offset) }))
+    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES) {
+      const length = Math.min(CHUNK_BYTES, sizeBytes - offset)
+      const bytes = await from.get(name, { offset, length })
+      if (bytes.length !== length) throw new Error(`${name} became shorter while it was copied`)
+      await writer.write(bytes)
+    }
   } catch (error) {
     await writer.abort()
     throw error

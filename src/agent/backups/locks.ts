@@ -24,15 +24,18 @@ export function createSharedLock(): SharedLock {
   async function take(isAlone: boolean, signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted()
     await new Promise<void>((resolve, reject) => {
-      const request = { isAlone, begin: resolve }
-      waiting.push(request)
-      signal?.addEventListener('abort', () => {
-        const at = waiting.indexOf(request)
-        if (at < 0) return
-        waiting.splice(at, 1)
-        reject(signal.reason)
+      const giveUp = () => {
+        waiting.splice(waiting.indexOf(request), 1)
+        reject(signal?.reason)
         advance()
-      })
+      }
+      const begin = () => {
+        signal?.removeEventListener('abort', giveUp)
+        resolve()
+      }
+      const request = { isAlone, begin }
+      waiting.push(request)
+      signal?.addEventListener('abort', giveUp, { once: true })
       advance()
     })
     let isOpen = true

@@ -1,10 +1,16 @@
 // Goes through a manifest side by side with something else in the same order. Waits only where a chunk ends.
 import type { StoredEntry } from './entries.ts'
+import { Damage } from './format.ts'
 import type { Manifest } from './manifest.ts'
 
 export interface ManifestCursor {
   /** The entry with that key, if there is one. Keys must be asked for in ascending order. */
   seek(key: string): StoredEntry | undefined | Promise<StoredEntry | undefined>
+}
+
+/** What a damaged chunk listed, and all after it, is read anew: that takes longer and loses nothing. */
+function orNothing(error: unknown): undefined {
+  if (!(error instanceof Damage)) throw error
 }
 
 export function createManifestCursor(manifest: Manifest | undefined): ManifestCursor {
@@ -23,7 +29,7 @@ export function createManifestCursor(manifest: Manifest | undefined): ManifestCu
 
   async function beyond(key: string): Promise<StoredEntry | undefined> {
     for (;;) {
-      const next = await chunks?.next()
+      const next = await chunks?.next().catch(orNothing)
       if (!next || next.done) {
         isDone = true
         return undefined

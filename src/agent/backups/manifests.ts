@@ -79,7 +79,7 @@ async function newestManifest(repository: Repository, serverId: string): Promise
       const manifest = await openManifest(repository.blobs, repository.sealer, name)
       if (!latest || manifest.meta.startedAt > latest.meta.startedAt) latest = manifest
     } catch (error) {
-      if (!(error instanceof Damage)) throw error
+      if (!(error instanceof Damage) && !isFailure(error, 'not_found')) throw error
     }
   }
   return latest

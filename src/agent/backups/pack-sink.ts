@@ -20,8 +20,8 @@ export interface PackSink {
   finish(): Promise<void>
   /** The backup is done: what it added stays, and every other backup may count on it. */
   publish(): Promise<void>
-  /** Gives all the space back. Not after `publish`. */
-  abort(): Promise<void>
+  /** Lets go of everything and, where `givesBack`, deletes what was written. Not after `publish`. */
+  abort(givesBack: boolean): Promise<void>
 }
 
 export function createPackSink(repository: Repository): PackSink {
@@ -66,7 +66,9 @@ export function createPackSink(repository: Repository): PackSink {
   }
 
   async function append(bytes: Uint8Array, frames: UnplacedFrame[]): Promise<void> {
-    const pack = await writer()
+    let pack = await writer()
+    // Others that waited for it as well may have filled it meanwhile.
+    while (pack !== current) pack = await writer()
     for (const frame of pack.append(bytes, frames)) {
       own.addFrame(pack.packId, frame)
       for (const { id } of frame.blocks) repository.index.hint(id)
@@ -99,14 +101,16 @@ export function createPackSink(repository: Repository): PackSink {
       await indexes.finish()
     },
     publish: () => repository.publish(finished, own),
-    async abort() {
+    async abort(givesBack) {
       await opening?.catch(() => {})
       const pack = current
       current = undefined
       await pack?.abort().catch(() => {})
       await Promise.all(finishing)
-      for (const name of indexes.names) await repository.blobs.delete(name)
-      for (const packId of finished.keys()) await repository.blobs.delete(packBlob(packId))
+      if (!givesBack) return
+      // What cannot be deleted now is given back by a reclaim.
+      for (const name of [...indexes.names, ...[...finished.keys()].map(packBlob)])
+        await repository.blobs.delete(name).catch(() => {})
     },
   }
 }

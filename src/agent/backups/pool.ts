@@ -58,13 +58,17 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       else waiting?.resolve(result)
       dispatch()
     })
-    const died = (error: unknown) => {
-      pool.splice(pool.indexOf(thread) >>> 0, 1)
-      for (const waiting of thread.running.values()) waiting.reject(error)
+    let reason: unknown
+    worker.on('error', (error) => {
+      reason = error
+    })
+    // Not before: until it has ended, it may use what its jobs were given.
+    worker.on('exit', () => {
+      pool.splice(pool.indexOf(thread), 1)
+      for (const waiting of thread.running.values()) waiting.reject(reason ?? new Error('a worker thread ended'))
       thread.running.clear()
-    }
-    worker.on('error', died)
-    worker.on('exit', () => died(new Error('a worker thread ended')))
+      if (!isClosed) dispatch()
+    })
     pool.push(thread)
     return thread
   }
@@ -109,6 +113,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
     },
     async close() {
       isClosed = true
+      for (const { reject } of queue.splice(0)) reject(new Error('the worker threads are closed'))
       await Promise.all([...pool].map((thread) => thread.worker.terminate()))
     },
   }

@@ -39,7 +39,7 @@ export function createContentReader(repository: Repository): ContentReader {
   async function blockOf(id: Uint8Array, length: number, path: string): Promise<Uint8Array> {
     const block = repository.index.findAny(id)
     if (block < 0) throw damaged(path)
-    const { inner } = repository.index.place(block)
+    const { inner, packId } = repository.index.place(block)
     let bytes: Uint8Array
     try {
       bytes = (await frameAt(block)).subarray(inner, inner + length)
@@ -51,7 +51,7 @@ export function createContentReader(repository: Repository): ContentReader {
       bytes = (await frameAt(again)).subarray(moved.inner, moved.inner + length)
     }
     if (!sameId(repository.sealer.idOf(bytes), id)) {
-      await repository.recordDamage([id])
+      await repository.recordDamage([{ id, packId }])
       throw damaged(path)
     }
     return bytes

@@ -52,10 +52,14 @@ export async function runReclaim(
   for (const pack of sweep.fresh) await indexes.add(pack)
   for await (const pack of listed(repository)) if (sweep.kept.has(pack.packId)) await indexes.add(pack)
   await indexes.finish()
-  for (const name of old) await repository.blobs.delete(name)
-  for (const packId of sweep.doomed) await repository.blobs.delete(packBlob(packId))
-  if (live.damaged === 0) await repository.blobs.delete(DAMAGE_BLOB)
-  await repository.reload()
+  try {
+    for (const name of old) await repository.blobs.delete(name)
+    for (const packId of sweep.doomed) await repository.blobs.delete(packBlob(packId))
+    if (live.damaged === 0) await repository.blobs.delete(DAMAGE_BLOB)
+  } finally {
+    // Also where it was cut short: no backup may count on a pack that is gone.
+    await repository.reload()
+  }
   return result
 }
 

@@ -22,10 +22,16 @@ export interface RepositoryConfig {
   nice?: number
 }
 
+export interface DamagedBlock {
+  id: Uint8Array
+  /** Where it is damaged. */
+  packId: string
+}
+
 export interface LatestBackup {
   backupId: string
-  /** As long as this is the store's index and has lost nothing more, every block of the backup is held. */
-  index: BlockIndex
+  /** As long as the index is of this generation and has lost nothing more, every block of the backup is held. */
+  generation: number
   losses: number
 }
 
@@ -34,6 +40,8 @@ export interface Repository {
   readonly sealer: Sealer
   readonly pool: Pool
   readonly index: BlockIndex
+  /** Another one whenever the index is read anew. */
+  readonly generation: number
   /** Shared by backups, held alone by a reclaim: no block that a running backup counts on is ever taken away. */
   readonly writing: SharedLock
   /** Every pack there is, with its size. */
@@ -44,8 +52,11 @@ export interface Repository {
   readonly latest: Map<string, LatestBackup>
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
-  /** Durable, so that a block once known to be damaged is not counted on after a restart. */
-  recordDamage(blockIds: Uint8Array[], packIds?: string[]): Promise<void>
+  /**
+   * Durable, so that a block once known to be damaged is not counted on after a restart. A block that has been stored
+   * anew in another pack is not: it is well there.
+   */
+  recordDamage(found: DamagedBlock[], packIds?: string[]): Promise<void>
   /** Reads the indexes anew. Nobody else may be writing. */
   reload(): Promise<void>
   close(): Promise<void>
@@ -57,11 +68,14 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
   const pool = createPool({ blobs: config.blobs, key, blockHash, nice }, config.threads)
+  /** One after another: each reads the list, adds to it and writes it. */
+  let recording = Promise.resolve()
   const repository = {
     blobs,
     sealer,
     pool,
     index: createBlockIndex(),
+    generation: 0,
     writing: createSharedLock(),
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
@@ -71,9 +85,13 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
       for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()
       for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
     },
-    recordDamage: (blockIds: Uint8Array[], packIds: string[] = []) => recordDamage(repository, blockIds, packIds),
+    recordDamage(found: DamagedBlock[], packIds: string[] = []) {
+      const recorded = recording.then(() => recordDamage(repository, found, packIds))
+      recording = recorded.catch(() => {})
+      return recorded
+    },
     async reload() {
-      Object.assign(repository, await load(blobs, sealer))
+      Object.assign(repository, await load(blobs, sealer), { generation: repository.generation + 1 })
     },
     close: () => pool.close(),
   }
@@ -162,16 +180,17 @@ async function readDamage(blobs: BlobStore): Promise<KnownDamage> {
 }
 
 async function recordDamage(
-  { blobs, index, damagedBlobs }: Pick<Repository, 'blobs' | 'index' | 'damagedBlobs'>,
-  blockIds: Uint8Array[],
+  repository: Pick<Repository, 'blobs' | 'index' | 'damagedBlobs'>,
+  found: DamagedBlock[],
   packIds: string[],
 ): Promise<void> {
-  const known = await readDamage(blobs)
+  const known = await readDamage(repository.blobs)
+  const { blobs, index, damagedBlobs } = repository
   const blocks = new Map(known.blocks.map((pair) => [pair.join(' '), pair]))
-  for (const id of blockIds) {
+  for (const { id, packId } of found) {
     const block = index.findAny(id)
-    if (block < 0) continue
-    const pair: [string, string] = [Buffer.from(id).toString('hex'), index.place(block).packId]
+    if (block < 0 || index.place(block).packId !== packId) continue
+    const pair: [string, string] = [Buffer.from(id).toString('hex'), packId]
     blocks.set(pair.join(' '), pair)
     index.markDamaged(block)
   }

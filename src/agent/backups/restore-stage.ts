@@ -13,7 +13,7 @@ import { OPEN_FILE } from './backup.ts'
 import { eachBlock } from './content.ts'
 import type { KeyedEntry } from './entries.ts'
 import { ID_BYTES } from './format.ts'
-import type { Repository } from './repository.ts'
+import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
 import { type BlockTarget, openDirect } from './run-writer.ts'
 import type { WantedFrame } from './worker-jobs.ts'
@@ -36,6 +36,8 @@ export interface Stager {
   isFull(): boolean
   flush(): Promise<void>
   finish(): Promise<void>
+  /** Waits until nothing is built any more. What was built stays. */
+  abandon(): Promise<void>
   /** Once this resolves, everything staged survives a power failure. */
   sync(): Promise<void>
 }
@@ -108,6 +110,9 @@ export function createStager(
       await Promise.all(running)
       if (failure) throw failure.error
     },
+    async abandon() {
+      await Promise.all(running)
+    },
     async sync() {
       if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
       else for (let number = 0; number < count; number++) await syncAddress(addressOf(staging, String(number)))
@@ -173,12 +178,12 @@ function collectFrames(
 
 async function decodeAll(repository: Repository, packs: Map<string, Map<number, WantedFrame>>): Promise<void> {
   const jobs: Promise<void>[] = []
-  const bad: Uint8Array[] = []
+  const bad: DamagedBlock[] = []
   for (const [packId, byNumber] of packs) {
     const frames = [...byNumber.values()].sort((a, b) => a.offset - b.offset)
     for (const part of inParts(frames)) {
       const job = repository.pool.decode({ packId, frames: part, isStrict: false }).then(({ damaged: found }) => {
-        for (const { blocks } of found) bad.push(...blocks)
+        for (const { blocks } of found) bad.push(...blocks.map((id) => ({ id, packId })))
       })
       jobs.push(job)
     }
@@ -186,7 +191,7 @@ async function decodeAll(repository: Repository, packs: Map<string, Map<number, 
   const failed = (await Promise.allSettled(jobs)).find((result) => result.status === 'rejected')
   if (bad.length > 0) {
     await repository.recordDamage(bad)
-    throw damaged(bad.slice(0, 5).map((id) => `block ${Buffer.from(id).toString('hex')}`))
+    throw damaged(bad.slice(0, 5).map(({ id }) => `block ${Buffer.from(id).toString('hex')}`))
   }
   if (failed) throw failed.reason
 }

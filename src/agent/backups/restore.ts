@@ -109,6 +109,8 @@ export async function runRestore(
     await journal.commit(await prepareTrash(target, run.displaced, batches))
   } catch (error) {
     journal.close()
+    await stager.abandon()
+    for (const { fd } of run.checks) closeSync(fd)
     await removeTree(stagingRoot, name)
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
@@ -258,7 +260,6 @@ async function prepareTrash(target: RestoreTarget, displaced: Run['displaced'], 
   return ids
 }
 
-/** From the journal to the end. What is left of staging is taken away last, and its journal with it. */
 /**
  * Once the journal is committed there is no way back, and the server stays busy: what stops the swap and may pass, such
  * as a full disk, is waited out. If it does not pass, the next restore or the next start goes on from the journal.
@@ -274,6 +275,7 @@ async function completeInTheEnd(target: RestoreTarget, stagingRoot: Directory, n
   }
 }
 
+/** From the journal to the end. What is left of staging is taken away last, and its journal with it. */
 async function complete(target: RestoreTarget, stagingRoot: Directory, name: string): Promise<void> {
   using staging = openChild(stagingRoot, name)
   const commitment = readCommitment(staging)

@@ -19,7 +19,7 @@ export interface BlockTarget {
 }
 
 export interface RunWriter {
-  /** `bytes` may change once it returns. Blocks of one file follow each other in most cases; any order is right. */
+  /** `bytes` may change once it has returned, or what it returned has resolved. Blocks of one file follow each other in most cases; any order is right. */
   add(target: BlockTarget, bytes: Uint8Array, offset: number): Promise<void> | undefined
   /** Everything is written once it resolves. Whether it resolves or rejects, no descriptor is in use any more. */
   finish(): Promise<void>
@@ -32,13 +32,13 @@ interface Run {
   length: number
 }
 
-/** Undefined where the file system knows of no such thing. */
+/** -1 where the file system knows of no such thing, or there is no descriptor left for it. */
 export function openDirect(fd: number): number {
   if (constants.O_DIRECT === undefined) return -1
   try {
     return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_DIRECT)
   } catch (error) {
-    if (!hasCode(error, 'EINVAL', 'EOPNOTSUPP', 'ENOENT')) throw error
+    if (!hasCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOENT', 'EMFILE', 'ENFILE')) throw error
     return -1
   }
 }

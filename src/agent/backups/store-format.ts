@@ -20,9 +20,9 @@ export async function readStoreFormat(blobs: BlobStore): Promise<StoreFormat | u
     if (error instanceof BlobMissing) return undefined
     throw error
   }
-  // One that was made before there was a choice has BLAKE2b.
-  const { version, storeId, keyCheck, blockHash = 'blake2b-256' } = JSON.parse(text)
+  const { version, storeId, keyCheck, blockBytes, blockHash } = JSON.parse(text)
   if (version !== FORMAT_VERSION) throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION}`)
+  if (blockBytes !== BLOCK_BYTES) throw new Error(`the backup store has blocks of ${blockBytes} bytes`)
   if (!isBlockHash(blockHash)) throw new Error(`the backup store names blocks by ${blockHash}, which is not known`)
   return { version, storeId, blockHash, keyCheck }
 }

@@ -1,4 +1,5 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
+import { BlobMissing } from '../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { eachBlock } from './content.ts'
@@ -95,9 +96,17 @@ export async function checkPack(
   for (const { damaged, bytes } of await Promise.all(jobs)) {
     findings.bytesChecked += bytes
     for (const { what, blocks } of damaged)
-      for (const id of blocks) findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
+      for (const id of blocks)
+        if (isReadFrom(repository, id, packId))
+          findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
   }
   findings.blocksChecked += wanted.reduce((sum, frame) => sum + frame.blocks.length, 0)
+}
+
+/** A block that was found damaged and stored anew elsewhere is no damage any more. */
+function isReadFrom({ index }: Repository, id: Uint8Array, packId: string): boolean {
+  const block = index.findAny(id)
+  return block < 0 || index.place(block).packId === packId
 }
 
 /** The copy of a pack's table that an index has. */
@@ -111,7 +120,16 @@ async function framesByIndex({ blobs, sealer }: Repository, packId: string): Pro
 }
 
 export async function checkIndexes({ blobs, sealer }: Repository, findings: Findings): Promise<void> {
-  for await (const { name } of blobs.list('index/')) await noting(findings, () => readIndex(blobs, sealer, name))
+  for await (const { name } of blobs.list('index/')) {
+    await noting(findings, async () => {
+      try {
+        await readIndex(blobs, sealer, name)
+      } catch (error) {
+        // A backup that was cancelled has taken it away since it was listed.
+        if (!(error instanceof BlobMissing)) throw error
+      }
+    })
+  }
 }
 
 export async function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
@@ -140,11 +158,14 @@ async function noting(findings: Findings, read: () => Promise<unknown>): Promise
   }
 }
 
-/** So that the next backup heals what it can. To be called before anyone else may write: a block can be healed meanwhile. */
+/** So that the next backup heals what it can. */
 export async function remember(repository: Repository, findings: Findings): Promise<void> {
   const packs = [...findings.blobs.keys()].filter((name) => name.startsWith('packs/')).map(lastSegment)
-  const ids = [...findings.blocks.keys()].map((id) => Buffer.from(id, 'hex'))
-  if (ids.length > 0 || packs.length > 0) await repository.recordDamage(ids, packs)
+  const blocks = [...findings.blocks].map(([id, { blob }]) => ({
+    id: Buffer.from(id, 'hex'),
+    packId: lastSegment(blob),
+  }))
+  if (blocks.length > 0 || packs.length > 0) await repository.recordDamage(blocks, packs)
 }
 
 /** Says what the damage touches. */

@@ -4,7 +4,8 @@ import { fstatSync, readSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../blobs/open.ts'
-import type { BlobStore } from '../../blobs/store.ts'
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { hasCode } from '../../kit/errno.ts'
 import { filterHas } from './block-index.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { UnplacedFrame } from './packs.ts'
@@ -211,9 +212,11 @@ async function decodeGroups(tools: Tools, lane: Lane, job: DecodeJob, result: De
     const last = group.at(-1)
     if (!first || !last) continue
     const range = { offset: first.offset, length: last.offset + last.storedLength - first.offset }
-    const fetched = await tools.blobs
-      .get(packBlob(job.packId), range, lane.fetched)
-      .catch((error: unknown) => errorCode(error))
+    const fetched = await tools.blobs.get(packBlob(job.packId), range, lane.fetched).catch((error: unknown) => {
+      // Anything else may pass, and says nothing about the block.
+      if (error instanceof BlobMissing || hasCode(error, 'EIO')) return errorCode(error)
+      throw error
+    })
     for (const frame of group) {
       const at = frame.offset - range.offset
       const checked =

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { it } from 'node:test'
+import { createBlockIndex, filterHas } from './block-index.ts'
+
+const frameOf = (id: Uint8Array) => ({
+  offset: 0,
+  storedLength: 1,
+  rawLength: 1,
+  codec: 0,
+  crc: 0,
+  blocks: [{ id, inner: 0, length: 1 }],
+})
+
+it('blocks that are added while the hints of other backups fill the filter are found', () => {
+  const index = createBlockIndex()
+  index.filter()
+  for (let count = 0; count < 10_000; count++) index.hint(randomBytes(32))
+  const ids = Array.from({ length: 6000 }, () => randomBytes(32))
+  for (const id of ids) {
+    index.addFrame('pack', frameOf(id))
+    for (let count = 0; count < 3; count++) index.hint(randomBytes(32))
+  }
+  const filter = new Uint32Array(index.filter())
+  for (const id of ids) assert.ok(index.find(id) >= 0 && filterHas(filter, id))
+  assert.equal(index.find(randomBytes(32)), -1)
+  assert.equal(filterHas(filter, randomBytes(32)), false)
+})
