@@ -166,3 +166,7 @@ export function unpackFrames(numbers: Uint32Array, ids: Uint8Array): UnplacedFra
   }
   return frames
 }
+
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

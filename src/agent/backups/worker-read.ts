@@ -1,0 +1,153 @@
+// A worker thread's reading: files are read, cut into blocks, named and compressed. It works on descriptors and never sees
+// a path.
+import { fstatSync, readSync } from 'node:fs'
+import { filterHas } from './block-index.ts'
+import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
+import type { UnplacedFrame } from './packs.ts'
+import { CODEC_ZSTD, type Sealer } from './seal.ts'
+import type { FileRead, HashJob, HashResult, ReadJob, ReadResult } from './worker-jobs.ts'
+import { errorCode, NEW_BLOCK, packFrames, packReads, ZERO_BLOCK } from './worker-jobs.ts'
+
+const zeros = Buffer.alloc(BLOCK_BYTES)
+/** Data that is left this large by zstd may as well be compressed already, but for zeros between its pieces. */
+const DOUBTFUL = 0.75
+
+interface Output {
+  slot: Buffer
+  used: number
+  frames: UnplacedFrame[]
+  bundle: Buffer
+  bundled: number
+  bundleBlocks: UnplacedFrame['blocks']
+  /** The last frame did not shrink much. */
+  isDoubtful: boolean
+  isKnown(id: Uint8Array): boolean
+}
+
+export function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
+  const filter = job.filter && new Uint32Array(job.filter)
+  const fresh = new Set<string>()
+  const output: Output = {
+    slot: Buffer.from(job.slot),
+    used: 0,
+    frames: [],
+    bundle: Buffer.allocUnsafe(FRAME_BYTES),
+    bundled: 0,
+    bundleBlocks: [],
+    isDoubtful: true,
+    isKnown(id) {
+      if (filter && filterHas(filter, id)) return true
+      const text = Buffer.from(id.buffer, id.byteOffset, ID_BYTES).toString('latin1')
+      if (fresh.has(text)) return true
+      fresh.add(text)
+      return false
+    },
+  }
+  const files = job.files.map((file) => {
+    try {
+      return readOne(sealer, output, file)
+    } catch (error) {
+      return { error: errorCode(error), changed: false, length: 0, ids: new Uint8Array(), flags: new Uint8Array() }
+    }
+  })
+  flushBundle(sealer, output)
+  return { ...packReads(files), slot: job.slot, used: output.used, ...packFrames(output.frames) }
+}
+
+function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
+  const isAsExpected = () => {
+    const now = fstatSync(file.fd, { bigint: true })
+    return now.size === file.size && now.mtimeNs === file.mtimeNs && now.ctimeNs === file.ctimeNs
+  }
+  let changed = !isAsExpected()
+  const ids = Buffer.alloc(Math.ceil((file.to - file.from) / BLOCK_BYTES) * ID_BYTES)
+  const flags = new Uint8Array(ids.length / ID_BYTES)
+  let at = file.from
+  for (let index = 0; at < file.to; index++) {
+    const wanted = Math.min(BLOCK_BYTES, file.to - at)
+    const got = storeBlock(sealer, output, file.fd, at, wanted, (id, flag) => {
+      if (id) ids.set(id, index * ID_BYTES)
+      flags[index] = flag
+    })
+    at += got
+    if (got < wanted) break
+  }
+  if (at < file.to || !isAsExpected()) changed = true
+  return { error: null, changed, length: at - file.from, ids, flags }
+}
+
+function storeBlock(
+  sealer: Sealer,
+  output: Output,
+  fd: number,
+  position: number,
+  wanted: number,
+  found: (id: Uint8Array | null, flag: number) => void,
+): number {
+  const isSmall = wanted <= BLOCK_BYTES / 2
+  if (isSmall && output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
+  const target = isSmall ? output.bundle : output.slot
+  const start = isSmall ? output.bundled : output.used
+  const length = readFully(fd, target, start, wanted, position)
+  if (length === 0) return 0
+  const raw = target.subarray(start, start + length)
+  if (length === BLOCK_BYTES && raw.equals(zeros)) {
+    found(null, ZERO_BLOCK)
+    return length
+  }
+  const id = sealer.idOf(raw)
+  const isKnown = output.isKnown(id)
+  found(id, isKnown ? 0 : NEW_BLOCK)
+  if (isKnown) return length
+  if (isSmall) {
+    output.bundleBlocks.push({ id, inner: start, length })
+    output.bundled += length
+  } else {
+    addFrame(sealer, output, raw, [{ id, inner: 0, length }])
+  }
+  return length
+}
+
+function flushBundle(sealer: Sealer, output: Output): void {
+  if (output.bundled > 0) addFrame(sealer, output, output.bundle.subarray(0, output.bundled), output.bundleBlocks)
+  output.bundled = 0
+  output.bundleBlocks = []
+}
+
+function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: UnplacedFrame['blocks']): void {
+  const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful)
+  output.isDoubtful = (codec & CODEC_ZSTD) === 0 || bytes.length > rawLength * DOUBTFUL
+  // Bytes that did not shrink were read into their place already.
+  const isInPlace = bytes.buffer === output.slot.buffer
+  // Not `set`, which takes shared memory byte by byte.
+  if (!isInPlace) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).copy(output.slot, output.used)
+  output.used += bytes.length
+  output.frames.push({ storedLength: bytes.length, rawLength, codec, crc, blocks })
+}
+
+function readFully(fd: number, target: Buffer, start: number, wanted: number, position: number): number {
+  let done = 0
+  while (done < wanted) {
+    const got = readSync(fd, target, start + done, wanted - done, position + done)
+    if (got === 0) break
+    done += got
+  }
+  return done
+}
+
+/** The names that a file's blocks would have, to tell whether it is what a backup holds. */
+export function hashFile(sealer: Sealer, job: HashJob): HashResult {
+  const buffer = Buffer.allocUnsafe(BLOCK_BYTES)
+  const count = Math.ceil(job.size / BLOCK_BYTES)
+  for (let index = 0; index < count; index++) {
+    const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
+    if (readFully(job.fd, buffer, 0, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
+    const raw = buffer.subarray(0, wanted)
+    const expected = job.ids[index]
+    const isSame = expected
+      ? sealer.idOf(raw).equals(expected)
+      : raw.equals(wanted === BLOCK_BYTES ? zeros : zeros.subarray(0, wanted))
+    if (!isSame) return { same: false }
+  }
+  return { same: true }
+}
