@@ -21,20 +21,25 @@ async function tell(event: string, backupId?: string): Promise<void> {
 const agent = await startAgent(dataDir, { key: key ? Buffer.from(key, 'hex') : null })
 const root = agent.filesOf('srv_a')
 
+/** All of them are restored again and again: what matters is what happens to them, not how many there are. */
+const MANY = 12
+const FEW = 3
+
 for (;;) {
   const listed = (await agent.backups.list({ serverId: 'srv_a' })).map(({ backupId }) => backupId).sort()
   const chosen = listed[random(listed.length)]
   const choice = random(10)
   rmSync(join(dataDir, 'servers/srv_a/trash'), { recursive: true, force: true })
-  if (choice < 4 || !chosen) {
+  const isMany = listed.length > MANY
+  if ((choice < 4 && !isMany) || !chosen) {
     changeTree(root, random)
     await tell('creating')
     await tell('created', (await agent.create('srv_a')).backupId)
-  } else if (choice < 7) {
+  } else if (choice >= 4 && choice < 7) {
     await tell('restoring', chosen)
     await agent.restore('srv_a', chosen)
     await tell('restored', chosen)
-  } else if (choice < 8 && listed.length > 3) {
+  } else if (isMany || (choice < 8 && listed.length > FEW)) {
     await tell('deleting', chosen)
     await agent.backups.remove({ serverId: 'srv_a', backupId: chosen })
     await tell('deleted', chosen)
