@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { changeInPlace, changeSmallFiles, MINECRAFT, makeTree, type TreeShape } from './game-tree.ts'
 import {
   borg,
+  discard,
   heat,
   LINES,
   type Line,
@@ -42,10 +43,12 @@ export async function measure(shape: TreeShape, say: (line: string) => void): Pr
   let changes = 0
   try {
     const tree = join(base, 'tree')
-    const place = { base, tree, change: (folder: string) => void changeInPlace(folder, undefined, 100 + changes++) }
+    const change = (folder: string) => void changeInPlace(folder, undefined, 100 + changes++)
     makeTree(tree, shape)
     const tools = [ours, restic, borg, tar('tar | pigz -1', 'pigz -1'), tar('tar | zstd -3 -T2', 'zstd -3 -T2 -q')]
     for (let round = 0; round < ROUNDS; round++) {
+      const place = { base: join(base, `round-${round}`), tree, change }
+      mkdirSync(place.base)
       for (const tool of tools) {
         heat(tree)
         const own = times[tool.name] ?? {}
@@ -101,7 +104,7 @@ const ours: Tool = {
     } finally {
       await stop()
       renameSync(files, tree)
-      rmSync(dataDir, { recursive: true, force: true })
+      discard(dataDir)
     }
   },
 }

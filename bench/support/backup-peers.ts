@@ -7,7 +7,10 @@ export const LINES = ['first', 'unchanged', 'changed', 'changedBytes', 'restore'
 export type Line = (typeof LINES)[number]
 export type Times = Partial<Record<Line, number[]>>
 
+const SMALL_BYTES = 1024 * 1024
+
 export interface Place {
+  /** For this round alone. */
   base: string
   /** The server's files; the same for every tool. */
   tree: string
@@ -34,6 +37,14 @@ export function sizeOf(folder: string): number {
   return filesUnder(folder).reduce((sum, path) => sum + statSync(path).size, 0)
 }
 
+/**
+ * Gives the space back, and leaves small files for the end: a file system may be slow to make files within a minute after
+ * many were deleted, which would be charged to whoever comes next.
+ */
+export function discard(...folders: string[]): void {
+  for (const path of folders.flatMap(filesUnder)) if (statSync(path).size > SMALL_BYTES) rmSync(path)
+}
+
 /** Reads everything once, so that nobody waits for the disk. */
 export function heat(folder: string): void {
   for (const path of filesUnder(folder)) readFileSync(path)
@@ -50,7 +61,7 @@ export const restic: Tool = {
   name: 'restic',
   async round(place, times) {
     const repository = join(place.base, 'restic')
-    const restored = join(place.base, 'restored')
+    const restored = join(place.base, 'restic-restored')
     const command = (...args: string[]) =>
       execFileSync('restic', ['-q', '-r', repository, ...args], {
         env: { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(place.base, 'restic-cache') },
@@ -64,8 +75,7 @@ export const restic: Tool = {
     record(times, 'changedBytes', sizeOf(repository) - before)
     heat(repository)
     timed(times, 'restore', () => command('restore', 'latest', '--target', restored))
-    for (const folder of [repository, restored, join(place.base, 'restic-cache')])
-      rmSync(folder, { recursive: true, force: true })
+    discard(repository, restored)
   },
 }
 
@@ -73,7 +83,7 @@ export const borg: Tool = {
   name: 'borg',
   async round(place, times) {
     const repository = join(place.base, 'borg')
-    const restored = join(place.base, 'restored')
+    const restored = join(place.base, 'borg-restored')
     const command = (cwd: string, ...args: string[]) =>
       execFileSync('borg', args, {
         cwd,
@@ -93,8 +103,7 @@ export const borg: Tool = {
     mkdirSync(restored)
     heat(repository)
     timed(times, 'restore', () => command(restored, 'extract', `${repository}::3`))
-    for (const folder of [repository, restored, join(place.base, 'borg-home')])
-      rmSync(folder, { recursive: true, force: true })
+    discard(repository, restored)
   },
 }
 

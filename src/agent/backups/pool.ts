@@ -16,7 +16,7 @@ import {
 const JOBS_A_THREAD = 2
 const SLOTS_KEPT = 8
 /** A thread makes little that lives long; left alone it would hold several times as much before looking. */
-const YOUNG_MB = 16
+const YOUNG_MB = 8
 
 export interface Pool {
   /** How many jobs keep every thread busy; whoever starts more only fills memory. */

@@ -8,7 +8,7 @@ import type { Sealer } from './seal.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type WantedFrame } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
-const FETCH_BYTES = 2 * 1024 * 1024
+const FETCH_BYTES = 1024 * 1024
 
 /** What one job after another uses: fresh memory for each would cost as much as reading into it. */
 export interface Lane {
