@@ -4,6 +4,7 @@ import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/changes.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -47,6 +48,14 @@ export function createMaking(deps: {
     changes.tellAfter(trx, row.id)
   }
 
+  /** The server before its backups, as everyone else does: so that no two wait for each other. */
+  async function locked(trx: Trx, backupId: string): Promise<BackupRow | undefined> {
+    const row = await store.findRow(trx, backupId)
+    if (!row) return undefined
+    await lockServer(trx, row.server_id)
+    return await store.findRow(trx, backupId)
+  }
+
   const making: Making = {
     async make(job, row) {
       if (row.status !== 'running') await transact(db, {}, (trx) => begin(trx, row))
@@ -66,7 +75,7 @@ export function createMaking(deps: {
     },
 
     async complete(trx, actor, backupId, report) {
-      const row = await store.findRow(trx, backupId)
+      const row = await locked(trx, backupId)
       if (!row) return
       await store.updateBackup(trx, backupId, reported(report))
       changes.tellAfter(trx, backupId)
@@ -89,7 +98,7 @@ export function createMaking(deps: {
     },
 
     async end(trx, actor, backupId, { status, error }) {
-      const row = await store.findRow(trx, backupId)
+      const row = await locked(trx, backupId)
       if (!row || row.status === 'completed') return
       const failure = error ?? { code: 'internal', detail: 'It was cancelled.' }
       await store.updateBackup(trx, backupId, { status: 'failed', error: JSON.stringify(failure) })

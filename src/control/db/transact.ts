@@ -1,28 +1,38 @@
 import { fail } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
 import type { Actor } from '../http/actor.ts'
 import { isDiskFull } from './database.ts'
 import type { Db, Trx } from './tables.ts'
+
+/** What PostgreSQL says to one of two transactions that wait for each other: nothing of it has happened. */
+const CONFLICTS = ['40P01', '40001']
+const ATTEMPTS = 4
 
 const commitHooks = new WeakMap<Trx, (() => void)[]>()
 
 /**
  * A change: everything in `work` happens or nothing does. Where the caller sent an idempotency key, the answer is kept
  * in the same transaction, so that a retry after a crash finds it. Await nothing but the database in here: on SQLite
- * every other query waits meanwhile.
+ * every other query waits meanwhile, and on PostgreSQL it may have to be done again.
  */
 export async function transact<T>(db: Db, actor: Pick<Actor, 'remember'>, work: (trx: Trx) => Promise<T>): Promise<T> {
-  const hooks: (() => void)[] = []
-  const transaction = db.transaction().execute(async (trx) => {
-    commitHooks.set(trx, hooks)
-    const result = await work(trx)
-    await actor.remember?.(trx, result)
-    return result
-  })
-  const answer = await transaction.catch((error: unknown) => {
-    throw isDiskFull(error) ? fail('disk_full', 'The disk of the database is full.', error) : error
-  })
-  for (const hook of hooks) hook()
-  return answer
+  for (let attempt = 1; ; attempt++) {
+    const hooks: (() => void)[] = []
+    const transaction = db.transaction().execute(async (trx) => {
+      commitHooks.set(trx, hooks)
+      const result = await work(trx)
+      await actor.remember?.(trx, result)
+      return result
+    })
+    try {
+      const answer = await transaction
+      for (const hook of hooks) hook()
+      return answer
+    } catch (error) {
+      if (attempt < ATTEMPTS && hasCode(error, ...CONFLICTS)) continue
+      throw isDiskFull(error) ? fail('disk_full', 'The disk of the database is full.', error) : error
+    }
+  }
 }
 
 /** For waking those who wait for a change: not before others can read it, and not at all if it is rolled back. */
