@@ -66,7 +66,7 @@ export async function measure(shape: TreeShape, say: (line: string) => void): Pr
   const figures = { medians, ratios: ratiosOf(medians) }
   print(figures, say)
   const chart = process.env.GAMEKEEPER_BENCH_CHART
-  if (chart) writeFileSync(chart, barChart(groupsOf(medians)))
+  if (chart) writeFileSync(chart, barChart('Backups against restic, borg and tar', groupsOf(medians)))
   return figures
 }
 

@@ -15,11 +15,12 @@ export interface BarGroup {
 }
 
 /** Each group has a scale of its own, from nothing to its longest bar. */
-export function barChart(groups: BarGroup[]): string {
+export function barChart(title: string, groups: BarGroup[]): string {
   let y = 0
   const parts: string[] = []
-  for (const { title, bars } of groups) {
-    parts.push(`<text class="title" x="0" y="${y + 20}">${asText(title)}</text>`)
+  for (const group of groups) {
+    const { bars } = group
+    parts.push(`<text class="title" x="0" y="${y + 20}">${asText(group.title)}</text>`)
     y += TITLE_HEIGHT
     const longest = Math.max(...bars.map(({ value }) => value))
     for (const [index, { name, value, label }] of bars.entries()) {
@@ -37,7 +38,7 @@ export function barChart(groups: BarGroup[]): string {
   const style = `text { font: 13px system-ui, sans-serif; fill: #444 } .title { font-weight: 600; fill: #222 }
     .ours { fill: #2f9e63 } .other { fill: #a9b4bd }
     @media (prefers-color-scheme: dark) { text { fill: #bbb } .title { fill: #eee } .other { fill: #5c6770 } }`
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" role="img"><style>${style}</style>\n${parts.join('\n')}\n</svg>\n`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" role="img"><title>${asText(title)}</title><style>${style}</style>\n${parts.join('\n')}\n</svg>\n`
 }
 
 const asText = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
