@@ -125,13 +125,12 @@ export async function recoverStore(
   const { dir, format } = found
   const store = { dir, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
   const answer = { store, backups: await listStore(found) }
-
   if (request.isListOnly) return { ...answer, done: null }
   const cleanUp: CleanUp = []
   try {
     // Nobody is to be answered, so no name server has to stand up.
     const { app } = await assemble({ ...config, zones: [] }, cleanUp)
-    const taken = await takeOver(found, layout(config.dataDir).backups, request.report)
+    const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
     return { ...answer, done: { taken, recovery: await app.recover() } }
   } finally {
     await undo(cleanUp)

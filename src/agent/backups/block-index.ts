@@ -64,10 +64,6 @@ export function createBlockIndex(): BlockIndex {
   /** Of the filter's places, those that are taken. */
   let filtered = 0
 
-  function hashOf(id: Uint8Array, at: number): number {
-    return ((id[at] ?? 0) | ((id[at + 1] ?? 0) << 8) | ((id[at + 2] ?? 0) << 16) | ((id[at + 3] ?? 0) << 24)) >>> 0
-  }
-
   function isSame(block: number, id: Uint8Array, at: number): boolean {
     const chunk = ids.chunkOf(block)
     const base = ids.baseOf(block)
@@ -77,7 +73,7 @@ export function createBlockIndex(): BlockIndex {
 
   function slotOf(id: Uint8Array, at: number): number {
     const mask = slots.length - 1
-    let slot = hashOf(id, at) & mask
+    let slot = wordAt(id, at) & mask
     for (let held = slots[slot] ?? EMPTY; held !== EMPTY; held = slots[slot] ?? EMPTY) {
       if (isSame(held - 1, id, at)) return slot
       slot = (slot + 1) & mask
@@ -91,7 +87,7 @@ export function createBlockIndex(): BlockIndex {
     slots = new Uint32Array(slots.length * 2)
     const mask = slots.length - 1
     for (let block = 0; block < blockCount; block++) {
-      let slot = hashOf(ids.chunkOf(block), ids.baseOf(block)) & mask
+      let slot = wordAt(ids.chunkOf(block), ids.baseOf(block)) & mask
       while (slots[slot] !== EMPTY) slot = (slot + 1) & mask
       slots[slot] = block + 1
     }
@@ -268,8 +264,8 @@ export function filterHas(view: Uint32Array, id: Uint8Array): boolean {
   return false
 }
 
-function halves(id: Uint8Array, at: number): [number, number] {
-  const half = (from: number) =>
-    ((id[from] ?? 0) | ((id[from + 1] ?? 0) << 8) | ((id[from + 2] ?? 0) << 16) | ((id[from + 3] ?? 0) << 24)) >>> 0
-  return [half(at), half(at + 4)]
+const halves = (id: Uint8Array, at: number): [number, number] => [wordAt(id, at), wordAt(id, at + 4)]
+
+function wordAt(id: Uint8Array, at: number): number {
+  return ((id[at] ?? 0) | ((id[at + 1] ?? 0) << 8) | ((id[at + 2] ?? 0) << 16) | ((id[at + 3] ?? 0) << 24)) >>> 0
 }

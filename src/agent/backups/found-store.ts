@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { openBlobStore } from '../../blobs/open.ts'
 import type { BlobInfo, BlobStore } from '../../blobs/store.ts'
 import type { StoredBackup } from '../../contract/agent-backups.ts'
-import { hasCode } from '../../kit/errno.ts'
-import { Damage, FORMAT_BLOB } from './format.ts'
-import { openManifest } from './manifest.ts'
+import { FORMAT_BLOB, manifestBlob } from './format.ts'
 import { listManifests } from './manifests.ts'
-import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
-import { readStoreFormat, type StoreFormat } from './store-format.ts'
+import { isDiskFull } from './pack-sink.ts'
+import { createSealer, type Sealer } from './seal.ts'
+import { keyProblem, readStoreFormat, type StoreFormat } from './store-format.ts'
 
 export type StoreFaultCode = 'no_store' | 'unknown_format' | 'key_needed' | 'wrong_key' | 'not_alike' | 'disk_full'
 
@@ -41,20 +40,14 @@ export async function findStore(dir: string, key: Uint8Array | null): Promise<Fo
     throw new StoreFault('unknown_format', `${place} is not a store that this version can read.`, error)
   })
   if (!format) throw new StoreFault('no_store', `There is no store of backups in ${dir}.`)
-  if (format.keyCheck !== keyCheckOf(key)) throw keyFault(place, format, key)
+  const problem = keyProblem(format, key)
+  if (problem) throw new StoreFault(key ? 'wrong_key' : 'key_needed', `The store in ${place} ${problem}.`)
   return { dir: place, format, blobs, sealer: createSealer(key, format.blockHash) }
 }
 
-function keyFault(place: string, { keyCheck }: StoreFormat, key: Uint8Array | null): StoreFault {
-  if (!key) return new StoreFault('key_needed', `The store in ${place} is encrypted: its key is needed.`)
-  const how = keyCheck === null ? 'is not encrypted, and a key was given' : 'is encrypted with another key'
-  return new StoreFault('wrong_key', `The store in ${place} ${how}.`)
-}
-
 /** Every manifest is read whole and checked; blocks are not. */
-export async function listStore(store: FoundStore): Promise<StoredBackup[]> {
-  const listed = await listManifests(store, { isThorough: true })
-  return listed.map(({ name, meta, damage }) => ({ ...name, backup: meta, damage }))
+export function listStore(store: FoundStore): Promise<StoredBackup[]> {
+  return listManifests(store, { isThorough: true })
 }
 
 export interface Taken {
@@ -63,12 +56,13 @@ export interface Taken {
 }
 
 /**
- * Everything of the found store that the one in `dir` does not have. Blobs are whole or not there, and a manifest follows
+ * Everything of the found store, of which `listed` is what `listStore` told, that the one in `dir` does not have. Blobs are whole or not there, and a manifest follows
  * the packs that it needs: cut short at any point, `dir` is a sound store, and a repetition goes on. Nobody else may write
  * to `dir` meanwhile.
  */
 export async function takeOver(
   found: FoundStore,
+  listed: StoredBackup[],
   dir: string,
   report: (done: Taken, total: Taken) => void,
 ): Promise<Taken> {
@@ -78,13 +72,13 @@ export async function takeOver(
   const own = await openBlobStore({ kind: 'local', dir }, { clear: true })
   const isFresh = await isEmpty(own)
   await agreeOnFormat(found, own, isFresh)
-  const missing = await blobsToCopy(found, own, isFresh)
+  const missing = await blobsToCopy(found.blobs, own, listed, isFresh)
   const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
   requireRoom(dir, total.bytes)
   const done = { ...nothing }
   for (const blob of missing) {
     await copyBlob(found.blobs, own, blob).catch((error: unknown) => {
-      if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw noRoom(dir, error)
+      if (isDiskFull(error)) throw noRoom(dir, error)
       throw error
     })
     done.blobCount++
@@ -107,28 +101,22 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
   await own.put(FORMAT_BLOB, await found.blobs.get(FORMAT_BLOB))
 }
 
-/** Manifests are listed first and copied last, so that one that appears meanwhile is not taken without its packs. */
-async function blobsToCopy(found: FoundStore, own: BlobStore, isFresh: boolean): Promise<BlobInfo[]> {
-  const from = found.blobs
-  const manifests: BlobInfo[] = []
-  for (const blob of await missingUnder('manifests/', from, own))
-    if (await isReadable(found, blob)) manifests.push(blob)
-  const others: BlobInfo[] = []
-  for (const prefix of [...(isFresh ? ['state/damage'] : []), 'packs/', 'index/', 'locks/'])
-    others.push(...(await missingUnder(prefix, from, own)))
-  return [...others, ...manifests]
-}
-
-/** One that says nothing about its backup would stand in the way of every reclaim, and nobody could delete it. */
-async function isReadable({ blobs, sealer }: FoundStore, { name }: BlobInfo): Promise<boolean> {
-  const [, serverId = '', backupId = ''] = name.split('/')
-  try {
-    await openManifest(blobs, sealer, { serverId, backupId })
-    return true
-  } catch (error) {
-    if (!(error instanceof Damage)) throw error
-    return false
-  }
+/**
+ * Manifests come last, and only those that were listed: one that has appeared since might lack its packs. One that says
+ * nothing about its backup would stand in the way of every reclaim, and nobody could delete it.
+ */
+async function blobsToCopy(
+  from: BlobStore,
+  own: BlobStore,
+  listed: StoredBackup[],
+  isFresh: boolean,
+): Promise<BlobInfo[]> {
+  const sound = new Set<string>()
+  for (const { serverId, backupId, backup } of listed) if (backup) sound.add(manifestBlob(serverId, backupId))
+  const missing: BlobInfo[] = []
+  for (const prefix of [...(isFresh ? ['state/damage'] : []), 'packs/', 'index/', 'locks/', 'manifests/'])
+    missing.push(...(await missingUnder(prefix, from, own)))
+  return missing.filter(({ name }) => !name.startsWith('manifests/') || sound.has(name))
 }
 
 async function missingUnder(prefix: string, from: BlobStore, own: BlobStore): Promise<BlobInfo[]> {

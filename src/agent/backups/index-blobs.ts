@@ -1,6 +1,6 @@
 // What each pack holds, written down apart from the packs, so that opening a store reads a few blobs and not every pack.
 // Nothing is lost with them: they can be had again from the packs.
-import type { BlobStore } from '../../blobs/store.ts'
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { newId } from '../../kit/ids.ts'
 import { Damage, digest, ID_BYTES, INDEX_MAGIC, indexBlob, MAGIC_BYTES } from './format.ts'
 import type { WrittenPack } from './packs.ts'
@@ -66,7 +66,7 @@ function encodeIndex(sealer: Sealer, packs: WrittenPack[]): Buffer {
 }
 
 /** Throws Damage where it is not what was written. */
-export async function readIndex(blobs: BlobStore, sealer: Sealer, name: string): Promise<WrittenPack[]> {
+async function readIndex(blobs: BlobStore, sealer: Sealer, name: string): Promise<WrittenPack[]> {
   const blob = Buffer.from(await blobs.get(name))
   if (blob.length < HEAD_BYTES || blob.toString('latin1', 0, MAGIC_BYTES) !== INDEX_MAGIC)
     throw new Damage(name, 'does not begin as an index does')
@@ -90,7 +90,7 @@ export async function readIndex(blobs: BlobStore, sealer: Sealer, name: string):
   return packs
 }
 
-/** What every pack that an index lists holds, each once. An index that is damaged is `skipped`. */
+/** What every pack that an index lists holds, each once. An index that is damaged is `skipped`; one that is gone since it was listed, silently. */
 export async function* listedPacks(
   blobs: BlobStore,
   sealer: Sealer,
@@ -102,8 +102,8 @@ export async function* listedPacks(
     try {
       packs = await readIndex(blobs, sealer, name)
     } catch (error) {
-      if (!(error instanceof Damage)) throw error
-      skipped(error)
+      if (error instanceof Damage) skipped(error)
+      else if (!(error instanceof BlobMissing)) throw error
     }
     for (const pack of packs) {
       if (!seen.has(pack.packId)) yield pack

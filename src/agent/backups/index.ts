@@ -186,8 +186,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     },
 
     async list({ serverId, isThorough = false }) {
-      const listed = await listManifests(await repository(), { serverId: serverId ?? undefined, isThorough })
-      return listed.map(({ name, meta, damage }) => ({ ...name, backup: meta, damage }))
+      return await listManifests(await repository(), { serverId: serverId ?? undefined, isThorough })
     },
     async remove(name) {
       const opened = await repository()

@@ -3,6 +3,7 @@
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
+import { asBuffer } from '../../kit/bytes.ts'
 import { createEntryEncoder, decodeEntries, type Entry, orderKey, type StoredEntry } from './entries.ts'
 import { Damage, digest, FORMAT_VERSION, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob } from './format.ts'
 import type { Sealer } from './seal.ts'
@@ -219,5 +220,4 @@ function decoded(
   }
 }
 
-const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 const hex = (bytes: Buffer) => bytes.toString('hex')

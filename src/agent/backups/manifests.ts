@@ -1,8 +1,9 @@
 // The manifests of a store as a whole.
+import type { StoredBackup } from '../../contract/agent-backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { Damage, lastSegment, manifestBlob } from './format.ts'
 import { readMarks } from './lock-marks.ts'
-import { type Manifest, type ManifestMeta, openManifest } from './manifest.ts'
+import { type Manifest, openManifest } from './manifest.ts'
 import type { Repository } from './repository.ts'
 
 /** What reading manifests needs of a store. */
@@ -24,35 +25,39 @@ export async function manifestNames(repository: Pick<Repository, 'blobs'>, serve
   return names
 }
 
-export interface ListedManifest {
-  name: ManifestName
-  /** With the lock as it is now. Null where not even the tail can be read. */
-  meta: (ManifestMeta & { checksum: string }) | null
-  /** Why it, or a part of it, cannot be read. */
-  damage: string | null
+/** Undefined where it is gone: backups are deleted at any time, whoever reads the store. */
+export async function openIfThere(
+  { blobs, sealer }: ManifestSource,
+  name: ManifestName,
+): Promise<Manifest | undefined> {
+  try {
+    return await openManifest(blobs, sealer, name)
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return undefined
+    throw error
+  }
 }
 
-/** `isThorough`: every entry of every manifest is read and checked, not only what it says of itself. */
+/** With the locks as they are now. `isThorough`: every entry of every manifest is read and checked, not only what it says of itself. */
 export async function listManifests(
   repository: ManifestSource,
   { serverId, isThorough = false }: { serverId?: string | undefined; isThorough?: boolean } = {},
-): Promise<ListedManifest[]> {
-  const listed: ListedManifest[] = []
+): Promise<StoredBackup[]> {
+  const listed: StoredBackup[] = []
   const names = await manifestNames(repository, serverId)
   const marks = await readMarks(repository.blobs, serverId)
   for (const name of names) {
-    let meta: ListedManifest['meta'] = null
+    let backup: StoredBackup['backup'] = null
     try {
-      const manifest = await openManifest(repository.blobs, repository.sealer, name)
+      const manifest = await openIfThere(repository, name)
+      if (!manifest) continue
       const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
-      meta = { ...manifest.meta, checksum: manifest.checksum, isLocked }
-      if (isThorough) for await (const _ of manifest.chunks());
-      listed.push({ name, meta, damage: null })
+      backup = { ...manifest.meta, checksum: manifest.checksum, isLocked }
+      if (isThorough) for await (const _ of manifest.rawChunks());
+      listed.push({ ...name, backup, damage: null })
     } catch (error) {
-      // Deleted since it was listed.
-      if (isFailure(error, 'not_found')) continue
       if (!(error instanceof Damage)) throw error
-      listed.push({ name, meta, damage: error.message })
+      listed.push({ ...name, backup, damage: error.message })
     }
   }
   return listed
@@ -61,28 +66,27 @@ export async function listManifests(
 /** The one to compare a tree with. A damaged one only makes the next backup slower. */
 export async function latestManifest(repository: Repository, serverId: string): Promise<Manifest | undefined> {
   const known = repository.latest.get(serverId)
-  if (known) {
-    const manifest = await openManifest(repository.blobs, repository.sealer, { serverId, ...known }).catch((error) => {
-      if (error instanceof Damage || isFailure(error, 'not_found')) return undefined
-      throw error
-    })
-    if (manifest) return manifest
-  }
-  return await newestManifest(repository, serverId)
+  const manifest = known && (await openIfSound(repository, { serverId, ...known }))
+  return manifest ?? (await newestManifest(repository, serverId))
 }
 
 async function newestManifest(repository: Repository, serverId: string): Promise<Manifest | undefined> {
   let latest: Manifest | undefined
   const names = (await manifestNames(repository, serverId)).sort((a, b) => (a.backupId < b.backupId ? 1 : -1))
   for (const name of names.slice(0, CANDIDATES)) {
-    try {
-      const manifest = await openManifest(repository.blobs, repository.sealer, name)
-      if (!latest || manifest.meta.startedAt > latest.meta.startedAt) latest = manifest
-    } catch (error) {
-      if (!(error instanceof Damage) && !isFailure(error, 'not_found')) throw error
-    }
+    const manifest = await openIfSound(repository, name)
+    if (manifest && (!latest || manifest.meta.startedAt > latest.meta.startedAt)) latest = manifest
   }
   return latest
+}
+
+async function openIfSound(repository: Repository, name: ManifestName): Promise<Manifest | undefined> {
+  try {
+    return await openIfThere(repository, name)
+  } catch (error) {
+    if (error instanceof Damage) return undefined
+    throw error
+  }
 }
 
 /** Backup ids sort by the time of their request; backups of one server may be run in a slightly different order. */

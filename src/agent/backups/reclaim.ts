@@ -2,12 +2,12 @@
 // needed go; packs with little needed have that copied to a new pack first. Runs alone, so no backup can begin to count
 // on a block between the two. Order: new packs, new index, old indexes away, old packs away; see docs/backup-format.md.
 import type { ReclaimReport } from '../../contract/agent-backups.ts'
-import { fail, isFailure } from '../../contract/errors.ts'
+import { fail } from '../../contract/errors.ts'
 import { visitIds } from './entries.ts'
 import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
 import { createIndexWriter, indexesFor, listedPacks } from './index-blobs.ts'
-import { type Manifest, openManifest } from './manifest.ts'
-import { type ManifestName, manifestNames } from './manifests.ts'
+import type { Manifest } from './manifest.ts'
+import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
 import { createPack, decodeTable, type Frame, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
 
@@ -102,9 +102,8 @@ async function mark(repository: Repository, signal: AbortSignal): Promise<Marks>
 
 async function openForMark(repository: Repository, name: ManifestName): Promise<Manifest | undefined> {
   try {
-    return await openManifest(repository.blobs, repository.sealer, name)
+    return await openIfThere(repository, name)
   } catch (error) {
-    if (isFailure(error, 'not_found')) return undefined
     if (!(error instanceof Damage)) throw error
     throw fail('backup_damaged', `Nothing is given back while the manifest of ${name.backupId} cannot be read.`, error)
   }

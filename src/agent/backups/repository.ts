@@ -8,8 +8,8 @@ import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import { createPool, type Pool } from './pool.ts'
-import { createSealer, keyCheckOf, type Sealer } from './seal.ts'
-import { readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
+import { createSealer, type Sealer } from './seal.ts'
+import { keyProblem, readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
 
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
@@ -102,12 +102,8 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
 async function checkedFormat(blobs: BlobStore, config: RepositoryConfig): Promise<StoreFormat> {
   const format = await readStoreFormat(blobs)
   if (!format) return await writeStoreFormat(blobs, config.key, config.blockHash ?? fastestBlockHash())
-  if (format.keyCheck !== keyCheckOf(config.key))
-    throw new Error(
-      format.keyCheck === null
-        ? 'the backup store is not encrypted, and a key was given'
-        : 'the backup store is encrypted with another key',
-    )
+  const problem = keyProblem(format, config.key)
+  if (problem) throw new Error(`the backup store ${problem}`)
   return format
 }
 

@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process'
 import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { type DirectTarget, openDirect } from '../../blobs/direct-io.ts'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf, createFileAt, type Directory, fsyncDirectory, type OpenFile } from '../files/directory.ts'
@@ -15,7 +16,6 @@ import type { KeyedEntry } from './entries.ts'
 import { ID_BYTES } from './format.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
-import { type BlockTarget, openDirect } from './run-writer.ts'
 import type { WantedFrame } from './worker-jobs.ts'
 
 const JOB_BYTES = 4 * 1024 * 1024
@@ -158,7 +158,7 @@ export async function syncFileSystem(directory: Directory): Promise<void> {
 function collectFrames(
   repository: Repository,
   entry: KeyedEntry,
-  target: BlockTarget,
+  target: DirectTarget,
   packs: Map<string, Map<number, WantedFrame>>,
 ): void {
   eachBlock(entry, (idAt, offset, length) => {

@@ -1,6 +1,7 @@
 // Names, compresses and, where the store has a key, encrypts bytes. Everything that a store holds passes through here.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { asBuffer } from '../../kit/bytes.ts'
 import { BLOCK_HASHES, type BlockHash, blockDigest, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { trimmedBound, trimSectors, untrimSectors } from './sectors.ts'
 
@@ -104,8 +105,6 @@ function pack(raw: Uint8Array, isDoubtful: boolean): { bytes: Uint8Array; codec:
 function zstd(raw: Uint8Array): Uint8Array {
   return zstdCompressSync(raw, { params: LEVEL, pledgedSrcSize: raw.length, chunkSize: raw.length + 1024 })
 }
-
-const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
 const histogram = new Uint32Array(256)
 

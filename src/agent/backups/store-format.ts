@@ -27,6 +27,13 @@ export async function readStoreFormat(blobs: BlobStore): Promise<StoreFormat | u
   return { version, storeId, blockHash, keyCheck }
 }
 
+/** Undefined where `key` is the one the store was made with, or neither has one. */
+export function keyProblem({ keyCheck }: StoreFormat, key: Uint8Array | null): string | undefined {
+  if (keyCheck === keyCheckOf(key)) return undefined
+  if (keyCheck === null) return 'is not encrypted, and a key was given'
+  return key ? 'is encrypted with another key' : 'is encrypted: its key is needed'
+}
+
 export async function writeStoreFormat(
   blobs: BlobStore,
   key: Uint8Array | null,

@@ -1,12 +1,10 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
-import { BlobMissing } from '../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
-import { isFailure } from '../../contract/errors.ts'
 import { eachBlock } from './content.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
-import { readIndex } from './index-blobs.ts'
-import { type Manifest, openManifest } from './manifest.ts'
-import { type ManifestName, manifestNames } from './manifests.ts'
+import { listedPacks } from './index-blobs.ts'
+import { openManifest } from './manifest.ts'
+import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
 import { decodeTable, type Frame, readPackTable } from './packs.ts'
 import type { Repository } from './repository.ts'
 import { inParts } from './restore-stage.ts'
@@ -111,25 +109,14 @@ function isReadFrom({ index }: Repository, id: Uint8Array, packId: string): bool
 
 /** The copy of a pack's table that an index has. */
 async function framesByIndex({ blobs, sealer }: Repository, packId: string): Promise<Frame[]> {
-  for await (const { name } of blobs.list('index/')) {
-    const packs = await readIndex(blobs, sealer, name).catch(() => [])
-    const pack = packs.find((listed) => listed.packId === packId)
-    if (pack) return decodeTable(pack.table)
-  }
+  for await (const pack of listedPacks(blobs, sealer, () => {}))
+    if (pack.packId === packId) return decodeTable(pack.table)
   return []
 }
 
 export async function checkIndexes({ blobs, sealer }: Repository, findings: Findings): Promise<void> {
-  for await (const { name } of blobs.list('index/')) {
-    await noting(findings, async () => {
-      try {
-        await readIndex(blobs, sealer, name)
-      } catch (error) {
-        // A backup that was cancelled has taken it away since it was listed.
-        if (!(error instanceof BlobMissing)) throw error
-      }
-    })
-  }
+  const note = (damage: Damage) => void findings.blobs.set(damage.blob, damage.message)
+  for await (const _ of listedPacks(blobs, sealer, note));
 }
 
 export async function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
@@ -137,16 +124,6 @@ export async function checkManifest(repository: Repository, findings: Findings, 
     const manifest = await openIfThere(repository, name)
     if (manifest) for await (const _ of manifest.rawChunks());
   })
-}
-
-/** Backups are deleted at any time, whoever reads the store. */
-async function openIfThere({ blobs, sealer }: Repository, name: ManifestName): Promise<Manifest | undefined> {
-  try {
-    return await openManifest(blobs, sealer, name)
-  } catch (error) {
-    if (isFailure(error, 'not_found')) return undefined
-    throw error
-  }
 }
 
 async function noting(findings: Findings, read: () => Promise<unknown>): Promise<void> {

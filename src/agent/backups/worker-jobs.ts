@@ -1,8 +1,9 @@
 // What travels between the engine and its worker threads.
+
+import type { DirectTarget } from '../../blobs/direct-io.ts'
 import type { BlobStoreAddress } from '../../blobs/open.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import type { FrameBlock, UnplacedFrame } from './packs.ts'
-import type { BlockTarget } from './run-writer.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
@@ -81,7 +82,7 @@ export interface WantedFrame {
   crc: number
   /** Those to check. */
   blocks: FrameBlock[]
-  writes: { target: BlockTarget; inner: number; length: number; offset: number }[]
+  writes: { target: DirectTarget; inner: number; length: number; offset: number }[]
 }
 
 export interface DecodeJob {

@@ -1,6 +1,7 @@
 // A worker thread's reading: files are read, cut into blocks, named and compressed. It works on descriptors and never sees
 // a path.
 import { fstatSync, readSync } from 'node:fs'
+import { asBuffer } from '../../kit/bytes.ts'
 import { filterHas } from './block-index.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
 import type { UnplacedFrame } from './packs.ts'
@@ -120,7 +121,7 @@ function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: Unpla
   // Bytes that did not shrink were read into their place already.
   const isInPlace = bytes.buffer === output.slot.buffer
   // Not `set`, which takes shared memory byte by byte.
-  if (!isInPlace) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).copy(output.slot, output.used)
+  if (!isInPlace) asBuffer(bytes).copy(output.slot, output.used)
   output.used += bytes.length
   output.frames.push({ storedLength: bytes.length, rawLength, codec, crc, blocks })
 }

@@ -24,14 +24,15 @@ export async function transact<T>(db: Db, actor: Pick<Actor, 'remember'>, work: 
       await actor.remember?.(trx, result)
       return result
     })
+    let answer: T
     try {
-      const answer = await transaction
-      for (const hook of hooks) hook()
-      return answer
+      answer = await transaction
     } catch (error) {
       if (attempt < ATTEMPTS && hasCode(error, ...CONFLICTS)) continue
       throw isDiskFull(error) ? fail('disk_full', 'The disk of the database is full.', error) : error
     }
+    for (const hook of hooks) hook()
+    return answer
   }
 }
 

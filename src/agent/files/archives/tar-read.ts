@@ -1,5 +1,6 @@
 // Reads tar as it streams by: ustar, pax and the long names of GNU tar. Anything that a file manager should not make
 // (devices, FIFOs, hard links) or that does not add up is refused.
+import { asBuffer } from '../../../kit/bytes.ts'
 import { nameFromBytes } from '../names.ts'
 import { type ArchiveEntry, invalidArchive, nothing } from './entry.ts'
 
@@ -137,10 +138,7 @@ function createReader(source: AsyncIterable<Uint8Array>): Reader {
   async function fill(): Promise<boolean> {
     const { done, value } = await iterator.next()
     if (done) return false
-    buffered =
-      buffered.length === 0
-        ? Buffer.from(value.buffer, value.byteOffset, value.length)
-        : Buffer.concat([buffered, value])
+    buffered = buffered.length === 0 ? asBuffer(value) : Buffer.concat([buffered, value])
     return true
   }
 

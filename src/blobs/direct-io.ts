@@ -1,0 +1,106 @@
+// Writing around the page cache, where the file system allows it: that takes a fraction of the processor's time, and leaves
+// in memory what games have there.
+import { constants, openSync, write } from 'node:fs'
+import { promisify } from 'node:util'
+import { hasCode } from '../kit/errno.ts'
+
+/** What direct writes are a multiple of, on any disk that is in use. */
+const UNIT_BYTES = 4096
+
+const writeAsync = promisify(write)
+
+export interface DirectTarget {
+  fd: number
+  /** Of the same file, or -1 where it is written through the cache. */
+  directFd: number
+}
+
+/** -1 where the system or the file system knows of no such thing, or there is no descriptor left for it. */
+export function openDirect(fd: number): number {
+  if (constants.O_DIRECT === undefined) return -1
+  try {
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_DIRECT)
+  } catch (error) {
+    if (!hasCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOENT', 'EMFILE', 'ENFILE')) throw error
+    return -1
+  }
+}
+
+/** `bytes` begin where an `alignedBuffer` does, `offset` at a multiple of a page. The end may have any length. */
+export async function writeAround({ fd, directFd }: DirectTarget, bytes: Uint8Array, offset: number): Promise<void> {
+  const whole = directFd < 0 ? 0 : bytes.length - (bytes.length % UNIT_BYTES)
+  let done = 0
+  try {
+    if (whole > 0) done = (await writeAsync(directFd, bytes, 0, whole, offset)).bytesWritten
+  } catch (error) {
+    // What else a file system asks for besides alignment to a page.
+    if (!hasCode(error, 'EINVAL')) throw error
+  }
+  while (done < bytes.length)
+    done += (await writeAsync(fd, bytes, done, bytes.length - done, offset + done)).bytesWritten
+}
+
+/** An ArrayBuffer whose size may change is mapped for itself, so it begins at a page; any other wherever there is room. */
+export function alignedBuffer(bytes: number): Buffer {
+  return Buffer.from(new ArrayBuffer(bytes, { maxByteLength: bytes }))
+}
+
+export interface WriteBehind {
+  /** One that nobody is writing from, once there is one. */
+  take(): Promise<Buffer>
+  /** The buffer is free again when it is written. What fails is met by `settle`. */
+  start(buffer: Buffer, written: Promise<void>): void
+  /** Throws what has failed, if anything has, without waiting. */
+  check(): void
+  /** Nothing is being written once it resolves or rejects. A failure is told once. */
+  settle(): Promise<void>
+  /** Those that are free, for somebody else. */
+  release(): Buffer[]
+}
+
+/** A few buffers in turn: one is filled while the others are written. */
+export function createWriteBehind(count: number, make: () => Buffer): WriteBehind {
+  const writing = new Set<Promise<void>>()
+  const free: Buffer[] = []
+  let made = 0
+  let failure: { error: unknown } | undefined
+
+  function check(): void {
+    if (failure) throw failure.error
+  }
+
+  return {
+    async take() {
+      for (;;) {
+        const buffer = free.pop()
+        if (buffer) return buffer
+        if (made < count) {
+          made++
+          return make()
+        }
+        await Promise.race(writing)
+      }
+    },
+    start(buffer, written) {
+      const done = written
+        .catch((error) => {
+          failure ??= { error }
+        })
+        .finally(() => {
+          writing.delete(done)
+          free.push(buffer)
+        })
+      writing.add(done)
+    },
+    check,
+    async settle() {
+      await Promise.all(writing)
+      try {
+        check()
+      } finally {
+        failure = undefined
+      }
+    },
+    release: () => free.splice(0),
+  }
+}
