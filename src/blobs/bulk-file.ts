@@ -2,9 +2,11 @@
 import { closeSync, constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { asBuffer } from '../kit/bytes.ts'
-import { alignedBuffer, createWriteBehind, openDirect, writeAround } from './direct-io.ts'
+import { alignedBuffer, createWriteBehind, isAligned, openDirect, wholeUnits, writeAround } from './direct-io.ts'
 
 const BUFFER_BYTES = 2 * 1024 * 1024
+/** Written from where it stands if that is possible, and not gathered with what comes before and after. */
+const LARGE_BYTES = 1024 * 1024
 /** Of one file. */
 const BUFFERS = 3
 /** Of all files: fresh memory costs more than writing what is in it. */
@@ -28,27 +30,43 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
   let filled = 0
   let position = 0
 
-  function flush(buffer: Buffer): void {
-    if (position === 0) target.directFd = openDirect(file.fd)
-    behind.start(buffer, writeAround(target, buffer, position))
-    position += buffer.length
+  function flush(): void {
+    if (current && filled > 0) behind.start(current, writeNext(current.subarray(0, filled)))
+    if (filled > 0) current = undefined
     filled = 0
-    current = undefined
+  }
+
+  function writeNext(bytes: Uint8Array): Promise<void> {
+    if (position === 0) target.directFd = openDirect(file.fd)
+    const at = position
+    position += bytes.length
+    return writeAround(target, bytes, at)
+  }
+
+  /** Into buffers that are written once they are full. */
+  async function gather(bytes: Buffer): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      behind.check()
+      current ??= await behind.take()
+      const taken = Math.min(bytes.length - done, BUFFER_BYTES - filled)
+      // Not `set`, which takes shared memory byte by byte.
+      bytes.copy(current, filled, done, done + taken)
+      filled += taken
+      done += taken
+      if (filled === BUFFER_BYTES) flush()
+    }
   }
 
   return {
     async write(bytes) {
-      const from = asBuffer(bytes)
-      for (let done = 0; done < bytes.length; ) {
+      const isAsItStands = bytes.length >= LARGE_BYTES && isAligned(bytes) && wholeUnits(filled) === filled
+      const whole = isAsItStands ? wholeUnits(bytes.length) : 0
+      if (whole > 0) {
         behind.check()
-        current ??= await behind.take()
-        const taken = Math.min(bytes.length - done, BUFFER_BYTES - filled)
-        // Not `set`, which takes shared memory byte by byte.
-        from.copy(current, filled, done, done + taken)
-        filled += taken
-        done += taken
-        if (filled === BUFFER_BYTES) flush(current)
+        flush()
+        await writeNext(bytes.subarray(0, whole))
       }
+      await gather(asBuffer(bytes.subarray(whole)))
     },
     async sync() {
       // The end is mostly small: it goes through the cache.

@@ -28,7 +28,7 @@ export function openDirect(fd: number): number {
 
 /** `bytes` begin where an `alignedBuffer` does, `offset` at a multiple of a page. The end may have any length. */
 export async function writeAround({ fd, directFd }: DirectTarget, bytes: Uint8Array, offset: number): Promise<void> {
-  const whole = directFd < 0 ? 0 : bytes.length - (bytes.length % UNIT_BYTES)
+  const whole = directFd < 0 ? 0 : wholeUnits(bytes.length)
   let done = 0
   try {
     if (whole > 0) done = (await writeAsync(directFd, bytes, 0, whole, offset)).bytesWritten
@@ -44,6 +44,19 @@ export async function writeAround({ fd, directFd }: DirectTarget, bytes: Uint8Ar
 export function alignedBuffer(bytes: number): Buffer {
   return Buffer.from(new ArrayBuffer(bytes, { maxByteLength: bytes }))
 }
+
+/** As `alignedBuffer`, for more than one thread. */
+export function alignedSharedBuffer(bytes: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
+}
+
+/** Whether the bytes begin where one of the two above does. */
+export function isAligned({ buffer, byteOffset }: Uint8Array): boolean {
+  return byteOffset % UNIT_BYTES === 0 && (buffer instanceof SharedArrayBuffer ? buffer.growable : buffer.resizable)
+}
+
+/** How much of them can be written around the cache. */
+export const wholeUnits = (length: number) => length - (length % UNIT_BYTES)
 
 export interface WriteBehind {
   /** One that nobody is writing from, once there is one. */

@@ -1,5 +1,4 @@
 // `gamekeeper serve`: the service in the foreground, until it is told to stop.
-import { setFlagsFromString } from 'node:v8'
 import {
   ConfigFault,
   DataDirInUse,
@@ -27,8 +26,6 @@ const main = command({
   options: {},
   examples: ['gamekeeper serve', 'GAMEKEEPER_PORT=9000 GAMEKEEPER_DATA_DIR=/srv/gamekeeper gamekeeper serve'],
   async run(context) {
-    // What streams through leaves garbage. Unasked, the engine lets it grow to several times what is in use.
-    setFlagsFromString('--heap-growing-percent=20')
     const service = await start(context.environment.all)
     greet(context, service)
     await untilToldToStop()

@@ -2,15 +2,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { it } from 'node:test'
 import { createBlockIndex, filterHas } from './block-index.ts'
+import { tableOf } from './tables.ts'
 
-const frameOf = (id: Uint8Array) => ({
-  offset: 0,
-  storedLength: 1,
-  rawLength: 1,
-  codec: 0,
-  crc: 0,
-  blocks: [{ id, inner: 0, length: 1 }],
-})
+const tableWith = (id: Uint8Array) =>
+  tableOf({ offset: 0, storedLength: 1, rawLength: 1, codec: 0, crc: 0, blocks: [{ id, inner: 0, length: 1 }] })
 
 it('blocks that are added while the hints of other backups fill the filter are found', () => {
   const index = createBlockIndex()
@@ -18,7 +13,7 @@ it('blocks that are added while the hints of other backups fill the filter are f
   for (let count = 0; count < 10_000; count++) index.hint(randomBytes(32))
   const ids = Array.from({ length: 6000 }, () => randomBytes(32))
   for (const id of ids) {
-    index.addFrame('pack', frameOf(id))
+    index.addTable('pack', tableWith(id))
     for (let count = 0; count < 3; count++) index.hint(randomBytes(32))
   }
   const filter = new Uint32Array(index.filter())

@@ -1,6 +1,6 @@
 // Where every block is, in memory that stays small: rows of numbers, not objects. About 50 bytes a block.
 import { ID_BYTES } from './format.ts'
-import { type Frame, visitTable } from './packs.ts'
+import { type FrameRow, visitTable } from './tables.ts'
 
 const CHUNK = 1 << 14
 const EMPTY = 0
@@ -28,13 +28,16 @@ export interface BlockIndex {
   /** As `find`, damaged ones too. */
   findAny(id: Uint8Array, at?: number): number
   place(block: number): BlockPlace
-  idOf(block: number): Uint8Array
   framePlace(frame: number): FramePlace
-  /** What a pack's table lists. The first place of a block is kept, unless that one is damaged. */
-  addTable(packId: string, table: Buffer): void
-  addFrame(packId: string, frame: Frame): void
+  /** What a table lists, its frames moved by `shift`. The first place of a block is kept, unless that one is damaged. */
+  addTable(packId: string, table: Uint8Array, shift?: number): void
   /** Everything that another index has. Yields now and then, so that others may have their turn. */
   addAll(other: BlockIndex): Generator<void, void, undefined>
+  /** Every block, after the frame that it is in; yields after each. An id is valid for the call. */
+  visit(on: {
+    frame(place: FramePlace): void
+    block(ids: Uint8Array, at: number, inner: number, length: number): void
+  }): Generator<void, void, undefined>
   markDamaged(block: number): void
   /** How often a block was found to be damaged. While it stays the same, what was held is held. */
   readonly losses: number
@@ -46,7 +49,7 @@ export interface BlockIndex {
    */
   filter(): SharedArrayBuffer
   /** Tells the workers of a block that a backup under way has stored, so that they need not compress it twice. */
-  hint(id: Uint8Array): void
+  hint(id: Uint8Array, at?: number): void
 }
 
 export function createBlockIndex(): BlockIndex {
@@ -139,8 +142,8 @@ export function createBlockIndex(): BlockIndex {
     return packs.push(packId) - 1
   }
 
-  function addFrameRow(packId: string, { offset, storedLength, rawLength, codec, crc }: Omit<Frame, 'blocks'>): number {
-    frames.set(frameCount, [numberOfPack(packId), offset, storedLength, rawLength, codec, crc])
+  function addFrameRow(packId: string, { offset, storedLength, rawLength, codec, crc }: FrameRow, shift = 0): number {
+    frames.set(frameCount, [numberOfPack(packId), offset + shift, storedLength, rawLength, codec, crc])
     return frameCount++
   }
 
@@ -167,30 +170,34 @@ export function createBlockIndex(): BlockIndex {
       inner: blocks.get(block, 1),
       length: blocks.get(block, 2),
     }),
-    idOf: (block) => ids.chunkOf(block).slice(ids.baseOf(block), ids.baseOf(block) + ID_BYTES),
     frameOf: (block) => blocks.get(block, 0),
     framePlace,
-    addFrame(packId, frame) {
-      const number = addFrameRow(packId, frame)
-      for (const { id, inner, length } of frame.blocks) addBlock(number, id, 0, inner, length)
-    },
-    addTable(packId, table) {
+    addTable(packId, table, shift = 0) {
       let number = -1
       visitTable(table, {
-        frame: (frame) => {
-          number = addFrameRow(packId, frame)
+        frame: (row) => {
+          number = addFrameRow(packId, row, shift)
         },
         block: (idAt, inner, length) => addBlock(number, table, idAt, inner, length),
       })
     },
     *addAll(other) {
-      let frame = -1
       let number = -1
-      for (let block = 0; block < other.blockCount; block++) {
-        const { packId, inner, length, ...place } = other.place(block)
-        if (place.frame !== frame) number = addFrameRow(packId, place)
-        frame = place.frame
-        addBlock(number, other.idOf(block), 0, inner, length)
+      yield* other.visit({
+        frame: (place) => {
+          number = addFrameRow(place.packId, place)
+        },
+        block: (ids, at, inner, length) => addBlock(number, ids, at, inner, length),
+      })
+    },
+    *visit(on) {
+      let frame = -1
+      for (let block = 0; block < blockCount; block++) {
+        if (blocks.get(block, 0) !== frame) {
+          frame = blocks.get(block, 0)
+          on.frame(framePlace(frame))
+        }
+        on.block(ids.chunkOf(block), ids.baseOf(block), blocks.get(block, 1), blocks.get(block, 2))
         yield
       }
     },
@@ -206,8 +213,8 @@ export function createBlockIndex(): BlockIndex {
       filter ??= makeFilter()
       return filter.buffer
     },
-    hint(id) {
-      if (!isFilterFull()) tellFilter(id, 0)
+    hint(id, at = 0) {
+      if (!isFilterFull()) tellFilter(id, at)
     },
   }
 }

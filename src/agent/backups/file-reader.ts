@@ -6,15 +6,7 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
 import { createRateLimit } from './rate-limit.ts'
 import type { Repository } from './repository.ts'
-import {
-  type FileRead,
-  type ReadJob,
-  type ReadResult,
-  SEGMENT_BYTES,
-  unpackFrames,
-  unpackReads,
-  ZERO_BLOCK,
-} from './worker-jobs.ts'
+import { type FileRead, type ReadJob, type ReadResult, SEGMENT_BYTES, unpackReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256
@@ -120,8 +112,8 @@ export function createFileReader(deps: {
   }
 
   async function keep(result: ReadResult): Promise<FileRead[]> {
-    const { slot, used, frames, frameIds } = result
-    await sink.add(new Uint8Array(slot, 0, used), unpackFrames(frames, frameIds))
+    const { slot, used, table } = result
+    await sink.add(new Uint8Array(slot, 0, used), table)
     repository.pool.recycle(slot)
     return unpackReads(result)
   }

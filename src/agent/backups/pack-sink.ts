@@ -4,15 +4,16 @@ import { hasCode } from '../../kit/errno.ts'
 import { createBlockIndex } from './block-index.ts'
 import { packBlob } from './format.ts'
 import { createIndexWriter } from './index-blobs.ts'
-import { createPack, type PackWriter, type UnplacedFrame } from './packs.ts'
+import { createPack, type PackWriter } from './packs.ts'
 import type { Repository } from './repository.ts'
+import { decodeTable, tableOf, visitTable } from './tables.ts'
 
 /** Packs that are being made durable at one time. */
 const FINISHING_AT_MOST = 2
 
 export interface PackSink {
-  /** Frames that follow each other in `bytes`, of which only those with something new are kept. Resolves when the bytes may change. */
-  add(bytes: Uint8Array, frames: UnplacedFrame[]): Promise<void>
+  /** `table` lists what `bytes` hold: of the frames, those with something new are kept. Resolves when the bytes may change. */
+  add(bytes: Uint8Array, table: Uint8Array): Promise<void>
   /** In the store, or stored by this backup. */
   holds(id: Uint8Array, at?: number): boolean
   readonly storedBytes: number
@@ -65,14 +66,24 @@ export function createPackSink(repository: Repository): PackSink {
     finishing.add(done)
   }
 
-  async function append(bytes: Uint8Array, frames: UnplacedFrame[]): Promise<void> {
+  /** Of each frame, whether something in it is new. */
+  function newFrames(table: Uint8Array): boolean[] {
+    const areNew: boolean[] = []
+    visitTable(table, {
+      frame: () => void areNew.push(false),
+      block: (idAt) => {
+        if (!holds(table, idAt)) areNew[areNew.length - 1] = true
+      },
+    })
+    return areNew
+  }
+
+  async function append(bytes: Uint8Array, table: Uint8Array): Promise<void> {
     let pack = await writer()
     // Others that waited for it as well may have filled it meanwhile.
     while (pack !== current) pack = await writer()
-    for (const frame of pack.append(bytes, frames)) {
-      own.addFrame(pack.packId, frame)
-      for (const { id } of frame.blocks) repository.index.hint(id)
-    }
+    own.addTable(pack.packId, table, pack.append(bytes, table))
+    visitTable(table, { frame() {}, block: (idAt) => repository.index.hint(table, idAt) })
     const settled = pack.settled()
     if (pack.isFull) close(pack)
     while (finishing.size > FINISHING_AT_MOST) await Promise.race(finishing)
@@ -85,14 +96,12 @@ export function createPackSink(repository: Repository): PackSink {
     get storedBytes() {
       return storedBytes
     },
-    async add(bytes, frames) {
-      const isNew = (frame: UnplacedFrame) => frame.blocks.some(({ id }) => !holds(id))
-      if (frames.length > 0 && frames.every(isNew)) return await append(bytes, frames)
-      let at = 0
-      for (const frame of frames) {
-        if (isNew(frame)) await append(bytes.subarray(at, at + frame.storedLength), [frame])
-        at += frame.storedLength
-      }
+    async add(bytes, table) {
+      const areNew = newFrames(table)
+      if (!areNew.includes(true)) return
+      if (!areNew.includes(false)) return await append(bytes, table)
+      for (const [index, frame] of decodeTable(table).entries())
+        if (areNew[index]) await append(bytes.subarray(frame.offset, frame.offset + frame.storedLength), tableOf(frame))
     },
     async finish() {
       if (current) close(current)

@@ -1,6 +1,7 @@
 // The worker threads. They are started when there is work and let the process end when there is none.
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { alignedSharedBuffer } from '../../blobs/direct-io.ts'
 import {
   type DecodeJob,
   type DecodeResult,
@@ -74,7 +75,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
   }
 
   function takeSlot(): SharedArrayBuffer {
-    return slots.pop() ?? new SharedArrayBuffer(SLOT_BYTES)
+    return slots.pop() ?? alignedSharedBuffer(SLOT_BYTES)
   }
 
   function dispatch(): void {

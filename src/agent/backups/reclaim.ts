@@ -8,8 +8,9 @@ import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
 import { createIndexWriter, indexesFor, listedPacks } from './index-blobs.ts'
 import type { Manifest } from './manifest.ts'
 import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
-import { createPack, decodeTable, type Frame, type WrittenPack } from './packs.ts'
+import { createPack, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
+import { decodeTable, type Frame, tableOf } from './tables.ts'
 
 /** A pack with less than this share in use is copied: what it costs to copy is less than what comes back. */
 const WORTH_KEEPING = 0.5
@@ -127,10 +128,10 @@ function createSweep(repository: Repository, live: Marks, options: { graceMs: nu
   }
 
   async function copy(packId: string, frames: Frame[]): Promise<void> {
-    for (const { offset, ...frame } of frames) {
+    for (const frame of frames) {
       target ??= await createPack(blobs)
-      const bytes = await blobs.get(packBlob(packId), { offset, length: frame.storedLength })
-      target.append(bytes, [{ ...frame, blocks: frame.blocks.map((block) => ({ ...block, id: block.id.slice() })) }])
+      const bytes = await blobs.get(packBlob(packId), { offset: frame.offset, length: frame.storedLength })
+      target.append(bytes, tableOf(frame))
       await target.settled()
       if (target.isFull) await closeTarget()
     }

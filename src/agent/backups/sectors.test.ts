@@ -9,7 +9,7 @@ const blocks = fc
   .map((pieces) => Buffer.concat(pieces.flatMap(([bytes, zeros]) => [bytes, Buffer.alloc(zeros)])))
 
 /** Into memory that held something else. */
-function untrim(stored: Uint8Array, rawLength: number): Buffer {
+function untrim(stored: Buffer, rawLength: number): Buffer {
   const raw = Buffer.alloc(rawLength, 0xff)
   untrimSectors(stored, raw)
   return raw

@@ -3,19 +3,24 @@
 
 const SECTOR_BYTES = 4096
 const LENGTH_BYTES = 2
+const WORD_BYTES = 4
 
 /** The length to keep of each sector, two bytes each, and then what is kept of them. */
 export function trimSectors(raw: Buffer, into: Buffer): Buffer {
-  const headLength = Math.ceil(raw.length / SECTOR_BYTES) * LENGTH_BYTES
+  const endOfContent = contentEnds(raw)
   let head = 0
-  let at = headLength
+  let at = Math.ceil(raw.length / SECTOR_BYTES) * LENGTH_BYTES
+  // Sectors that follow each other without a gap are copied as one.
+  let from = 0
   for (let start = 0; start < raw.length; start += SECTOR_BYTES) {
-    let end = Math.min(raw.length, start + SECTOR_BYTES)
-    while (end > start && raw[end - 1] === 0) end--
+    const sectorEnd = Math.min(raw.length, start + SECTOR_BYTES)
+    const end = endOfContent(start, sectorEnd)
     into[head++] = (end - start) & 0xff
     into[head++] = (end - start) >> 8
-    raw.copy(into, at, start, end)
-    at += end - start
+    if (end === sectorEnd && sectorEnd < raw.length) continue
+    raw.copy(into, at, from, end)
+    at += end - from
+    from = sectorEnd
   }
   return into.subarray(0, at)
 }
@@ -25,21 +30,41 @@ export function trimmedBound(rawLength: number): number {
   return rawLength + Math.ceil(rawLength / SECTOR_BYTES) * LENGTH_BYTES
 }
 
+/** Where the zeros at the end of a stretch begin. They are most of what is looked at, so it is done by words. */
+function contentEnds(raw: Buffer): (start: number, end: number) => number {
+  const isAligned = raw.byteOffset % WORD_BYTES === 0
+  const words = new Uint32Array(
+    isAligned ? raw.buffer : Uint8Array.from(raw).buffer,
+    isAligned ? raw.byteOffset : 0,
+    raw.length >> 2,
+  )
+  return (start, stretchEnd) => {
+    let end = stretchEnd
+    while (end % WORD_BYTES !== 0 && end > start && raw[end - 1] === 0) end--
+    if (end % WORD_BYTES === 0) while (end > start && words[(end >> 2) - 1] === 0) end -= WORD_BYTES
+    while (end > start && raw[end - 1] === 0) end--
+    return end
+  }
+}
+
 /** Throws unless the bytes are the only ones that `trimSectors` makes of what they stand for. Fills `raw`. */
-export function untrimSectors(stored: Uint8Array, raw: Uint8Array): void {
-  const rawLength = raw.length
-  const headLength = Math.ceil(rawLength / SECTOR_BYTES) * LENGTH_BYTES
+export function untrimSectors(stored: Buffer, raw: Buffer): void {
   let head = 0
-  let at = headLength
-  for (let start = 0; start < rawLength; start += SECTOR_BYTES) {
+  let at = Math.ceil(raw.length / SECTOR_BYTES) * LENGTH_BYTES
+  let from = 0
+  for (let start = 0; start < raw.length; start += SECTOR_BYTES) {
+    const sectorEnd = Math.min(raw.length, start + SECTOR_BYTES)
     const kept = (stored[head] ?? 0) | ((stored[head + 1] ?? 0) << 8)
     head += LENGTH_BYTES
-    const end = at + kept
-    if (kept > Math.min(SECTOR_BYTES, rawLength - start) || end > stored.length || (kept > 0 && stored[end - 1] === 0))
+    const length = start + kept - from
+    const end = at + length
+    if (start + kept > sectorEnd || end > stored.length || (kept > 0 && stored[end - 1] === 0))
       throw new Error('its sectors are damaged')
-    raw.set(stored.subarray(at, end), start)
-    raw.fill(0, start + kept, Math.min(rawLength, start + SECTOR_BYTES))
+    if (start + kept === sectorEnd && sectorEnd < raw.length) continue
+    stored.copy(raw, from, at, end)
+    raw.fill(0, start + kept, sectorEnd)
     at = end
+    from = sectorEnd
   }
   if (at !== stored.length) throw new Error('not as long as it was')
 }

@@ -5,9 +5,11 @@ import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { listedPacks } from './index-blobs.ts'
 import { openManifest } from './manifest.ts'
 import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
-import { decodeTable, type Frame, readPackTable } from './packs.ts'
+import { readPackTable } from './packs.ts'
 import type { Repository } from './repository.ts'
 import { inParts } from './restore-stage.ts'
+import { CODEC_FILLER } from './seal.ts'
+import { decodeTable, type Frame } from './tables.ts'
 
 const TOUCHED_AT_MOST = 1000
 
@@ -88,15 +90,17 @@ export async function checkPack(
   })
   if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
   const wanted = frames
-    .filter(isWanted)
+    .filter((frame) => isWanted(frame) || frame.codec === CODEC_FILLER)
     .map((frame, number) => ({ ...frame, frame: number, writes: [], blocks: frame.blocks }))
   const jobs = [...inParts(wanted)].map((part) => repository.pool.decode({ packId, frames: part, isStrict: true }))
   for (const { damaged, bytes } of await Promise.all(jobs)) {
     findings.bytesChecked += bytes
-    for (const { what, blocks } of damaged)
+    for (const { what, blocks } of damaged) {
+      if (blocks.length === 0) findings.blobs.set(packBlob(packId), what)
       for (const id of blocks)
         if (isReadFrom(repository, id, packId))
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
+    }
   }
   findings.blocksChecked += wanted.reduce((sum, frame) => sum + frame.blocks.length, 0)
 }

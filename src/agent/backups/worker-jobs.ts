@@ -1,10 +1,9 @@
 // What travels between the engine and its worker threads.
-
 import type { DirectTarget } from '../../blobs/direct-io.ts'
 import type { BlobStoreAddress } from '../../blobs/open.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
-import type { FrameBlock, UnplacedFrame } from './packs.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
+import type { FrameBlock } from './tables.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
 /** A segment that does not shrink, each of its frames encrypted. */
@@ -46,9 +45,8 @@ export interface FileRead {
 export interface ReadResult extends PackedReads {
   slot: SharedArrayBuffer
   used: number
-  /** One after another from the start of the slot; see `packFrames`. */
-  frames: Uint32Array
-  frameIds: Uint8Array
+  /** Of what is in the slot. */
+  table: Uint8Array
 }
 
 /** What became of each file, the blocks of all in one array: see `packReads`. */
@@ -135,37 +133,6 @@ function concat(parts: Uint8Array[]): Uint8Array {
     at += part.length
   }
   return joined
-}
-
-/** Numbers in one array and ids in another: cloning a small object for every block costs more than hashing small ones. */
-export function packFrames(frames: UnplacedFrame[]): { frames: Uint32Array; frameIds: Uint8Array } {
-  const numbers: number[] = []
-  const ids: Uint8Array[] = []
-  for (const { storedLength, rawLength, codec, crc, blocks } of frames) {
-    numbers.push(storedLength, rawLength, codec, crc, blocks.length)
-    for (const { id, inner, length } of blocks) {
-      numbers.push(inner, length)
-      ids.push(id)
-    }
-  }
-  return { frames: Uint32Array.from(numbers), frameIds: concat(ids) }
-}
-
-export function unpackFrames(numbers: Uint32Array, ids: Uint8Array): UnplacedFrame[] {
-  const frames: UnplacedFrame[] = []
-  let at = 0
-  let idAt = 0
-  const next = () => numbers[at++] ?? 0
-  while (at < numbers.length) {
-    const [storedLength, rawLength, codec, crc, count] = [next(), next(), next(), next(), next()]
-    const blocks: FrameBlock[] = []
-    for (let left = count; left > 0; left--) {
-      blocks.push({ id: ids.subarray(idAt, idAt + ID_BYTES), inner: next(), length: next() })
-      idAt += ID_BYTES
-    }
-    frames.push({ storedLength, rawLength, codec, crc, blocks })
-  }
-  return frames
 }
 
 export function errorCode(error: unknown): string {

@@ -4,22 +4,25 @@ import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../kit/bytes.ts'
 import { filterHas } from './block-index.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
-import type { UnplacedFrame } from './packs.ts'
 import { CODEC_ZSTD, type Sealer } from './seal.ts'
+import { createTableBuilder, type FrameBlock, type TableBuilder } from './tables.ts'
 import type { FileRead, HashJob, HashResult, ReadJob, ReadResult } from './worker-jobs.ts'
-import { errorCode, NEW_BLOCK, packFrames, packReads, ZERO_BLOCK } from './worker-jobs.ts'
+import { errorCode, NEW_BLOCK, packReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
+/** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
+const block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+const bundle = Buffer.allocUnsafeSlow(FRAME_BYTES)
 /** Data that is left this large by zstd may as well be compressed already, but for zeros between its pieces. */
 const DOUBTFUL = 0.75
 
 interface Output {
   slot: Buffer
   used: number
-  frames: UnplacedFrame[]
+  table: TableBuilder
   bundle: Buffer
   bundled: number
-  bundleBlocks: UnplacedFrame['blocks']
+  bundleBlocks: FrameBlock[]
   /** The last frame did not shrink much. */
   isDoubtful: boolean
   isKnown(id: Uint8Array): boolean
@@ -29,10 +32,10 @@ export function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
   const filter = job.filter && new Uint32Array(job.filter)
   const fresh = new Set<string>()
   const output: Output = {
-    slot: Buffer.from(job.slot),
+    slot: Buffer.from(job.slot, 0, job.slot.byteLength),
     used: 0,
-    frames: [],
-    bundle: Buffer.allocUnsafe(FRAME_BYTES),
+    table: createTableBuilder(),
+    bundle,
     bundled: 0,
     bundleBlocks: [],
     isDoubtful: true,
@@ -52,7 +55,7 @@ export function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
     }
   })
   flushBundle(sealer, output)
-  return { ...packReads(files), slot: job.slot, used: output.used, ...packFrames(output.frames) }
+  return { ...packReads(files), slot: job.slot, used: output.used, table: output.table.take() }
 }
 
 function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
@@ -87,8 +90,8 @@ function storeBlock(
 ): number {
   const isSmall = wanted <= BLOCK_BYTES / 2
   if (isSmall && output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
-  const target = isSmall ? output.bundle : output.slot
-  const start = isSmall ? output.bundled : output.used
+  const target = isSmall ? output.bundle : block
+  const start = isSmall ? output.bundled : 0
   const length = readFully(fd, target, start, wanted, position)
   if (length === 0) return 0
   const raw = target.subarray(start, start + length)
@@ -115,15 +118,15 @@ function flushBundle(sealer: Sealer, output: Output): void {
   output.bundleBlocks = []
 }
 
-function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: UnplacedFrame['blocks']): void {
-  const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful)
+function addFrame(sealer: Sealer, output: Output, raw: Uint8Array, blocks: FrameBlock[]): void {
+  const { slot, used, table } = output
+  const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful, slot.subarray(used))
   output.isDoubtful = (codec & CODEC_ZSTD) === 0 || bytes.length > rawLength * DOUBTFUL
-  // Bytes that did not shrink were read into their place already.
-  const isInPlace = bytes.buffer === output.slot.buffer
   // Not `set`, which takes shared memory byte by byte.
-  if (!isInPlace) asBuffer(bytes).copy(output.slot, output.used)
+  if (bytes.buffer !== slot.buffer) asBuffer(bytes).copy(slot, used)
   output.used += bytes.length
-  output.frames.push({ storedLength: bytes.length, rawLength, codec, crc, blocks })
+  table.addFrame({ offset: used, storedLength: bytes.length, rawLength, codec, crc }, blocks.length)
+  for (const { id, inner, length } of blocks) table.addBlock(id, inner, length)
 }
 
 function readFully(fd: number, target: Buffer, start: number, wanted: number, position: number): number {
@@ -138,12 +141,11 @@ function readFully(fd: number, target: Buffer, start: number, wanted: number, po
 
 /** The names that a file's blocks would have, to tell whether it is what a backup holds. */
 export function hashFile(sealer: Sealer, job: HashJob): HashResult {
-  const buffer = Buffer.allocUnsafe(BLOCK_BYTES)
   const count = Math.ceil(job.size / BLOCK_BYTES)
   for (let index = 0; index < count; index++) {
     const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
-    if (readFully(job.fd, buffer, 0, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
-    const raw = buffer.subarray(0, wanted)
+    if (readFully(job.fd, block, 0, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
+    const raw = block.subarray(0, wanted)
     const expected = job.ids[index]
     const isSame = expected
       ? sealer.idOf(raw).equals(expected)
