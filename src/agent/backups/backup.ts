@@ -112,6 +112,7 @@ export async function runBackup(
       sizeBytes: outcome.sizeBytes,
     })
     item.entry.isSettled &&= !outcome.isTorn
+    if (outcome.prints) repository.prints?.set(request.serverId, path, outcome.prints)
   }
 
   function addFile(found: WalkEntry, item: Pending): void {
@@ -127,7 +128,8 @@ export async function runBackup(
       dropUnopened(item, error)
       return
     }
-    reader.add(fd, found.stats, (outcome) => settle(item, outcome))
+    const known = repository.prints?.get(request.serverId, found.path)
+    reader.add(fd, found.stats, known, (outcome) => settle(item, outcome))
   }
 
   function dropUnopened(item: Pending, error: unknown): void {

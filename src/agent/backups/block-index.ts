@@ -2,8 +2,11 @@
 import { ID_BYTES } from './format.ts'
 import { type FrameRow, visitTable } from './tables.ts'
 
-const CHUNK = 1 << 14
+const CHUNK_BITS = 14
+const CHUNK = 1 << CHUNK_BITS
 const EMPTY = 0
+/** They take less than a millisecond. */
+const BLOCKS_A_TURN = 512
 
 export interface FramePlace {
   frame: number
@@ -33,7 +36,7 @@ export interface BlockIndex {
   addTable(packId: string, table: Uint8Array, shift?: number): void
   /** Everything that another index has. Yields now and then, so that others may have their turn. */
   addAll(other: BlockIndex): Generator<void, void, undefined>
-  /** Every block, after the frame that it is in; yields after each. An id is valid for the call. */
+  /** Every block, after the frame that it is in; yields now and then. An id is valid for the call. */
   visit(on: {
     frame(place: FramePlace): void
     block(ids: Uint8Array, at: number, inner: number, length: number): void
@@ -131,7 +134,7 @@ export function createBlockIndex(): BlockIndex {
       tellFilter(id, at)
     }
     damaged.delete(block)
-    blocks.set(block, [frame, inner, length])
+    blocks.set(block, frame, inner, length)
     if (blockCount * 3 > slots.length * 2) grow()
   }
 
@@ -143,7 +146,7 @@ export function createBlockIndex(): BlockIndex {
   }
 
   function addFrameRow(packId: string, { offset, storedLength, rawLength, codec, crc }: FrameRow, shift = 0): number {
-    frames.set(frameCount, [numberOfPack(packId), offset + shift, storedLength, rawLength, codec, crc])
+    frames.set(frameCount, numberOfPack(packId), offset + shift, storedLength, rawLength, codec, crc)
     return frameCount++
   }
 
@@ -198,7 +201,7 @@ export function createBlockIndex(): BlockIndex {
           on.frame(framePlace(frame))
         }
         on.block(ids.chunkOf(block), ids.baseOf(block), blocks.get(block, 1), blocks.get(block, 2))
-        yield
+        if (block % BLOCKS_A_TURN === 0) yield
       }
     },
     markDamaged(block) {
@@ -225,19 +228,23 @@ type NumberArray = Uint8Array | Uint32Array
 function rows<A extends NumberArray>(make: new (length: number) => A, width: number) {
   const chunks: A[] = []
   const chunkOf = (row: number): A => {
-    const index = Math.floor(row / CHUNK)
+    const index = row >> CHUNK_BITS
     const chunk = chunks[index]
     if (chunk) return chunk
     const made = new make(CHUNK * width)
     chunks[index] = made
     return made
   }
-  const baseOf = (row: number) => (row % CHUNK) * width
+  const baseOf = (row: number) => (row & (CHUNK - 1)) * width
   return {
     chunkOf,
     baseOf,
     get: (row: number, column: number): number => chunkOf(row)[baseOf(row) + column] ?? 0,
-    set: (row: number, values: number[]) => chunkOf(row).set(values, baseOf(row)),
+    set(row: number, ...values: number[]): void {
+      const chunk = chunkOf(row)
+      const base = baseOf(row)
+      for (let column = 0; column < values.length; column++) chunk[base + column] = values[column] ?? 0
+    },
   }
 }
 

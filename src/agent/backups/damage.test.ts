@@ -73,6 +73,23 @@ for (const key of [null, randomBytes(32)]) {
   })
 }
 
+it('a byte flipped in what fills a pack up is found, and the pack is written anew without it', async (t) => {
+  const agent = await testAgent(t)
+  writeFileSync(join(agent.filesOf('srv_a'), 'large'), randomBytes(3_000_000))
+  const { backupId } = await agent.create('srv_a')
+  const [pack = ''] = blobs(agent, 'packs')
+  assert.deepEqual(readFileSync(pack).subarray(8, 4096), Buffer.alloc(4088))
+  flip(pack, 2000, 1)
+  const verified = await agent.run({ kind: 'backups.verify', backupId }, 'srv_a')
+  assert.deepEqual(
+    verified.damage.map(({ blob, blockId }) => [pack.endsWith(blob), blockId]),
+    [[true, null]],
+  )
+  const { packsRewritten } = await agent.run({ kind: 'backups.reclaim' })
+  assert.equal(packsRewritten, 1)
+  assert.deepEqual((await agent.run({ kind: 'backups.verify', backupId }, 'srv_a')).damage, [])
+})
+
 for (const isRestarted of [true, false]) {
   const when = isRestarted ? 'after a restart too' : 'in the same process'
   it(`a damaged block is healed by the next backup that still has its content, ${when}`, async (t) => {

@@ -1,12 +1,20 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
 import { type BigIntStats, closeSync, fstatSync } from 'node:fs'
+import { PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
 import { createContent } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
 import { createRateLimit } from './rate-limit.ts'
 import type { Repository } from './repository.ts'
-import { type FileRead, type ReadJob, type ReadResult, SEGMENT_BYTES, unpackReads, ZERO_BLOCK } from './worker-jobs.ts'
+import {
+  type FileRange,
+  type FileRead,
+  type ReadResult,
+  SEGMENT_BYTES,
+  unpackReads,
+  ZERO_BLOCK,
+} from './worker-jobs.ts'
 
 const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256
@@ -23,6 +31,7 @@ export interface ReadOutcome {
   seenAt: number
   sizeBytes: number
   content: Uint8Array
+  prints: Prints | undefined
 }
 
 interface OpenedFile {
@@ -30,6 +39,7 @@ interface OpenedFile {
   stats: BigIntStats
   seenAt: number
   attempts: number
+  known: Prints | undefined
   segments: (FileRead | undefined)[]
   segmentsLeft: number
   done(outcome: ReadOutcome): void
@@ -43,8 +53,11 @@ interface Part {
 }
 
 export interface FileReader {
-  /** Takes the descriptor over. `done` is called once, from `step` or `finish`. */
-  add(fd: number, stats: BigIntStats, done: (outcome: ReadOutcome) => void): void
+  /**
+   * Takes the descriptor over. `known`: what the file was when it was last read. `done` is called once, from `step` or
+   * `finish`.
+   */
+  add(fd: number, stats: BigIntStats, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
   /** Whether to `step` before adding more. */
   isFull(): boolean
   /** Starts what it can and waits until something was read. */
@@ -94,21 +107,28 @@ export function createFileReader(deps: {
   }
 
   async function runJob(parts: Part[]): Promise<void> {
-    const files: ReadJob['files'] = parts.map(({ file, from, to }) => {
-      const { size, mtimeNs, ctimeNs } = file.stats
-      return { fd: file.fd, from, to, size, mtimeNs, ctimeNs }
-    })
+    const files = parts.map(rangeOf)
     await rate.take(
       files.reduce((sum, { from, to }) => sum + to - from, 0),
       signal,
     )
     let reads = await keep(await repository.pool.read({ files, filter: repository.index.filter() }))
-    // The filter named a block that is damaged, gone, or was never here.
-    if (!reads.every((read) => isHeld(read))) reads = await keep(await repository.pool.read({ files, filter: null }))
+    // The filter or a print led to a block that is damaged, gone, or was never here.
+    if (!reads.every((read) => isHeld(read))) {
+      const unknown = files.map((file) => ({ ...file, known: null }))
+      reads = await keep(await repository.pool.read({ files: unknown, filter: null }))
+    }
     for (const [index, part] of parts.entries()) {
       const read = reads[index]
       if (read) finishPart(part, read)
     }
+  }
+
+  function rangeOf({ file, from, to }: Part): FileRange {
+    const { fd, known, stats } = file
+    const { size, mtimeNs, ctimeNs } = stats
+    const isPrinted = repository.prints !== undefined && size >= PRINTED_FROM_BYTES
+    return { fd, from, to, size, mtimeNs, ctimeNs, isPrinted, known: known ? printsBetween(known, from, to) : null }
   }
 
   async function keep(result: ReadResult): Promise<FileRead[]> {
@@ -171,8 +191,9 @@ export function createFileReader(deps: {
   }
 
   return {
-    add(fd, stats, done) {
-      const file: OpenedFile = { fd, stats, seenAt: Date.now(), attempts: 1, segments: [], segmentsLeft: 0, done }
+    add(fd, stats, known, done) {
+      const seenAt = Date.now()
+      const file: OpenedFile = { fd, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
       opened.add(file)
       enqueue(file)
       startJobs()
@@ -195,7 +216,7 @@ export function createFileReader(deps: {
 }
 
 /** Up to where the file ended: one that was cut while it was read ends there. */
-function join(reads: FileRead[]): { sizeBytes: number; content: Uint8Array } {
+function join(reads: FileRead[]): Pick<ReadOutcome, 'sizeBytes' | 'content' | 'prints'> {
   const content = createContent()
   let sizeBytes = 0
   for (const [index, read] of reads.entries()) {
@@ -207,5 +228,11 @@ function join(reads: FileRead[]): { sizeBytes: number; content: Uint8Array } {
     sizeBytes = index * SEGMENT_BYTES + read.length
     if (read.length < SEGMENT_BYTES) break
   }
-  return { sizeBytes, content: content.take() }
+  return { sizeBytes, content: content.take(), prints: joinPrints(reads) }
+}
+
+function joinPrints(reads: FileRead[]): Prints | undefined {
+  const prints = reads.flatMap((read) => read.prints ?? [])
+  if (prints.length < reads.length) return undefined
+  return { prints: Buffer.concat(prints), ids: Buffer.concat(reads.map(({ ids }) => ids)) }
 }

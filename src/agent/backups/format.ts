@@ -40,24 +40,6 @@ export function blockDigest(blockHash: BlockHash, bytes: Uint8Array): Buffer {
   return hash(BLOCK_HASHES[blockHash], bytes, 'buffer').subarray(0, ID_BYTES)
 }
 
-const TRIAL_BYTES = 512 * 1024
-/** The best of so many counts: what disturbs one does not disturb all. */
-const TRIALS = 12
-/** Worth leaving the usual one for. */
-const CLEARLY_FASTER = 1.2
-
-/** Both are safe; which is faster depends on the processor: one with SHA instructions does SHA-256 in half the time. */
-export function fastestBlockHash(): BlockHash {
-  const block = Buffer.alloc(BLOCK_BYTES, 1)
-  const timeOf = (blockHash: BlockHash) => {
-    const begun = performance.now()
-    for (let done = 0; done < TRIAL_BYTES; done += BLOCK_BYTES) blockDigest(blockHash, block)
-    return performance.now() - begun
-  }
-  const best = (blockHash: BlockHash) => Math.min(...Array.from({ length: TRIALS }, () => timeOf(blockHash)))
-  return best('sha-256') * CLEARLY_FASTER < best('blake2b-256') ? 'sha-256' : 'blake2b-256'
-}
-
 /** What is on disk is not what was written. Names the blob, and the block where it is one. */
 export class Damage extends Error {
   readonly code = 'damage'

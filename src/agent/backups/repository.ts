@@ -1,15 +1,21 @@
 // A store that is open: its index in memory, its worker threads, and what of it is known to be damaged.
+import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { createTurns } from '../files/walk.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
-import { type BlockHash, DAMAGE_BLOB, Damage, fastestBlockHash, lastSegment, packBlob } from './format.ts'
+import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from './block-prints.ts'
+import { arePrintsWorthwhile, fastestBlockHash } from './block-speed.ts'
+import { type BlockHash, DAMAGE_BLOB, Damage, lastSegment, packBlob } from './format.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createSealer, type Sealer } from './seal.ts'
 import { keyProblem, readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
+
+/** Enough for the blocks of 45 GB. */
+const PRINTS_BYTES = 32 * 1024 * 1024
 
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
@@ -50,6 +56,8 @@ export interface Repository {
   readonly damagedBlobs: Map<string, string>
   /** By server: the backup that was made last by this process, and what of the index it has seen. */
   readonly latest: Map<string, LatestBackup>
+  /** Undefined where this processor makes names about as fast. */
+  readonly prints: PrintCache | undefined
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
   /**
@@ -67,7 +75,8 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   const { blockHash } = await checkedFormat(blobs, config)
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
-  const pool = createPool({ blobs: config.blobs, key, blockHash, nice }, config.threads)
+  const printKey = arePrintsWorthwhile(blockHash) ? randomBytes(PRINT_KEY_BYTES) : null
+  const pool = createPool({ blobs: config.blobs, key, blockHash, printKey, nice }, config.threads)
   /** One after another: each reads the list, adds to it and writes it. */
   let recording = Promise.resolve()
   const repository = {
@@ -80,6 +89,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
     latest: new Map<string, LatestBackup>(),
+    prints: printKey ? createPrintCache(PRINTS_BYTES) : undefined,
     async publish(packs: Map<string, number>, blocks: BlockIndex) {
       const turn = createTurns()
       for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()

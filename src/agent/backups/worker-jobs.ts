@@ -1,6 +1,7 @@
 // What travels between the engine and its worker threads.
 import type { DirectTarget } from '../../blobs/direct-io.ts'
 import type { BlobStoreAddress } from '../../blobs/open.ts'
+import type { Prints } from './block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
 import type { FrameBlock } from './tables.ts'
@@ -16,14 +17,28 @@ export interface WorkerData {
   blobs: BlobStoreAddress
   key: Uint8Array | null
   blockHash: BlockHash
+  /** Null where prints are not worth making. */
+  printKey: Uint8Array | null
   nice: number
 }
 
 export type Job = ReadJob | HashJob | DecodeJob
 
+export interface FileRange {
+  fd: number
+  from: number
+  to: number
+  size: bigint
+  mtimeNs: bigint
+  ctimeNs: bigint
+  isPrinted: boolean
+  /** Of the blocks between `from` and `to`, where they are known. */
+  known: Prints | null
+}
+
 export interface ReadJob {
   kind: 'read'
-  files: { fd: number; from: number; to: number; size: bigint; mtimeNs: bigint; ctimeNs: bigint }[]
+  files: FileRange[]
   filter: SharedArrayBuffer | null
   /**
    * Memory to fill. Shared and used again: were it made or handed over for every job, the collector would take the
@@ -38,8 +53,10 @@ export interface FileRead {
   changed: boolean
   length: number
   ids: Uint8Array
-  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that the filter holds. */
+  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
   flags: Uint8Array
+  /** One for each block, where the file is printed. */
+  prints: Uint8Array | null
 }
 
 export interface ReadResult extends PackedReads {
@@ -55,6 +72,7 @@ export interface PackedReads {
   changed: boolean[]
   lengths: number[]
   blockCounts: number[]
+  prints: (Uint8Array | null)[]
   ids: Uint8Array
   flags: Uint8Array
 }
@@ -104,12 +122,13 @@ export function packReads(reads: FileRead[]): PackedReads {
     changed: reads.map(({ changed }) => changed),
     lengths: reads.map(({ length }) => length),
     blockCounts: reads.map(({ flags }) => flags.length),
+    prints: reads.map(({ prints }) => prints),
     ids: concat(reads.map(({ ids }) => ids)),
     flags: concat(reads.map(({ flags }) => flags)),
   }
 }
 
-export function unpackReads({ errors, changed, lengths, blockCounts, ids, flags }: PackedReads): FileRead[] {
+export function unpackReads({ errors, changed, lengths, blockCounts, prints, ids, flags }: PackedReads): FileRead[] {
   let at = 0
   return blockCounts.map((count, index) => {
     const from = at
@@ -120,6 +139,7 @@ export function unpackReads({ errors, changed, lengths, blockCounts, ids, flags 
       length: lengths[index] ?? 0,
       ids: ids.subarray(from * ID_BYTES, at * ID_BYTES),
       flags: flags.subarray(from, at),
+      prints: prints[index] ?? null,
     }
   })
 }

@@ -3,10 +3,11 @@
 import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../kit/bytes.ts'
 import { filterHas } from './block-index.ts'
+import { findPrint, PRINT_BYTES } from './block-prints.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { CODEC_ZSTD, type Sealer } from './seal.ts'
 import { createTableBuilder, type FrameBlock, type TableBuilder } from './tables.ts'
-import type { FileRead, HashJob, HashResult, ReadJob, ReadResult } from './worker-jobs.ts'
+import type { FileRange, FileRead, HashJob, HashResult, ReadJob, ReadResult } from './worker-jobs.ts'
 import { errorCode, NEW_BLOCK, packReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
@@ -28,7 +29,12 @@ interface Output {
   isKnown(id: Uint8Array): boolean
 }
 
-export function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
+export interface Tools {
+  sealer: Sealer
+  print: ((block: Uint8Array) => Buffer) | null
+}
+
+export function readFiles(tools: Tools, job: ReadJob): ReadResult {
   const filter = job.filter && new Uint32Array(job.filter)
   const fresh = new Set<string>()
   const output: Output = {
@@ -49,67 +55,67 @@ export function readFiles(sealer: Sealer, job: ReadJob): ReadResult {
   }
   const files = job.files.map((file) => {
     try {
-      return readOne(sealer, output, file)
+      return readOne(tools, output, file)
     } catch (error) {
-      return { error: errorCode(error), changed: false, length: 0, ids: new Uint8Array(), flags: new Uint8Array() }
+      const nothing = { length: 0, ids: new Uint8Array(), flags: new Uint8Array(), prints: null }
+      return { error: errorCode(error), changed: false, ...nothing }
     }
   })
-  flushBundle(sealer, output)
+  flushBundle(tools.sealer, output)
   return { ...packReads(files), slot: job.slot, used: output.used, table: output.table.take() }
 }
 
-function readOne(sealer: Sealer, output: Output, file: ReadJob['files'][number]): FileRead {
+function readOne({ sealer, print }: Tools, output: Output, file: FileRange): FileRead {
   const isAsExpected = () => {
     const now = fstatSync(file.fd, { bigint: true })
     return now.size === file.size && now.mtimeNs === file.mtimeNs && now.ctimeNs === file.ctimeNs
   }
   let changed = !isAsExpected()
-  const ids = Buffer.alloc(Math.ceil((file.to - file.from) / BLOCK_BYTES) * ID_BYTES)
-  const flags = new Uint8Array(ids.length / ID_BYTES)
+  const blockCount = Math.ceil((file.to - file.from) / BLOCK_BYTES)
+  const ids = Buffer.alloc(blockCount * ID_BYTES)
+  const flags = new Uint8Array(blockCount)
+  const prints = file.isPrinted && print ? new Uint8Array(blockCount * PRINT_BYTES) : null
   let at = file.from
   for (let index = 0; at < file.to; index++) {
     const wanted = Math.min(BLOCK_BYTES, file.to - at)
-    const got = storeBlock(sealer, output, file.fd, at, wanted, (id, flag) => {
-      if (id) ids.set(id, index * ID_BYTES)
-      flags[index] = flag
-    })
-    at += got
-    if (got < wanted) break
+    const raw = readBlock(sealer, output, file.fd, at, wanted)
+    at += raw.length
+    if (raw.length === 0) break
+    if (raw.length === BLOCK_BYTES && raw.equals(zeros)) flags[index] = ZERO_BLOCK
+    else {
+      const made = prints && print ? print(raw) : null
+      if (made) prints?.set(made, index * PRINT_BYTES)
+      const knownAt = made && file.known ? findPrint(file.known, index, made) : -1
+      if (file.known && knownAt >= 0) ids.set(file.known.ids.subarray(knownAt, knownAt + ID_BYTES), index * ID_BYTES)
+      else flags[index] = storeBlock(sealer, output, raw, ids, index * ID_BYTES)
+    }
+    if (raw.length < wanted) break
   }
   if (at < file.to || !isAsExpected()) changed = true
-  return { error: null, changed, length: at - file.from, ids, flags }
+  return { error: null, changed, length: at - file.from, ids, flags, prints }
 }
 
-function storeBlock(
-  sealer: Sealer,
-  output: Output,
-  fd: number,
-  position: number,
-  wanted: number,
-  found: (id: Uint8Array | null, flag: number) => void,
-): number {
-  const isSmall = wanted <= BLOCK_BYTES / 2
-  if (isSmall && output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
-  const target = isSmall ? output.bundle : block
-  const start = isSmall ? output.bundled : 0
-  const length = readFully(fd, target, start, wanted, position)
-  if (length === 0) return 0
-  const raw = target.subarray(start, start + length)
-  if (length === BLOCK_BYTES && raw.equals(zeros)) {
-    found(null, ZERO_BLOCK)
-    return length
-  }
+const isSmall = (length: number) => length <= BLOCK_BYTES / 2
+
+/** Where it can stay: a small one among those that are compressed together. Shorter than wanted at the file's end. */
+function readBlock(sealer: Sealer, output: Output, fd: number, position: number, wanted: number): Buffer {
+  if (isSmall(wanted) && output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
+  const target = isSmall(wanted) ? output.bundle : block
+  const start = isSmall(wanted) ? output.bundled : 0
+  return target.subarray(start, start + readFully(fd, target, start, wanted, position))
+}
+
+/** Writes the block's name to `ids`. Returns its flag. */
+function storeBlock(sealer: Sealer, output: Output, raw: Buffer, ids: Buffer, idAt: number): number {
   const id = sealer.idOf(raw)
-  const isKnown = output.isKnown(id)
-  found(id, isKnown ? 0 : NEW_BLOCK)
-  if (isKnown) return length
-  if (isSmall) {
-    output.bundleBlocks.push({ id, inner: start, length })
+  ids.set(id, idAt)
+  if (output.isKnown(id)) return 0
+  const { length } = raw
+  if (raw.buffer === output.bundle.buffer) {
+    output.bundleBlocks.push({ id, inner: output.bundled, length })
     output.bundled += length
-  } else {
-    addFrame(sealer, output, raw, [{ id, inner: 0, length }])
-  }
-  return length
+  } else addFrame(sealer, output, raw, [{ id, inner: 0, length }])
+  return NEW_BLOCK
 }
 
 function flushBundle(sealer: Sealer, output: Output): void {

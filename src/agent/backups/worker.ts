@@ -2,8 +2,9 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../blobs/open.ts'
+import { createPrinter } from './block-prints.ts'
 import { createSealer } from './seal.ts'
-import { createLane, decodeFrames, type Lane, type Tools } from './worker-decode.ts'
+import { createLane, decodeFrames, type Lane } from './worker-decode.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type Job, type WorkerData } from './worker-jobs.ts'
 import { hashFile, readFiles } from './worker-read.ts'
 
@@ -14,7 +15,8 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   // On Linux this is the calling thread alone. Block devices under BFQ derive the I/O priority from it.
   if (data.nice > 0) setPriority(0, data.nice)
   const sealer = createSealer(data.key, data.blockHash)
-  const tools: Tools = { sealer, blobs: await openBlobStore(data.blobs, { clear: false }) }
+  const print = data.printKey && createPrinter(data.printKey)
+  const tools = { sealer, print, blobs: await openBlobStore(data.blobs, { clear: false }) }
   const lanes: Lane[] = []
   const waiting: { id: number; job: Job }[] = []
   let running = 0
@@ -31,7 +33,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   async function answer({ id, job }: { id: number; job: Job }): Promise<void> {
     try {
       const result =
-        job.kind === 'read' ? readFiles(sealer, job) : job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
+        job.kind === 'read' ? readFiles(tools, job) : job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
       port.postMessage({ id, result })
     } catch (error) {
       port.postMessage({ id, error: errorCode(error) })
