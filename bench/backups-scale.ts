@@ -2,7 +2,6 @@
 // the 101st backup of 100,000 files costs beside the 2nd, and how long it takes to give the space of 50 backups back.
 // The service is a process of its own and is driven over HTTP. It waits ten minutes before it gives space back and
 // spares packs younger than an hour, so that last step alone is the engine's, called directly on the same store.
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +10,7 @@ import { startAgent } from '../src/agent/backups/backups.testing.ts'
 import type { Backup } from '../src/contract/backups.ts'
 import { changeManyFiles, makeManyFiles } from './many-files.ts'
 import { holds, median, peakBytes, restartPeak, table } from './measure.ts'
-import { sizeOf } from './support/backup-peers.ts'
+import { initRestic, sizeOf } from './support/backup-peers.ts'
 import { type BackupService, startBackupService } from './support/backup-service.ts'
 
 const MIB = 1024 ** 2
@@ -160,10 +159,7 @@ async function reclaim(dataDir: string, store: string): Promise<GivenBack> {
 
 /** The same tree and changes of the same kind; a shorter chain, since making it takes restic long. */
 function pruneWithRestic(base: string, tree: string, shape: ScaleShape): GivenBack {
-  const repository = join(base, 'restic')
-  const env = { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(base, 'restic-cache') }
-  const restic = (...args: string[]) => execFileSync('restic', ['-q', '-r', repository, ...args], { env })
-  restic('init')
+  const { repository, command: restic } = initRestic(base)
   for (let version = 1; version <= shape.peerChain; version++) {
     changeManyFiles(tree, shape.chainFiles, shape.changed, 1000 + version)
     restic('backup', tree)

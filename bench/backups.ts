@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { changeInPlace, changeSmallFiles, MINECRAFT, makeTree, type TreeShape } from './game-tree.ts'
+import { holds, median, table } from './measure.ts'
 import {
   borg,
   discard,
@@ -28,24 +29,25 @@ const SETTLING_MS = 1100
 
 const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
 
-export interface BackupFigures {
-  medians: Record<string, Partial<Record<Line, number>>>
-  ratios: Record<string, { value: number; atLeast?: number; atMost?: number }>
+type Medians = Record<string, Partial<Record<Line, number>>>
+
+export async function run(): Promise<boolean> {
+  const medians = await measure()
+  const chart = process.env.GAMEKEEPER_BENCH_CHART
+  if (chart) writeFileSync(chart, barChart('Backups against restic, borg and tar', groupsOf(medians)))
+  const names = Object.entries(medians)
+  table([['', ...LINES], ...names.map(([name, own]) => [name, ...LINES.map((line) => format(line, own[line]))])])
+  return judge(medians).every(Boolean)
 }
 
-export async function run(shape: TreeShape = MINECRAFT, say: (line: string) => void = console.log): Promise<boolean> {
-  const { ratios } = await measure(shape, say)
-  return Object.values(ratios).every(isMet)
-}
-
-export async function measure(shape: TreeShape, say: (line: string) => void): Promise<BackupFigures> {
+async function measure(): Promise<Medians> {
   const base = mkdtempSync(join(process.env.GAMEKEEPER_BENCH_DIR ?? tmpdir(), 'gamekeeper-bench-'))
   const times: Record<string, Times> = {}
   let changes = 0
   try {
     const tree = join(base, 'tree')
     const change = (folder: string) => void changeInPlace(folder, undefined, 100 + changes++)
-    makeTree(tree, shape)
+    makeTree(tree, MINECRAFT)
     const tools = [ours, restic, borg, tar('tar | pigz -1', 'pigz -1'), tar('tar | zstd -3 -T2', 'zstd -3 -T2 -q')]
     for (let round = 0; round < ROUNDS; round++) {
       const place = { base: join(base, `round-${round}`), tree, change }
@@ -56,19 +58,15 @@ export async function measure(shape: TreeShape, say: (line: string) => void): Pr
         times[tool.name] = own
         await tool.round(place, own)
         const measured = LINES.filter((line) => own[line])
-        const values = measured.map((line) => `${line} ${format(line, own[line]?.at(-1) ?? 0)}`)
-        say(`round ${round + 1}, ${tool.name}: ${values.join(', ')}`)
+        const values = measured.map((line) => `${line} ${format(line, own[line]?.at(-1))}`)
+        console.log(`round ${round + 1}, ${tool.name}: ${values.join(', ')}`)
       }
     }
   } finally {
     rmSync(base, { recursive: true, force: true })
   }
-  const medians = Object.fromEntries(Object.entries(times).map(([name, own]) => [name, mediansOf(own)]))
-  const figures = { medians, ratios: ratiosOf(medians) }
-  print(figures, say)
-  const chart = process.env.GAMEKEEPER_BENCH_CHART
-  if (chart) writeFileSync(chart, barChart('Backups against restic, borg and tar', groupsOf(medians)))
-  return figures
+  const mediansOf = (own: Times) => Object.fromEntries(Object.entries(own).map(([line, all]) => [line, median(all)]))
+  return Object.fromEntries(Object.entries(times).map(([name, own]) => [name, mediansOf(own)]))
 }
 
 const ours: Tool = {
@@ -112,30 +110,20 @@ const ours: Tool = {
   },
 }
 
-function mediansOf(times: Times): Partial<Record<Line, number>> {
-  return Object.fromEntries(
-    Object.entries(times).map(([line, values]) => [line, values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0]),
-  )
-}
-
-function ratiosOf(medians: BackupFigures['medians']): BackupFigures['ratios'] {
+function judge(medians: Medians): boolean[] {
   const of = (tool: string, line: Line) => medians[tool]?.[line] ?? Number.NaN
   const over = (line: Line) => of('restic', line) / of('gamekeeper', line)
-  return {
-    'first backup: restic / ours': { value: over('first'), atLeast: 4 },
-    'first backup: ours / tar with zstd': {
-      value: of('gamekeeper', 'first') / of('tar | zstd -3 -T2', 'first'),
-      atMost: 1.5,
-    },
-    'nothing changed: restic / ours': { value: over('unchanged'), atLeast: 10 },
-    '15 MB changed: restic / ours': { value: over('changed'), atLeast: 5 },
-    '15 MB changed, bytes added: ours / restic': { value: 1 / over('changedBytes'), atMost: 0.25 },
-    'full restore: restic / ours': { value: over('restore'), atLeast: 2 },
-    'restore: full / over 1 % changed': {
-      value: of('gamekeeper', 'restore') / of('gamekeeper', 'restoreOver'),
-      atLeast: 10,
-    },
-  }
+  const toTar = of('gamekeeper', 'first') / of('tar | zstd -3 -T2', 'first')
+  const toFull = of('gamekeeper', 'restore') / of('gamekeeper', 'restoreOver')
+  return [
+    holds('first backup: restic / ours', over('first'), '>=', 4),
+    holds('first backup: ours / tar with zstd', toTar, '<=', 1.5),
+    holds('nothing changed: restic / ours', over('unchanged'), '>=', 10),
+    holds('15 MB changed: restic / ours', over('changed'), '>=', 5),
+    holds('15 MB changed, bytes added: ours / restic', 1 / over('changedBytes'), '<=', 0.25),
+    holds('full restore: restic / ours', over('restore'), '>=', 2),
+    holds('restore: full / over 1 % changed', toFull, '>=', 10),
+  ]
 }
 
 const TITLES: Record<Line, string> = {
@@ -148,7 +136,7 @@ const TITLES: Record<Line, string> = {
 }
 
 /** What others do too. */
-function groupsOf(medians: BackupFigures['medians']): BarGroup[] {
+function groupsOf(medians: Medians): BarGroup[] {
   const groups = LINES.map((line) => ({
     title: TITLES[line],
     bars: Object.entries(medians).flatMap(([name, own]) => {
@@ -159,29 +147,7 @@ function groupsOf(medians: BackupFigures['medians']): BarGroup[] {
   return groups.filter(({ bars }) => bars.length > 1)
 }
 
-function isMet({
-  value,
-  atLeast,
-  atMost,
-}: {
-  value: number
-  atLeast?: number | undefined
-  atMost?: number | undefined
-}) {
-  return atLeast === undefined ? value <= (atMost ?? 0) : value >= atLeast
-}
-
-function format(line: Line, value: number): string {
-  return line === 'changedBytes' ? `${(value / 1e6).toFixed(1)} MB` : `${value.toFixed(2)} s`
-}
-
-function print({ medians, ratios }: BackupFigures, say: (line: string) => void): void {
-  say(`| | ${LINES.join(' | ')} |`)
-  say(`|---|${LINES.map(() => '---|').join('')}`)
-  for (const [name, own] of Object.entries(medians))
-    say(`| ${name} | ${LINES.map((line) => (own[line] === undefined ? '' : format(line, own[line]))).join(' | ')} |`)
-  for (const [name, { value, atLeast, atMost }] of Object.entries(ratios)) {
-    const bar = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`
-    say(`${isMet({ value, atLeast, atMost }) ? 'met' : 'MISSED'}: ${name}: ${value.toFixed(2)} (${bar})`)
-  }
+function format(line: Line, value: number | undefined): string {
+  if (value === undefined) return ''
+  return line === 'changedBytes' ? `${(value / 1e6).toFixed(1)} MB` : `${value.toFixed(3)} s`
 }

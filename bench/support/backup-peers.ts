@@ -57,16 +57,20 @@ function filesUnder(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name))
 }
 
+/** An empty repository, and how restic is called on it. */
+export function initRestic(base: string) {
+  const repository = join(base, 'restic')
+  const env = { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(base, 'restic-cache') }
+  const command = (...args: string[]) => execFileSync('restic', ['-q', '-r', repository, ...args], { env })
+  command('init')
+  return { repository, command }
+}
+
 export const restic: Tool = {
   name: 'restic',
   async round(place, times) {
-    const repository = join(place.base, 'restic')
+    const { repository, command } = initRestic(place.base)
     const restored = join(place.base, 'restic-restored')
-    const command = (...args: string[]) =>
-      execFileSync('restic', ['-q', '-r', repository, ...args], {
-        env: { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(place.base, 'restic-cache') },
-      })
-    command('init')
     timed(times, 'first', () => command('backup', place.tree))
     timed(times, 'unchanged', () => command('backup', place.tree))
     place.change(place.tree)

@@ -1,34 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, before, describe, test } from 'node:test'
-import { startTestService, type TestService } from '../../test/support/service.ts'
-import { type Ran, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
+import { describe, test } from 'node:test'
+import { useCli } from '../../test/support/cli.ts'
+import { runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 
-let service: TestService
-let folder: string
-before(async () => {
-  service = await startTestService()
-  folder = mkdtempSync(join(tmpdir(), 'gamekeeper-cli-'))
-})
-after(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true })
-})
-
-const envOf = (token = service.adminToken) => ({ GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: token })
-const run = (...args: string[]): Promise<Ran> => runPiped(args, envOf())
-
-async function json(...args: string[]) {
-  const { code, stdout, stderr } = await run(...args, '--json')
-  assert.equal(code, 0, stderr)
-  return JSON.parse(stdout)
-}
+const cli = useCli()
+const { envOf, json } = cli
 
 describe('doctor', () => {
   test('finds everything well, and says so as JSON too', async () => {
@@ -68,7 +50,7 @@ describe('the binary', () => {
   const older = olderNode()
   if (older) {
     test('runs on the Node that npm brought when an older one starts it', async () => {
-      const doctor = await runBinary(['doctor', '--json'], { env: envOf(), cwd: folder, node: older })
+      const doctor = await runBinary(['doctor', '--json'], { env: envOf(), cwd: cli.folder, node: older })
       assert.equal(doctor.code, 0)
       assert.equal(JSON.parse(doctor.stdout).findings[0].detail, process.version)
       assert.equal((await runBinary(['sever'], { node: older })).code, 2)
@@ -76,7 +58,7 @@ describe('the binary', () => {
   }
 
   test('serve shows the admin token once, works, and stops when told', async () => {
-    const dataDir = join(folder, 'served')
+    const dataDir = join(cli.folder, 'served')
     const env = { GAMEKEEPER_PORT: '0', GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_LOG_LEVEL: 'fatal' }
     const child = startBinary(['serve', '--json'], { env })
     const [line] = await once(createInterface({ input: child.stdout }), 'line')
@@ -103,7 +85,7 @@ describe('the binary', () => {
     const occupied = createServer().listen(0, '127.0.0.1')
     await once(occupied, 'listening')
     const { port } = occupied.address() as AddressInfo
-    const env = { GAMEKEEPER_DATA_DIR: join(folder, 'hindered'), GAMEKEEPER_LOG_LEVEL: 'fatal' }
+    const env = { GAMEKEEPER_DATA_DIR: join(cli.folder, 'hindered'), GAMEKEEPER_LOG_LEVEL: 'fatal' }
     const listening = await runBinary(['serve'], { env: { ...env, GAMEKEEPER_PORT: String(port) } })
     assert.equal(listening.code, 1)
     assert.equal(

@@ -1,35 +1,17 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, before, describe, test } from 'node:test'
-import { startTestService, type TestService } from '../../test/support/service.ts'
-import { type Ran, runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
+import { describe, test } from 'node:test'
+import { useCli } from '../../test/support/cli.ts'
+import { runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 import { startScripted } from '../../test/support/unreliable.ts'
 import { type AnyCommand, parse } from './command.ts'
 import { COMMANDS } from './commands.ts'
 
-let service: TestService
-let folder: string
-before(async () => {
-  service = await startTestService()
-  folder = mkdtempSync(join(tmpdir(), 'gamekeeper-cli-'))
-})
-after(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true })
-})
-
-const envOf = (token = service.adminToken) => ({ GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: token })
-const run = (...args: string[]): Promise<Ran> => runPiped(args, envOf())
-
-async function json(...args: string[]) {
-  const { code, stdout, stderr } = await run(...args, '--json')
-  assert.equal(code, 0, stderr)
-  return JSON.parse(stdout)
-}
+const cli = useCli()
+const { envOf, run, json } = cli
 
 describe('help and usage', () => {
   test('every command explains itself, with examples that it accepts itself', async () => {
@@ -95,11 +77,11 @@ describe('help and usage', () => {
 
 describe('exit codes', () => {
   test('3 without a token, with a bad one and without the scope', async () => {
-    assert.equal((await runPiped(['server', 'ls'], { GAMEKEEPER_URL: service.url })).code, 3)
+    assert.equal((await runPiped(['server', 'ls'], { GAMEKEEPER_URL: cli.service.url })).code, 3)
     assert.equal((await runBinary(['server', 'ls'], { env: envOf(`gk_x_${'0'.repeat(64)}`) })).code, 3)
-    const { token } = await service.mint(['activity:read'])
+    const { token } = await cli.service.mint(['activity:read'])
     assert.equal((await runPiped(['server', 'ls'], envOf(token))).code, 3)
-    assert.equal((await run('server', 'ls', '--token-file', join(folder, 'absent'))).code, 3)
+    assert.equal((await run('server', 'ls', '--token-file', join(cli.folder, 'absent'))).code, 3)
   })
 
   test('4 for what is not there, 5 for a conflict, 2 for what the service finds invalid', async () => {
@@ -199,8 +181,8 @@ describe('server', () => {
 })
 
 test('what others have named cannot steer the terminal', async () => {
-  const { id } = await service.createServer({ name: 'Plain \u202etxet' })
-  await service.call('PATCH', `/servers/${id}`, { body: { description: 'two\nlines' } })
+  const { id } = await cli.service.createServer({ name: 'Plain \u202etxet' })
+  await cli.service.call('PATCH', `/servers/${id}`, { body: { description: 'two\nlines' } })
   const shown = await runAtTerminal(['server', 'show', id, '--no-color'], envOf())
   assert.match(shown.stdout, /Plain \\u202etxet/)
   assert.match(shown.stdout, /two\\u000alines/)
@@ -208,7 +190,7 @@ test('what others have named cannot steer the terminal', async () => {
 
 describe('token', () => {
   test('create prints the value alone on standard output, and it works', async () => {
-    const { id } = await service.createServer({ name: 'Tokened' })
+    const { id } = await cli.service.createServer({ name: 'Tokened' })
     const made = await run(
       'token',
       'create',
@@ -222,10 +204,10 @@ describe('token', () => {
     )
     assert.equal(made.code, 0, made.stderr)
     assert.match(made.stdout, /^gk_[0-9a-z]+_[0-9a-f]{64}\n$/)
-    const file = join(folder, 'ci.token')
+    const file = join(cli.folder, 'ci.token')
     writeFileSync(file, made.stdout, { mode: 0o600 })
     const listed = await runBinary(['--token-file', file, 'server', 'ls', '--json'], {
-      env: { GAMEKEEPER_URL: service.url },
+      env: { GAMEKEEPER_URL: cli.service.url },
     })
     assert.deepEqual(
       JSON.parse(listed.stdout).map((server: { id: string }) => server.id),
@@ -234,7 +216,7 @@ describe('token', () => {
   })
 
   test('create --output writes a file that only its owner reads, and never over another', async () => {
-    const file = join(folder, 'ops.token')
+    const file = join(cli.folder, 'ops.token')
     const made = await run('token', 'create', 'ops', '--scope', '*', '--output', file)
     assert.equal(made.code, 0, made.stderr)
     assert.doesNotMatch(made.stdout, /gk_/)
@@ -242,7 +224,7 @@ describe('token', () => {
     const before = await json('token', 'ls', '--token-file', file)
     assert.equal((await run('token', 'create', 'ops2', '--scope', '*', '--output', file)).code, 1)
     assert.equal((await json('token', 'ls')).length, before.length)
-    const refused = join(folder, 'refused.token')
+    const refused = join(cli.folder, 'refused.token')
     assert.equal((await run('token', 'create', '', '--scope', '*', '--output', refused)).code, 2)
     assert.equal(existsSync(refused), false)
     assert.match(readFileSync(file, 'utf8'), /^gk_/)
@@ -258,8 +240,8 @@ describe('token', () => {
 
 describe('activity', () => {
   test('lists, exports and verifies', async () => {
-    const { id } = await service.createServer({ name: 'Watched' })
-    await service.call('PATCH', `/servers/${id}`, { body: { port: 1 } })
+    const { id } = await cli.service.createServer({ name: 'Watched' })
+    await cli.service.call('PATCH', `/servers/${id}`, { body: { port: 1 } })
     const { stdout } = await run('activity', 'Watched', '--event', 'server.*', '--since', '1h')
     assert.match(stdout, /^TIME +EVENT +ACTOR/)
     assert.match(stdout, /server\.changed +admin +api +127\.0\.0\.1 +\{"changes"/)
@@ -277,11 +259,11 @@ describe('activity', () => {
   })
 
   test('--follow --json is one document a line, until interrupted', async () => {
-    const { id } = await service.createServer({ name: 'Live' })
+    const { id } = await cli.service.createServer({ name: 'Live' })
     const child = startBinary(['activity', 'Live', '--follow', '--json', '--after', 'act_0'], { env: envOf() })
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
     assert.equal(JSON.parse((await lines.next()).value ?? '').event, 'server.created')
-    await service.call('PATCH', `/servers/${id}`, { body: { port: 7 } })
+    await cli.service.call('PATCH', `/servers/${id}`, { body: { port: 7 } })
     assert.equal(JSON.parse((await lines.next()).value ?? '').properties.changes.port.to, 7)
     child.kill('SIGINT')
     const [code] = await once(child, 'exit')
@@ -320,7 +302,7 @@ describe('jobs', () => {
   })
 
   test('ls, show and cancel speak to the service', async () => {
-    const { id } = await service.createServer({ name: 'Idle' })
+    const { id } = await cli.service.createServer({ name: 'Idle' })
     assert.deepEqual(await json('jobs', 'ls', 'Idle'), [])
     assert.equal((await run('jobs', 'show', id, 'job_0')).code, 4)
     assert.equal((await run('jobs', 'cancel', id, 'job_0')).code, 4)
