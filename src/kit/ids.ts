@@ -30,6 +30,14 @@ export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${
   return `${prefix}_${stem}${PAIRS[pair]}`
 }
 
+/** When an id was made, in milliseconds; undefined where it is none with that prefix. */
+export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
+  const digits = [...id.slice(prefix.length + 1)].map((digit) => ALPHABET.indexOf(digit))
+  if (!id.startsWith(`${prefix}_`) || digits.length !== TIME_LENGTH + RANDOM_LENGTH || digits.includes(-1))
+    return undefined
+  return digits.slice(0, TIME_LENGTH).reduce((time, digit) => time * 32 + digit, 0)
+}
+
 function refill(): void {
   if (taken === pool.length) {
     randomFillSync(pool)

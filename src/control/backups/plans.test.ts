@@ -1,5 +1,6 @@
 // Retention, schedules, and what happens when the service, the database or the store go down in between.
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -168,6 +169,19 @@ onBothEngines('backup plans', (engine) => {
     assert.equal((await world.restore(server, forgotten.id)).status, 'completed')
   })
 
+  test('a manifest that cannot be read, without a row, is shown as failed and can be deleted', async () => {
+    const server = await world.server({ a: '1' })
+    const { id, createdAt } = await world.backup(server)
+    await service.halt()
+    await withDatabase(service, (db) => db.deleteFrom('backups').where('id', '=', id).execute())
+    await writeFile(manifestOf(service, server, id), 'rubbish')
+    await service.restart()
+    const shown = (await service.call('GET', `/backups/${server}/${id}`)).body
+    assert.deepEqual([shown.status, shown.error.code, shown.createdAt], ['failed', 'backup_damaged', createdAt])
+    assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).status, 204)
+    await until(async () => !existsSync(manifestOf(service, server, id)))
+  })
+
   test('where list and store disagree about a lock, it is locked; what was answered is never undone', async () => {
     const server = await world.server({ a: '1' })
     const made: string[] = []
@@ -212,11 +226,12 @@ onBothEngines('backup plans', (engine) => {
   })
 })
 
-async function rmManifest(service: TestService, serverId: string, backupId: string): Promise<void> {
-  const folder = join(service.dataDir, 'backups', 'manifests', serverId)
-  const names = (await readdir(folder)).filter((name) => name.includes(backupId))
-  assert.equal(names.length, 1)
-  await rm(join(folder, names[0] ?? ''))
+function manifestOf(service: TestService, serverId: string, backupId: string): string {
+  return join(service.dataDir, 'backups', 'manifests', serverId, backupId)
+}
+
+function rmManifest(service: TestService, serverId: string, backupId: string): Promise<void> {
+  return rm(manifestOf(service, serverId, backupId))
 }
 
 test('a clock that is put forward or back does not run a schedule twice or skip it', () => {

@@ -6,6 +6,7 @@ import type { BackupReport, DamageReport, StoredBackup } from '../../contract/ag
 import type { Recovery } from '../../contract/backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { isName } from '../../contract/schema.ts'
+import { timeOfId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -36,13 +37,15 @@ export function createReconciling(deps: {
 }): Reconciling {
   const { db, agent, activity, servers, removal, verifying, log } = deps
 
-  async function adopt(actor: Actor, backup: BackupReport, damage: string | null): Promise<boolean> {
+  /** One that cannot be read is shown as failed: unseen, it would keep space from being given back, and nobody could delete it. */
+  async function adopt(actor: Actor, { serverId, backupId, backup, damage }: StoredBackup): Promise<boolean> {
+    const createdAt = backup?.createdAt ?? timeOfId('bkp', backupId)
+    if (createdAt === undefined) return false
     return transact(db, {}, async (trx) => {
-      const { backupId, serverId } = backup
       if ((await findServer(trx, serverId))?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
-      const row = newBackupRow(serverId, { name: backup.name, isLocked: backup.isLocked }, backup.createdAt)
-      await store.insertBackup(trx, { ...row, ...reported(backup), id: backupId })
-      await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: backup.name })
+      const row = newBackupRow(serverId, backup ? { name: backup.name, isLocked: backup.isLocked } : {}, createdAt)
+      await store.insertBackup(trx, { ...row, ...(backup ? reported(backup) : UNREADABLE), id: backupId })
+      await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: row.name })
       if (damage !== null) await verifying.noteDamage(trx, actor, [manifestDamage(serverId, backupId, damage)])
       return true
     })
@@ -105,7 +108,8 @@ export function createReconciling(deps: {
     for (const item of list) {
       if (rows.has(item.backupId)) continue
       await prepare(item, list)
-      if (item.backup && (await adopt(actor, item.backup, item.damage))) outcome.adopted.push(item.backupId)
+      const isAdopted = await adopt(actor, item)
+      if (isAdopted && item.backup) outcome.adopted.push(item.backupId)
       if (item.damage !== null) outcome.damaged.push(item.backupId)
     }
     for (const row of rows.values()) {
@@ -158,6 +162,11 @@ export function createReconciling(deps: {
     },
   }
 }
+
+const UNREADABLE = {
+  status: 'failed',
+  error: JSON.stringify({ code: 'backup_damaged', detail: 'What the store has of it cannot be read.' }),
+} as const
 
 function manifestDamage(serverId: string, backupId: string, what: string): DamageReport {
   return { blockId: null, blob: backupId, what, touches: [{ serverId, backupId, path: '/' }] }
