@@ -12,13 +12,11 @@ import { nameToDisk } from '../files/names.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { OPEN_FILE } from './backup.ts'
 import { eachBlock } from './content.ts'
+import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
-import { ID_BYTES } from './format.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
-import type { WantedFrame } from './worker-jobs.ts'
 
-const JOB_BYTES = 4 * 1024 * 1024
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
@@ -58,7 +56,7 @@ export function createStager(
     const opened: OpenFile[] = []
     const direct: number[] = []
     try {
-      const packs = new Map<string, Map<number, WantedFrame>>()
+      const packs = new Map<string, WantedBlock[]>()
       for (const { entry, number } of files) {
         const file = createFileAt(staging, String(number), 0o600)
         opened.push(file)
@@ -66,7 +64,7 @@ export function createStager(
         if (entry.sizeBytes > 0) ftruncateSync(file.fd, entry.sizeBytes)
         const directFd = entry.sizeBytes >= LARGE_BYTES ? openDirect(file.fd) : -1
         if (directFd >= 0) direct.push(directFd)
-        collectFrames(repository, entry, { fd: file.fd, directFd }, packs)
+        collectBlocks(repository, entry, { fd: file.fd, directFd }, packs)
       }
       await decodeAll(repository, packs)
     } finally {
@@ -155,34 +153,31 @@ export async function syncFileSystem(directory: Directory): Promise<void> {
   await promisify(execFile)('sync', ['-f', `/proc/${process.pid}/fd/${directory.fd}`])
 }
 
-function collectFrames(
+/** Adds the entry's blocks to those wanted of each pack. */
+function collectBlocks(
   repository: Repository,
   entry: KeyedEntry,
   target: DirectTarget,
-  packs: Map<string, Map<number, WantedFrame>>,
+  packs: Map<string, WantedBlock[]>,
 ): void {
   eachBlock(entry, (idAt, offset, length) => {
     if (idAt < 0) return
     const block = repository.index.findAny(entry.content, idAt)
     if (block < 0) throw damaged([entry.path])
-    const { packId, inner, length: stored, ...place } = repository.index.place(block)
-    if (stored !== length) throw damaged([entry.path])
-    const frames = packs.get(packId) ?? new Map<number, WantedFrame>()
-    packs.set(packId, frames)
-    const wanted = frames.get(place.frame) ?? { ...place, blocks: [], writes: [] }
-    frames.set(place.frame, wanted)
-    wanted.blocks.push({ id: entry.content.slice(idAt, idAt + ID_BYTES), inner, length })
-    wanted.writes.push({ target, inner, length, offset })
+    const place = repository.index.place(block)
+    if (place.length !== length) throw damaged([entry.path])
+    const wanted = packs.get(place.packId) ?? []
+    packs.set(place.packId, wanted)
+    wanted.push({ frame: place, inner: place.inner, length, ids: entry.content, idAt, target, offset })
   })
 }
 
-async function decodeAll(repository: Repository, packs: Map<string, Map<number, WantedFrame>>): Promise<void> {
+async function decodeAll(repository: Repository, packs: Map<string, WantedBlock[]>): Promise<void> {
   const jobs: Promise<void>[] = []
   const bad: DamagedBlock[] = []
-  for (const [packId, byNumber] of packs) {
-    const frames = [...byNumber.values()].sort((a, b) => a.offset - b.offset)
-    for (const part of inParts(frames)) {
-      const job = repository.pool.decode({ packId, frames: part, isStrict: false }).then(({ damaged: found }) => {
+  for (const [packId, wanted] of packs) {
+    for (const part of decodeJobs(packId, wanted, { isStrict: false })) {
+      const job = repository.pool.decode(part).then(({ damaged: found }) => {
         for (const { blocks } of found) bad.push(...blocks.map((id) => ({ id, packId })))
       })
       jobs.push(job)
@@ -194,21 +189,6 @@ async function decodeAll(repository: Repository, packs: Map<string, Map<number, 
     throw damaged(bad.slice(0, 5).map(({ id }) => `block ${Buffer.from(id).toString('hex')}`))
   }
   if (failed) throw failed.reason
-}
-
-export function* inParts(frames: WantedFrame[]): Generator<WantedFrame[]> {
-  let part: WantedFrame[] = []
-  let bytes = 0
-  for (const frame of frames) {
-    part.push(frame)
-    bytes += frame.rawLength
-    if (bytes >= JOB_BYTES) {
-      yield part
-      part = []
-      bytes = 0
-    }
-  }
-  if (part.length > 0) yield part
 }
 
 function damaged(what: string[]) {

@@ -1,15 +1,16 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
 import { eachBlock } from './content.ts'
+import { decodeJobs } from './decode-jobs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { listedPacks } from './index-blobs.ts'
 import { openManifest } from './manifest.ts'
 import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
 import { decodeTable, type Frame, readPackTable } from './packs.ts'
 import type { Repository } from './repository.ts'
-import { inParts } from './restore-stage.ts'
 
 const TOUCHED_AT_MOST = 1000
+const CHECKED_ONLY = { idAt: 0, target: null, offset: 0 }
 
 interface Findings {
   blocks: Map<string, { blob: string; what: string }>
@@ -89,8 +90,8 @@ export async function checkPack(
   if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
   const wanted = frames
     .filter(isWanted)
-    .map((frame, number) => ({ ...frame, frame: number, writes: [], blocks: frame.blocks }))
-  const jobs = [...inParts(wanted)].map((part) => repository.pool.decode({ packId, frames: part, isStrict: true }))
+    .flatMap((frame) => frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, ...CHECKED_ONLY })))
+  const jobs = [...decodeJobs(packId, wanted, { isStrict: true })].map((job) => repository.pool.decode(job))
   for (const { damaged, bytes } of await Promise.all(jobs)) {
     findings.bytesChecked += bytes
     for (const { what, blocks } of damaged)
@@ -98,7 +99,7 @@ export async function checkPack(
         if (isReadFrom(repository, id, packId))
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
   }
-  findings.blocksChecked += wanted.reduce((sum, frame) => sum + frame.blocks.length, 0)
+  findings.blocksChecked += wanted.length
 }
 
 /** A block that was found damaged and stored anew elsewhere is no damage any more. */

@@ -1,6 +1,5 @@
 // What travels between the engine and its worker threads.
 
-import type { DirectTarget } from '../../blobs/direct-io.ts'
 import type { BlobStoreAddress } from '../../blobs/open.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import type { FrameBlock, UnplacedFrame } from './packs.ts'
@@ -73,29 +72,22 @@ export interface HashResult {
   same: boolean
 }
 
-export interface WantedFrame {
-  frame: number
-  offset: number
-  storedLength: number
-  rawLength: number
-  codec: number
-  crc: number
-  /** Those to check. */
-  blocks: FrameBlock[]
-  writes: { target: DirectTarget; inner: number; length: number; offset: number }[]
-}
-
+/** Made by `decodeJobs`, which says what is in a row. */
 export interface DecodeJob {
   kind: 'decode'
   /** Also finds changed bits that change nothing. */
   isStrict: boolean
   packId: string
   /** By offset. */
-  frames: WantedFrame[]
+  frames: Uint32Array
+  /** Those of the first frame, then those of the next. */
+  blocks: Float64Array
+  /** Their ids, one after another. */
+  ids: Uint8Array
 }
 
 export interface DecodeResult {
-  damaged: { frame: number; what: string; blocks: Uint8Array[] }[]
+  damaged: { what: string; blocks: Uint8Array[] }[]
   bytes: number
 }
 
