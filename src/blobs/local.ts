@@ -91,6 +91,14 @@ export async function openLocalStore(
       }
     },
 
+    async open(name) {
+      const file = await openBlob(dir, name)
+      return {
+        get: ({ offset, length }, into) => readAt(file, offset, length, into),
+        close: () => file.close(),
+      }
+    },
+
     async stat(name) {
       try {
         const found = await stat(join(dir, checkBlobName(name)))

@@ -15,7 +15,8 @@ import { eachBlock } from './content.ts'
 import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
-import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
+import { attributesOf, modeToMake, setAttributes, setMadeAttributes } from './restore-attributes.ts'
+import { SYNCED_ONE_BY_ONE } from './restore-journal.ts'
 
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
@@ -52,31 +53,30 @@ export function createStager(
   let count = 0
 
   async function build(entries: Staged[]): Promise<void> {
-    const files = entries.filter(({ entry }) => entry.kind === 'file')
-    const opened: OpenFile[] = []
+    const files: { entry: KeyedEntry; file: OpenFile }[] = []
     const direct: number[] = []
+    let bytes = 0
     try {
       const packs = new Map<string, WantedBlock[]>()
-      for (const { entry, number } of files) {
-        const file = createFileAt(staging, String(number), 0o600)
-        opened.push(file)
-        // Blocks of zeros are not written, so they become holes again.
-        if (entry.sizeBytes > 0) ftruncateSync(file.fd, entry.sizeBytes)
-        const directFd = entry.sizeBytes >= LARGE_BYTES ? openDirect(file.fd) : -1
-        if (directFd >= 0) direct.push(directFd)
-        collectBlocks(repository, entry, { fd: file.fd, directFd }, packs)
+      for (const { entry, number } of entries) {
+        if (entry.kind === 'symlink') makeSymlink(entry, addressOf(staging, String(number)))
+        else {
+          const file = createFileAt(staging, String(number), modeToMake(entry.mode))
+          files.push({ entry, file })
+          const directFd = entry.sizeBytes >= LARGE_BYTES ? openDirect(file.fd) : -1
+          if (directFd >= 0) direct.push(directFd)
+          const written = collectBlocks(repository, entry, { fd: file.fd, directFd }, packs)
+          // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
+          if (written < entry.sizeBytes || directFd >= 0) ftruncateSync(file.fd, entry.sizeBytes)
+          bytes += entry.sizeBytes
+        }
       }
       await decodeAll(repository, packs)
+      for (const { entry, file } of files) setMadeAttributes(file, entry)
     } finally {
       for (const fd of direct) closeSync(fd)
-      for (const file of opened) file[Symbol.dispose]()
+      for (const { file } of files) file[Symbol.dispose]()
     }
-    for (const { entry, number } of entries) {
-      const address = addressOf(staging, String(number))
-      if (entry.kind === 'symlink') symlinkSync(nameToDisk(entry.target ?? ''), address)
-      setAttributes(address, attributesOf(entry))
-    }
-    const bytes = files.reduce((sum, { entry }) => sum + entry.sizeBytes, 0)
     onStaged(files.length, bytes)
   }
 
@@ -153,13 +153,19 @@ export async function syncFileSystem(directory: Directory): Promise<void> {
   await promisify(execFile)('sync', ['-f', `/proc/${process.pid}/fd/${directory.fd}`])
 }
 
-/** Adds the entry's blocks to those wanted of each pack. */
+function makeSymlink(entry: KeyedEntry, address: string | Buffer): void {
+  symlinkSync(nameToDisk(entry.target ?? ''), address)
+  setAttributes(address, attributesOf(entry))
+}
+
+/** Adds the entry's blocks to those wanted of each pack. Answers where the last of them ends in the file. */
 function collectBlocks(
   repository: Repository,
   entry: KeyedEntry,
   target: DirectTarget,
   packs: Map<string, WantedBlock[]>,
-): void {
+): number {
+  let end = 0
   eachBlock(entry, (idAt, offset, length) => {
     if (idAt < 0) return
     const block = repository.index.findAny(entry.content, idAt)
@@ -169,7 +175,9 @@ function collectBlocks(
     const wanted = packs.get(place.packId) ?? []
     packs.set(place.packId, wanted)
     wanted.push({ frame: place, inner: place.inner, length, ids: entry.content, idAt, target, offset })
+    end = offset + length
   })
+  return end
 }
 
 async function decodeAll(repository: Repository, packs: Map<string, WantedBlock[]>): Promise<void> {

@@ -1,6 +1,6 @@
 // A worker thread's writing: frames are fetched, decoded and checked, and the blocks in them written to where files want
 // them. It works on descriptors and never sees a path.
-import { BlobMissing, type BlobStore, type ByteRange } from '../../blobs/store.ts'
+import { BlobMissing, type BlobReader, type BlobStore, type ByteRange } from '../../blobs/store.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
@@ -34,31 +34,41 @@ export function createLane(): Lane {
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const result: DecodeResult = { damaged: [], bytes: 0 }
+  const pack = await tools.blobs.open(packBlob(job.packId)).catch(asDamage)
   try {
-    await decodeGroups(tools, lane, job, result)
+    await decodeGroups(tools.sealer, lane, job, pack, result)
   } finally {
     await lane.runs.finish()
+    if (typeof pack !== 'string') await pack.close()
   }
   return result
 }
 
-async function decodeGroups(tools: Tools, lane: Lane, job: DecodeJob, result: DecodeResult): Promise<void> {
+/** Anything else may pass, and says nothing about the block. */
+function asDamage(error: unknown): string {
+  if (error instanceof BlobMissing || hasCode(error, 'EIO')) return errorCode(error)
+  throw error
+}
+
+async function decodeGroups(
+  sealer: Sealer,
+  lane: Lane,
+  job: DecodeJob,
+  pack: BlobReader | string,
+  result: DecodeResult,
+): Promise<void> {
   const { frames } = job
   let block = 0
   for (let first = 0; first < frames.length; ) {
     const { end, range } = neighboursOf(frames, first)
-    const fetched = await tools.blobs.get(packBlob(job.packId), range, lane.fetched).catch((error: unknown) => {
-      // Anything else may pass, and says nothing about the block.
-      if (error instanceof BlobMissing || hasCode(error, 'EIO')) return errorCode(error)
-      throw error
-    })
+    const fetched = typeof pack === 'string' ? pack : await pack.get(range, lane.fetched).catch(asDamage)
     for (; first < end; first += FRAME.fields) {
       const frame = frameAt(job, first, block)
       const at = frame.offset - range.offset
       const checked =
         typeof fetched === 'string'
           ? fetched
-          : checkFrame(tools.sealer, lane, job, frame, fetched.subarray(at, at + frame.storedLength))
+          : checkFrame(sealer, lane, job, frame, fetched.subarray(at, at + frame.storedLength))
       if (typeof checked === 'string') result.damaged.push({ what: checked, blocks: idsOf(job, frame) })
       else await writeBlocks(lane.runs, job, frame, checked)
       result.bytes += frame.storedLength

@@ -65,7 +65,8 @@ export function openChild(parent: Directory, name: string): Directory {
   return directory(fd, path, real)
 }
 
-const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
+/** Whether its address stays right whatever becomes of its path. */
+export const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
 
 function directory(fd: number, path: string, realPath: string | undefined): Directory {
   let open = true
