@@ -1,5 +1,6 @@
 // A worker thread's writing: frames are fetched, decoded and checked, and the blocks in them written to where files want
 // them. It works on descriptors and never sees a path.
+import type { DirectTarget } from '../../blobs/direct-io.ts'
 import { BlobMissing, type BlobReader, type BlobStore, type ByteRange } from '../../blobs/store.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
@@ -116,15 +117,16 @@ function neighboursOf(frames: Uint32Array, first: number): { end: number; range:
 /** What the frame holds, or what is wrong with it. */
 function checkFrame(
   sealer: Sealer,
-  { decoded }: Lane,
-  { blocks, ids, isStrict }: DecodeJob,
+  lane: Lane,
+  job: DecodeJob,
   frame: FrameRow,
   stored: Uint8Array,
 ): string | Uint8Array {
+  const { blocks, ids, isStrict } = job
   let raw: Uint8Array
   try {
     if (stored.length !== frame.storedLength) return 'the pack ends too early'
-    raw = sealer.decode(stored, frame, isStrict, decoded)
+    raw = sealer.decode(stored, frame, isStrict, roomFor(lane, job, frame))
   } catch (error) {
     return error instanceof Error ? error.message : 'cannot be decoded'
   }
@@ -137,6 +139,25 @@ function checkFrame(
   return raw
 }
 
+/** The very place from which the frame will be written, where all of it belongs together in one file. */
+function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockEnd, rawLength }: FrameRow): Uint8Array {
+  const first = block * BLOCK.fields
+  const target = targetAt(blocks, first)
+  const offset = blocks[first + BLOCK.offset] ?? 0
+  if (target.directFd < 0) return decoded
+  let inner = 0
+  for (let at = first; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
+    const isNext = blocks[at + BLOCK.inner] === inner && blocks[at + BLOCK.offset] === offset + inner
+    if (!isNext || blocks[at + BLOCK.fd] !== target.fd) return decoded
+    inner += blocks[at + BLOCK.length] ?? 0
+  }
+  return runs.room(target, offset, rawLength) ?? decoded
+}
+
+function targetAt(blocks: Float64Array, at: number): DirectTarget {
+  return { fd: blocks[at + BLOCK.fd] ?? -1, directFd: blocks[at + BLOCK.directFd] ?? -1 }
+}
+
 async function writeBlocks(
   runs: RunWriter,
   { blocks }: DecodeJob,
@@ -144,7 +165,7 @@ async function writeBlocks(
   raw: Uint8Array,
 ): Promise<void> {
   for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
-    const target = { fd: blocks[at + BLOCK.fd] ?? -1, directFd: blocks[at + BLOCK.directFd] ?? -1 }
+    const target = targetAt(blocks, at)
     if (target.fd < 0) continue
     const inner = blocks[at + BLOCK.inner] ?? 0
     const length = blocks[at + BLOCK.length] ?? 0
