@@ -335,6 +335,22 @@ it('refuses a second backup or restore of a server while one is under way', asyn
   await restoring
 })
 
+it('restores large files whose blocks stand in another order than in the pack, or more than once', async (t) => {
+  const agent = await testAgent(t)
+  const root = agent.filesOf('srv_a')
+  const sectors = Array.from({ length: 40 }, () => Buffer.concat([randomBytes(BLOCK_BYTES - 1000), Buffer.alloc(1000)]))
+  const fileOf = (order: number[]) => Buffer.concat(order.map((block) => sectors[block] ?? Buffer.alloc(0)))
+  const inOrder = sectors.map((_, block) => block)
+  writeFileSync(join(root, 'a'), fileOf(inOrder))
+  writeFileSync(join(root, 'b'), fileOf(inOrder.toReversed()))
+  writeFileSync(join(root, 'c'), fileOf(inOrder.flatMap((block) => [block ^ 1, block ^ 1])))
+  writeFileSync(join(root, 'd'), fileOf(inOrder.filter((block) => block % 3 > 0)))
+  const { backupId } = await agent.create('srv_a')
+  const other = agent.filesOf('srv_b')
+  await agent.run({ kind: 'backups.restore', backupId, sourceServerId: 'srv_a', mode: 'replace', paths: null }, 'srv_b')
+  assertSameTree(snapshot(other), snapshot(root))
+})
+
 it('restores into nothing but the tree: a directory swapped for a symlink is not followed', async (t) => {
   const agent = await testAgent(t)
   const root = agent.filesOf('srv_a')

@@ -14,7 +14,7 @@ import {
   openSync,
   utimesSync,
 } from 'node:fs'
-import { hasDescriptorPaths, type OpenFile } from '../files/directory.ts'
+import { hasDescriptorPaths } from '../files/directory.ts'
 import type { Entry } from './entries.ts'
 
 export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
@@ -49,13 +49,17 @@ export function setAttributes(address: string | Buffer, attributes: Attributes):
   }
 }
 
-/** The mode in which a file is made that will be given `mode`: ours to open again until it is. */
-export const modeToMake = (mode: number) => (mode & 0o777) | 0o600
+/** The mode in which files are made before they are given their own: ours to open again until then. */
+export const MADE_MODE = 0o600
 
-/** Of a file that we have just made and written. What it was made with and is as wanted is not set again. */
-export function setMadeAttributes({ fd, stats }: OpenFile, { mode, uid, gid, mtimeNs }: Entry): void {
-  if (isRoot && (Number(stats.uid) !== uid || Number(stats.gid) !== gid)) fchownSync(fd, uid, gid)
-  if ((Number(stats.mode) & 0o7777) !== mode) fchmodSync(fd, mode)
+/** Of a file that we have just made with `MADE_MODE` and written. `made` is the owner that it was made with. */
+export function setMadeAttributes(
+  fd: number,
+  made: { uid: number; gid: number },
+  { mode, uid, gid, mtimeNs }: Pick<Entry, 'mode' | 'uid' | 'gid' | 'mtimeNs'>,
+): void {
+  if (isRoot && (made.uid !== uid || made.gid !== gid)) fchownSync(fd, uid, gid)
+  if (mode !== MADE_MODE) fchmodSync(fd, mode)
   const seconds = secondsOf(mtimeNs)
   futimesSync(fd, seconds, seconds)
 }

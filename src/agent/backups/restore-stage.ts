@@ -2,12 +2,12 @@
 // nothing that fails is ever put in place.
 
 import { execFile } from 'node:child_process'
-import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
+import { closeSync, fstatSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type DirectTarget, openDirect } from '../../blobs/direct-io.ts'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { addressOf, createFileAt, type Directory, fsyncDirectory, type OpenFile } from '../files/directory.ts'
+import { addressOf, createDescriptorAt, type Directory, fsyncDirectory } from '../files/directory.ts'
 import { nameToDisk } from '../files/names.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { OPEN_FILE } from './backup.ts'
@@ -15,7 +15,7 @@ import { eachBlock } from './content.ts'
 import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
-import { attributesOf, modeToMake, setAttributes, setMadeAttributes } from './restore-attributes.ts'
+import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { SYNCED_ONE_BY_ONE } from './restore-journal.ts'
 
 const WINDOW_FILES = 256
@@ -51,33 +51,41 @@ export function createStager(
   let window: Staged[] = []
   let windowBytes = 0
   let count = 0
+  let owner: { uid: number; gid: number } | undefined
 
   async function build(entries: Staged[]): Promise<void> {
-    const files: { entry: KeyedEntry; file: OpenFile }[] = []
-    const direct: number[] = []
+    const files: { entry: KeyedEntry; target: DirectTarget }[] = []
     let bytes = 0
     try {
       const packs = new Map<string, WantedBlock[]>()
       for (const { entry, number } of entries) {
-        if (entry.kind === 'symlink') makeSymlink(entry, addressOf(staging, String(number)))
-        else {
-          const file = createFileAt(staging, String(number), modeToMake(entry.mode))
-          files.push({ entry, file })
-          const directFd = entry.sizeBytes >= LARGE_BYTES ? openDirect(file.fd) : -1
-          if (directFd >= 0) direct.push(directFd)
-          const written = collectBlocks(repository, entry, { fd: file.fd, directFd }, packs)
-          // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
-          if (written < entry.sizeBytes || directFd >= 0) ftruncateSync(file.fd, entry.sizeBytes)
-          bytes += entry.sizeBytes
+        if (entry.kind === 'symlink') {
+          makeSymlink(entry, addressOf(staging, String(number)))
+          continue
         }
+        const target = { fd: createDescriptorAt(staging, String(number), MADE_MODE), directFd: -1 }
+        files.push({ entry, target })
+        if (entry.sizeBytes >= LARGE_BYTES) target.directFd = openDirect(target.fd)
+        const written = collectBlocks(repository, entry, target, packs)
+        // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
+        if (written < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
+        bytes += entry.sizeBytes
       }
       await decodeAll(repository, packs)
-      for (const { entry, file } of files) setMadeAttributes(file, entry)
+      for (const { entry, target } of files) setMadeAttributes(target.fd, ownerOf(target.fd), entry)
     } finally {
-      for (const fd of direct) closeSync(fd)
-      for (const { file } of files) file[Symbol.dispose]()
+      for (const { target } of files) {
+        if (target.directFd >= 0) closeSync(target.directFd)
+        closeSync(target.fd)
+      }
     }
     onStaged(files.length, bytes)
+  }
+
+  /** All that is made in one directory is made with one owner. */
+  function ownerOf(fd: number): { uid: number; gid: number } {
+    owner ??= fstatSync(fd)
+    return owner
   }
 
   async function flush(): Promise<void> {

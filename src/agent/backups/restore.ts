@@ -122,10 +122,13 @@ export async function runRestore(
 
 async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
   const { manifest, mode, paths } = run.request
-  for await (const step of planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal })) {
-    take(run, step)
-    if (run.checks.length >= 64) await settleChecks(run)
-    if (run.stager.isFull()) await run.stager.flush()
+  for await (const steps of planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal })) {
+    signal.throwIfAborted()
+    for (const step of steps) {
+      take(run, step)
+      if (run.checks.length >= 64) await settleChecks(run)
+      if (run.stager.isFull()) await run.stager.flush()
+    }
   }
   await settleChecks(run)
   await run.stager.finish()

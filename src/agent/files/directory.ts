@@ -114,8 +114,13 @@ export function openFileAt(parent: Directory, name: string): OpenFile {
 
 /** For writing: makes the file, and fails with EEXIST when anything has the name. */
 export function createFileAt(parent: Directory, name: string, mode = 0o644): OpenFile {
+  return checked(createDescriptorAt(parent, name, mode), parent, name)
+}
+
+/** As `createFileAt`, for whoever makes very many: no more than the descriptor, which the caller closes. */
+export function createDescriptorAt(parent: Directory, name: string, mode: number): number {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  return checked(openSync(addressOf(parent, name), flags, mode), parent, name)
+  return openSync(addressOf(parent, name), flags, mode)
 }
 
 /** Opens a regular file that is there for reading and writing in place, without cutting it. */
