@@ -1,10 +1,15 @@
 // Blobs on a local disk: written beside, synced, renamed, and the directory synced.
-import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { close, constants, fstat, open as openFile, read } from 'node:fs'
+import { mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { hasCode } from '../kit/errno.ts'
 import { createBulkFile } from './bulk-file.ts'
 import { BlobMissing, type BlobStore, type BlobWriter, checkBlobName } from './store.ts'
+
+/** Blobs are read through descriptors: a FileHandle costs several times as much for every read. */
+const [openAsync, readAsync, closeAsync] = [promisify(openFile), promisify(read), promisify(close)]
+const fstatAsync = promisify(fstat)
 
 /** Not a name that `checkBlobName` lets through, so no blob is ever taken for one that is being written. */
 const UNFINISHED = '.unfinished'
@@ -82,12 +87,20 @@ export async function openLocalStore(
     },
 
     async get(name, range, into) {
-      const file = await openBlob(dir, name)
+      const fd = await openBlob(dir, name)
       try {
-        const length = range ? range.length : (await file.stat()).size
-        return await readAt(file, range?.offset ?? 0, length, into)
+        const length = range ? range.length : (await fstatAsync(fd)).size
+        return await readAt(fd, range?.offset ?? 0, length, into)
       } finally {
-        await file.close()
+        await closeAsync(fd)
+      }
+    },
+
+    async open(name) {
+      const fd = await openBlob(dir, name)
+      return {
+        get: ({ offset, length }, into) => readAt(fd, offset, length, into),
+        close: () => closeAsync(fd),
       }
     },
 
@@ -125,9 +138,9 @@ export async function openLocalStore(
   }
 }
 
-async function openBlob(dir: string, name: string): Promise<FileHandle> {
+async function openBlob(dir: string, name: string): Promise<number> {
   try {
-    return await open(join(dir, checkBlobName(name)), constants.O_RDONLY)
+    return await openAsync(join(dir, checkBlobName(name)), constants.O_RDONLY)
   } catch (error) {
     throw missing(name, error)
   }
@@ -137,11 +150,11 @@ function missing(name: string, error: unknown): unknown {
   return hasCode(error, 'ENOENT', 'ENOTDIR') ? new BlobMissing(name, error) : error
 }
 
-async function readAt(file: FileHandle, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
+async function readAt(fd: number, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
   const bytes = into && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length)
   let done = 0
   while (done < length) {
-    const { bytesRead } = await file.read(bytes, done, length - done, offset + done)
+    const { bytesRead } = await readAsync(fd, bytes, done, length - done, offset + done)
     if (bytesRead === 0) break
     done += bytesRead
   }

@@ -39,6 +39,22 @@ export function blobStoreContract(label: string, make: () => Promise<StoreUnderT
     )
 
     it(
+      'gives several ranges of a blob that was opened once',
+      withStore(async ({ store }) => {
+        const bytes = randomBytes(300_000)
+        await store.put('packs/ab/one', bytes)
+        const reader = await store.open('packs/ab/one')
+        const into = Buffer.alloc(1000)
+        const first = await reader.get({ offset: 5, length: 1000 }, into)
+        assert.deepEqual(Buffer.from(first), bytes.subarray(5, 1005))
+        assert.equal(first.buffer, into.buffer)
+        assert.equal((await reader.get({ offset: 299_990, length: 50 })).length, 10)
+        await reader.close()
+        await assert.rejects(store.open('packs/ab/two'), { code: 'blob_missing' })
+      }),
+    )
+
+    it(
       'keeps an empty blob',
       withStore(async ({ store }) => {
         await store.put('empty', new Uint8Array())

@@ -26,12 +26,20 @@ export interface BlobStore {
    * none. Where `into` is given and large enough, the answer is a view of it.
    */
   get(name: string, range?: ByteRange, into?: Uint8Array): Promise<Uint8Array>
+  /** For several ranges of one blob. Throws `BlobMissing` where there is none. Whoever opens it closes it. */
+  open(name: string): Promise<BlobReader>
   /** Throws `BlobMissing` where there is none. */
   stat(name: string): Promise<BlobInfo>
   /** Every blob whose name starts with `prefix`, in no promised order, in memory that does not grow with the store. */
   list(prefix: string): AsyncIterable<BlobInfo>
   /** Must be idempotent. Once it returns, the blob stays gone also after a power failure. */
   delete(name: string): Promise<void>
+}
+
+export interface BlobReader {
+  /** As `BlobStore.get`. */
+  get(range: ByteRange, into?: Uint8Array): Promise<Uint8Array>
+  close(): Promise<void>
 }
 
 export interface BlobWriter {

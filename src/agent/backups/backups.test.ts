@@ -26,7 +26,7 @@ import { describe, it } from 'node:test'
 import { newId } from '../../kit/ids.ts'
 import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { BLOCK_BYTES } from './format.ts'
-import { setAttributes } from './restore-journal.ts'
+import { setAttributes } from './restore-attributes.ts'
 
 const LONG_AGO = new Date('2020-02-02T02:02:02.123Z')
 
@@ -333,6 +333,22 @@ it('refuses a second backup or restore of a server while one is under way', asyn
   const restoring = agent.restore('srv_a', backupId)
   await assert.rejects(agent.restore('srv_a', backupId), { code: 'server_busy' })
   await restoring
+})
+
+it('restores large files whose blocks stand in another order than in the pack, or more than once', async (t) => {
+  const agent = await testAgent(t)
+  const root = agent.filesOf('srv_a')
+  const sectors = Array.from({ length: 40 }, () => Buffer.concat([randomBytes(BLOCK_BYTES - 1000), Buffer.alloc(1000)]))
+  const fileOf = (order: number[]) => Buffer.concat(order.map((block) => sectors[block] ?? Buffer.alloc(0)))
+  const inOrder = sectors.map((_, block) => block)
+  writeFileSync(join(root, 'a'), fileOf(inOrder))
+  writeFileSync(join(root, 'b'), fileOf(inOrder.toReversed()))
+  writeFileSync(join(root, 'c'), fileOf(inOrder.flatMap((block) => [block ^ 1, block ^ 1])))
+  writeFileSync(join(root, 'd'), fileOf(inOrder.filter((block) => block % 3 > 0)))
+  const { backupId } = await agent.create('srv_a')
+  const other = agent.filesOf('srv_b')
+  await agent.run({ kind: 'backups.restore', backupId, sourceServerId: 'srv_a', mode: 'replace', paths: null }, 'srv_b')
+  assertSameTree(snapshot(other), snapshot(root))
 })
 
 it('restores into nothing but the tree: a directory swapped for a symlink is not followed', async (t) => {

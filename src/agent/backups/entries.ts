@@ -157,9 +157,15 @@ export interface StoredEntry extends KeyedEntry {
   recordEnd: number
 }
 
-/** The chunk's own digest has been checked before. */
 export function decodeEntries(chunk: Buffer): StoredEntry[] {
   const entries: StoredEntry[] = []
+  const next = createEntryDecoder(chunk)
+  for (let entry = next(); entry; entry = next()) entries.push(entry)
+  return entries
+}
+
+/** One entry after another, undefined at the end. The chunk's own digest has been checked before. */
+export function createEntryDecoder(chunk: Buffer): () => StoredEntry | undefined {
   const view = viewOf(chunk)
   let at = 0
   let key = ''
@@ -183,7 +189,8 @@ export function decodeEntries(chunk: Buffer): StoredEntry[] {
     return key.slice(0, shared) + keyOfPath(chunk.toString('latin1', at - length, at))
   }
 
-  while (at < chunk.length) {
+  return () => {
+    if (at >= chunk.length) return undefined
     key = path()
     const recordAt = at
     const kind = KINDS[chunk[at++] ?? 0] ?? 'file'
@@ -202,14 +209,13 @@ export function decodeEntries(chunk: Buffer): StoredEntry[] {
     const isSettled = (flags & SETTLED) !== 0
     // Written out: this runs once for every file of every backup, and spreading objects triples its cost.
     // biome-ignore format: one line a group
-    entries.push({
+    return {
       key, path: pathFromLatin1(pathOfKey(key)), kind,
       mode, uid, gid, mtimeNs, ctimeNs, inode, sizeBytes, isSettled,
       target, hardLink, content,
       chunk, recordAt, recordEnd: at,
-    })
+    }
   }
-  return entries
 }
 
 /** Where in a chunk the ids of its files' blocks stand: all that marking needs, at a fraction of what decoding costs. */

@@ -4,7 +4,14 @@ import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { asBuffer } from '../../kit/bytes.ts'
-import { createEntryEncoder, decodeEntries, type Entry, orderKey, type StoredEntry } from './entries.ts'
+import {
+  createEntryDecoder,
+  createEntryEncoder,
+  decodeEntries,
+  type Entry,
+  orderKey,
+  type StoredEntry,
+} from './entries.ts'
 import { Damage, digest, FORMAT_VERSION, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob } from './format.ts'
 import type { Sealer } from './seal.ts'
 
@@ -96,6 +103,11 @@ export async function createManifest(
   }
 }
 
+export interface EntryStream {
+  /** Undefined at the end. A promise only where a chunk begins. Throws Damage. */
+  next(): StoredEntry | undefined | Promise<StoredEntry | undefined>
+}
+
 export interface Manifest {
   readonly meta: ManifestMeta
   readonly checksum: string
@@ -104,6 +116,8 @@ export interface Manifest {
   /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage. */
   chunks(fromKey?: string): AsyncGenerator<StoredEntry[], void, undefined>
   entries(fromKey?: string): AsyncGenerator<StoredEntry, void, undefined>
+  /** One entry at a time from `fromKey` on, each made when it is asked for: for whoever goes through them all. */
+  stream(fromKey?: string): EntryStream
   /** Every chunk as bytes, for `visitIds`. Throws Damage. */
   rawChunks(): AsyncGenerator<Buffer, void, undefined>
   /** The entry of that very path. */
@@ -144,12 +158,34 @@ export async function openManifest(
     }
   }
 
+  function stream(fromKey = ''): EntryStream {
+    let index = lastNotAfter(firstKeys, fromKey)
+    let take: () => StoredEntry | undefined = () => undefined
+
+    function within(): StoredEntry | undefined {
+      for (let entry = take(); entry; entry = take()) if (entry.key >= fromKey) return entry
+      return undefined
+    }
+
+    async function beyond(): Promise<StoredEntry | undefined> {
+      for (let chunk = chunks[index++]; chunk; chunk = chunks[index++]) {
+        take = createEntryDecoder(await readRaw(chunk))
+        const entry = within()
+        if (entry) return entry
+      }
+      return undefined
+    }
+
+    return { next: () => within() ?? beyond() }
+  }
+
   return {
     meta,
     checksum,
     sizeBytes,
     entryCount: chunks.reduce((sum, chunk) => sum + chunk.entryCount, 0),
     chunks: readFrom,
+    stream,
     async *rawChunks() {
       for (const chunk of chunks) yield await readRaw(chunk)
     },

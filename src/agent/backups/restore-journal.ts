@@ -1,27 +1,9 @@
 // The swap of a restore, written down before it begins. Everything before the journal is committed touches only staging;
 // everything after it can be repeated, and is repeated at the next start if a crash came in between. So after a crash at
 // any instant the tree is the old one or becomes the new one.
-import { createHash } from 'node:crypto'
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  constants,
-  createReadStream,
-  fstatSync,
-  lchownSync,
-  linkSync,
-  lstatSync,
-  lutimesSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  utimesSync,
-  writeSync,
-} from 'node:fs'
-import { createInterface } from 'node:readline'
+import { createHash, type Hash } from 'node:crypto'
+import { closeSync, constants, linkSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
+import { isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
   addressOf,
@@ -29,7 +11,7 @@ import {
   type Directory,
   fsyncDirectory,
   fsyncFile,
-  hasDescriptorPaths,
+  mkdirAt,
   type OpenFile,
   renameAt,
   statsIfThere,
@@ -37,11 +19,13 @@ import {
 } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { createTurns } from '../files/walk.ts'
-import type { Entry } from './entries.ts'
 import { digest, ID_BYTES } from './format.ts'
+import { type Attributes, setAttributes } from './restore-attributes.ts'
+import { openParents } from './restore-parents.ts'
 
 const JOURNAL = 'journal'
 const BUFFERED_BYTES = 256 * 1024
+const NEWLINE = 0x0a
 /** In this order. Taking away comes first, so that every name is free when it is needed; times come last. */
 const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
 type Section = (typeof SECTIONS)[number]
@@ -49,8 +33,6 @@ type Section = (typeof SECTIONS)[number]
 export const SYNCED_ONE_BY_ONE = 16
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
-
-export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
 
 interface Operations {
   /** Moves what has the path into the trash, as item `item` of the restore's batches. */
@@ -76,31 +58,29 @@ export interface JournalWriter {
 }
 
 export function createJournal(staging: Directory): JournalWriter {
-  const files = {} as Record<Section, OpenFile>
-  const lines: Record<Section, string[]> = { displace: [], mkdir: [], place: [], link: [], meta: [] }
-  const sizes: Record<Section, number> = { displace: 0, mkdir: 0, place: 0, link: 0, meta: 0 }
-  for (const section of SECTIONS) files[section] = createFileAt(staging, section, 0o600)
+  const sections = {} as Record<Section, { file: OpenFile; hash: Hash; text: string }>
+  for (const section of SECTIONS)
+    sections[section] = { file: createFileAt(staging, section, 0o600), hash: createSectionHash(), text: '' }
 
   function flush(section: Section): void {
-    const text = lines[section].join('')
-    if (text) writeSync(files[section].fd, text)
-    lines[section] = []
-    sizes[section] = 0
+    const to = sections[section]
+    const bytes = Buffer.from(to.text)
+    to.text = ''
+    to.hash.update(bytes)
+    for (let done = 0; done < bytes.length; ) done += writeSync(to.file.fd, bytes, done)
   }
 
   return {
     add(section, operation) {
-      const line = `${JSON.stringify(operation)}\n`
-      lines[section].push(line)
-      sizes[section] += line.length
-      if (sizes[section] >= BUFFERED_BYTES) flush(section)
+      sections[section].text += `${JSON.stringify(operation)}\n`
+      if (sections[section].text.length >= BUFFERED_BYTES) flush(section)
     },
     async commit(trashBatches) {
       const digests = {} as Commitment['digests']
       for (const section of SECTIONS) {
         flush(section)
-        await fsyncFile(files[section])
-        digests[section] = digestOfFile(addressOf(staging, section))
+        await fsyncFile(sections[section].file)
+        digests[section] = digestOf(sections[section].hash)
       }
       const text = JSON.stringify({ version: 1, trashBatches, digests } satisfies Commitment)
       using file = createFileAt(staging, `${JOURNAL}.new`, 0o600)
@@ -111,23 +91,42 @@ export function createJournal(staging: Directory): JournalWriter {
       await fsyncDirectory(staging)
     },
     close() {
-      for (const section of SECTIONS) files[section][Symbol.dispose]()
+      for (const section of SECTIONS) sections[section].file[Symbol.dispose]()
     },
   }
 }
 
+const createSectionHash = () => createHash('blake2b512')
+const digestOf = (hash: Hash) => hash.digest().subarray(0, ID_BYTES).toString('hex')
+
 /** A section has a line for every file, so it is not read whole. */
-function digestOfFile(address: string | Buffer): string {
-  const hash = createHash('blake2b512')
-  const piece = Buffer.allocUnsafe(BUFFERED_BYTES)
-  const fd = openSync(address, constants.O_RDONLY | constants.O_NOFOLLOW)
+function* piecesOf(staging: Directory, section: Section): Generator<Buffer> {
+  const piece = Buffer.allocUnsafeSlow(BUFFERED_BYTES)
+  const fd = openSync(addressOf(staging, section), constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
-    for (let length = readSync(fd, piece); length > 0; length = readSync(fd, piece))
-      hash.update(piece.subarray(0, length))
+    for (let length = readSync(fd, piece); length > 0; length = readSync(fd, piece)) yield piece.subarray(0, length)
   } finally {
     closeSync(fd)
   }
-  return hash.digest().subarray(0, ID_BYTES).toString('hex')
+}
+
+/** Many lines at a time, none of them cut. */
+function* linesOf(staging: Directory, section: Section): Generator<string[]> {
+  let rest = Buffer.alloc(0)
+  for (const piece of piecesOf(staging, section)) {
+    const end = piece.lastIndexOf(NEWLINE) + 1
+    if (end > 0)
+      yield Buffer.concat([rest, piece.subarray(0, end - 1)])
+        .toString()
+        .split('\n')
+    rest = Buffer.concat([end > 0 ? Buffer.alloc(0) : rest, piece.subarray(end)])
+  }
+}
+
+function digestOfSection(staging: Directory, section: Section): string {
+  const hash = createSectionHash()
+  for (const piece of piecesOf(staging, section)) hash.update(piece)
+  return digestOf(hash)
 }
 
 /** Undefined where the restore was never committed: nothing but staging was touched. */
@@ -139,7 +138,7 @@ export function readCommitment(staging: Directory): Commitment | undefined {
   if (digest(Buffer.from(body)).toString('hex') !== text.slice(0, at)) throw new Error('a restore journal is damaged')
   const commitment = JSON.parse(body) as Commitment
   for (const section of SECTIONS) {
-    if (digestOfFile(addressOf(staging, section)) !== commitment.digests[section])
+    if (digestOfSection(staging, section) !== commitment.digests[section])
       throw new Error(`the ${section} part of a restore journal is damaged`)
   }
   return commitment
@@ -163,7 +162,8 @@ export async function rollForward(
 ): Promise<string[][] | undefined> {
   const turn = createTurns()
   const touched = new Map<string, string[]>()
-  const touch = (path: string[]) => touched.size <= SYNCED_ONE_BY_ONE && touched.set(path.join('/'), path)
+  const touch = (path: string[]) => touched.set(path.join('/'), path)
+  using parents = openParents(sandbox)
   const apply: { [S in Section]: (operation: Operations[S]) => void } = {
     displace({ path, item }) {
       using slotFolder = openTrash(commitment.trashBatches[Math.floor(item / BATCH_ITEMS)] ?? '')
@@ -174,17 +174,19 @@ export async function rollForward(
     },
     // A game that takes a directory away while this runs must not keep the rest from being put in place.
     mkdir({ path }) {
-      using place = sandbox.openNewPlace(path, { anyName: true })
       try {
-        mkdirSync(addressOf(place.parent, place.name), { mode: 0o700 })
+        parents.within(path, (parent, name) => mkdirAt(parent, name, 0o700))
       } catch (error) {
         if (!hasCode(error, 'EEXIST')) throw error
       }
     },
     place({ path, staged }) {
-      if (!statsIfThere(staging, String(staged))) return
-      using place = sandbox.openNewPlace(path, { anyName: true })
-      renameSync(addressOf(staging, String(staged)), addressOf(place.parent, place.name))
+      try {
+        parents.within(path, (parent, name) => renameAt(staging, String(staged), parent, name))
+      } catch (error) {
+        // It has been moved already where it is not in staging any more.
+        if (!hasCode(error, 'ENOENT') || statsIfThere(staging, String(staged))) throw error
+      }
     },
     link({ path, to }) {
       using target = sandbox.openPlace(to)
@@ -201,18 +203,25 @@ export async function rollForward(
         setAttributes(`${top.address}/.`, attributes)
         return
       }
-      if (!sandbox.lstatIfThere(path)) return
-      using place = sandbox.openPlace(path)
-      setAttributes(addressOf(place.parent, place.name), attributes)
+      try {
+        using place = sandbox.openPlace(path)
+        setAttributes(addressOf(place.parent, place.name), attributes)
+      } catch (error) {
+        if (!isFailure(error, 'not_found') && !hasCode(error, 'ENOENT')) throw error
+      }
     },
   }
   for (const section of SECTIONS) {
-    const input = createReadStream(addressOf(staging, section), { encoding: 'utf8' })
-    for await (const line of createInterface({ input })) {
-      const operation = JSON.parse(line)
-      ;(apply[section] as (operation: unknown) => void)(operation)
-      touch(section === 'meta' ? operation.path : operation.path.slice(0, -1))
-      if (turn.due()) await turn.take()
+    for (const lines of linesOf(staging, section)) {
+      for (const line of lines) {
+        const operation = JSON.parse(line)
+        ;(apply[section] as (operation: unknown) => void)(operation)
+        if (touched.size <= SYNCED_ONE_BY_ONE) touch(section === 'meta' ? operation.path : operation.path.slice(0, -1))
+        if (turn.due()) {
+          parents.letGo()
+          await turn.take()
+        }
+      }
     }
   }
   if (touched.size > SYNCED_ONE_BY_ONE) return undefined
@@ -221,51 +230,4 @@ export async function rollForward(
     await fsyncDirectory(folder)
   }
   return [...touched.values()]
-}
-
-const isRoot = process.getuid?.() === 0
-
-/** open(2), the same on every platform that Node runs Linux on: names a thing without the right to read it. */
-const O_PATH = 0o10000000
-
-/**
- * Never follows, also where a symlink is swapped in meanwhile: the thing is opened, looked at, and then named by its
- * descriptor. A symlink's own times are set, and its mode has no meaning. What is of the other kind is left alone.
- */
-export function setAttributes(address: string | Buffer, attributes: Attributes): void {
-  const { mode, uid, gid, mtime, isSymlink } = attributes
-  const seconds = secondsOf(BigInt(mtime))
-  if (isSymlink) {
-    if (!lstatSync(address).isSymbolicLink()) return
-    if (isRoot) lchownSync(address, uid, gid)
-    lutimesSync(address, seconds, seconds)
-    return
-  }
-  const fd = openSync(address, O_PATH | constants.O_NOFOLLOW)
-  try {
-    if (fstatSync(fd).isSymbolicLink()) return
-    const opened = hasDescriptorPaths ? `/proc/self/fd/${fd}` : address
-    if (isRoot) chownSync(opened, uid, gid)
-    chmodSync(opened, mode)
-    utimesSync(opened, seconds, seconds)
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/**
- * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late
- * rather than early, so that a time of whole milliseconds still reads as that millisecond.
- */
-function secondsOf(ns: bigint): number {
-  let seconds = Number(ns) / 1e9
-  const step = 2 ** (Math.floor(Math.log2(Math.abs(seconds) + 1)) - 52)
-  while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
-    seconds += step
-  return seconds
-}
-
-export function attributesOf(entry: Entry): Attributes {
-  const { mode, uid, gid } = entry
-  return { mode, uid, gid, mtime: String(entry.mtimeNs), isSymlink: entry.kind === 'symlink' }
 }

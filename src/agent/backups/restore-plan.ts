@@ -8,6 +8,8 @@ import { type KeyedEntry, orderKey } from './entries.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import type { Manifest } from './manifest.ts'
 
+const STEPS_AT_ONCE = 64
+
 export interface LiveEntry {
   path: string
   key: string
@@ -41,7 +43,8 @@ export function chosenRoots(paths: string[] | null): Segments[] {
   return roots
 }
 
-export async function* planRestore(request: PlanRequest): AsyncGenerator<Step, void, undefined> {
+/** Several steps at a time, since waiting for each would cost more than taking it. Only the last may have a live entry. */
+export async function* planRestore(request: PlanRequest): AsyncGenerator<Step[], void, undefined> {
   for (const root of chosenRoots(request.paths)) {
     yield* parentsOf(request, root)
     yield* planSubtree(request, root)
@@ -49,7 +52,7 @@ export async function* planRestore(request: PlanRequest): AsyncGenerator<Step, v
 }
 
 /** Directories above a chosen path that are not there any more. */
-async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): AsyncGenerator<Step, void, undefined> {
+async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): AsyncGenerator<Step[], void, undefined> {
   for (let depth = 1; depth < root.length; depth++) {
     const path = formatPath(root.slice(0, depth))
     const wanted = await manifest.find(path)
@@ -61,44 +64,45 @@ async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): A
       if (!(error instanceof Error && 'code' in error && error.code === 'not_found')) throw error
       exists = false
     }
-    if (!exists) yield { kind: 'create', wanted }
+    if (!exists) yield [{ kind: 'create', wanted }]
   }
 }
 
-async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerator<Step, void, undefined> {
+async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerator<Step[], void, undefined> {
   const { manifest, mode } = request
   const rules = createIgnoreRules(manifest.meta.ignored)
   /** The directory, live, whose content is not to be looked at. */
   let closed: string | undefined
   const live = liveEntries(request, root, (path) => path !== closed)
-  const wanted = wantedEntries(manifest, root)
-  let [left, right] = [await live.next(), await wanted.next()]
-  if (right.done && root.length > 0) throw notInBackup(formatPath(root))
-  while (!left.done || !right.done) {
+  const nextWanted = wantedEntries(manifest, root)
+  let left = await live.next()
+  let there = await nextWanted()
+  let steps: Step[] = []
+  if (!there && root.length > 0) throw notInBackup(formatPath(root))
+  while (!left.done || there) {
     const here = left.done ? undefined : left.value
-    const there = right.done ? undefined : right.value
     if (there && (!here || there.key < here.key)) {
-      yield { kind: 'create', wanted: there }
-      right = await wanted.next()
-      continue
-    }
-    if (here && (!there || here.key < there.key)) {
+      steps.push({ kind: 'create', wanted: there })
+      const next = nextWanted()
+      there = next instanceof Promise ? await next : next
+      if (steps.length < STEPS_AT_ONCE) continue
+    } else if (here && (!there || here.key < there.key)) {
       const isDirectory = here.stats.isDirectory()
       const isKept = mode === 'merge' || rules.isIgnored(here.path, isDirectory) || !isOurs(here.stats)
       if (isDirectory) closed = here.path
-      if (!isKept) yield { kind: 'remove', live: here }
+      if (!isKept) yield [...steps.splice(0), { kind: 'remove', live: here }]
       left = await live.next()
-      continue
+    } else if (here && there) {
+      const isSameKind = kindOf(here.stats) === there.kind
+      if (!isSameKind && here.stats.isDirectory()) closed = here.path
+      yield [...steps.splice(0), { kind: isSameKind ? 'compare' : 'replace', wanted: there, live: here }]
+      left = await live.next()
+      there = await nextWanted()
     }
-    if (!here || !there) continue
-    if (kindOf(here.stats) === there.kind) yield { kind: 'compare', wanted: there, live: here }
-    else {
-      if (here.stats.isDirectory()) closed = here.path
-      yield { kind: 'replace', wanted: there, live: here }
-    }
-    left = await live.next()
-    right = await wanted.next()
+    if (steps.length > 0) yield steps
+    steps = []
   }
+  if (steps.length > 0) yield steps
 }
 
 /** FIFOs, sockets and devices are in no backup, so that they are not in this one says nothing. */
@@ -110,11 +114,18 @@ function kindOf(stats: BigIntStats): KeyedEntry['kind'] | undefined {
   return stats.isSymbolicLink() ? 'symlink' : undefined
 }
 
-async function* wantedEntries(manifest: Manifest, root: Segments): AsyncGenerator<KeyedEntry, void, undefined> {
+/** Each call answers the next, and undefined at the end. A promise only where something must be waited for. */
+function wantedEntries(
+  manifest: Manifest,
+  root: Segments,
+): () => KeyedEntry | undefined | Promise<KeyedEntry | undefined> {
   const key = orderKey(formatPath(root))
-  for await (const entry of manifest.entries(key)) {
-    if (key !== '' && entry.key !== key && !entry.key.startsWith(`${key}\0`)) return
-    yield entry
+  const entries = manifest.stream(key)
+  const within = (entry: KeyedEntry | undefined) =>
+    entry && (key === '' || entry.key === key || entry.key.startsWith(`${key}\0`)) ? entry : undefined
+  return () => {
+    const next = entries.next()
+    return next instanceof Promise ? next.then(within) : within(next)
   }
 }
 

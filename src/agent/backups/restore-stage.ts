@@ -2,23 +2,22 @@
 // nothing that fails is ever put in place.
 
 import { execFile } from 'node:child_process'
-import { closeSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
+import { closeSync, fstatSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type DirectTarget, openDirect } from '../../blobs/direct-io.ts'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { addressOf, createFileAt, type Directory, fsyncDirectory, type OpenFile } from '../files/directory.ts'
+import { addressOf, createDescriptorAt, type Directory, fsyncDirectory } from '../files/directory.ts'
 import { nameToDisk } from '../files/names.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { OPEN_FILE } from './backup.ts'
 import { eachBlock } from './content.ts'
+import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
-import { ID_BYTES } from './format.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
-import { attributesOf, SYNCED_ONE_BY_ONE, setAttributes } from './restore-journal.ts'
-import type { WantedFrame } from './worker-jobs.ts'
+import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
+import { SYNCED_ONE_BY_ONE } from './restore-journal.ts'
 
-const JOB_BYTES = 4 * 1024 * 1024
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
@@ -52,34 +51,41 @@ export function createStager(
   let window: Staged[] = []
   let windowBytes = 0
   let count = 0
+  let owner: { uid: number; gid: number } | undefined
 
   async function build(entries: Staged[]): Promise<void> {
-    const files = entries.filter(({ entry }) => entry.kind === 'file')
-    const opened: OpenFile[] = []
-    const direct: number[] = []
+    const files: { entry: KeyedEntry; target: DirectTarget }[] = []
+    let bytes = 0
     try {
-      const packs = new Map<string, Map<number, WantedFrame>>()
-      for (const { entry, number } of files) {
-        const file = createFileAt(staging, String(number), 0o600)
-        opened.push(file)
-        // Blocks of zeros are not written, so they become holes again.
-        if (entry.sizeBytes > 0) ftruncateSync(file.fd, entry.sizeBytes)
-        const directFd = entry.sizeBytes >= LARGE_BYTES ? openDirect(file.fd) : -1
-        if (directFd >= 0) direct.push(directFd)
-        collectFrames(repository, entry, { fd: file.fd, directFd }, packs)
+      const packs = new Map<string, WantedBlock[]>()
+      for (const { entry, number } of entries) {
+        if (entry.kind === 'symlink') {
+          makeSymlink(entry, addressOf(staging, String(number)))
+          continue
+        }
+        const target = { fd: createDescriptorAt(staging, String(number), MADE_MODE), directFd: -1 }
+        files.push({ entry, target })
+        if (entry.sizeBytes >= LARGE_BYTES) target.directFd = openDirect(target.fd)
+        const written = collectBlocks(repository, entry, target, packs)
+        // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
+        if (written < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
+        bytes += entry.sizeBytes
       }
       await decodeAll(repository, packs)
+      for (const { entry, target } of files) setMadeAttributes(target.fd, ownerOf(target.fd), entry)
     } finally {
-      for (const fd of direct) closeSync(fd)
-      for (const file of opened) file[Symbol.dispose]()
+      for (const { target } of files) {
+        if (target.directFd >= 0) closeSync(target.directFd)
+        closeSync(target.fd)
+      }
     }
-    for (const { entry, number } of entries) {
-      const address = addressOf(staging, String(number))
-      if (entry.kind === 'symlink') symlinkSync(nameToDisk(entry.target ?? ''), address)
-      setAttributes(address, attributesOf(entry))
-    }
-    const bytes = files.reduce((sum, { entry }) => sum + entry.sizeBytes, 0)
     onStaged(files.length, bytes)
+  }
+
+  /** All that is made in one directory is made with one owner. */
+  function ownerOf(fd: number): { uid: number; gid: number } {
+    owner ??= fstatSync(fd)
+    return owner
   }
 
   async function flush(): Promise<void> {
@@ -155,34 +161,39 @@ export async function syncFileSystem(directory: Directory): Promise<void> {
   await promisify(execFile)('sync', ['-f', `/proc/${process.pid}/fd/${directory.fd}`])
 }
 
-function collectFrames(
+function makeSymlink(entry: KeyedEntry, address: string | Buffer): void {
+  symlinkSync(nameToDisk(entry.target ?? ''), address)
+  setAttributes(address, attributesOf(entry))
+}
+
+/** Adds the entry's blocks to those wanted of each pack. Answers where the last of them ends in the file. */
+function collectBlocks(
   repository: Repository,
   entry: KeyedEntry,
   target: DirectTarget,
-  packs: Map<string, Map<number, WantedFrame>>,
-): void {
+  packs: Map<string, WantedBlock[]>,
+): number {
+  let end = 0
   eachBlock(entry, (idAt, offset, length) => {
     if (idAt < 0) return
     const block = repository.index.findAny(entry.content, idAt)
     if (block < 0) throw damaged([entry.path])
-    const { packId, inner, length: stored, ...place } = repository.index.place(block)
-    if (stored !== length) throw damaged([entry.path])
-    const frames = packs.get(packId) ?? new Map<number, WantedFrame>()
-    packs.set(packId, frames)
-    const wanted = frames.get(place.frame) ?? { ...place, blocks: [], writes: [] }
-    frames.set(place.frame, wanted)
-    wanted.blocks.push({ id: entry.content.slice(idAt, idAt + ID_BYTES), inner, length })
-    wanted.writes.push({ target, inner, length, offset })
+    const place = repository.index.place(block)
+    if (place.length !== length) throw damaged([entry.path])
+    const wanted = packs.get(place.packId) ?? []
+    packs.set(place.packId, wanted)
+    wanted.push({ frame: place, inner: place.inner, length, ids: entry.content, idAt, target, offset })
+    end = offset + length
   })
+  return end
 }
 
-async function decodeAll(repository: Repository, packs: Map<string, Map<number, WantedFrame>>): Promise<void> {
+async function decodeAll(repository: Repository, packs: Map<string, WantedBlock[]>): Promise<void> {
   const jobs: Promise<void>[] = []
   const bad: DamagedBlock[] = []
-  for (const [packId, byNumber] of packs) {
-    const frames = [...byNumber.values()].sort((a, b) => a.offset - b.offset)
-    for (const part of inParts(frames)) {
-      const job = repository.pool.decode({ packId, frames: part, isStrict: false }).then(({ damaged: found }) => {
+  for (const [packId, wanted] of packs) {
+    for (const part of decodeJobs(packId, wanted, { isStrict: false })) {
+      const job = repository.pool.decode(part).then(({ damaged: found }) => {
         for (const { blocks } of found) bad.push(...blocks.map((id) => ({ id, packId })))
       })
       jobs.push(job)
@@ -194,21 +205,6 @@ async function decodeAll(repository: Repository, packs: Map<string, Map<number, 
     throw damaged(bad.slice(0, 5).map(({ id }) => `block ${Buffer.from(id).toString('hex')}`))
   }
   if (failed) throw failed.reason
-}
-
-export function* inParts(frames: WantedFrame[]): Generator<WantedFrame[]> {
-  let part: WantedFrame[] = []
-  let bytes = 0
-  for (const frame of frames) {
-    part.push(frame)
-    bytes += frame.rawLength
-    if (bytes >= JOB_BYTES) {
-      yield part
-      part = []
-      bytes = 0
-    }
-  }
-  if (part.length > 0) yield part
 }
 
 function damaged(what: string[]) {

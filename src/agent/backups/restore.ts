@@ -18,8 +18,8 @@ import { ID_BYTES } from './format.ts'
 import type { Manifest } from './manifest.ts'
 import { isDiskFull } from './pack-sink.ts'
 import type { Repository } from './repository.ts'
+import { type Attributes, attributesOf } from './restore-attributes.ts'
 import {
-  attributesOf,
   BATCH_ITEMS,
   closeCommitment,
   createJournal,
@@ -61,7 +61,7 @@ interface Run {
   /** Paths, live, that stay as they are: what a further hard link may be one of. */
   kept: Map<string, bigint>
   /** Those whose times or modes must be set at the end, once everything in them is in place. */
-  directories: { entry: KeyedEntry; isAsWanted: boolean }[]
+  directories: { path: string; attributes: Attributes; isAsWanted: boolean }[]
   /** Directories in which something is put or taken away. */
   touched: Set<string>
   result: RestoreReport
@@ -122,17 +122,20 @@ export async function runRestore(
 
 async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
   const { manifest, mode, paths } = run.request
-  for await (const step of planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal })) {
-    take(run, step)
-    if (run.checks.length >= 64) await settleChecks(run)
-    if (run.stager.isFull()) await run.stager.flush()
+  for await (const steps of planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal })) {
+    signal.throwIfAborted()
+    for (const step of steps) {
+      take(run, step)
+      if (run.checks.length >= 64) await settleChecks(run)
+      if (run.stager.isFull()) await run.stager.flush()
+    }
   }
   await settleChecks(run)
   await run.stager.finish()
   // Deepest first, since whatever is put into a directory changes its times.
-  for (const { entry, isAsWanted } of run.directories.reverse()) {
-    if (isAsWanted && !run.touched.has(entry.path)) continue
-    run.journal.add('meta', { path: segmentsOf(entry.path), ...attributesOf(entry) })
+  for (const { path, attributes, isAsWanted } of run.directories.reverse()) {
+    if (isAsWanted && !run.touched.has(path)) continue
+    run.journal.add('meta', { path: segmentsOf(path), ...attributes })
   }
 }
 
@@ -159,11 +162,16 @@ function create(run: Run, wanted: KeyedEntry): void {
   run.touched.add(parentOf(wanted.path))
   if (wanted.kind === 'directory') {
     run.journal.add('mkdir', { path })
-    run.directories.push({ entry: wanted, isAsWanted: false })
+    noteDirectory(run, wanted, false)
   } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
     run.journal.add('link', { path, to: segmentsOf(wanted.hardLink) })
     run.result.filesRestored++
   } else run.journal.add('place', { path, staged: run.stager.add(wanted) })
+}
+
+/** Not the entry itself, which holds on to its whole chunk of the manifest. */
+function noteDirectory(run: Run, wanted: KeyedEntry, isAsWanted: boolean): void {
+  run.directories.push({ path: wanted.path, attributes: attributesOf(wanted), isAsWanted })
 }
 
 /** A further link whose first is not part of this restore becomes a file of its own. */
@@ -173,7 +181,7 @@ function isChosen(run: Run, path: string): boolean {
 
 function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   if (wanted.kind === 'directory') {
-    run.directories.push({ entry: wanted, isAsWanted: hasAttributes(wanted, live.stats) })
+    noteDirectory(run, wanted, hasAttributes(wanted, live.stats))
     return
   }
   if (wanted.kind === 'symlink') {

@@ -7,6 +7,11 @@ const RUNS_AT_ONCE = 2
 
 export interface RunWriter {
   /**
+   * Where bytes for that place would stand if they were added now, for whoever can put them there straight away: they need
+   * not be copied then. Undefined where there is no room. Good until the next call.
+   */
+  room(target: DirectTarget, offset: number, length: number): Buffer | undefined
+  /**
    * `bytes` may change once it has returned, or what it returned has resolved. Blocks of one file follow each other in
    * most cases; any order is right.
    */
@@ -37,22 +42,30 @@ export function createRunWriter(): RunWriter {
   }
 
   function append(to: Run, bytes: Uint8Array): void {
-    to.buffer.set(bytes, to.length)
+    const isThere = bytes.buffer === to.buffer.buffer && bytes.byteOffset === to.buffer.byteOffset + to.length
+    if (!isThere) to.buffer.set(bytes, to.length)
     to.length += bytes.length
   }
 
-  function continues({ target, offset, length }: Run, { fd }: DirectTarget, bytes: Uint8Array, at: number): boolean {
-    return target.fd === fd && offset + length === at && length + bytes.length <= RUN_BYTES
+  /** The run, if bytes for that place follow what is in it and have room. */
+  function runBefore({ fd }: DirectTarget, offset: number, bytes: number): Run | undefined {
+    if (run?.target.fd !== fd || run.offset + run.length !== offset) return undefined
+    return run.length + bytes <= RUN_BYTES ? run : undefined
   }
 
   return {
+    room(target, offset, length) {
+      const before = runBefore(target, offset, length)
+      return before?.buffer.subarray(before.length, before.length + length)
+    },
     add(target, bytes, offset) {
       if (target.directFd < 0) {
         writeThrough(target.fd, bytes, offset)
         return undefined
       }
-      if (run && continues(run, target, bytes, offset)) {
-        append(run, bytes)
+      const before = runBefore(target, offset, bytes.length)
+      if (before) {
+        append(before, bytes)
         return undefined
       }
       flush()

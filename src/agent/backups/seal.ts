@@ -64,7 +64,6 @@ export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Seal
       return { bytes, codec, rawLength: raw.length, crc: codec === CODEC_ZSTD ? crc32(bytes) : 0 }
     },
     decode(stored, { codec, rawLength, crc }, isStrict = true, into = undefined) {
-      if (codec === CODEC_FILLER) return checkedFiller(stored)
       if (((codec & CODEC_SEALED) !== 0) !== (keys !== null))
         throw new Error('encrypted with another key, or not at all')
       const bytes = keys ? decrypt(keys.content, stored) : stored
@@ -90,11 +89,6 @@ function decompress(bytes: Uint8Array, rawLength: number): Uint8Array {
   })
   if (raw.length !== rawLength) throw new Error('not as long as it was')
   return raw
-}
-
-function checkedFiller(stored: Uint8Array): Uint8Array {
-  if (stored.some((byte) => byte !== 0)) throw new Error('what should be zeros is not')
-  return stored
 }
 
 function pack(raw: Uint8Array, isDoubtful: boolean, into: Buffer | undefined): { bytes: Uint8Array; codec: number } {

@@ -1,17 +1,18 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
 import { eachBlock } from './content.ts'
+import { decodeJobs } from './decode-jobs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { listedPacks } from './index-blobs.ts'
 import { openManifest } from './manifest.ts'
 import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
 import { readPackTable } from './packs.ts'
 import type { Repository } from './repository.ts'
-import { inParts } from './restore-stage.ts'
 import { CODEC_FILLER } from './seal.ts'
 import { decodeTable, type Frame } from './tables.ts'
 
 const TOUCHED_AT_MOST = 1000
+const CHECKED_ONLY = { idAt: 0, target: null, offset: 0 }
 
 interface Findings {
   blocks: Map<string, { blob: string; what: string }>
@@ -90,19 +91,28 @@ export async function checkPack(
   })
   if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
   const wanted = frames
-    .filter((frame) => isWanted(frame) || frame.codec === CODEC_FILLER)
-    .map((frame, number) => ({ ...frame, frame: number, writes: [], blocks: frame.blocks }))
-  const jobs = [...inParts(wanted)].map((part) => repository.pool.decode({ packId, frames: part, isStrict: true }))
+    .filter(isWanted)
+    .flatMap((frame) => frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, ...CHECKED_ONLY })))
+  const jobs = [...decodeJobs(packId, wanted, { isStrict: true })].map((job) => repository.pool.decode(job))
   for (const { damaged, bytes } of await Promise.all(jobs)) {
     findings.bytesChecked += bytes
-    for (const { what, blocks } of damaged) {
-      if (blocks.length === 0) findings.blobs.set(packBlob(packId), what)
+    for (const { what, blocks } of damaged)
       for (const id of blocks)
         if (isReadFrom(repository, id, packId))
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
-    }
   }
-  findings.blocksChecked += wanted.reduce((sum, frame) => sum + frame.blocks.length, 0)
+  findings.blocksChecked += wanted.length
+  await checkFillers(repository, packId, frames, findings)
+}
+
+/** They hold no block, and still no byte of a pack may change unseen. */
+async function checkFillers({ blobs }: Repository, packId: string, frames: Frame[], findings: Findings): Promise<void> {
+  const name = packBlob(packId)
+  for (const { offset, storedLength } of frames.filter(({ codec }) => codec === CODEC_FILLER)) {
+    const stored = await blobs.get(name, { offset, length: storedLength })
+    const isSound = stored.length === storedLength && stored.every((byte) => byte === 0)
+    if (!isSound) findings.blobs.set(name, 'what should be zeros is not')
+  }
 }
 
 /** A block that was found damaged and stored anew elsewhere is no damage any more. */

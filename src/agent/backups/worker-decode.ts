@@ -1,11 +1,13 @@
 // A worker thread's writing: frames are fetched, decoded and checked, and the blocks in them written to where files want
 // them. It works on descriptors and never sees a path.
-import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import type { DirectTarget } from '../../blobs/direct-io.ts'
+import { BlobMissing, type BlobReader, type BlobStore, type ByteRange } from '../../blobs/store.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { FRAME_BYTES, packBlob } from './format.ts'
+import { BLOCK, FRAME } from './decode-jobs.ts'
+import { FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
 import type { Sealer } from './seal.ts'
-import { type DecodeJob, type DecodeResult, errorCode, type WantedFrame } from './worker-jobs.ts'
+import { type DecodeJob, type DecodeResult, errorCode } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
 const FETCH_BYTES = 1024 * 1024
@@ -33,80 +35,148 @@ export function createLane(): Lane {
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const result: DecodeResult = { damaged: [], bytes: 0 }
+  const pack = await tools.blobs.open(packBlob(job.packId)).catch(asDamage)
   try {
-    await decodeGroups(tools, lane, job, result)
+    await decodeGroups(tools.sealer, lane, job, pack, result)
   } finally {
     await lane.runs.finish()
+    if (typeof pack !== 'string') await pack.close()
   }
   return result
 }
 
-async function decodeGroups(tools: Tools, lane: Lane, job: DecodeJob, result: DecodeResult): Promise<void> {
-  for (const group of groupNeighbours(job.frames)) {
-    const first = group[0]
-    const last = group.at(-1)
-    if (!first || !last) continue
-    const range = { offset: first.offset, length: last.offset + last.storedLength - first.offset }
-    const fetched = await tools.blobs.get(packBlob(job.packId), range, lane.fetched).catch((error: unknown) => {
-      // Anything else may pass, and says nothing about the block.
-      if (error instanceof BlobMissing || hasCode(error, 'EIO')) return errorCode(error)
-      throw error
-    })
-    for (const frame of group) {
+/** Anything else may pass, and says nothing about the block. */
+function asDamage(error: unknown): string {
+  if (error instanceof BlobMissing || hasCode(error, 'EIO')) return errorCode(error)
+  throw error
+}
+
+async function decodeGroups(
+  sealer: Sealer,
+  lane: Lane,
+  job: DecodeJob,
+  pack: BlobReader | string,
+  result: DecodeResult,
+): Promise<void> {
+  const { frames } = job
+  let block = 0
+  for (let first = 0; first < frames.length; ) {
+    const { end, range } = neighboursOf(frames, first)
+    const fetched = typeof pack === 'string' ? pack : await pack.get(range, lane.fetched).catch(asDamage)
+    for (; first < end; first += FRAME.fields) {
+      const frame = frameAt(job, first, block)
       const at = frame.offset - range.offset
       const checked =
         typeof fetched === 'string'
           ? fetched
-          : checkFrame(tools.sealer, lane, job.isStrict, frame, fetched.subarray(at, at + frame.storedLength))
-      if (typeof checked === 'string') {
-        const blocks = frame.blocks.map(({ id }) => Buffer.from(id))
-        result.damaged.push({ frame: frame.frame, what: checked, blocks })
-      } else {
-        for (const { target, inner, length, offset } of frame.writes) {
-          const waits = lane.runs.add(target, checked.subarray(inner, inner + length), offset)
-          if (waits) await waits
-        }
-      }
+          : checkFrame(sealer, lane, job, frame, fetched.subarray(at, at + frame.storedLength))
+      if (typeof checked === 'string') result.damaged.push({ what: checked, blocks: idsOf(job, frame) })
+      else await writeBlocks(lane.runs, job, frame, checked)
       result.bytes += frame.storedLength
+      block = frame.blockEnd
     }
   }
+}
+
+interface FrameRow {
+  offset: number
+  storedLength: number
+  rawLength: number
+  codec: number
+  crc: number
+  /** Its blocks, by their rows: from this one on, up to but without the other. */
+  block: number
+  blockEnd: number
+}
+
+function frameAt({ frames }: DecodeJob, row: number, block: number): FrameRow {
+  return {
+    offset: frames[row + FRAME.offset] ?? 0,
+    storedLength: frames[row + FRAME.storedLength] ?? 0,
+    rawLength: frames[row + FRAME.rawLength] ?? 0,
+    codec: frames[row + FRAME.codec] ?? 0,
+    crc: frames[row + FRAME.crc] ?? 0,
+    block,
+    blockEnd: block + (frames[row + FRAME.blockCount] ?? 0),
+  }
+}
+
+/** The frame and those that follow it in the pack without a gap, as many as are fetched together. */
+function neighboursOf(frames: Uint32Array, first: number): { end: number; range: ByteRange } {
+  const offset = frames[first + FRAME.offset] ?? 0
+  let length = frames[first + FRAME.storedLength] ?? 0
+  let end = first + FRAME.fields
+  for (; end < frames.length; end += FRAME.fields) {
+    const stored = frames[end + FRAME.storedLength] ?? 0
+    if (frames[end + FRAME.offset] !== offset + length || length + stored > FETCH_BYTES) break
+    length += stored
+  }
+  return { end, range: { offset, length } }
 }
 
 /** What the frame holds, or what is wrong with it. */
 function checkFrame(
   sealer: Sealer,
-  { decoded }: Lane,
-  isStrict: boolean,
-  frame: WantedFrame,
+  lane: Lane,
+  job: DecodeJob,
+  frame: FrameRow,
   stored: Uint8Array,
 ): string | Uint8Array {
+  const { blocks, ids, isStrict } = job
   let raw: Uint8Array
   try {
     if (stored.length !== frame.storedLength) return 'the pack ends too early'
-    raw = sealer.decode(stored, frame, isStrict, decoded)
+    raw = sealer.decode(stored, frame, isStrict, roomFor(lane, job, frame))
   } catch (error) {
     return error instanceof Error ? error.message : 'cannot be decoded'
   }
-  for (const { id, inner, length } of frame.blocks) {
-    if (!sealer.idOf(raw.subarray(inner, inner + length)).equals(id)) return 'a block is not what its name says'
+  for (let block = frame.block; block < frame.blockEnd; block++) {
+    const inner = blocks[block * BLOCK.fields + BLOCK.inner] ?? 0
+    const length = blocks[block * BLOCK.fields + BLOCK.length] ?? 0
+    const id = sealer.idOf(raw.subarray(inner, inner + length))
+    if (id.compare(ids, block * ID_BYTES, (block + 1) * ID_BYTES) !== 0) return 'a block is not what its name says'
   }
   return raw
 }
 
-function groupNeighbours(frames: WantedFrame[]): WantedFrame[][] {
-  const groups: WantedFrame[][] = []
-  let size = 0
-  for (const frame of frames) {
-    const group = groups.at(-1)
-    const before = group?.at(-1)
-    const isNext = before !== undefined && before.offset + before.storedLength === frame.offset
-    if (group && isNext && size + frame.storedLength <= FETCH_BYTES) {
-      group.push(frame)
-      size += frame.storedLength
-    } else {
-      groups.push([frame])
-      size = frame.storedLength
-    }
+/** The very place from which the frame will be written, where all of it belongs together in one file. */
+function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockEnd, rawLength }: FrameRow): Buffer {
+  const first = block * BLOCK.fields
+  const target = targetAt(blocks, first)
+  const offset = blocks[first + BLOCK.offset] ?? 0
+  if (target.directFd < 0) return decoded
+  let inner = 0
+  for (let at = first; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
+    const isNext = blocks[at + BLOCK.inner] === inner && blocks[at + BLOCK.offset] === offset + inner
+    if (!isNext || blocks[at + BLOCK.fd] !== target.fd) return decoded
+    inner += blocks[at + BLOCK.length] ?? 0
   }
-  return groups
+  return runs.room(target, offset, rawLength) ?? decoded
+}
+
+function targetAt(blocks: Float64Array, at: number): DirectTarget {
+  return { fd: blocks[at + BLOCK.fd] ?? -1, directFd: blocks[at + BLOCK.directFd] ?? -1 }
+}
+
+async function writeBlocks(
+  runs: RunWriter,
+  { blocks }: DecodeJob,
+  { block, blockEnd }: FrameRow,
+  raw: Uint8Array,
+): Promise<void> {
+  for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
+    const target = targetAt(blocks, at)
+    if (target.fd < 0) continue
+    const inner = blocks[at + BLOCK.inner] ?? 0
+    const length = blocks[at + BLOCK.length] ?? 0
+    const waits = runs.add(target, raw.subarray(inner, inner + length), blocks[at + BLOCK.offset] ?? 0)
+    if (waits) await waits
+  }
+}
+
+/** Copies, since a message carries the whole of what an array is a view of. */
+function idsOf({ ids }: DecodeJob, { block, blockEnd }: FrameRow): Uint8Array[] {
+  const copies: Uint8Array[] = []
+  for (let at = block; at < blockEnd; at++) copies.push(ids.slice(at * ID_BYTES, (at + 1) * ID_BYTES))
+  return copies
 }

@@ -1,10 +1,8 @@
 // What travels between the engine and its worker threads.
-import type { DirectTarget } from '../../blobs/direct-io.ts'
 import type { BlobStoreAddress } from '../../blobs/open.ts'
 import type { Prints } from './block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
-import type { FrameBlock } from './tables.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
 /** A segment that does not shrink, each of its frames encrypted. */
@@ -89,29 +87,22 @@ export interface HashResult {
   same: boolean
 }
 
-export interface WantedFrame {
-  frame: number
-  offset: number
-  storedLength: number
-  rawLength: number
-  codec: number
-  crc: number
-  /** Those to check. */
-  blocks: FrameBlock[]
-  writes: { target: DirectTarget; inner: number; length: number; offset: number }[]
-}
-
+/** Made by `decodeJobs`, which says what is in a row. */
 export interface DecodeJob {
   kind: 'decode'
   /** Also finds changed bits that change nothing. */
   isStrict: boolean
   packId: string
   /** By offset. */
-  frames: WantedFrame[]
+  frames: Uint32Array
+  /** Those of the first frame, then those of the next. */
+  blocks: Float64Array
+  /** Their ids, one after another. */
+  ids: Uint8Array
 }
 
 export interface DecodeResult {
-  damaged: { frame: number; what: string; blocks: Uint8Array[] }[]
+  damaged: { what: string; blocks: Uint8Array[] }[]
   bytes: number
 }
 

@@ -65,7 +65,8 @@ export function openChild(parent: Directory, name: string): Directory {
   return directory(fd, path, real)
 }
 
-const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
+/** Whether its address stays right whatever becomes of its path. */
+export const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
 
 function directory(fd: number, path: string, realPath: string | undefined): Directory {
   let open = true
@@ -113,8 +114,13 @@ export function openFileAt(parent: Directory, name: string): OpenFile {
 
 /** For writing: makes the file, and fails with EEXIST when anything has the name. */
 export function createFileAt(parent: Directory, name: string, mode = 0o644): OpenFile {
+  return checked(createDescriptorAt(parent, name, mode), parent, name)
+}
+
+/** As `createFileAt`, for whoever makes very many: no more than the descriptor, which the caller closes. */
+export function createDescriptorAt(parent: Directory, name: string, mode: number): number {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  return checked(openSync(addressOf(parent, name), flags, mode), parent, name)
+  return openSync(addressOf(parent, name), flags, mode)
 }
 
 /** Opens a regular file that is there for reading and writing in place, without cutting it. */

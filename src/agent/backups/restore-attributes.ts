@@ -1,0 +1,82 @@
+// Owner, mode and times, as a backup has them.
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  futimesSync,
+  lchownSync,
+  lstatSync,
+  lutimesSync,
+  openSync,
+  utimesSync,
+} from 'node:fs'
+import { hasDescriptorPaths } from '../files/directory.ts'
+import type { Entry } from './entries.ts'
+
+export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
+
+const isRoot = process.getuid?.() === 0
+
+/** open(2), the same on every platform that Node runs Linux on: names a thing without the right to read it. */
+const O_PATH = 0o10000000
+
+/**
+ * Never follows, also where a symlink is swapped in meanwhile: the thing is opened, looked at, and then named by its
+ * descriptor. A symlink's own times are set, and its mode has no meaning. What is of the other kind is left alone.
+ */
+export function setAttributes(address: string | Buffer, attributes: Attributes): void {
+  const { mode, uid, gid, mtime, isSymlink } = attributes
+  const seconds = secondsOf(BigInt(mtime))
+  if (isSymlink) {
+    if (!lstatSync(address).isSymbolicLink()) return
+    if (isRoot) lchownSync(address, uid, gid)
+    lutimesSync(address, seconds, seconds)
+    return
+  }
+  const fd = openSync(address, O_PATH | constants.O_NOFOLLOW)
+  try {
+    if (fstatSync(fd).isSymbolicLink()) return
+    const opened = hasDescriptorPaths ? `/proc/self/fd/${fd}` : address
+    if (isRoot) chownSync(opened, uid, gid)
+    chmodSync(opened, mode)
+    utimesSync(opened, seconds, seconds)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The mode in which files are made before they are given their own: ours to open again until then. */
+export const MADE_MODE = 0o600
+
+/** Of a file that we have just made with `MADE_MODE` and written. `made` is the owner that it was made with. */
+export function setMadeAttributes(
+  fd: number,
+  made: { uid: number; gid: number },
+  { mode, uid, gid, mtimeNs }: Pick<Entry, 'mode' | 'uid' | 'gid' | 'mtimeNs'>,
+): void {
+  if (isRoot && (made.uid !== uid || made.gid !== gid)) fchownSync(fd, uid, gid)
+  if (mode !== MADE_MODE) fchmodSync(fd, mode)
+  const seconds = secondsOf(mtimeNs)
+  futimesSync(fd, seconds, seconds)
+}
+
+/**
+ * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late
+ * rather than early, so that a time of whole milliseconds still reads as that millisecond.
+ */
+function secondsOf(ns: bigint): number {
+  let seconds = Number(ns) / 1e9
+  const step = 2 ** (Math.floor(Math.log2(Math.abs(seconds) + 1)) - 52)
+  while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
+    seconds += step
+  return seconds
+}
+
+export function attributesOf(entry: Entry): Attributes {
+  const { mode, uid, gid } = entry
+  return { mode, uid, gid, mtime: String(entry.mtimeNs), isSymlink: entry.kind === 'symlink' }
+}

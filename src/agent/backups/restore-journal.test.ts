@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { it, type TestContext } from 'node:test'
+import { openChild, openRoot } from '../files/directory.ts'
+import { openSandbox } from '../files/sandbox.ts'
+import { assertSameTree, snapshot, temporaryFolder } from './backups.testing.ts'
+import { createJournal, readCommitment, rollForward } from './restore-journal.ts'
+
+const BATCH = 'batch'
+const FILES = 3000
+const attributes = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, mtime: '1500000000000000000' }
+
+/** A tree with one file to be replaced and a journal that does it, with so many files that its lists are read in pieces. */
+async function committed(t: TestContext) {
+  const base = temporaryFolder(t)
+  for (const name of ['tree/old', 'staging', `trash/${BATCH}`]) mkdirSync(join(base, name), { recursive: true })
+  writeFileSync(join(base, 'tree/old/file'), 'old')
+  const staging = openRoot(join(base, 'staging'))
+  const trash = openRoot(join(base, 'trash'))
+  t.after(() => {
+    staging[Symbol.dispose]()
+    trash[Symbol.dispose]()
+  })
+  const journal = createJournal(staging)
+  journal.add('displace', { path: ['old', 'file'], item: 0 })
+  journal.add('mkdir', { path: ['new'] })
+  for (let staged = 0; staged < FILES; staged++) {
+    writeFileSync(join(base, 'staging', String(staged)), `content ${staged}`)
+    journal.add('place', { path: pathOf(staged), staged })
+  }
+  journal.add('link', { path: ['linked'], to: ['new', nameOf(1)] })
+  journal.add('meta', { path: ['new'], mode: 0o711, isSymlink: false, ...attributes })
+  journal.add('meta', { path: ['gone', 'since'], mode: 0o711, isSymlink: false, ...attributes })
+  await journal.commit([BATCH])
+  journal.close()
+  const roll = async () => {
+    const commitment = readCommitment(staging)
+    assert.ok(commitment)
+    return await rollForward(staging, commitment, openSandbox(join(base, 'tree')), (batch) => openChild(trash, batch))
+  }
+  return { base, tree: join(base, 'tree'), staging, roll }
+}
+
+const pathOf = (staged: number) => [...(staged % 2 ? ['new'] : ['old', 'file']), nameOf(staged)]
+
+function assertAllInPlace(tree: string): void {
+  for (let staged = 0; staged < FILES; staged++)
+    assert.equal(readFileSync(join(tree, ...pathOf(staged)), 'utf8'), `content ${staged}`)
+}
+
+/** Of many bytes each, so that the ends of pieces fall into the middle of one. */
+const nameOf = (staged: number) => `${'☃🎮'.repeat(20)} ${staged}`
+
+it('is carried out, and carried out again, to the same tree', async (t) => {
+  const { base, tree, roll } = await committed(t)
+  const touched = await roll()
+  assert.deepEqual(touched, [['old'], [], ['old', 'file'], ['new'], ['gone', 'since']])
+  const once = snapshot(tree)
+  assert.equal(Object.keys(once).length, FILES + 4)
+  assertAllInPlace(tree)
+  assert.equal(readFileSync(join(base, 'trash', BATCH, '0000'), 'utf8'), 'old')
+  await roll()
+  assertSameTree(snapshot(tree), once)
+  assert.equal(readFileSync(join(base, 'trash', BATCH, '0000'), 'utf8'), 'old')
+})
+
+it('goes on where half of it was done', async (t) => {
+  const { base, tree, roll } = await committed(t)
+  renameSync(join(tree, 'old/file'), join(base, 'trash', BATCH, '0000'))
+  mkdirSync(join(tree, 'new'))
+  for (let staged = 1; staged < FILES; staged += 4)
+    renameSync(join(base, 'staging', String(staged)), join(tree, 'new', nameOf(staged)))
+  await roll()
+  assertAllInPlace(tree)
+})
+
+it('is not carried out where a list is not what was committed', async (t) => {
+  const { base, roll } = await committed(t)
+  appendFileSync(join(base, 'staging/place'), '{}\n')
+  await assert.rejects(roll, /the place part of a restore journal is damaged/)
+})
