@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openChild, openRoot } from '../files/directory.ts'
@@ -73,6 +73,15 @@ it('goes on where half of it was done', async (t) => {
     renameSync(join(base, 'staging', String(staged)), join(tree, 'new', nameOf(staged)))
   await roll()
   assertAllInPlace(tree)
+})
+
+it('leaves alone what was put in place and changed since', async (t) => {
+  const { tree, roll } = await committed(t)
+  await roll()
+  rmSync(join(tree, 'old'), { recursive: true })
+  writeFileSync(join(tree, 'old'), 'a file by now')
+  await roll()
+  assert.equal(readFileSync(join(tree, 'old'), 'utf8'), 'a file by now')
 })
 
 it('is not carried out where a list is not what was committed', async (t) => {

@@ -184,8 +184,8 @@ export async function rollForward(
       try {
         parents.within(path, (parent, name) => renameAt(staging, String(staged), parent, name))
       } catch (error) {
-        // It has been moved already where it is not in staging any more.
-        if (!hasCode(error, 'ENOENT') || statsIfThere(staging, String(staged))) throw error
+        // What is not in staging any more is in its place, whatever has become of that since.
+        if (statsIfThere(staging, String(staged))) throw error
       }
     },
     link({ path, to }) {
