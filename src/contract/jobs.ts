@@ -68,10 +68,14 @@ export const readJob = operation({
   path: '/servers/{serverId}/jobs/{jobId}',
   tag: 'Jobs',
   summary: 'Read one job',
+  description:
+    'With `Accept: text/event-stream` the job is sent each time something about it changes, until it has ended.',
   scope: 'servers:read',
   params: JobParams,
-  answers: { 200: { description: 'The job', schema: Job, example: jobExample } },
-  errors: [],
+  answers: {
+    200: { description: 'The job', schema: Job, alternatives: ['text/event-stream'], example: jobExample },
+  },
+  errors: ['not_acceptable'],
 })
 
 export const cancelJob = operation({

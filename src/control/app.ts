@@ -141,7 +141,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     instanceId: await instanceIdOf(db),
     holdNameMs: config.nameHoldDays * DAY_MS,
   })
-  const serverJobs = createServerJobs({ db, jobs, activity, cursors })
+  const serverJobs = createServerJobs({ db, jobs, activity, changes, cursors, shared: !alone })
   const auth = createAuth({
     identify: tokens.identify,
     recordDenied: activity.recordDenied,
@@ -163,7 +163,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await http.register(async (app) => {
     takeBodiesAsBytes(app)
     const api: Api = { app, auth, idempotency }
-    serverRoutes(api, servers, serverJobs)
+    serverRoutes(api, servers, serverJobs, streams)
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)

@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWorld, type World } from '../../../test/support/backups.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
+import { openEvents } from '../../../test/support/events.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
+import type { Job } from '../../contract/jobs.ts'
 
 onBothEngines('restore', (engine) => {
   let service: TestService
@@ -55,6 +57,28 @@ onBothEngines('restore', (engine) => {
     assert.equal(await text(server, 'made-since.txt'), 'since')
     const events = await world.events(server)
     assert.ok(events.includes('backup.restore_started') && events.includes('backup.restored'))
+  })
+
+  test('the job of a restore can be followed until it has ended', async () => {
+    const server = await world.server({ big: randomBytes(2_000_000) })
+    const { id } = await world.backup(server)
+    const job = (await service.call('POST', `/backups/${server}/${id}/restore`)).body
+    const path = `/servers/${server}/jobs/${job.id}`
+    const states: Job[] = []
+    const stream = await openEvents(`${service.url}/v1/game${path}`, service.adminToken)
+    for (let event = await stream.next(); event; event = await stream.next()) {
+      assert.equal(event.event, 'job')
+      states.push(event.data)
+    }
+    assert.ok(states.length >= 2, JSON.stringify(states))
+    assert.deepEqual(states.at(-1), (await service.call('GET', path)).body)
+    assert.equal(states.at(-1)?.status, 'completed')
+    const unlike = await fetch(`${service.url}/v1/game${path}`, {
+      headers: { accept: 'text/html', authorization: `Bearer ${service.adminToken}` },
+    })
+    assert.equal(unlike.status, 406)
+    const none = await openEvents(`${service.url}/v1/game/servers/${server}/jobs/job_none`, service.adminToken)
+    assert.equal(none.status, 404)
   })
 
   test('merge leaves what the backup does not have; paths restores those alone', async () => {

@@ -6,7 +6,7 @@ import { BASE_PATH } from '../../contract/operation.ts'
 import type { Forward } from '../../http/forward.ts'
 import { negotiate } from '../http/negotiate.ts'
 import { type Api, type Call, serve } from '../http/route.ts'
-import { sendEvents } from '../http/sse.ts'
+import { sendStates } from '../http/states.ts'
 import type { Streams } from '../http/streams.ts'
 import type { BackupSlice } from './slice.ts'
 
@@ -21,10 +21,9 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   /** The backup, each time something about it changes. */
   async function follow({ actor, params, reply }: Call<typeof backups.readBackup>): Promise<never> {
     const { serverId, backupId } = params
-    await streams.hold(actor, serverId, (ended) =>
-      sendEvents(reply, (signal) => eventsOf(service.follow(actor, serverId, backupId, signal)), ended),
+    return await sendStates(streams, { actor, serverId, reply }, 'backup', (signal) =>
+      service.follow(actor, serverId, backupId, signal),
     )
-    return undefined as never
   }
 
   serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
@@ -93,8 +92,4 @@ export function backupContentRoutes(api: Api, { contents }: BackupSlice, forward
     await forward('download-backup', link, request, reply)
     return undefined
   })
-}
-
-async function* eventsOf(states: AsyncIterable<backups.Backup | null>): AsyncGenerator<string> {
-  for await (const state of states) yield state ? `event: backup\ndata: ${JSON.stringify(state)}\n\n` : ''
 }

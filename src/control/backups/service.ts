@@ -8,6 +8,7 @@ import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import { followRow } from '../http/states.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { findJob } from '../jobs/store.ts'
 import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
@@ -39,8 +40,6 @@ export interface Backups {
   remove(actor: Actor, serverId: string, backupId: string): Promise<undefined>
 }
 
-const HEARTBEAT_MS = 15_000
-const OTHER_PROCESS_POLL_MS = 1000
 const STOP_WITHIN_MS = 60_000
 
 export function createBackups(deps: {
@@ -126,21 +125,12 @@ export function createBackups(deps: {
     async *follow(actor, serverId, backupId, signal) {
       await requireServer(db, actor, serverId)
       using changed = changes.watch(backupId)
-      let shown = await requireBackup(db, serverId, backupId)
+      const first = await requireBackup(db, serverId, backupId)
       // Its progress is its job's.
-      if (shown.job_id !== null) changed.add(shown.job_id)
-      yield present(shown)
-      let saidAt = Date.now()
-      while ((shown.status === 'queued' || shown.status === 'running') && !signal.aborted) {
-        await changed.wait(deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS, signal)
-        const row = signal.aborted ? undefined : await store.findBackup(db, serverId, backupId)
-        if (!row) return
-        const isNews = JSON.stringify(row) !== JSON.stringify(shown)
-        shown = row
-        if (!isNews && Date.now() - saidAt < HEARTBEAT_MS) continue
-        saidAt = Date.now()
-        yield isNews ? present(row) : null
-      }
+      if (first.job_id !== null) changed.add(first.job_id)
+      const read = () => store.findBackup(db, serverId, backupId)
+      for await (const row of followRow(first, { changed, shared: deps.shared, read, isOver, signal }))
+        yield row && present(row)
     },
 
     async setLock(actor, serverId, backupId, isLocked) {
@@ -204,3 +194,5 @@ export function createBackups(deps: {
 function unlessFinished(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'job_finished')) throw error
 }
+
+const isOver = ({ status }: BackupRow) => status !== 'queued' && status !== 'running'

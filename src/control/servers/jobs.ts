@@ -3,10 +3,12 @@ import { fail } from '../../contract/errors.ts'
 import type { Job, JobStatus } from '../../contract/jobs.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Activity } from '../activity/service.ts'
+import type { Changes } from '../db/changes.ts'
 import type { Db, JobRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import { followRow } from '../http/states.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { findJob, listJobRows, presentJob } from '../jobs/store.ts'
 import { requireServer } from './service.ts'
@@ -18,11 +20,20 @@ export interface ServerJobs {
     query: { limit?: number; cursor?: string; status?: JobStatus },
   ): Promise<Page<Job>>
   read(actor: Actor, serverId: string, jobId: string): Promise<Job>
+  /** The job each time something about it changes, until it has ended; an empty step is a sign of life. */
+  follow(actor: Actor, serverId: string, jobId: string, signal: AbortSignal): AsyncGenerator<Job | null>
   cancel(actor: Actor, serverId: string, jobId: string): Promise<Job>
 }
 
-export function createServerJobs(deps: { db: Db; jobs: Jobs; activity: Activity; cursors: Cursors }): ServerJobs {
-  const { db, jobs, activity, cursors } = deps
+export function createServerJobs(deps: {
+  db: Db
+  jobs: Jobs
+  activity: Activity
+  changes: Changes
+  cursors: Cursors
+  shared: boolean
+}): ServerJobs {
+  const { db, jobs, activity, changes, cursors, shared } = deps
 
   async function requireJob(handle: Db, actor: Actor, serverId: string, jobId: string): Promise<JobRow> {
     await requireServer(handle, actor, serverId)
@@ -43,6 +54,14 @@ export function createServerJobs(deps: { db: Db; jobs: Jobs; activity: Activity;
     },
 
     read: async (actor, serverId, jobId) => presentJob(await requireJob(db, actor, serverId, jobId)),
+
+    async *follow(actor, serverId, jobId, signal) {
+      using changed = changes.watch(jobId)
+      const first = await requireJob(db, actor, serverId, jobId)
+      const read = () => findJob(db, serverId, jobId)
+      const isOver = ({ status }: JobRow) => status !== 'queued' && status !== 'running'
+      for await (const row of followRow(first, { changed, shared, read, isOver, signal })) yield row && presentJob(row)
+    },
 
     cancel: (actor, serverId, jobId) =>
       transact(db, actor, async (trx) => {

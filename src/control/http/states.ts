@@ -1,0 +1,58 @@
+// Something that changes until it has ended, such as a backup or a job: its state as a stream of events.
+import type { FastifyReply } from 'fastify'
+import type { Watch } from '../db/changes.ts'
+import type { Actor } from './actor.ts'
+import { sendEvents } from './sse.ts'
+import type { Streams } from './streams.ts'
+
+const HEARTBEAT_MS = 15_000
+const OTHER_PROCESS_POLL_MS = 1000
+
+/** The row each time something about it changes, until it has ended or is gone; null is a sign of life. */
+export async function* followRow<Row>(
+  first: Row,
+  {
+    changed,
+    shared,
+    read,
+    isOver,
+    signal,
+  }: {
+    /** Watching since before the first was read. */
+    changed: Watch
+    /** Whether other processes may write to the same database, so that our own signals are not enough. */
+    shared: boolean
+    read(): Promise<Row | undefined>
+    isOver(row: Row): boolean
+    signal: AbortSignal
+  },
+): AsyncGenerator<Row | null> {
+  let shown = first
+  yield shown
+  let saidAt = Date.now()
+  while (!isOver(shown) && !signal.aborted) {
+    await changed.wait(shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS, signal)
+    const row = signal.aborted ? undefined : await read()
+    if (!row) return
+    const isNews = JSON.stringify(row) !== JSON.stringify(shown)
+    shown = row
+    if (!isNews && Date.now() - saidAt < HEARTBEAT_MS) continue
+    saidAt = Date.now()
+    yield isNews ? row : null
+  }
+}
+
+/** Answers by itself, with an event of that type for each state. */
+export async function sendStates(
+  streams: Streams,
+  { actor, serverId, reply }: { actor: Actor; serverId: string; reply: FastifyReply },
+  type: string,
+  states: (signal: AbortSignal) => AsyncIterable<object | null>,
+): Promise<never> {
+  await streams.hold(actor, serverId, (ended) => sendEvents(reply, (signal) => eventsOf(type, states(signal)), ended))
+  return undefined as never
+}
+
+async function* eventsOf(type: string, states: AsyncIterable<object | null>): AsyncGenerator<string> {
+  for await (const state of states) yield state ? `event: ${type}\ndata: ${JSON.stringify(state)}\n\n` : ''
+}
