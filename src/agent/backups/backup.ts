@@ -62,14 +62,14 @@ export async function runBackup(
   report: (progress: BackupProgress) => void,
 ): Promise<BackupResult> {
   const startedAt = Date.now()
-  const { index, generation } = repository
-  const { losses } = index
+  const { generation } = repository
+  const { losses } = repository.index
   const latest = repository.latest.get(request.serverId)
   const isWhole = () =>
     latest !== undefined &&
     latest.backupId === previous?.meta.backupId &&
     latest.generation === generation &&
-    latest.losses === index.losses
+    latest.losses === repository.index.losses
   const sink = createPackSink(repository)
   const manifest = await createManifest(repository.blobs, repository.sealer, request)
   const notes = createNotes()

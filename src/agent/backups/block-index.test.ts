@@ -21,3 +21,25 @@ it('blocks that are added while the hints of other backups fill the filter are f
   assert.equal(index.find(randomBytes(32)), -1)
   assert.equal(filterHas(filter, randomBytes(32)), false)
 })
+
+it('an index that succeeds another has its blocks, knows its damage, and keeps what was stored anew', () => {
+  const [kept, hurt, healed, own] = Array.from({ length: 4 }, () => randomBytes(32)) as [Buffer, Buffer, Buffer, Buffer]
+  const before = createBlockIndex()
+  for (const id of [kept, hurt, healed]) before.addTable('old', tableWith(id))
+  for (const id of [hurt, healed]) before.markDamaged(before.find(id))
+  const after = createBlockIndex()
+  for (const id of [own, healed]) after.addTable('new', tableWith(id))
+  after.succeed(before)
+  assert.deepEqual(
+    [kept, hurt, healed, own].map((id) => [after.find(id) >= 0, after.place(after.findAny(id)).packId]),
+    [
+      [true, 'old'],
+      [false, 'old'],
+      [true, 'new'],
+      [true, 'new'],
+    ],
+  )
+  assert.equal(after.losses, before.losses)
+  const filter = new Uint32Array(after.filter())
+  for (const id of [kept, healed, own]) assert.ok(filterHas(filter, id))
+})

@@ -36,6 +36,8 @@ export interface BlockIndex {
   addTable(packId: string, table: Uint8Array, shift?: number): void
   /** Everything that another index has. Yields now and then, so that others may have their turn. */
   addAll(other: BlockIndex): Generator<void, void, undefined>
+  /** Takes in everything of another, which this one is to replace, with what is known of its damage. */
+  succeed(other: BlockIndex): void
   /** Every block, after the frame that it is in; yields now and then. An id is valid for the call. */
   visit(on: {
     frame(place: FramePlace): void
@@ -192,6 +194,23 @@ export function createBlockIndex(): BlockIndex {
         },
         block: (ids, at, inner, length) => addBlock(number, ids, at, inner, length),
       })
+    },
+    succeed(other) {
+      let number = -1
+      let block = 0
+      const taken = other.visit({
+        frame: (place) => {
+          number = addFrameRow(place.packId, place)
+        },
+        block(from, at, inner, length) {
+          const isMissing = findAny(from, at) < 0
+          addBlock(number, from, at, inner, length)
+          if (isMissing && other.isDamaged(block)) damaged.add(blockCount - 1)
+          block++
+        },
+      })
+      for (const _ of taken);
+      losses = other.losses
     },
     *visit(on) {
       let frame = -1

@@ -14,6 +14,11 @@ import { createPool, type Pool } from './pool.ts'
 import { createSealer, type Sealer } from './seal.ts'
 import { keyProblem, readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
 
+/**
+ * So small an index gives way to that of a larger backup, which need not be copied then. It is done in one step: nobody
+ * else can change either meanwhile.
+ */
+const SUCCEEDED_AT_MOST = 16_384
 /** Enough for the blocks of 45 GB. */
 const PRINTS_BYTES = 32 * 1024 * 1024
 
@@ -91,8 +96,13 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     latest: new Map<string, LatestBackup>(),
     prints: printKey ? createPrintCache(PRINTS_BYTES) : undefined,
     async publish(packs: Map<string, number>, blocks: BlockIndex) {
-      const turn = createTurns()
-      for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()
+      if (repository.index.blockCount <= SUCCEEDED_AT_MOST && blocks.blockCount > repository.index.blockCount) {
+        blocks.succeed(repository.index)
+        repository.index = blocks
+      } else {
+        const turn = createTurns()
+        for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()
+      }
       for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
     },
     recordDamage(found: DamagedBlock[], packIds: string[] = []) {
