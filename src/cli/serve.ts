@@ -1,4 +1,5 @@
 // `gamekeeper serve`: the service in the foreground, until it is told to stop.
+import { setFlagsFromString } from 'node:v8'
 import {
   ConfigFault,
   DataDirInUse,
@@ -26,6 +27,10 @@ const main = command({
   options: {},
   examples: ['gamekeeper serve', 'GAMEKEEPER_PORT=9000 GAMEKEEPER_DATA_DIR=/srv/gamekeeper gamekeeper serve'],
   async run(context) {
+    // Unasked, the engine lets garbage grow to several times what is in use, and puts what it takes for long-lived beside
+    // what is: with a million files to go through that is half of the memory.
+    setFlagsFromString('--heap-growing-percent=60')
+    setFlagsFromString('--no-allocation-site-pretenuring')
     const service = await start(context.environment.all)
     greet(context, service)
     await untilToldToStop()

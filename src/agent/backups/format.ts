@@ -37,7 +37,8 @@ export function digest(bytes: Uint8Array): Buffer {
 }
 
 export function blockDigest(blockHash: BlockHash, bytes: Uint8Array): Buffer {
-  return hash(BLOCK_HASHES[blockHash], bytes, 'buffer').subarray(0, ID_BYTES)
+  const whole = hash(BLOCK_HASHES[blockHash], bytes, 'buffer')
+  return whole.length === ID_BYTES ? whole : whole.subarray(0, ID_BYTES)
 }
 
 /** What is on disk is not what was written. Names the blob, and the block where it is one. */

@@ -23,6 +23,8 @@ const WINDOW_BYTES = 32 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
 const LARGE_BYTES = 1024 * 1024
+/** Making small files is this thread's work, decoding large ones the others': they wait for each other's company. */
+const SMALL_WAITING = 8192
 
 interface Staged {
   entry: KeyedEntry
@@ -48,8 +50,9 @@ export function createStager(
 ): Stager {
   const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
-  let window: Staged[] = []
-  let windowBytes = 0
+  const small: Staged[] = []
+  let large: Staged[] = []
+  let largeBytes = 0
   let count = 0
   let owner: { uid: number; gid: number } | undefined
 
@@ -88,12 +91,11 @@ export function createStager(
     return owner
   }
 
-  async function flush(): Promise<void> {
-    const building = build(window).catch((error) => {
+  /** Resolves when another may be started. */
+  async function start(entries: Staged[]): Promise<void> {
+    const building = build(entries).catch((error) => {
       failure ??= { error }
     })
-    window = []
-    windowBytes = 0
     running.add(building)
     void building.finally(() => running.delete(building))
     while (running.size >= WINDOWS_AT_ONCE) await Promise.race(running)
@@ -103,16 +105,34 @@ export function createStager(
     }
   }
 
+  const startSmall = () => start(small.splice(0, WINDOW_FILES))
+
+  async function startLarge(): Promise<void> {
+    const window = large
+    large = []
+    largeBytes = 0
+    await start(window)
+    if (small.length > 0) await startSmall()
+  }
+
   return {
     add(entry) {
-      window.push({ entry, number: count })
-      windowBytes += entry.sizeBytes
+      const staged = { entry, number: count }
+      if (entry.sizeBytes < LARGE_BYTES) small.push(staged)
+      else {
+        large.push(staged)
+        largeBytes += entry.sizeBytes
+      }
       return count++
     },
-    isFull: () => window.length >= WINDOW_FILES || windowBytes >= WINDOW_BYTES,
-    flush,
+    isFull: () => largeBytes >= WINDOW_BYTES || small.length >= SMALL_WAITING,
+    async flush() {
+      if (largeBytes >= WINDOW_BYTES) await startLarge()
+      while (small.length >= SMALL_WAITING) await startSmall()
+    },
     async finish() {
-      await flush()
+      if (large.length > 0) await startLarge()
+      while (small.length > 0) await startSmall()
       await Promise.all(running)
       if (failure) throw failure.error
     },
