@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { changeInPlace, changeSmallFiles, MINECRAFT, makeTree, type TreeShape } from './game-tree.ts'
+import { MINECRAFT, makeTree, type TreeShape } from './game-tree.ts'
 import { holds, median, table } from './measure.ts'
 import {
   borg,
@@ -21,6 +21,7 @@ import {
   tar,
 } from './support/backup-peers.ts'
 import { startBackupService } from './support/backup-service.ts'
+import { changeTree } from './support/change-tree.ts'
 import { type BarGroup, barChart } from './support/chart.ts'
 
 const ROUNDS = Number(process.env.GAMEKEEPER_BENCH_ROUNDS ?? 3)
@@ -28,6 +29,9 @@ const ROUNDS = Number(process.env.GAMEKEEPER_BENCH_ROUNDS ?? 3)
 const SETTLING_MS = 1100
 
 const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
+
+/** What a game that saves rewrites. */
+const SAVED = { files: 40, bytes: 15_000_000, smallFiles: 0 }
 
 type Medians = Record<string, Partial<Record<Line, number>>>
 
@@ -46,7 +50,7 @@ async function measure(): Promise<Medians> {
   let changes = 0
   try {
     const tree = join(base, 'tree')
-    const change = (folder: string) => void changeInPlace(folder, undefined, 100 + changes++)
+    const change = (root: string) => changeTree({ root, seed: 100 + changes++, ...SAVED })
     makeTree(tree, MINECRAFT)
     const tools = [ours, restic, borg, tar('tar | pigz -1', 'pigz -1'), tar('tar | zstd -3 -T2', 'zstd -3 -T2 -q')]
     for (let round = 0; round < ROUNDS; round++) {
@@ -101,8 +105,7 @@ const ours: Tool = {
       heat(store)
       record(times, 'restore', await restore(serverId, backup.id, emptyId))
       // One in a hundred of the region files, rewritten all over, and of the small ones.
-      changeInPlace(files, { files: 2, bytes: 23_000_000 }, 900)
-      changeSmallFiles(files, 50)
+      changeTree({ root: files, seed: 900, files: 2, bytes: 23_000_000, smallFiles: 50 })
       record(times, 'restoreOver', await restore(serverId, backup.id))
     } finally {
       await stop()
