@@ -31,15 +31,17 @@ export function isBlockHash(value: unknown): value is BlockHash {
   return typeof value === 'string' && Object.hasOwn(BLOCK_HASHES, value)
 }
 
-/** The first 256 bits of BLAKE2b-512. */
-export function digest(bytes: Uint8Array): Buffer {
-  return blockDigest('blake2b-256', bytes)
+export function createDigest(blockHash: BlockHash): (bytes: Uint8Array) => Buffer {
+  // Looked up once: by a name that came with a message, each look would take longer than the rest of this.
+  const algorithm = BLOCK_HASHES[blockHash]
+  return (bytes) => {
+    const whole = hash(algorithm, bytes, 'buffer')
+    return whole.length === ID_BYTES ? whole : whole.subarray(0, ID_BYTES)
+  }
 }
 
-export function blockDigest(blockHash: BlockHash, bytes: Uint8Array): Buffer {
-  const whole = hash(BLOCK_HASHES[blockHash], bytes, 'buffer')
-  return whole.length === ID_BYTES ? whole : whole.subarray(0, ID_BYTES)
-}
+/** The first 256 bits of BLAKE2b-512. */
+export const digest = createDigest('blake2b-256')
 
 /** What is on disk is not what was written. Names the blob, and the block where it is one. */
 export class Damage extends Error {

@@ -2,7 +2,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { asBuffer } from '../../kit/bytes.ts'
-import { BLOCK_HASHES, type BlockHash, blockDigest, ID_BYTES } from './format.ts'
+import { BLOCK_HASHES, type BlockHash, createDigest, ID_BYTES } from './format.ts'
 import { trimmedBound, trimSectors, untrimSectors } from './sectors.ts'
 
 const SALT_BYTES = 16
@@ -52,12 +52,13 @@ export interface Encoded {
 
 export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Sealer {
   const keys = key ? deriveKeys(key) : null
+  const algorithm = BLOCK_HASHES[blockHash]
   const seal = keys ? (bytes: Uint8Array) => encrypt(keys.content, bytes) : null
   return {
     isEncrypted: keys !== null,
     idOf: keys
-      ? (block) => createHmac(BLOCK_HASHES[blockHash], keys.names).update(block).digest().subarray(0, ID_BYTES)
-      : (block) => blockDigest(blockHash, block),
+      ? (block) => createHmac(algorithm, keys.names).update(block).digest().subarray(0, ID_BYTES)
+      : createDigest(blockHash),
     encode(raw, isDoubtful = false, into = undefined) {
       const { bytes, codec } = pack(raw, isDoubtful, into)
       if (seal) return { bytes: seal(bytes), codec: codec | CODEC_SEALED, rawLength: raw.length, crc: 0 }
