@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { it } from 'node:test'
-import { createBlockIndex, filterHas } from './block-index.ts'
+import { filterHas } from './block-filter.ts'
+import { createBlockIndex } from './block-index.ts'
 import { tableOf } from './tables.ts'
 
 const tableWith = (id: Uint8Array) =>

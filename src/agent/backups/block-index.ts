@@ -1,4 +1,5 @@
 // Where every block is, in memory that stays small: rows of numbers, not objects. About 50 bytes a block.
+import { addToFilter, createFilter, wordAt } from './block-filter.ts'
 import { ID_BYTES } from './format.ts'
 import { type FrameRow, visitTable } from './tables.ts'
 
@@ -25,7 +26,6 @@ export interface BlockPlace extends FramePlace {
 
 export interface BlockIndex {
   readonly blockCount: number
-  readonly packIds: Iterable<string>
   /** The block's number, or -1. A damaged block counts as absent: the next backup that has its content stores it anew. */
   find(id: Uint8Array, at?: number): number
   /** As `find`, damaged ones too. */
@@ -162,9 +162,6 @@ export function createBlockIndex(): BlockIndex {
     get blockCount() {
       return blockCount
     },
-    get packIds() {
-      return packNumbers.keys()
-    },
     find(id, at) {
       const block = findAny(id, at)
       return block >= 0 && damaged.has(block) ? -1 : block
@@ -265,40 +262,4 @@ function rows<A extends NumberArray>(make: new (length: number) => A, width: num
       for (let column = 0; column < values.length; column++) chunk[base + column] = values[column] ?? 0
     },
   }
-}
-
-const FILTER_BYTES = 8
-
-function createFilter(slotCount: number): Uint32Array<SharedArrayBuffer> {
-  return new Uint32Array(new SharedArrayBuffer(slotCount * FILTER_BYTES))
-}
-
-function addToFilter(view: Uint32Array, id: Uint8Array, at: number): void {
-  const [low, high] = halves(id, at)
-  const mask = view.length / 2 - 1
-  let slot = low & mask
-  while (view[slot * 2] !== 0 || view[slot * 2 + 1] !== 0) {
-    if (view[slot * 2] === low && view[slot * 2 + 1] === high) return
-    slot = (slot + 1) & mask
-  }
-  view[slot * 2 + 1] = high
-  view[slot * 2] = low
-}
-
-/** A hint only: read by other threads while it is written. Whoever acts on it has the index confirm it. */
-export function filterHas(view: Uint32Array, id: Uint8Array): boolean {
-  const [low, high] = halves(id, 0)
-  const mask = view.length / 2 - 1
-  let slot = low & mask
-  while (view[slot * 2] !== 0 || view[slot * 2 + 1] !== 0) {
-    if (view[slot * 2] === low && view[slot * 2 + 1] === high) return true
-    slot = (slot + 1) & mask
-  }
-  return false
-}
-
-const halves = (id: Uint8Array, at: number): [number, number] => [wordAt(id, at), wordAt(id, at + 4)]
-
-function wordAt(id: Uint8Array, at: number): number {
-  return ((id[at] ?? 0) | ((id[at + 1] ?? 0) << 8) | ((id[at + 2] ?? 0) << 16) | ((id[at + 3] ?? 0) << 24)) >>> 0
 }

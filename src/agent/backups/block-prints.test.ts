@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { closeSync, openSync, readFileSync, truncateSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
 import { startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { createPrintCache, createPrinter, PRINTED_FROM_BYTES } from './block-prints.ts'
+import { createPrintCache, createPrinter, PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
 import { BLOCK_BYTES } from './format.ts'
+import { createSealer } from './seal.ts'
+import { SLOT_BYTES, unpackReads } from './worker-jobs.ts'
+import { readFiles } from './worker-read.ts'
 
 it('another bit, another length or another key is another print', () => {
   const print = createPrinter(Buffer.alloc(16, 1))
@@ -38,6 +50,48 @@ it('keeps no more than it may, and lets go of the oldest first', () => {
   assert.equal(cache.get('srv_b', '/a'), undefined)
   cache.set('srv_a', '/large', { prints: new Uint8Array(1000), ids: new Uint8Array(2000) })
   for (const path of ['/a', '/c', '/d', '/large']) assert.equal(cache.get('srv_a', path), undefined)
+})
+
+it('a part of the prints has memory of its own, of just its size', () => {
+  const all = { prints: new Uint8Array(1000 * 16), ids: new Uint8Array(1000 * 32) }
+  const part = printsBetween(all, 2 * BLOCK_BYTES, 4 * BLOCK_BYTES + 1)
+  assert.deepEqual([part.prints.buffer.byteLength, part.ids.buffer.byteLength], [3 * 16, 3 * 32])
+})
+
+it('of a file whose prints are known, only the blocks that have changed are named', (t) => {
+  const path = join(temporaryFolder(t), 'region')
+  writeFileSync(path, randomBytes(20 * BLOCK_BYTES))
+  const sealer = createSealer(null, 'sha-256')
+  let named = 0
+  const counting = {
+    ...sealer,
+    idOf(block: Uint8Array) {
+      named++
+      return sealer.idOf(block)
+    },
+  }
+  const tools = { sealer: counting, print: createPrinter(randomBytes(16)) }
+  const read = (known: Prints | null) => {
+    const fd = openSync(path, 'r')
+    const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })
+    const file = { fd, from: 0, to: Number(size), size, mtimeNs, ctimeNs, isPrinted: true, known }
+    const result = readFiles(tools, {
+      kind: 'read',
+      files: [file],
+      filter: null,
+      slot: new SharedArrayBuffer(SLOT_BYTES),
+    })
+    closeSync(fd)
+    const [only] = unpackReads(result)
+    assert.ok(only?.prints)
+    return { prints: only.prints, ids: only.ids }
+  }
+  const before = read(null)
+  assert.equal(named, 20)
+  apply(path, { kind: 'bytes', at: 7 * BLOCK_BYTES + 100, length: 10 })
+  const after = read(before)
+  assert.equal(named, 21)
+  assert.deepEqual(after, read(null))
 })
 
 const SIZE = PRINTED_FROM_BYTES + 5 * BLOCK_BYTES + 1234

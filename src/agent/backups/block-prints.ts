@@ -14,7 +14,7 @@ export const PRINTED_FROM_BYTES = 1024 * 1024
 
 /** The blocks of a file, or of a part of one, as they were when it was last read. */
 export interface Prints {
-  /** One for each block. */
+  /** One for each block. No Buffers, of which a slice is a view. */
   prints: Uint8Array
   /** The name of each. */
   ids: Uint8Array

@@ -1,6 +1,7 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
 import { type BigIntStats, closeSync, fstatSync } from 'node:fs'
+import { concat } from '../../kit/bytes.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
 import { createContent } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
@@ -234,5 +235,5 @@ function join(reads: FileRead[]): Pick<ReadOutcome, 'sizeBytes' | 'content' | 'p
 function joinPrints(reads: FileRead[]): Prints | undefined {
   const prints = reads.flatMap((read) => read.prints ?? [])
   if (prints.length < reads.length) return undefined
-  return { prints: Buffer.concat(prints), ids: Buffer.concat(reads.map(({ ids }) => ids)) }
+  return { prints: concat(prints), ids: concat(reads.map(({ ids }) => ids)) }
 }

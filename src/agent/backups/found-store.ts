@@ -56,8 +56,8 @@ export interface Taken {
 }
 
 /**
- * Everything of the found store, of which `listed` is what `listStore` told, that the one in `dir` does not have. Blobs are whole or not there, and a manifest follows
- * the packs that it needs: cut short at any point, `dir` is a sound store, and a repetition goes on. Nobody else may write
+ * Everything of the found store, of which `listed` is what `listStore` told, that the one in `dir` does not have. Blobs
+ * are whole or not there, and a manifest follows the packs that it needs: cut short at any point, `dir` is a sound store, and a repetition goes on. Nobody else may write
  * to `dir` meanwhile.
  */
 export async function takeOver(
@@ -103,7 +103,7 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
 
 /**
  * Manifests come last, and only those that were listed: one that has appeared since might lack its packs. One that says
- * nothing about its backup would stand in the way of every reclaim, and nobody could delete it.
+ * nothing about its backup would only stand in the way of every reclaim.
  */
 async function blobsToCopy(
   from: BlobStore,

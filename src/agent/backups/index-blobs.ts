@@ -90,7 +90,10 @@ async function readIndex(blobs: BlobStore, sealer: Sealer, name: string): Promis
   return packs
 }
 
-/** What every pack that an index lists holds, each once. An index that is damaged is `skipped`; one that is gone since it was listed, silently. */
+/**
+ * What every pack that an index lists holds, each once. An index that is damaged is `skipped`; one that is gone since it
+ * was listed, silently.
+ */
 export async function* listedPacks(
   blobs: BlobStore,
   sealer: Sealer,

@@ -38,7 +38,10 @@ export async function openIfThere(
   }
 }
 
-/** With the locks as they are now. `isThorough`: every entry of every manifest is read and checked, not only what it says of itself. */
+/**
+ * With the locks as they are now. `isThorough`: every entry of every manifest is read and checked, not only what it says
+ * of itself.
+ */
 export async function listManifests(
   repository: ManifestSource,
   { serverId, isThorough = false }: { serverId?: string | undefined; isThorough?: boolean } = {},

@@ -12,7 +12,10 @@ import { decodeTable, tableOf, visitTable } from './tables.ts'
 const FINISHING_AT_MOST = 2
 
 export interface PackSink {
-  /** `table` lists what `bytes` hold: of the frames, those with something new are kept. Resolves when the bytes may change. */
+  /**
+   * `table` lists what `bytes` hold: of the frames, those with something new are kept. Resolves when the bytes may
+   * change.
+   */
   add(bytes: Uint8Array, table: Uint8Array): Promise<void>
   /** In the store, or stored by this backup. */
   holds(id: Uint8Array, at?: number): boolean

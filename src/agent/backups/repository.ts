@@ -15,12 +15,14 @@ import { createSealer, type Sealer } from './seal.ts'
 import { keyProblem, readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
 
 /**
- * So small an index gives way to that of a larger backup, which need not be copied then. It is done in one step: nobody
- * else can change either meanwhile.
+ * So small an index gives way to that of a larger backup, which need not be copied then. It is done in one step, in which
+ * nobody else finds the one or the other incomplete.
  */
 const SUCCEEDED_AT_MOST = 16_384
 /** Enough for the blocks of 45 GB. */
 const PRINTS_BYTES = 32 * 1024 * 1024
+
+const OUTSIDE_BLOCKS = 'is damaged outside of its blocks'
 
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
@@ -84,6 +86,8 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   const pool = createPool({ blobs: config.blobs, key, blockHash, printKey, nice }, config.threads)
   /** One after another: each reads the list, adds to it and writes it. */
   let recording = Promise.resolve()
+  /** One after another as well: one may replace the index that another adds to. */
+  let publishing = Promise.resolve()
   const repository = {
     blobs,
     sealer,
@@ -95,15 +99,10 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     damagedBlobs: new Map<string, string>(),
     latest: new Map<string, LatestBackup>(),
     prints: printKey ? createPrintCache(PRINTS_BYTES) : undefined,
-    async publish(packs: Map<string, number>, blocks: BlockIndex) {
-      if (repository.index.blockCount <= SUCCEEDED_AT_MOST && blocks.blockCount > repository.index.blockCount) {
-        blocks.succeed(repository.index)
-        repository.index = blocks
-      } else {
-        const turn = createTurns()
-        for (const _ of repository.index.addAll(blocks)) if (turn.due()) await turn.take()
-      }
-      for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
+    publish(packs: Map<string, number>, blocks: BlockIndex) {
+      const published = publishing.then(() => publish(repository, packs, blocks))
+      publishing = published.catch(() => {})
+      return published
     },
     recordDamage(found: DamagedBlock[], packIds: string[] = []) {
       const recorded = recording.then(() => recordDamage(repository, found, packIds))
@@ -117,6 +116,22 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   }
   await repository.reload()
   return repository
+}
+
+async function publish(
+  repository: { index: BlockIndex; packs: Map<string, number> },
+  packs: Map<string, number>,
+  blocks: BlockIndex,
+): Promise<void> {
+  const { index } = repository
+  if (index.blockCount <= SUCCEEDED_AT_MOST && blocks.blockCount > index.blockCount) {
+    blocks.succeed(index)
+    repository.index = blocks
+  } else {
+    const turn = createTurns()
+    for (const _ of index.addAll(blocks)) if (turn.due()) await turn.take()
+  }
+  for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
 }
 
 async function checkedFormat(blobs: BlobStore, config: RepositoryConfig): Promise<StoreFormat> {
@@ -156,7 +171,7 @@ async function load(blobs: BlobStore, sealer: Sealer) {
   await orphans.finish()
   // What they listed is listed again by now, unless a pack's own table is damaged too.
   if (packs.size === there.size) for (const name of damagedIndexes) await blobs.delete(name)
-  for (const packId of damage.packs) if (there.has(packId)) damagedBlobs.set(packBlob(packId), 'its table is damaged')
+  for (const packId of damage.packs) if (there.has(packId)) damagedBlobs.set(packBlob(packId), OUTSIDE_BLOCKS)
   return { index, packs, damagedBlobs }
 }
 
@@ -210,7 +225,7 @@ async function recordDamage(
     blocks.set(pair.join(' '), pair)
     index.markDamaged(block)
   }
-  for (const packId of packIds) damagedBlobs.set(packBlob(packId), 'its table is damaged')
+  for (const packId of packIds) damagedBlobs.set(packBlob(packId), OUTSIDE_BLOCKS)
   const list: KnownDamage = { blocks: [...blocks.values()], packs: [...new Set([...known.packs, ...packIds])] }
   await blobs.put(DAMAGE_BLOB, Buffer.from(JSON.stringify(list)))
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openChild, openRoot } from '../files/directory.ts'
 import { openSandbox } from '../files/sandbox.ts'
 import { assertSameTree, snapshot, temporaryFolder } from './backups.testing.ts'
 import { createJournal, readCommitment, rollForward } from './restore-journal.ts'
+import { syncPaths } from './restore-stage.ts'
 
 const BATCH = 'batch'
 const FILES = 3000
@@ -88,4 +89,18 @@ it('is not carried out where a list is not what was committed', async (t) => {
   const { base, roll } = await committed(t)
   appendFileSync(join(base, 'staging/place'), '{}\n')
   await assert.rejects(roll, /the place part of a restore journal is damaged/)
+})
+
+it('what somebody has taken away since does not keep it from ending', async (t) => {
+  const { tree, roll } = await committed(t)
+  await roll()
+  rmSync(join(tree, 'new'), { recursive: true })
+  rmSync(join(tree, 'linked'))
+  const touched = await roll()
+  assert.ok(touched)
+  assert.equal(existsSync(join(tree, 'new', nameOf(1))), false)
+  assert.equal(existsSync(join(tree, 'linked')), false)
+  rmSync(join(tree, 'old'), { recursive: true })
+  writeFileSync(join(tree, 'old'), 'a file where a directory was')
+  await syncPaths(openSandbox(tree), touched)
 })

@@ -150,6 +150,11 @@ export async function closeCommitment(staging: Directory): Promise<void> {
   await fsyncDirectory(staging)
 }
 
+/** Somebody has taken it away since, or put something else where a directory above it was. */
+export function isGone(error: unknown): boolean {
+  return isFailure(error, 'not_found') || isFailure(error, 'invalid_path') || hasCode(error, 'ENOENT', 'ENOTDIR')
+}
+
 /**
  * Must be idempotent, from any point at which an earlier run ended. Answers the paths that must be synced, or undefined
  * where they are so many that the whole file system should be.
@@ -181,20 +186,22 @@ export async function rollForward(
       }
     },
     place({ path, staged }) {
+      // What is not in staging any more is in its place, whatever has become of that since.
+      const isDone = () => statsIfThere(staging, String(staged)) === undefined
       try {
-        parents.within(path, (parent, name) => renameAt(staging, String(staged), parent, name))
+        parents.within(path, (parent, name) => renameAt(staging, String(staged), parent, name), isDone)
       } catch (error) {
-        // What is not in staging any more is in its place, whatever has become of that since.
-        if (statsIfThere(staging, String(staged))) throw error
+        if (!isDone()) throw error
       }
     },
     link({ path, to }) {
-      using target = sandbox.openPlace(to)
-      using place = sandbox.openPlace(path)
       try {
-        linkSync(addressOf(target.parent, target.name), addressOf(place.parent, place.name))
+        using target = sandbox.openPlace(to)
+        const isDone = () => statsIfThere(target.parent, target.name) === undefined
+        const from = addressOf(target.parent, target.name)
+        parents.within(path, (parent, name) => linkSync(from, addressOf(parent, name)), isDone)
       } catch (error) {
-        if (!hasCode(error, 'EEXIST')) throw error
+        if (!hasCode(error, 'EEXIST') && !isGone(error)) throw error
       }
     },
     meta({ path, ...attributes }) {
@@ -207,7 +214,7 @@ export async function rollForward(
         using place = sandbox.openPlace(path)
         setAttributes(addressOf(place.parent, place.name), attributes)
       } catch (error) {
-        if (!isFailure(error, 'not_found') && !hasCode(error, 'ENOENT')) throw error
+        if (!isGone(error)) throw error
       }
     },
   }

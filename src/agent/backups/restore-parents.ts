@@ -5,8 +5,11 @@ import { type Directory, usesDescriptors } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 
 export interface Parents extends Disposable {
-  /** Runs `work` in the directory that holds the path's last name. It is made where it is missing. */
-  within<T>(path: string[], work: (parent: Directory, name: string) => T): T
+  /**
+   * Runs `work` in the directory that holds the path's last name. Where it is not open yet, it is made if it is missing,
+   * unless there is nothing to do any more.
+   */
+  within(path: string[], work: (parent: Directory, name: string) => void, isDone?: () => boolean): void
   /** The next path is walked from the top again: whatever was moved or replaced meanwhile is seen. */
   letGo(): void
 }
@@ -19,28 +22,31 @@ export function openParents(sandbox: Sandbox): Parents {
     held = undefined
   }
 
-  function afresh<T>(path: string[], parentPath: string, work: (parent: Directory, name: string) => T): T {
+  function afresh(path: string[], parentPath: string, work: (parent: Directory, name: string) => void): void {
     letGo()
     const place = sandbox.openNewPlace(path, { anyName: true })
     if (usesDescriptors(place.parent)) {
       held = { path: parentPath, parent: place.parent }
-      return work(place.parent, place.name)
+      work(place.parent, place.name)
+      return
     }
     using opened = place
-    return work(opened.parent, opened.name)
+    work(opened.parent, opened.name)
   }
 
   return {
-    within(path, work) {
+    within(path, work, isDone = () => false) {
       const parentPath = path.slice(0, -1).join('/')
-      if (held?.path !== parentPath) return afresh(path, parentPath, work)
       try {
-        return work(held.parent, path.at(-1) ?? '')
+        if (held?.path === parentPath) {
+          work(held.parent, path.at(-1) ?? '')
+          return
+        }
       } catch (error) {
         // In a directory that was removed while it was held, nothing can be made any more.
         if (!hasCode(error, 'ENOENT')) throw error
-        return afresh(path, parentPath, work)
       }
+      if (!isDone()) afresh(path, parentPath, work)
     },
     letGo,
     [Symbol.dispose]: letGo,

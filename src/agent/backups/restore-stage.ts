@@ -16,7 +16,7 @@ import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
-import { SYNCED_ONE_BY_ONE } from './restore-journal.ts'
+import { isGone, SYNCED_ONE_BY_ONE } from './restore-journal.ts'
 
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
@@ -164,15 +164,28 @@ async function syncAddress(address: string | Buffer): Promise<void> {
   }
 }
 
+/** What is gone by now needs no sync, but that it is gone does: then the nearest directory above it is meant. */
 export async function syncPaths(sandbox: Sandbox, paths: string[][]): Promise<void> {
   for (const path of paths) {
-    if (path.length === 0) {
-      using top = sandbox.openDirectory([])
-      await fsyncDirectory(top)
-    } else {
-      using place = sandbox.openPlace(path)
-      await syncAddress(addressOf(place.parent, place.name))
-    }
+    for (let depth = path.length, isSynced = false; !isSynced; depth--)
+      isSynced = depth === 0 ? await syncTop(sandbox) : await isSyncedThere(sandbox, path.slice(0, depth))
+  }
+}
+
+async function syncTop(sandbox: Sandbox): Promise<true> {
+  using top = sandbox.openDirectory([])
+  await fsyncDirectory(top)
+  return true
+}
+
+async function isSyncedThere(sandbox: Sandbox, path: string[]): Promise<boolean> {
+  try {
+    using place = sandbox.openPlace(path)
+    await syncAddress(addressOf(place.parent, place.name))
+    return true
+  } catch (error) {
+    if (!isGone(error)) throw error
+    return false
   }
 }
 

@@ -257,7 +257,10 @@ async function settleChecks(run: Run): Promise<void> {
 
 function idsOf(entry: KeyedEntry): (Uint8Array | null)[] {
   const ids: (Uint8Array | null)[] = []
-  eachBlock(entry, (idAt) => void ids.push(idAt < 0 ? null : entry.content.slice(idAt, idAt + ID_BYTES)))
+  eachBlock(
+    entry,
+    (idAt) => void ids.push(idAt < 0 ? null : new Uint8Array(entry.content.subarray(idAt, idAt + ID_BYTES))),
+  )
   return ids
 }
 

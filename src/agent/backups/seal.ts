@@ -12,7 +12,7 @@ export const SEAL_OVERHEAD = SALT_BYTES + NONCE_BYTES + TAG_BYTES
 
 /** How bytes are stored. Bit 0: compressed with zstd. Bit 1: encrypted. Bit 2: sectors without the zeros at their ends. */
 export const CODEC_ZSTD = 1
-export const CODEC_SEALED = 2
+const CODEC_SEALED = 2
 const CODEC_TRIMMED = 4
 /** Zeros that nobody wants, between what has to begin at a certain place. They are in the clear. */
 export const CODEC_FILLER = 8

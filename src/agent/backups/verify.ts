@@ -1,5 +1,7 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
+import { BlobMissing } from '../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
+import { hasCode } from '../../kit/errno.ts'
 import { eachBlock } from './content.ts'
 import { decodeJobs } from './decode-jobs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
@@ -87,7 +89,7 @@ export async function checkPack(
 ): Promise<void> {
   let frames: Frame[] = []
   await noting(findings, async () => {
-    frames = decodeTable((await readPackTable(repository.blobs, packId)).table)
+    frames = decodeTable((await asDamage(packBlob(packId), () => readPackTable(repository.blobs, packId))).table)
   })
   if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
   const wanted = frames
@@ -102,16 +104,27 @@ export async function checkPack(
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
   }
   findings.blocksChecked += wanted.length
-  await checkFillers(repository, packId, frames, findings)
+  await noting(findings, () => checkFillers(repository, packId, frames))
 }
 
 /** They hold no block, and still no byte of a pack may change unseen. */
-async function checkFillers({ blobs }: Repository, packId: string, frames: Frame[], findings: Findings): Promise<void> {
+async function checkFillers({ blobs }: Repository, packId: string, frames: Frame[]): Promise<void> {
   const name = packBlob(packId)
   for (const { offset, storedLength } of frames.filter(({ codec }) => codec === CODEC_FILLER)) {
-    const stored = await blobs.get(name, { offset, length: storedLength })
+    const stored = await asDamage(name, () => blobs.get(name, { offset, length: storedLength }))
     const isSound = stored.length === storedLength && stored.every((byte) => byte === 0)
-    if (!isSound) findings.blobs.set(name, 'what should be zeros is not')
+    if (!isSound) throw new Damage(name, 'what should be zeros is not')
+  }
+}
+
+/** A pack that is gone, or that the disk no longer gives, is one that is damaged. */
+async function asDamage<T>(blob: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof BlobMissing) throw new Damage(blob, 'is not there')
+    if (hasCode(error, 'EIO')) throw new Damage(blob, 'cannot be read')
+    throw error
   }
 }
 

@@ -7,6 +7,7 @@ import { BLOCK, FRAME } from './decode-jobs.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
 import type { Sealer } from './seal.ts'
+import type { FrameRow } from './tables.ts'
 import { type DecodeJob, type DecodeResult, errorCode } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
@@ -39,8 +40,11 @@ export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Pr
   try {
     await decodeGroups(tools.sealer, lane, job, pack, result)
   } finally {
-    await lane.runs.finish()
-    if (typeof pack !== 'string') await pack.close()
+    try {
+      await lane.runs.finish()
+    } finally {
+      if (typeof pack !== 'string') await pack.close()
+    }
   }
   return result
 }
@@ -78,18 +82,13 @@ async function decodeGroups(
   }
 }
 
-interface FrameRow {
-  offset: number
-  storedLength: number
-  rawLength: number
-  codec: number
-  crc: number
+interface DecodedFrame extends FrameRow {
   /** Its blocks, by their rows: from this one on, up to but without the other. */
   block: number
   blockEnd: number
 }
 
-function frameAt({ frames }: DecodeJob, row: number, block: number): FrameRow {
+function frameAt({ frames }: DecodeJob, row: number, block: number): DecodedFrame {
   return {
     offset: frames[row + FRAME.offset] ?? 0,
     storedLength: frames[row + FRAME.storedLength] ?? 0,
@@ -119,7 +118,7 @@ function checkFrame(
   sealer: Sealer,
   lane: Lane,
   job: DecodeJob,
-  frame: FrameRow,
+  frame: DecodedFrame,
   stored: Uint8Array,
 ): string | Uint8Array {
   const { blocks, ids, isStrict } = job
@@ -145,7 +144,7 @@ function partOf(raw: Uint8Array, inner: number, length: number): Uint8Array {
 }
 
 /** The very place from which the frame will be written, where all of it belongs together in one file. */
-function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockEnd, rawLength }: FrameRow): Buffer {
+function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockEnd, rawLength }: DecodedFrame): Buffer {
   const first = block * BLOCK.fields
   const target = targetAt(blocks, first)
   const offset = blocks[first + BLOCK.offset] ?? 0
@@ -166,7 +165,7 @@ function targetAt(blocks: Float64Array, at: number): DirectTarget {
 async function writeBlocks(
   runs: RunWriter,
   { blocks }: DecodeJob,
-  { block, blockEnd }: FrameRow,
+  { block, blockEnd }: DecodedFrame,
   raw: Uint8Array,
 ): Promise<void> {
   for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
@@ -180,7 +179,7 @@ async function writeBlocks(
 }
 
 /** Copies, since a message carries the whole of what an array is a view of. */
-function idsOf({ ids }: DecodeJob, { block, blockEnd }: FrameRow): Uint8Array[] {
+function idsOf({ ids }: DecodeJob, { block, blockEnd }: DecodedFrame): Uint8Array[] {
   const copies: Uint8Array[] = []
   for (let at = block; at < blockEnd; at++) copies.push(ids.slice(at * ID_BYTES, (at + 1) * ID_BYTES))
   return copies

@@ -1,5 +1,6 @@
 // What travels between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../blobs/open.ts'
+import { concat } from '../../kit/bytes.ts'
 import type { Prints } from './block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
@@ -9,7 +10,6 @@ export const SEGMENT_BYTES = 4 * 1024 * 1024
 export const SLOT_BYTES = SEGMENT_BYTES + (SEGMENT_BYTES / BLOCK_BYTES + 2) * SEAL_OVERHEAD + FRAME_BYTES
 
 export const ZERO_BLOCK = 1
-export const NEW_BLOCK = 2
 
 export interface WorkerData {
   blobs: BlobStoreAddress
@@ -51,7 +51,7 @@ export interface FileRead {
   changed: boolean
   length: number
   ids: Uint8Array
-  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
+  /** One for each block: ZERO_BLOCK, or 0. */
   flags: Uint8Array
   /** One for each block, where the file is printed. */
   prints: Uint8Array | null
@@ -133,17 +133,6 @@ export function unpackReads({ errors, changed, lengths, blockCounts, prints, ids
       prints: prints[index] ?? null,
     }
   })
-}
-
-/** Not from Node's shared pool, of which a message would carry the whole. */
-function concat(parts: Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return joined
 }
 
 export function errorCode(error: unknown): string {

@@ -2,13 +2,13 @@
 // a path.
 import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../kit/bytes.ts'
-import { filterHas } from './block-index.ts'
+import { filterHas } from './block-filter.ts'
 import { findPrint, PRINT_BYTES } from './block-prints.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { CODEC_ZSTD, type Sealer } from './seal.ts'
 import { createTableBuilder, type FrameBlock, type TableBuilder } from './tables.ts'
 import type { FileRange, FileRead, HashJob, HashResult, ReadJob, ReadResult } from './worker-jobs.ts'
-import { errorCode, NEW_BLOCK, packReads, ZERO_BLOCK } from './worker-jobs.ts'
+import { errorCode, packReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
@@ -87,7 +87,7 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange): Fil
       if (made) prints?.set(made, index * PRINT_BYTES)
       const knownAt = made && file.known ? findPrint(file.known, index, made) : -1
       if (file.known && knownAt >= 0) ids.set(file.known.ids.subarray(knownAt, knownAt + ID_BYTES), index * ID_BYTES)
-      else flags[index] = storeBlock(sealer, output, raw, ids, index * ID_BYTES)
+      else storeBlock(sealer, output, raw, ids, index * ID_BYTES)
     }
     if (raw.length < wanted) break
   }
@@ -105,17 +105,16 @@ function readBlock(sealer: Sealer, output: Output, fd: number, position: number,
   return target.subarray(start, start + readFully(fd, target, start, wanted, position))
 }
 
-/** Writes the block's name to `ids`. Returns its flag. */
-function storeBlock(sealer: Sealer, output: Output, raw: Buffer, ids: Buffer, idAt: number): number {
+/** Writes the block's name to `ids`. */
+function storeBlock(sealer: Sealer, output: Output, raw: Buffer, ids: Buffer, idAt: number): void {
   const id = sealer.idOf(raw)
   ids.set(id, idAt)
-  if (output.isKnown(id)) return 0
+  if (output.isKnown(id)) return
   const { length } = raw
   if (raw.buffer === output.bundle.buffer) {
     output.bundleBlocks.push({ id, inner: output.bundled, length })
     output.bundled += length
   } else addFrame(sealer, output, raw, [{ id, inner: 0, length }])
-  return NEW_BLOCK
 }
 
 function flushBundle(sealer: Sealer, output: Output): void {

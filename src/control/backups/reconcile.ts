@@ -37,7 +37,7 @@ export function createReconciling(deps: {
 }): Reconciling {
   const { db, agent, activity, servers, removal, verifying, log } = deps
 
-  /** One that cannot be read is shown as failed: unseen, it would keep space from being given back, and nobody could delete it. */
+  /** One that cannot be read is shown as failed: unseen, nobody could delete it, and no space would be given back. */
   async function adopt(actor: Actor, { serverId, backupId, backup, damage }: StoredBackup): Promise<boolean> {
     const createdAt = backup?.createdAt ?? timeOfId('bkp', backupId)
     if (createdAt === undefined) return false
@@ -53,7 +53,8 @@ export function createReconciling(deps: {
 
   /** Where the word that it had completed was lost. */
   async function revive(trx: Trx, row: BackupRow, backup: BackupReport): Promise<void> {
-    await store.updateBackup(trx, row.id, reported(backup))
+    const locked = row.locked === 1 || backup.isLocked ? 1 : 0
+    await store.updateBackup(trx, row.id, { ...reported(backup), name: backup.name, locked, error: null })
     await activity.record(trx, SYSTEM, 'backup.adopted', row.server_id, { backupId: row.id, name: row.name })
   }
 

@@ -129,7 +129,7 @@ export function createBackups(deps: {
       // Its progress is its job's.
       if (first.job_id !== null) changed.add(first.job_id)
       const read = () => store.findBackup(db, serverId, backupId)
-      for await (const row of followRow(first, { changed, shared: deps.shared, read, isOver, signal }))
+      for await (const row of followRow(first, { changed, shared: deps.shared, read, signal }))
         yield row && present(row)
     },
 
@@ -194,5 +194,3 @@ export function createBackups(deps: {
 function unlessFinished(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'job_finished')) throw error
 }
-
-const isOver = ({ status }: BackupRow) => status !== 'queued' && status !== 'running'

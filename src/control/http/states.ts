@@ -9,13 +9,12 @@ const HEARTBEAT_MS = 15_000
 const OTHER_PROCESS_POLL_MS = 1000
 
 /** The row each time something about it changes, until it has ended or is gone; null is a sign of life. */
-export async function* followRow<Row>(
+export async function* followRow<Row extends { status: string }>(
   first: Row,
   {
     changed,
     shared,
     read,
-    isOver,
     signal,
   }: {
     /** Watching since before the first was read. */
@@ -23,14 +22,13 @@ export async function* followRow<Row>(
     /** Whether other processes may write to the same database, so that our own signals are not enough. */
     shared: boolean
     read(): Promise<Row | undefined>
-    isOver(row: Row): boolean
     signal: AbortSignal
   },
 ): AsyncGenerator<Row | null> {
   let shown = first
   yield shown
   let saidAt = Date.now()
-  while (!isOver(shown) && !signal.aborted) {
+  while (isUnderWay(shown) && !signal.aborted) {
     await changed.wait(shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS, signal)
     const row = signal.aborted ? undefined : await read()
     if (!row) return
@@ -41,6 +39,8 @@ export async function* followRow<Row>(
     yield isNews ? row : null
   }
 }
+
+const isUnderWay = ({ status }: { status: string }) => status === 'queued' || status === 'running'
 
 /** Answers by itself, with an event of that type for each state. */
 export async function sendStates(

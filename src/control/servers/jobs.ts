@@ -59,8 +59,7 @@ export function createServerJobs(deps: {
       using changed = changes.watch(jobId)
       const first = await requireJob(db, actor, serverId, jobId)
       const read = () => findJob(db, serverId, jobId)
-      const isOver = ({ status }: JobRow) => status !== 'queued' && status !== 'running'
-      for await (const row of followRow(first, { changed, shared, read, isOver, signal })) yield row && presentJob(row)
+      for await (const row of followRow(first, { changed, shared, read, signal })) yield row && presentJob(row)
     },
 
     cancel: (actor, serverId, jobId) =>
