@@ -1,6 +1,6 @@
 // Makes a backup: walks the tree beside the last manifest, has what changed read by the worker threads, and writes the
 // new manifest in walk order. Order of writes: packs, then the index, then the manifest; see docs/backup-format.md.
-import { constants, openSync } from 'node:fs'
+import { type BigIntStats, constants, openSync } from 'node:fs'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
@@ -146,25 +146,33 @@ export async function runBackup(
   }
 
   function visit(found: WalkEntry): Promise<void> | undefined {
-    if (!found.stats.isFile()) {
-      const entry = entryOf(found, notes)
-      if (entry) pending.push({ entry, kept: undefined, isReady: true, isDropped: false, firstLink: undefined })
-      return undefined
-    }
     const known = cursor.seek(orderKey(found.path))
-    if (known instanceof Promise) return known.then((late) => visitFile(found, late))
-    visitFile(found, known)
+    if (known instanceof Promise) return known.then((late) => take(found, late))
+    take(found, known)
     return undefined
   }
 
-  function visitFile(found: WalkEntry, known: StoredEntry | undefined): void {
+  function take(found: WalkEntry, known: StoredEntry | undefined): void {
+    if (found.stats.isFile()) takeFile(found, known)
+    else if (known && !found.isMountPoint && isUntouched(found.stats, known)) push(known, known)
+    else {
+      const entry = entryOf(found, notes)
+      if (entry) push(entry)
+    }
+  }
+
+  function push(entry: Entry, kept?: StoredEntry): void {
+    pending.push({ entry, kept, isReady: true, isDropped: false, firstLink: undefined })
+  }
+
+  function takeFile(found: WalkEntry, known: StoredEntry | undefined): void {
     const { size, mtimeNs, ctimeNs, ino: inode, nlink, dev } = found.stats
     const isKnown =
       known !== undefined &&
       isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
       (isWhole() || isStored(sink, known))
     if (isKnown && nlink === 1n && known.hardLink === null) {
-      pending.push({ entry: known, kept: known, isReady: true, isDropped: false, firstLink: undefined })
+      push(known, known)
       return
     }
     const entry = entryOf(found, notes)
@@ -228,6 +236,13 @@ export async function runBackup(
     await sink.abort(isGone)
     throw error
   }
+}
+
+/** A directory or a symlink that is what it was. */
+function isUntouched(now: BigIntStats, before: Entry): boolean {
+  const isAlike = before.kind === 'directory' ? now.isDirectory() : before.kind === 'symlink' && now.isSymbolicLink()
+  const { mtimeNs, ctimeNs, ino } = now
+  return isAlike && before.isSettled && before.mtimeNs === mtimeNs && before.ctimeNs === ctimeNs && before.inode === ino
 }
 
 export function isUnchanged(now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>, before: Entry): boolean {

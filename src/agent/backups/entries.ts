@@ -124,7 +124,7 @@ export function createEntryEncoder(): EntryEncoder {
     addAsItStands({ key, chunk, recordAt, recordEnd }) {
       reserve(key.length + recordEnd - recordAt + 32)
       path(key)
-      at += chunk.copy(buffer, at, recordAt, recordEnd)
+      at += chunk.raw.copy(buffer, at, recordAt, recordEnd)
     },
     take() {
       const taken = Buffer.from(buffer.subarray(0, at))
@@ -150,14 +150,36 @@ export interface KeyedEntry extends Entry {
   key: string
 }
 
+/** Entries that are encoded together. */
+export interface Chunk {
+  raw: Buffer
+  /** As it stands in its manifest. */
+  stored: Uint8Array
+  place: ChunkPlace
+}
+
+export interface ChunkPlace {
+  offset: number
+  storedLength: number
+  rawLength: number
+  codec: number
+  crc: number
+  /** Hex, of the stored bytes. */
+  digest: string
+  entryCount: number
+  /** The order key of its first entry, in base 64. */
+  first: string
+}
+
 export interface StoredEntry extends KeyedEntry {
-  /** What it was read from, and where in it stands everything but the path. */
-  chunk: Buffer
+  /** What it was read from, the how many-th it is in there, and where everything but its path stands. */
+  chunk: Chunk
+  ordinal: number
   recordAt: number
   recordEnd: number
 }
 
-export function decodeEntries(chunk: Buffer): StoredEntry[] {
+export function decodeEntries(chunk: Chunk): StoredEntry[] {
   const entries: StoredEntry[] = []
   const next = createEntryDecoder(chunk)
   for (let entry = next(); entry; entry = next()) entries.push(entry)
@@ -165,36 +187,38 @@ export function decodeEntries(chunk: Buffer): StoredEntry[] {
 }
 
 /** One entry after another, undefined at the end. The chunk's own digest has been checked before. */
-export function createEntryDecoder(chunk: Buffer): () => StoredEntry | undefined {
-  const view = viewOf(chunk)
+export function createEntryDecoder(chunk: Chunk): () => StoredEntry | undefined {
+  const { raw } = chunk
+  const view = viewOf(raw)
   let at = 0
+  let ordinal = 0
   let key = ''
 
   function varint(): number {
-    const value = varintAt(chunk, at)
-    at += varintLength(chunk, at)
+    const value = varintAt(raw, at)
+    at += varintLength(raw, at)
     return value
   }
 
   function bytes(): Buffer {
     const length = varint()
     at += length
-    return chunk.subarray(at - length, at)
+    return raw.subarray(at - length, at)
   }
 
   function path(): string {
     const shared = varint()
     const length = varint()
     at += length
-    return key.slice(0, shared) + keyOfPath(chunk.toString('latin1', at - length, at))
+    return key.slice(0, shared) + keyOfPath(raw.toString('latin1', at - length, at))
   }
 
   return () => {
-    if (at >= chunk.length) return undefined
+    if (at >= raw.length) return undefined
     key = path()
     const recordAt = at
-    const kind = KINDS[chunk[at++] ?? 0] ?? 'file'
-    const flags = chunk[at++] ?? 0
+    const kind = KINDS[raw[at++] ?? 0] ?? 'file'
+    const flags = raw[at++] ?? 0
     const mode = varint()
     const uid = varint()
     const gid = varint()
@@ -213,7 +237,7 @@ export function createEntryDecoder(chunk: Buffer): () => StoredEntry | undefined
       key, path: pathFromLatin1(pathOfKey(key)), kind,
       mode, uid, gid, mtimeNs, ctimeNs, inode, sizeBytes, isSettled,
       target, hardLink, content,
-      chunk, recordAt, recordEnd: at,
+      chunk, ordinal: ordinal++, recordAt, recordEnd: at,
     }
   }
 }

@@ -5,6 +5,8 @@ import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { asBuffer } from '../../kit/bytes.ts'
 import {
+  type Chunk,
+  type ChunkPlace,
   createEntryDecoder,
   createEntryEncoder,
   decodeEntries,
@@ -16,23 +18,15 @@ import { Damage, digest, FORMAT_VERSION, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, 
 import type { Sealer } from './seal.ts'
 
 const CHUNK_BYTES = 256 * 1024
+/** One that has grown by a few entries may end where it ended, so that the next can be taken as it stands. */
+const LARGEST_BYTES = 320 * 1024
+/** A smaller one is not closed for that, nor taken as it stands: small ones would become many. */
+const SMALLEST_BYTES = 32 * 1024
 const TRAILER_BYTES = 16 + ID_BYTES + MAGIC_BYTES
 
 /** Everything that the database knows of a finished backup, so that its list can be had from the store alone. */
 export interface ManifestMeta extends Omit<BackupReport, 'checksum'> {
   version: number
-}
-
-interface ChunkPlace {
-  offset: number
-  storedLength: number
-  rawLength: number
-  codec: number
-  crc: number
-  digest: string
-  entryCount: number
-  /** The order key of its first entry, in base64: names are bytes. */
-  first: string
 }
 
 export interface ManifestWriter {
@@ -53,6 +47,8 @@ export async function createManifest(
   const writer = await blobs.create(manifestBlob(place.serverId, place.backupId))
   const encoder = createEntryEncoder()
   const chunks: ChunkPlace[] = []
+  /** The first entries of a chunk of another manifest, in its order: once they are all, it is taken as it stands. */
+  let held: StoredEntry[] = []
   let offset = MAGIC_BYTES
   let first = ''
   try {
@@ -70,25 +66,60 @@ export async function createManifest(
     const entryCount = encoder.count
     if (entryCount === 0) return
     const { bytes, codec, rawLength, crc } = sealer.encode(encoder.take())
-    const storedLength = bytes.length
-    chunks.push({ offset, storedLength, rawLength, codec, crc, digest: hex(digest(bytes)), entryCount, first })
-    offset += storedLength
-    await writer.write(bytes)
+    const place = { rawLength, codec, crc, digest: hex(digest(bytes)), entryCount, first }
+    await write(bytes, { ...place, offset, storedLength: bytes.length })
+  }
+
+  async function write(stored: Uint8Array, place: ChunkPlace): Promise<void> {
+    chunks.push({ ...place, offset })
+    offset += stored.length
+    await writer.write(stored)
+  }
+
+  function encodeHeld(): void {
+    for (const entry of held) {
+      begin(entry.key)
+      encoder.addAsItStands(entry)
+    }
+    held = []
+  }
+
+  /** Whether the entry is the next of a chunk of which all so far are held. */
+  function continuesChunk({ chunk, ordinal }: StoredEntry): boolean {
+    if (encoder.count > 0 || chunk.place.rawLength < SMALLEST_BYTES) return false
+    return ordinal === held.length && (ordinal === 0 || held[0]?.chunk === chunk)
+  }
+
+  /** Everything before it has been written or encoded. */
+  function hold(entry: StoredEntry): Promise<void> | undefined {
+    if (!continuesChunk(entry)) {
+      encodeHeld()
+      begin(entry.key)
+      encoder.addAsItStands(entry)
+      return encoder.sizeBytes >= LARGEST_BYTES ? flush() : undefined
+    }
+    const { stored, place } = entry.chunk
+    held.push(entry)
+    if (held.length < place.entryCount) return undefined
+    held = []
+    return write(stored, place)
   }
 
   return {
     add(entry) {
       const key = orderKey(entry.path)
+      encodeHeld()
       begin(key)
       encoder.add(entry, key)
       return encoder.sizeBytes >= CHUNK_BYTES ? flush() : undefined
     },
     addAsItStands(entry) {
-      begin(entry.key)
-      encoder.addAsItStands(entry)
-      return encoder.sizeBytes >= CHUNK_BYTES ? flush() : undefined
+      if (entry.ordinal > 0) return hold(entry)
+      encodeHeld()
+      return encoder.sizeBytes < SMALLEST_BYTES ? hold(entry) : flush().then(() => hold(entry))
     },
     async finish(meta) {
+      encodeHeld()
       await flush()
       const tail = sealer.encode(Buffer.from(JSON.stringify({ meta: { version: FORMAT_VERSION, ...meta }, chunks })))
       const checksum = digest(tail.bytes)
@@ -136,19 +167,19 @@ export async function openManifest(
   const firstKeys = chunks.map((chunk) => Buffer.from(chunk.first, 'base64').toString('latin1'))
 
   /** Whoever steps over directories comes back to the same chunk again and again. */
-  let last: { chunk: ChunkPlace; entries: StoredEntry[] } | undefined
+  let last: { place: ChunkPlace; entries: StoredEntry[] } | undefined
 
-  async function read(chunk: ChunkPlace): Promise<StoredEntry[]> {
-    if (last?.chunk === chunk) return last.entries
-    const entries = decodeEntries(await readRaw(chunk))
-    last = { chunk, entries }
+  async function read(place: ChunkPlace): Promise<StoredEntry[]> {
+    if (last?.place === place) return last.entries
+    const entries = decodeEntries(await readChunk(place))
+    last = { place, entries }
     return entries
   }
 
-  async function readRaw(chunk: ChunkPlace): Promise<Buffer> {
-    const stored = await blobs.get(name, { offset: chunk.offset, length: chunk.storedLength })
-    if (hex(digest(stored)) !== chunk.digest) throw new Damage(name, `the chunk at ${chunk.offset} is damaged`)
-    return asBuffer(decoded(sealer, name, stored, chunk))
+  async function readChunk(place: ChunkPlace): Promise<Chunk> {
+    const stored = await blobs.get(name, { offset: place.offset, length: place.storedLength })
+    if (hex(digest(stored)) !== place.digest) throw new Damage(name, `the chunk at ${place.offset} is damaged`)
+    return { raw: asBuffer(decoded(sealer, name, stored, place)), stored, place }
   }
 
   async function* readFrom(fromKey = ''): AsyncGenerator<StoredEntry[], void, undefined> {
@@ -169,7 +200,7 @@ export async function openManifest(
 
     async function beyond(): Promise<StoredEntry | undefined> {
       for (let chunk = chunks[index++]; chunk; chunk = chunks[index++]) {
-        take = createEntryDecoder(await readRaw(chunk))
+        take = createEntryDecoder(await readChunk(chunk))
         const entry = within()
         if (entry) return entry
       }
@@ -187,7 +218,7 @@ export async function openManifest(
     chunks: readFrom,
     stream,
     async *rawChunks() {
-      for (const chunk of chunks) yield await readRaw(chunk)
+      for (const place of chunks) yield (await readChunk(place)).raw
     },
     async *entries(fromKey = '') {
       for await (const chunk of readFrom(fromKey)) for (const entry of chunk) if (entry.key >= fromKey) yield entry
