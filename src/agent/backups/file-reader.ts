@@ -139,10 +139,11 @@ export function createFileReader(deps: {
     return unpackReads(result)
   }
 
+  /** What is new has just been stored. */
   function isHeld(read: FileRead): boolean {
     return read.flags
       .subarray(0, Math.ceil(read.length / BLOCK_BYTES))
-      .every((flag, block) => flag === ZERO_BLOCK || sink.holds(read.ids, block * ID_BYTES))
+      .every((flag, block) => flag !== 0 || sink.holds(read.ids, block * ID_BYTES))
   }
 
   function finishPart({ file, segment }: Part, read: FileRead): void {

@@ -10,6 +10,7 @@ export const SEGMENT_BYTES = 4 * 1024 * 1024
 export const SLOT_BYTES = SEGMENT_BYTES + (SEGMENT_BYTES / BLOCK_BYTES + 2) * SEAL_OVERHEAD + FRAME_BYTES
 
 export const ZERO_BLOCK = 1
+export const NEW_BLOCK = 2
 
 export interface WorkerData {
   blobs: BlobStoreAddress
@@ -51,7 +52,7 @@ export interface FileRead {
   changed: boolean
   length: number
   ids: Uint8Array
-  /** One for each block: ZERO_BLOCK, or 0. */
+  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
   flags: Uint8Array
   /** One for each block, where the file is printed. */
   prints: Uint8Array | null

@@ -8,14 +8,21 @@ import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { CODEC_ZSTD, type Sealer } from './seal.ts'
 import { createTableBuilder, type FrameBlock, type TableBuilder } from './tables.ts'
 import type { FileRange, FileRead, HashJob, HashResult, ReadJob, ReadResult } from './worker-jobs.ts'
-import { errorCode, packReads, ZERO_BLOCK } from './worker-jobs.ts'
+import { errorCode, NEW_BLOCK, packReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
-const block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+const window = Buffer.allocUnsafeSlow(4 * BLOCK_BYTES)
 const bundle = Buffer.allocUnsafeSlow(FRAME_BYTES)
 /** Data that is left this large by zstd may as well be compressed already, but for zeros between its pieces. */
 const DOUBTFUL = 0.75
+
+/** What the window holds of a file. */
+interface Ahead {
+  file: FileRange
+  from: number
+  length: number
+}
 
 interface Output {
   slot: Buffer
@@ -75,10 +82,11 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange): Fil
   const ids = Buffer.alloc(blockCount * ID_BYTES)
   const flags = new Uint8Array(blockCount)
   const prints = file.isPrinted && print ? new Uint8Array(blockCount * PRINT_BYTES) : null
+  const ahead = { file, from: file.from, length: 0 }
   let at = file.from
   for (let index = 0; at < file.to; index++) {
     const wanted = Math.min(BLOCK_BYTES, file.to - at)
-    const raw = readBlock(sealer, output, file.fd, at, wanted)
+    const raw = readBlock(sealer, output, ahead, at, wanted)
     at += raw.length
     if (raw.length === 0) break
     if (raw.length === BLOCK_BYTES && raw.equals(zeros)) flags[index] = ZERO_BLOCK
@@ -87,7 +95,7 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange): Fil
       if (made) prints?.set(made, index * PRINT_BYTES)
       const knownAt = made && file.known ? findPrint(file.known, index, made) : -1
       if (file.known && knownAt >= 0) ids.set(file.known.ids.subarray(knownAt, knownAt + ID_BYTES), index * ID_BYTES)
-      else storeBlock(sealer, output, raw, ids, index * ID_BYTES)
+      else flags[index] = storeBlock(sealer, output, raw, ids, index * ID_BYTES)
     }
     if (raw.length < wanted) break
   }
@@ -98,23 +106,32 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange): Fil
 const isSmall = (length: number) => length <= BLOCK_BYTES / 2
 
 /** Where it can stay: a small one among those that are compressed together. Shorter than wanted at the file's end. */
-function readBlock(sealer: Sealer, output: Output, fd: number, position: number, wanted: number): Buffer {
-  if (isSmall(wanted) && output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
-  const target = isSmall(wanted) ? output.bundle : block
-  const start = isSmall(wanted) ? output.bundled : 0
-  return target.subarray(start, start + readFully(fd, target, start, wanted, position))
+function readBlock(sealer: Sealer, output: Output, ahead: Ahead, position: number, wanted: number): Buffer {
+  const { fd, to } = ahead.file
+  if (isSmall(wanted)) {
+    if (output.bundled + wanted > FRAME_BYTES) flushBundle(sealer, output)
+    const { bundle, bundled } = output
+    return bundle.subarray(bundled, bundled + readFully(fd, bundle, bundled, wanted, position))
+  }
+  if (position >= ahead.from + ahead.length) {
+    ahead.from = position
+    ahead.length = readFully(fd, window, 0, Math.min(window.length, to - position), position)
+  }
+  const start = position - ahead.from
+  return window.subarray(start, Math.min(start + wanted, ahead.length))
 }
 
-/** Writes the block's name to `ids`. */
-function storeBlock(sealer: Sealer, output: Output, raw: Buffer, ids: Buffer, idAt: number): void {
+/** Writes the block's name to `ids`. Returns its flag. */
+function storeBlock(sealer: Sealer, output: Output, raw: Buffer, ids: Buffer, idAt: number): number {
   const id = sealer.idOf(raw)
   ids.set(id, idAt)
-  if (output.isKnown(id)) return
+  if (output.isKnown(id)) return 0
   const { length } = raw
   if (raw.buffer === output.bundle.buffer) {
     output.bundleBlocks.push({ id, inner: output.bundled, length })
     output.bundled += length
   } else addFrame(sealer, output, raw, [{ id, inner: 0, length }])
+  return NEW_BLOCK
 }
 
 function flushBundle(sealer: Sealer, output: Output): void {
@@ -149,8 +166,8 @@ export function hashFile(sealer: Sealer, job: HashJob): HashResult {
   const count = Math.ceil(job.size / BLOCK_BYTES)
   for (let index = 0; index < count; index++) {
     const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
-    if (readFully(job.fd, block, 0, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
-    const raw = block.subarray(0, wanted)
+    if (readFully(job.fd, window, 0, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
+    const raw = window.subarray(0, wanted)
     const expected = job.ids[index]
     const isSame = expected
       ? sealer.idOf(raw).equals(expected)
