@@ -19,6 +19,7 @@ import {
   type Times,
   type Tool,
   tar,
+  UNCHANGED_RUNS,
 } from './support/backup-peers.ts'
 import { startBackupService } from './support/backup-service.ts'
 import { changeTree } from './support/change-tree.ts'
@@ -97,7 +98,7 @@ const ours: Tool = {
       }
       await delay(SETTLING_MS)
       record(times, 'first', (await backUp(serverId)).seconds)
-      record(times, 'unchanged', (await backUp(serverId)).seconds)
+      for (let count = 0; count < UNCHANGED_RUNS; count++) record(times, 'unchanged', (await backUp(serverId)).seconds)
       change(files)
       const before = sizeOf(store)
       record(times, 'changed', (await backUp(serverId)).seconds)
