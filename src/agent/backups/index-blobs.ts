@@ -1,6 +1,7 @@
 // What each pack holds, written down apart from the packs, so that opening a store reads a few blobs and not every pack.
 // Nothing is lost with them: they can be had again from the packs.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { asBuffer } from '../../kit/bytes.ts'
 import { newId } from '../../kit/ids.ts'
 import { Damage, digest, ID_BYTES, INDEX_MAGIC, indexBlob, MAGIC_BYTES } from './format.ts'
 import type { WrittenPack } from './packs.ts'
@@ -67,7 +68,7 @@ function encodeIndex(sealer: Sealer, packs: WrittenPack[]): Buffer {
 
 /** Throws Damage where it is not what was written. */
 async function readIndex(blobs: BlobStore, sealer: Sealer, name: string): Promise<WrittenPack[]> {
-  const blob = Buffer.from(await blobs.get(name))
+  const blob = asBuffer(await blobs.get(name))
   if (blob.length < HEAD_BYTES || blob.toString('latin1', 0, MAGIC_BYTES) !== INDEX_MAGIC)
     throw new Damage(name, 'does not begin as an index does')
   const body = blob.subarray(MAGIC_BYTES + ID_BYTES)
@@ -75,7 +76,7 @@ async function readIndex(blobs: BlobStore, sealer: Sealer, name: string): Promis
   const [rawLength, codec, crc] = [body.readUInt32LE(0), body.readUInt32LE(4), body.readUInt32LE(8)]
   let raw: Buffer
   try {
-    raw = Buffer.from(sealer.decode(body.subarray(12), { rawLength, codec, crc }))
+    raw = asBuffer(sealer.decode(body.subarray(12), { rawLength, codec, crc }))
   } catch {
     throw new Damage(name, 'cannot be decoded')
   }

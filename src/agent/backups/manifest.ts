@@ -254,9 +254,9 @@ async function readTail(blobs: BlobStore, sealer: Sealer, name: string) {
   if (sizeBytes < MAGIC_BYTES + TRAILER_BYTES) throw new Damage(name, 'too short for a manifest')
   // One read nearly always holds the whole tail.
   const guess = Math.min(sizeBytes, 64 * 1024)
-  let end = Buffer.from(await blobs.get(name, { offset: sizeBytes - guess, length: guess }))
+  let end = asBuffer(await blobs.get(name, { offset: sizeBytes - guess, length: guess }))
   const trailer = end.subarray(end.length - TRAILER_BYTES)
-  const head = Buffer.from(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
+  const head = asBuffer(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
   if (trailer.toString('latin1', 16 + ID_BYTES) !== MANIFEST_MAGIC || head.toString('latin1') !== MANIFEST_MAGIC)
     throw new Damage(name, 'does not begin and end as a manifest does')
   const [length, rawLength] = [trailer.readUInt32LE(0), trailer.readUInt32LE(4)]
@@ -264,7 +264,7 @@ async function readTail(blobs: BlobStore, sealer: Sealer, name: string) {
   if (length > sizeBytes - MAGIC_BYTES - TRAILER_BYTES) throw new Damage(name, 'its tail is longer than itself')
   if (length + TRAILER_BYTES > end.length) {
     const range = { offset: sizeBytes - TRAILER_BYTES - length, length: length + TRAILER_BYTES }
-    end = Buffer.from(await blobs.get(name, range))
+    end = asBuffer(await blobs.get(name, range))
   }
   const stored = end.subarray(end.length - TRAILER_BYTES - length, end.length - TRAILER_BYTES)
   const checksum = digest(stored)

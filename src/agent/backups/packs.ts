@@ -2,6 +2,7 @@
 // many small ones); a block is what is named, looked up and shared.
 import { randomBytes } from 'node:crypto'
 import type { BlobStore, BlobWriter } from '../../blobs/store.ts'
+import { asBuffer } from '../../kit/bytes.ts'
 import { Damage, digest, ID_BYTES, MAGIC_BYTES, PACK_MAGIC, packBlob } from './format.ts'
 import { CODEC_FILLER } from './seal.ts'
 import { createTableBuilder, TABLE_BYTES_AT_LEAST } from './tables.ts'
@@ -100,13 +101,13 @@ export async function readPackTable(blobs: BlobStore, packId: string): Promise<W
   const name = packBlob(packId)
   const { sizeBytes } = await blobs.stat(name)
   if (sizeBytes < MAGIC_BYTES + TABLE_BYTES_AT_LEAST + TRAILER_BYTES) throw new Damage(name, 'too short for a pack')
-  const head = Buffer.from(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
-  const trailer = Buffer.from(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES, length: TRAILER_BYTES }))
+  const head = asBuffer(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
+  const trailer = asBuffer(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES, length: TRAILER_BYTES }))
   if (head.toString('latin1') !== PACK_MAGIC || trailer.toString('latin1', TRAILER_BYTES - MAGIC_BYTES) !== PACK_MAGIC)
     throw new Damage(name, 'does not begin and end as a pack does')
   const length = trailer.readUInt32LE(0)
   if (length > sizeBytes - MAGIC_BYTES - TRAILER_BYTES) throw new Damage(name, 'its table is longer than itself')
-  const table = Buffer.from(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES - length, length }))
+  const table = asBuffer(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES - length, length }))
   if (!digest(table).equals(trailer.subarray(4, 4 + ID_BYTES))) throw new Damage(name, 'its table is damaged')
   return { packId, sizeBytes, table }
 }

@@ -14,6 +14,7 @@ import { OPEN_FILE } from './backup.ts'
 import { eachBlock } from './content.ts'
 import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
+import type { ManifestMeta } from './manifest.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { isGone, SYNCED_ONE_BY_ONE } from './restore-journal.ts'
@@ -23,8 +24,10 @@ const WINDOW_BYTES = 32 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
 const LARGE_BYTES = 1024 * 1024
-/** Making small files is this thread's work, decoding large ones the others': they wait for each other's company. */
+/** Making small files is this thread's work, decoding large ones the others': so they wait for each other's company. */
 const SMALL_WAITING = 8192
+/** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
+const WORTH_WAITING_BYTES = 16 * 1024
 
 interface Staged {
   entry: KeyedEntry
@@ -46,8 +49,10 @@ export interface Stager {
 export function createStager(
   repository: Repository,
   staging: Directory,
+  { fileCount, sizeBytes }: Pick<ManifestMeta, 'fileCount' | 'sizeBytes'>,
   onStaged: (files: number, bytes: number) => void,
 ): Stager {
+  const smallWaiting = sizeBytes > fileCount * WORTH_WAITING_BYTES ? SMALL_WAITING : WINDOW_FILES
   const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
   const small: Staged[] = []
@@ -125,10 +130,10 @@ export function createStager(
       }
       return count++
     },
-    isFull: () => largeBytes >= WINDOW_BYTES || small.length >= SMALL_WAITING,
+    isFull: () => largeBytes >= WINDOW_BYTES || small.length >= smallWaiting,
     async flush() {
       if (largeBytes >= WINDOW_BYTES) await startLarge()
-      while (small.length >= SMALL_WAITING) await startSmall()
+      while (small.length >= smallWaiting) await startSmall()
     },
     async finish() {
       if (large.length > 0) await startLarge()

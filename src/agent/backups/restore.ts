@@ -81,7 +81,7 @@ export async function runRestore(
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
-  const stager = createStager(repository, staging, (files, bytes) => {
+  const stager = createStager(repository, staging, request.manifest.meta, (files, bytes) => {
     result.filesRestored += files
     result.bytesRestored += bytes
     report(result.filesRestored + result.filesKept, result.bytesRestored)
