@@ -2,11 +2,17 @@
 import { closeSync, constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { asBuffer } from '../kit/bytes.ts'
-import { alignedBuffer, createWriteBehind, isAligned, openDirect, wholeUnits, writeAround } from './direct-io.ts'
+import {
+  alignedBuffer,
+  createWriteBehind,
+  isAligned,
+  LARGE_WRITE_BYTES,
+  openDirect,
+  wholeUnits,
+  writeAround,
+} from './direct-io.ts'
 
 const BUFFER_BYTES = 2 * 1024 * 1024
-/** Written from where it stands if that is possible, and not gathered with what comes before and after. */
-const LARGE_BYTES = 1024 * 1024
 /** Of one file. */
 const BUFFERS = 3
 /** Of all files: fresh memory costs more than writing what is in it. */
@@ -59,7 +65,7 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
 
   return {
     async write(bytes) {
-      const isAsItStands = bytes.length >= LARGE_BYTES && isAligned(bytes) && wholeUnits(filled) === filled
+      const isAsItStands = bytes.length >= LARGE_WRITE_BYTES && isAligned(bytes) && wholeUnits(filled) === filled
       const whole = isAsItStands ? wholeUnits(bytes.length) : 0
       if (whole > 0) {
         behind.check()

@@ -5,7 +5,9 @@ import { promisify } from 'node:util'
 import { hasCode } from '../kit/errno.ts'
 
 /** What direct writes are a multiple of, on any disk that is in use. */
-const UNIT_BYTES = 4096
+export const UNIT_BYTES = 4096
+/** Worth writing from where they stand, if that is possible, and not gathering with what comes before and after. */
+export const LARGE_WRITE_BYTES = 1024 * 1024
 
 const writeAsync = promisify(write)
 

@@ -1,5 +1,6 @@
 // The BlobStore port: named, immutable bytes. The backups' packs, indexes and manifests go through it, to a local disk
 // or to an object store. Every adapter runs the suite in store.contract.ts.
+import { hasCode } from '../kit/errno.ts'
 
 export interface BlobInfo {
   name: string
@@ -34,6 +35,11 @@ export interface BlobStore {
   list(prefix: string): AsyncIterable<BlobInfo>
   /** Must be idempotent. Once it returns, the blob stays gone also after a power failure. */
   delete(name: string): Promise<void>
+}
+
+/** What was written is lost, as far as can be told. Any other failure of reading may pass, and says nothing about it. */
+export function isLost(error: unknown): boolean {
+  return error instanceof BlobMissing || hasCode(error, 'EIO')
 }
 
 export interface BlobReader {

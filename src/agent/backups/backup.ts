@@ -112,7 +112,7 @@ export async function runBackup(
       sizeBytes: outcome.sizeBytes,
     })
     item.entry.isSettled &&= !outcome.isTorn
-    if (outcome.prints) repository.prints?.set(request.serverId, path, outcome.prints)
+    if (outcome.prints) repository.prints.set(request.serverId, path, outcome.prints)
   }
 
   function addFile(found: WalkEntry, item: Pending): void {
@@ -128,7 +128,7 @@ export async function runBackup(
       dropUnopened(item, error)
       return
     }
-    const known = repository.prints?.get(request.serverId, found.path)
+    const known = repository.prints.get(request.serverId, found.path)
     reader.add(fd, found.stats, known, (outcome) => settle(item, outcome))
   }
 
@@ -153,8 +153,10 @@ export async function runBackup(
   }
 
   function take(found: WalkEntry, known: StoredEntry | undefined): void {
-    if (found.stats.isFile()) takeFile(found, known)
-    else if (known && !found.isMountPoint && isUntouched(found.stats, known)) push(known, known)
+    const { stats } = found
+    if (stats.isFile()) takeFile(found, known)
+    else if (known && !found.isMountPoint && isAlike(stats, known) && isUntouched(touchOf(stats), known))
+      push(known, known)
     else {
       const entry = entryOf(found, notes)
       if (entry) push(entry)
@@ -238,22 +240,24 @@ export async function runBackup(
   }
 }
 
-/** A directory or a symlink that is what it was. */
-function isUntouched(now: BigIntStats, before: Entry): boolean {
-  const isAlike = before.kind === 'directory' ? now.isDirectory() : before.kind === 'symlink' && now.isSymbolicLink()
-  const { mtimeNs, ctimeNs, ino } = now
-  return isAlike && before.isSettled && before.mtimeNs === mtimeNs && before.ctimeNs === ctimeNs && before.inode === ino
+/** Both a directory, or both a symlink. */
+function isAlike(now: BigIntStats, { kind }: Entry): boolean {
+  return kind === 'directory' ? now.isDirectory() : kind === 'symlink' && now.isSymbolicLink()
 }
 
-export function isUnchanged(now: Pick<Entry, 'sizeBytes' | 'mtimeNs' | 'ctimeNs' | 'inode'>, before: Entry): boolean {
+export const touchOf = ({ mtimeNs, ctimeNs, ino: inode }: BigIntStats): Touch => ({ mtimeNs, ctimeNs, inode })
+
+type Touch = Pick<Entry, 'mtimeNs' | 'ctimeNs' | 'inode'>
+
+/** The very thing that it was, and nobody has touched it since. */
+function isUntouched(now: Touch, before: Entry): boolean {
   return (
-    before.isSettled &&
-    before.kind === 'file' &&
-    before.sizeBytes === now.sizeBytes &&
-    before.mtimeNs === now.mtimeNs &&
-    before.ctimeNs === now.ctimeNs &&
-    before.inode === now.inode
+    before.isSettled && before.mtimeNs === now.mtimeNs && before.ctimeNs === now.ctimeNs && before.inode === now.inode
   )
+}
+
+export function isUnchanged(now: Touch & Pick<Entry, 'sizeBytes'>, before: Entry): boolean {
+  return before.kind === 'file' && before.sizeBytes === now.sizeBytes && isUntouched(now, before)
 }
 
 /** A file that needs a damaged or missing block is read again, which heals the block. */

@@ -34,9 +34,9 @@ export interface BlockIndex {
   framePlace(frame: number): FramePlace
   /** What a table lists, its frames moved by `shift`. The first place of a block is kept, unless that one is damaged. */
   addTable(packId: string, table: Uint8Array, shift?: number): void
-  /** Everything that another index has. Yields now and then, so that others may have their turn. */
+  /** Everything that another index has, with what is known of its damage. Yields now and then: others have their turn. */
   addAll(other: BlockIndex): Generator<void, void, undefined>
-  /** Takes in everything of another, which this one is to replace, with what is known of its damage. */
+  /** Takes in, in one step, everything of another which this one is to replace. */
   succeed(other: BlockIndex): void
   /** Every block, after the frame that it is in; yields now and then. An id is valid for the call. */
   visit(on: {
@@ -185,28 +185,21 @@ export function createBlockIndex(): BlockIndex {
     },
     *addAll(other) {
       let number = -1
+      let block = 0
       yield* other.visit({
         frame: (place) => {
           number = addFrameRow(place.packId, place)
         },
-        block: (ids, at, inner, length) => addBlock(number, ids, at, inner, length),
-      })
-    },
-    succeed(other) {
-      let number = -1
-      let block = 0
-      const taken = other.visit({
-        frame: (place) => {
-          number = addFrameRow(place.packId, place)
-        },
-        block(from, at, inner, length) {
-          const isMissing = findAny(from, at) < 0
+        block: (from, at, inner, length) => {
+          const before = blockCount
           addBlock(number, from, at, inner, length)
-          if (isMissing && other.isDamaged(block)) damaged.add(blockCount - 1)
+          if (blockCount > before && other.isDamaged(block)) damaged.add(before)
           block++
         },
       })
-      for (const _ of taken);
+    },
+    succeed(other) {
+      for (const _ of this.addAll(other));
       losses = other.losses
     },
     *visit(on) {

@@ -20,8 +20,10 @@ export interface Prints {
   ids: Uint8Array
 }
 
+export type Printer = (block: Uint8Array) => Buffer
+
 /** A GMAC. Its nonce may be the same each time, since the prints are as secret as the key. */
-export function createPrinter(key: Uint8Array): (block: Uint8Array) => Buffer {
+export function createPrinter(key: Uint8Array): Printer {
   return (block) => {
     const mac = createCipheriv('aes-128-gcm', key, NONCE)
     mac.setAAD(block)

@@ -5,9 +5,8 @@ import { readlinkAt } from '../files/directory.ts'
 import { formatPath, parsePath } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { isUnchanged } from './backup.ts'
-import { eachBlock } from './content.ts'
+import { idsOf } from './content.ts'
 import { type Entry, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'
-import { ID_BYTES } from './format.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import type { Manifest } from './manifest.ts'
 import { openManifest } from './manifest.ts'
@@ -112,10 +111,8 @@ export async function compareWithLive(
     if (before.kind !== 'file' || now.kind !== 'file' || before.sizeBytes !== now.sizeBytes)
       return isSameEntry(before, now)
     if (isUnchanged(now, before)) return true
-    const ids: (Uint8Array | null)[] = []
-    eachBlock(before, (idAt) => void ids.push(idAt < 0 ? null : before.content.slice(idAt, idAt + ID_BYTES)))
     using file = sandbox.openFile(now.path)
-    return (await repository.pool.hash({ fd: file.fd, size: now.sizeBytes, ids })).same
+    return (await repository.pool.hash({ fd: file.fd, size: now.sizeBytes, ids: idsOf(before) })).same
   }
   return await merge(from.entries(start), liveEntries(from, sandbox, start, signal), page.limit, isSame)
 }

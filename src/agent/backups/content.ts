@@ -48,6 +48,15 @@ export function eachBlock(
   })
 }
 
+/** The names of a file's blocks, null for one of zeros. Each in memory of its own: a message carries the whole of it. */
+export function idsOf(entry: { content: Uint8Array; sizeBytes: number }): (Uint8Array | null)[] {
+  const ids: (Uint8Array | null)[] = []
+  eachBlock(entry, (idAt) => {
+    ids.push(idAt < 0 ? null : new Uint8Array(entry.content.subarray(idAt, idAt + ID_BYTES)))
+  })
+  return ids
+}
+
 /** Block by block: where its id stands, or -1 for a block of zeros. */
 export function visitRuns(bytes: Uint8Array, start: number, end: number, visit: (idAt: number) => void): void {
   let at = start

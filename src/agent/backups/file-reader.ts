@@ -128,7 +128,7 @@ export function createFileReader(deps: {
   function rangeOf({ file, from, to }: Part): FileRange {
     const { fd, known, stats } = file
     const { size, mtimeNs, ctimeNs } = stats
-    const isPrinted = repository.prints !== undefined && size >= PRINTED_FROM_BYTES
+    const isPrinted = size >= PRINTED_FROM_BYTES
     return { fd, from, to, size, mtimeNs, ctimeNs, isPrinted, known: known ? printsBetween(known, from, to) : null }
   }
 

@@ -57,8 +57,8 @@ export interface Taken {
 
 /**
  * Everything of the found store, of which `listed` is what `listStore` told, that the one in `dir` does not have. Blobs
- * are whole or not there, and a manifest follows the packs that it needs: cut short at any point, `dir` is a sound store, and a repetition goes on. Nobody else may write
- * to `dir` meanwhile.
+ * are whole or not there, and a manifest follows the packs that it needs: cut short at any point, `dir` is a sound store,
+ * and a repetition goes on. Nobody else may write to `dir` meanwhile.
  */
 export async function takeOver(
   found: FoundStore,

@@ -66,12 +66,11 @@ export async function createManifest(
     const entryCount = encoder.count
     if (entryCount === 0) return
     const { bytes, codec, rawLength, crc } = sealer.encode(encoder.take())
-    const place = { rawLength, codec, crc, digest: hex(digest(bytes)), entryCount, first }
-    await write(bytes, { ...place, offset, storedLength: bytes.length })
+    await write(bytes, { rawLength, codec, crc, digest: hex(digest(bytes)), entryCount, first })
   }
 
-  async function write(stored: Uint8Array, place: ChunkPlace): Promise<void> {
-    chunks.push({ ...place, offset })
+  async function write(stored: Uint8Array, chunk: Omit<ChunkPlace, 'offset' | 'storedLength'>): Promise<void> {
+    chunks.push({ ...chunk, offset, storedLength: stored.length })
     offset += stored.length
     await writer.write(stored)
   }

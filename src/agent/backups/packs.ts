@@ -1,6 +1,7 @@
 // A pack: frames one after another, then a table of what they hold. A frame is what is compressed as one (a block, or
 // many small ones); a block is what is named, looked up and shared.
 import { randomBytes } from 'node:crypto'
+import { LARGE_WRITE_BYTES, UNIT_BYTES } from '../../blobs/direct-io.ts'
 import type { BlobStore, BlobWriter } from '../../blobs/store.ts'
 import { asBuffer } from '../../kit/bytes.ts'
 import { Damage, digest, ID_BYTES, MAGIC_BYTES, PACK_MAGIC, packBlob } from './format.ts'
@@ -11,10 +12,7 @@ const PACK_BYTES = 32 * 1024 * 1024
 /** Of small files a pack would hold a million: what it holds is kept in memory until it is closed. */
 const PACK_BLOCKS = 32_768
 const TRAILER_BYTES = 4 + ID_BYTES + MAGIC_BYTES
-/** Where a stretch of many frames begins, so that it can be written from where it stands, around the page cache. */
-const ALIGNMENT = 4096
-const LARGE_BYTES = 1024 * 1024
-const zeros = Buffer.alloc(ALIGNMENT)
+const zeros = Buffer.alloc(UNIT_BYTES)
 
 export interface WrittenPack {
   packId: string
@@ -49,9 +47,9 @@ export async function createPack(blobs: BlobStore): Promise<PackWriter> {
     offset += bytes.length
   }
 
-  /** Listed like anything else, so that no byte of a pack is without a check. */
+  /** So that what follows can be written around the page cache. Listed like anything else: no byte is without a check. */
   function align(): void {
-    const length = -offset & (ALIGNMENT - 1)
+    const length = -offset & (UNIT_BYTES - 1)
     if (length === 0) return
     tables.addFrame({ offset, storedLength: length, rawLength: length, codec: CODEC_FILLER, crc: 0 }, 0)
     add(zeros.subarray(0, length))
@@ -63,7 +61,7 @@ export async function createPack(blobs: BlobStore): Promise<PackWriter> {
       return offset >= PACK_BYTES || tables.blockCount >= PACK_BLOCKS
     },
     append(bytes, table) {
-      if (bytes.length >= LARGE_BYTES) align()
+      if (bytes.length >= LARGE_WRITE_BYTES) align()
       const from = offset
       tables.addTable(table, from)
       add(bytes)

@@ -5,7 +5,7 @@ import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { createTurns } from '../files/walk.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
 import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from './block-prints.ts'
-import { arePrintsWorthwhile, fastestBlockHash } from './block-speed.ts'
+import { fastestBlockHash } from './block-speed.ts'
 import { type BlockHash, DAMAGE_BLOB, Damage, lastSegment, packBlob } from './format.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createSharedLock, type SharedLock } from './locks.ts'
@@ -63,8 +63,7 @@ export interface Repository {
   readonly damagedBlobs: Map<string, string>
   /** By server: the backup that was made last by this process, and what of the index it has seen. */
   readonly latest: Map<string, LatestBackup>
-  /** Undefined where this processor makes names about as fast. */
-  readonly prints: PrintCache | undefined
+  readonly prints: PrintCache
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
   /**
@@ -82,7 +81,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   const { blockHash } = await checkedFormat(blobs, config)
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
-  const printKey = arePrintsWorthwhile(blockHash) ? randomBytes(PRINT_KEY_BYTES) : null
+  const printKey = randomBytes(PRINT_KEY_BYTES)
   const pool = createPool({ blobs: config.blobs, key, blockHash, printKey, nice }, config.threads)
   /** One after another: each reads the list, adds to it and writes it. */
   let recording = Promise.resolve()
@@ -98,7 +97,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     packs: new Map<string, number>(),
     damagedBlobs: new Map<string, string>(),
     latest: new Map<string, LatestBackup>(),
-    prints: printKey ? createPrintCache(PRINTS_BYTES) : undefined,
+    prints: createPrintCache(PRINTS_BYTES),
     publish(packs: Map<string, number>, blocks: BlockIndex) {
       const published = publishing.then(() => publish(repository, packs, blocks))
       publishing = published.catch(() => {})

@@ -11,10 +11,9 @@ import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import type { TrashBatch } from '../files/trash-records.ts'
 import type { ServerFolders } from '../layout.ts'
-import { isUnchanged, OPEN_FILE } from './backup.ts'
-import { eachBlock } from './content.ts'
+import { isUnchanged, OPEN_FILE, touchOf } from './backup.ts'
+import { idsOf } from './content.ts'
 import { type KeyedEntry, segmentsOf } from './entries.ts'
-import { ID_BYTES } from './format.ts'
 import type { Manifest } from './manifest.ts'
 import { isDiskFull } from './pack-sink.ts'
 import type { Repository } from './repository.ts'
@@ -203,8 +202,7 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
     return
   }
   // Two names of one file that were two files, or the other way round: made anew rather than told apart.
-  const { mtimeNs, ctimeNs, ino: inode } = live.stats
-  const now = { sizeBytes: Number(live.stats.size), mtimeNs, ctimeNs, inode }
+  const now = { sizeBytes: Number(live.stats.size), ...touchOf(live.stats) }
   if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
   else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
     const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
@@ -253,15 +251,6 @@ async function settleChecks(run: Run): Promise<void> {
   } finally {
     for (const { fd } of checks) closeSync(fd)
   }
-}
-
-function idsOf(entry: KeyedEntry): (Uint8Array | null)[] {
-  const ids: (Uint8Array | null)[] = []
-  eachBlock(
-    entry,
-    (idAt) => void ids.push(idAt < 0 ? null : new Uint8Array(entry.content.subarray(idAt, idAt + ID_BYTES))),
-  )
-  return ids
 }
 
 async function prepareTrash(target: RestoreTarget, displaced: Run['displaced'], held: DisposableStack) {

@@ -1,7 +1,6 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
-import { BlobMissing } from '../../blobs/store.ts'
+import { BlobMissing, isLost } from '../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
-import { hasCode } from '../../kit/errno.ts'
 import { eachBlock } from './content.ts'
 import { decodeJobs } from './decode-jobs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
@@ -122,9 +121,8 @@ async function asDamage<T>(blob: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    if (error instanceof BlobMissing) throw new Damage(blob, 'is not there')
-    if (hasCode(error, 'EIO')) throw new Damage(blob, 'cannot be read')
-    throw error
+    if (!isLost(error)) throw error
+    throw new Damage(blob, error instanceof BlobMissing ? 'is not there' : 'cannot be read')
   }
 }
 

@@ -1,8 +1,7 @@
 // A worker thread's writing: frames are fetched, decoded and checked, and the blocks in them written to where files want
 // them. It works on descriptors and never sees a path.
 import type { DirectTarget } from '../../blobs/direct-io.ts'
-import { BlobMissing, type BlobReader, type BlobStore, type ByteRange } from '../../blobs/store.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../blobs/store.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from './format.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
@@ -36,7 +35,7 @@ export function createLane(): Lane {
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const result: DecodeResult = { damaged: [], bytes: 0 }
-  const pack = await tools.blobs.open(packBlob(job.packId)).catch(asDamage)
+  const pack = await tools.blobs.open(packBlob(job.packId)).catch(codeIfLost)
   try {
     await decodeGroups(tools.sealer, lane, job, pack, result)
   } finally {
@@ -49,9 +48,8 @@ export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Pr
   return result
 }
 
-/** Anything else may pass, and says nothing about the block. */
-function asDamage(error: unknown): string {
-  if (error instanceof BlobMissing || hasCode(error, 'EIO')) return errorCode(error)
+function codeIfLost(error: unknown): string {
+  if (isLost(error)) return errorCode(error)
   throw error
 }
 
@@ -66,7 +64,7 @@ async function decodeGroups(
   let block = 0
   for (let first = 0; first < frames.length; ) {
     const { end, range } = neighboursOf(frames, first)
-    const fetched = typeof pack === 'string' ? pack : await pack.get(range, lane.fetched).catch(asDamage)
+    const fetched = typeof pack === 'string' ? pack : await pack.get(range, lane.fetched).catch(codeIfLost)
     for (; first < end; first += FRAME.fields) {
       const frame = frameAt(job, first, block)
       const at = frame.offset - range.offset

@@ -16,8 +16,7 @@ export interface WorkerData {
   blobs: BlobStoreAddress
   key: Uint8Array | null
   blockHash: BlockHash
-  /** Null where prints are not worth making. */
-  printKey: Uint8Array | null
+  printKey: Uint8Array
   nice: number
 }
 
@@ -54,7 +53,7 @@ export interface FileRead {
   ids: Uint8Array
   /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
   flags: Uint8Array
-  /** One for each block, where the file is printed. */
+  /** One for each block, where the file is printed and this processor makes prints faster than names. */
   prints: Uint8Array | null
 }
 

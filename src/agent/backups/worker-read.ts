@@ -3,7 +3,7 @@
 import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../kit/bytes.ts'
 import { filterHas } from './block-filter.ts'
-import { findPrint, PRINT_BYTES } from './block-prints.ts'
+import { findPrint, PRINT_BYTES, type Printer } from './block-prints.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { CODEC_ZSTD, type Sealer } from './seal.ts'
 import { createTableBuilder, type FrameBlock, type TableBuilder } from './tables.ts'
@@ -38,7 +38,7 @@ interface Output {
 
 export interface Tools {
   sealer: Sealer
-  print: ((block: Uint8Array) => Buffer) | null
+  print: Printer | null
 }
 
 export function readFiles(tools: Tools, job: ReadJob): ReadResult {

@@ -2,7 +2,8 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../blobs/open.ts'
-import { createPrinter } from './block-prints.ts'
+import { createPrinter, type Printer } from './block-prints.ts'
+import { arePrintsWorthwhile } from './block-speed.ts'
 import { createSealer } from './seal.ts'
 import { createLane, decodeFrames, type Lane } from './worker-decode.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type Job, type WorkerData } from './worker-jobs.ts'
@@ -15,11 +16,17 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   // On Linux this is the calling thread alone. Block devices under BFQ derive the I/O priority from it.
   if (data.nice > 0) setPriority(0, data.nice)
   const sealer = createSealer(data.key, data.blockHash)
-  const print = data.printKey && createPrinter(data.printKey)
-  const tools = { sealer, print, blobs: await openBlobStore(data.blobs, { clear: false }) }
+  const tools = { sealer, blobs: await openBlobStore(data.blobs, { clear: false }) }
   const lanes: Lane[] = []
   const waiting: { id: number; job: Job }[] = []
   let running = 0
+  let print: Printer | null | undefined
+
+  /** Tried when the first file is read, so that nothing else waits for it. */
+  function printer(): Printer | null {
+    if (print === undefined) print = arePrintsWorthwhile(data.blockHash) ? createPrinter(data.printKey) : null
+    return print
+  }
 
   async function decode(job: DecodeJob): Promise<DecodeResult> {
     const lane = lanes.pop() ?? createLane()
@@ -33,7 +40,11 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   async function answer({ id, job }: { id: number; job: Job }): Promise<void> {
     try {
       const result =
-        job.kind === 'read' ? readFiles(tools, job) : job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
+        job.kind === 'read'
+          ? readFiles({ sealer, print: printer() }, job)
+          : job.kind === 'hash'
+            ? hashFile(sealer, job)
+            : await decode(job)
       port.postMessage({ id, result })
     } catch (error) {
       port.postMessage({ id, error: errorCode(error) })

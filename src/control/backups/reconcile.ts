@@ -54,7 +54,7 @@ export function createReconciling(deps: {
   /** Where the word that it had completed was lost. */
   async function revive(trx: Trx, row: BackupRow, backup: BackupReport): Promise<void> {
     const locked = row.locked === 1 || backup.isLocked ? 1 : 0
-    await store.updateBackup(trx, row.id, { ...reported(backup), name: backup.name, locked, error: null })
+    await store.updateBackup(trx, row.id, { ...reported(backup), name: backup.name, locked })
     await activity.record(trx, SYSTEM, 'backup.adopted', row.server_id, { backupId: row.id, name: row.name })
   }
 

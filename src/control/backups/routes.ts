@@ -4,9 +4,8 @@ import * as backups from '../../contract/backups.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Forward } from '../../http/forward.ts'
-import { negotiate } from '../http/negotiate.ts'
-import { type Api, type Call, serve } from '../http/route.ts'
-import { sendStates } from '../http/states.ts'
+import { type Api, serve } from '../http/route.ts'
+import { readOrFollow } from '../http/states.ts'
 import type { Streams } from '../http/streams.ts'
 import type { BackupSlice } from './slice.ts'
 
@@ -18,22 +17,16 @@ const asJob = {
 export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): void {
   const { backups: service, restores, verifying, contents, reconciling } = slice
 
-  /** The backup, each time something about it changes. */
-  async function follow({ actor, params, reply }: Call<typeof backups.readBackup>): Promise<never> {
-    const { serverId, backupId } = params
-    return await sendStates(streams, { actor, serverId, reply }, 'backup', (signal) =>
-      service.follow(actor, serverId, backupId, signal),
-    )
-  }
-
   serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/${id}`,
   })
   serve(api, backups.listBackups, (call) => service.list(call.actor, call.params.serverId, call.query))
-  serve(api, backups.readBackup, async (call) => {
-    const type = negotiate(call.request.headers.accept, ['application/json', 'text/event-stream'])
-    if (type === 'text/event-stream') return follow(call)
-    return service.read(call.actor, call.params.serverId, call.params.backupId)
+  serve(api, backups.readBackup, (call) => {
+    const { serverId, backupId } = call.params
+    return readOrFollow(streams, call, 'backup', {
+      read: () => service.read(call.actor, serverId, backupId),
+      follow: (signal) => service.follow(call.actor, serverId, backupId, signal),
+    })
   })
   serve(api, backups.lockBackup, (call) =>
     service.setLock(call.actor, call.params.serverId, call.params.backupId, true),

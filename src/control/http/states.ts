@@ -1,7 +1,8 @@
 // Something that changes until it has ended, such as a backup or a job: its state as a stream of events.
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Watch } from '../db/changes.ts'
 import type { Actor } from './actor.ts'
+import { negotiate } from './negotiate.ts'
 import { sendEvents } from './sse.ts'
 import type { Streams } from './streams.ts'
 
@@ -42,14 +43,25 @@ export async function* followRow<Row extends { status: string }>(
 
 const isUnderWay = ({ status }: { status: string }) => status === 'queued' || status === 'running'
 
-/** Answers by itself, with an event of that type for each state. */
-export async function sendStates(
+interface StateCall {
+  actor: Actor
+  params: { serverId: string }
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+/** The state as it is, or, for who accepts events rather, one of that type for each state: then it answers by itself. */
+export async function readOrFollow<T extends object>(
   streams: Streams,
-  { actor, serverId, reply }: { actor: Actor; serverId: string; reply: FastifyReply },
+  { actor, params, request, reply }: StateCall,
   type: string,
-  states: (signal: AbortSignal) => AsyncIterable<object | null>,
-): Promise<never> {
-  await streams.hold(actor, serverId, (ended) => sendEvents(reply, (signal) => eventsOf(type, states(signal)), ended))
+  states: { read(): Promise<T>; follow(signal: AbortSignal): AsyncIterable<T | null> },
+): Promise<T> {
+  const accepted = negotiate(request.headers.accept, ['application/json', 'text/event-stream'])
+  if (accepted === 'application/json') return await states.read()
+  await streams.hold(actor, params.serverId, (ended) =>
+    sendEvents(reply, (signal) => eventsOf(type, states.follow(signal)), ended),
+  )
   return undefined as never
 }
 

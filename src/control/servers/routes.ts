@@ -1,9 +1,8 @@
 import { cancelJob, listJobs, readJob } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import { changeServer, createServer, deleteServer, listServers, readServer } from '../../contract/servers.ts'
-import { negotiate } from '../http/negotiate.ts'
 import { type Api, serve } from '../http/route.ts'
-import { sendStates } from '../http/states.ts'
+import { readOrFollow } from '../http/states.ts'
 import type { Streams } from '../http/streams.ts'
 import type { ServerJobs } from './jobs.ts'
 import type { Servers } from './service.ts'
@@ -17,13 +16,12 @@ export function serverRoutes(api: Api, servers: Servers, jobs: ServerJobs, strea
   serve(api, changeServer, (call) => servers.change(call.actor, call.params.serverId, call.body))
   serve(api, deleteServer, (call) => servers.startDeletion(call.actor, call.params.serverId, call.body.name))
   serve(api, listJobs, (call) => jobs.list(call.actor, call.params.serverId, call.query))
-  serve(api, readJob, async ({ actor, params, request, reply }) => {
-    const { serverId, jobId } = params
-    const type = negotiate(request.headers.accept, ['application/json', 'text/event-stream'])
-    if (type === 'application/json') return await jobs.read(actor, serverId, jobId)
-    return await sendStates(streams, { actor, serverId, reply }, 'job', (signal) =>
-      jobs.follow(actor, serverId, jobId, signal),
-    )
+  serve(api, readJob, (call) => {
+    const { serverId, jobId } = call.params
+    return readOrFollow(streams, call, 'job', {
+      read: () => jobs.read(call.actor, serverId, jobId),
+      follow: (signal) => jobs.follow(call.actor, serverId, jobId, signal),
+    })
   })
   serve(api, cancelJob, (call) => jobs.cancel(call.actor, call.params.serverId, call.params.jobId))
 }
