@@ -62,6 +62,16 @@ test('an item comes back where it was, under a free name when its own is taken',
   assert.deepEqual((await agent.listTrash({ serverId })).items, [])
 })
 
+test('the items of one deletion come back at the same time', async (t) => {
+  const names = Array.from({ length: 20 }, (_, index) => `f${index}`)
+  const { agent, folders, tree } = await startServer(t, Object.fromEntries(names.map((name) => [name, name])))
+  await agent.remove(request({ root: '/', files: names }))
+  const { items } = await agent.listTrash({ serverId })
+  await Promise.all(items.map(({ id }) => agent.restoreTrash(request({ trashId: id }))))
+  assert.deepEqual(tree(), names.toSorted())
+  assert.deepEqual(readdirSync(folders.trash), [])
+})
+
 test('the trash is listed in pages, newest first', async (t) => {
   const { agent } = await startServer(t, { a: '', b: '', c: '', d: '', e: '' })
   await agent.remove(request({ root: '/', files: ['a', 'b', 'c'] }))

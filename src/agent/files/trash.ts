@@ -172,14 +172,17 @@ function itemsOf(trash: Directory, batch: string, keepMs: number): TrashItem[] {
   }))
 }
 
+/** Later than any time where somebody took all of it back meanwhile. */
 function deletedAt(trash: Directory, batch: string): number {
+  if (!statsIfThere(trash, batch)) return Number.POSITIVE_INFINITY
   using folder = openChild(trash, batch)
   return readRecord(folder)?.deletedAt ?? 0
 }
 
+/** Whoever took another of its items back at the same time may have done it already. */
 function dropEmptied(trash: Directory, folder: Directory, batch: string): void {
   dropRecord(folder)
-  rmdirAt(trash, batch)
+  if (statsIfThere(trash, batch)) rmdirAt(trash, batch)
 }
 
 function notInTrash() {
