@@ -19,8 +19,8 @@ export function addToFilter(view: Uint32Array, id: Uint8Array, at: number): void
 }
 
 /** A hint only: read by other threads while it is written. Whoever acts on it has the index confirm it. */
-export function filterHas(view: Uint32Array, id: Uint8Array): boolean {
-  const [low, high] = halves(id, 0)
+export function filterHas(view: Uint32Array, id: Uint8Array, at = 0): boolean {
+  const [low, high] = halves(id, at)
   const mask = view.length / 2 - 1
   let slot = low & mask
   while (view[slot * 2] !== 0 || view[slot * 2 + 1] !== 0) {

@@ -14,10 +14,18 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
 import { startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { createPrintCache, createPrinter, PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
+import {
+  createPrintCache,
+  createPrinter,
+  PRINTED_FROM_BYTES,
+  type Prints,
+  printsBetween,
+  STRETCH_BLOCKS,
+  STRETCH_BYTES,
+} from './block-prints.ts'
 import { BLOCK_BYTES } from './format.ts'
 import { createSealer } from './seal.ts'
-import { SLOT_BYTES, unpackReads } from './worker-jobs.ts'
+import { SLOT_BYTES, unpackReads, ZERO_BLOCK } from './worker-jobs.ts'
 import { readFiles } from './worker-read.ts'
 
 it('another bit, another length or another key is another print', () => {
@@ -54,20 +62,21 @@ it('keeps no more than it may, and lets go of the oldest first', () => {
 
 it('a part of the prints has memory of its own, of just its size', () => {
   const all = { prints: new Uint8Array(1000 * 16), ids: new Uint8Array(1000 * 32) }
-  const part = printsBetween(all, 2 * BLOCK_BYTES, 4 * BLOCK_BYTES + 1)
-  assert.deepEqual([part.prints.buffer.byteLength, part.ids.buffer.byteLength], [3 * 16, 3 * 32])
+  const part = printsBetween(all, 2 * STRETCH_BYTES, 3 * STRETCH_BYTES + BLOCK_BYTES + 1)
+  assert.deepEqual([part.prints.buffer.byteLength, part.ids.buffer.byteLength], [2 * 16, 6 * 32])
 })
 
-it('of a file whose prints are known, only the blocks that have changed are named', (t) => {
+it('of a file whose prints are known, only the stretches that have changed are named', (t) => {
   const path = join(temporaryFolder(t), 'region')
   writeFileSync(path, randomBytes(20 * BLOCK_BYTES))
+  apply(path, { kind: 'zeros', block: 3 })
   const sealer = createSealer(null, 'sha-256')
   let named = 0
   const counting = {
     ...sealer,
-    idOf(block: Uint8Array) {
+    nameTo(target: Buffer, at: number, block: Uint8Array) {
       named++
-      return sealer.idOf(block)
+      sealer.nameTo(target, at, block)
     },
   }
   const tools = { sealer: counting, print: createPrinter(randomBytes(16)) }
@@ -84,13 +93,13 @@ it('of a file whose prints are known, only the blocks that have changed are name
     closeSync(fd)
     const [only] = unpackReads(result)
     assert.ok(only?.prints)
-    return { prints: only.prints, ids: only.ids }
+    return { prints: only.prints, ids: only.ids, flags: [...only.flags].map((flag) => flag === ZERO_BLOCK) }
   }
   const before = read(null)
-  assert.equal(named, 20)
+  assert.equal(named, 19)
   apply(path, { kind: 'bytes', at: 7 * BLOCK_BYTES + 100, length: 10 })
   const after = read(before)
-  assert.equal(named, 21)
+  assert.equal(named, 19 + STRETCH_BLOCKS)
   assert.deepEqual(after, read(null))
 })
 

@@ -1,6 +1,6 @@
-// Of a large file that has changed, most blocks mostly have not. A print tells which, for a tenth of the price of a name. It
-// is no name: it is made with a key that is drawn when the store is opened and never leaves memory, as the prints do not.
-// Without the key nobody can make two blocks with one print; by chance it happens once in 2^115 pairs. See
+// Of a large file that has changed, most stretches mostly have not. A print tells which, for a tenth of the price of their
+// blocks' names. It is no name: it is made with a key that is drawn when the store is opened and never leaves memory, as the prints do not.
+// Without the key nobody can make two stretches with one print; by chance it happens once in 2^113 pairs. See
 // docs/decisions/0005-prints.md.
 import { createCipheriv } from 'node:crypto'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
@@ -8,43 +8,52 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 export const PRINT_KEY_BYTES = 16
 export const PRINT_BYTES = 16
 const NONCE = Buffer.alloc(12)
+/** What has one print: to begin one costs as much as to go through 100 KB. */
+export const STRETCH_BLOCKS = 4
+export const STRETCH_BYTES = STRETCH_BLOCKS * BLOCK_BYTES
 
 /** A smaller file is read and named in less time than it takes to keep its prints. */
 export const PRINTED_FROM_BYTES = 1024 * 1024
 
 /** The blocks of a file, or of a part of one, as they were when it was last read. */
 export interface Prints {
-  /** One for each block. No Buffers, of which a slice is a view. */
+  /** One for each stretch. No Buffers, of which a slice is a view. */
   prints: Uint8Array
-  /** The name of each. */
+  /** The name of each block; of one of zeros, zeros. */
   ids: Uint8Array
 }
 
-export type Printer = (block: Uint8Array) => Buffer
+export type Printer = (stretch: Uint8Array) => Buffer
 
 /** A GMAC. Its nonce may be the same each time, since the prints are as secret as the key. */
 export function createPrinter(key: Uint8Array): Printer {
-  return (block) => {
+  return (stretch) => {
     const mac = createCipheriv('aes-128-gcm', key, NONCE)
-    mac.setAAD(block)
+    mac.setAAD(stretch)
     mac.final()
     return mac.getAuthTag()
   }
 }
 
-/** In memory of its own, for another thread. */
+/** Of so many bytes of a file. */
+export const printBytes = (length: number) => Math.ceil(length / STRETCH_BYTES) * PRINT_BYTES
+
+/** In memory of its own, for another thread. `from` is where a stretch begins. */
 export function printsBetween({ prints, ids }: Prints, from: number, to: number): Prints {
-  const [first, end] = [Math.floor(from / BLOCK_BYTES), Math.ceil(to / BLOCK_BYTES)]
-  return {
-    prints: prints.slice(first * PRINT_BYTES, end * PRINT_BYTES),
-    ids: ids.slice(first * ID_BYTES, end * ID_BYTES),
-  }
+  const [firstId, endId] = [(from / BLOCK_BYTES) * ID_BYTES, Math.ceil(to / BLOCK_BYTES) * ID_BYTES]
+  return { prints: prints.slice(printBytes(from), printBytes(to)), ids: ids.slice(firstId, endId) }
 }
 
-/** Where the id stands of the block with that number, if its print is still the same; otherwise -1. */
-export function findPrint({ prints }: Prints, number: number, print: Buffer): number {
-  const [at, end] = [number * PRINT_BYTES, (number + 1) * PRINT_BYTES]
-  return end <= prints.length && print.compare(prints, at, end) === 0 ? number * ID_BYTES : -1
+/** Whether the stretch with that number is what it was. */
+export function isPrintOf({ prints }: Prints, stretch: number, print: Buffer): boolean {
+  const [at, end] = [stretch * PRINT_BYTES, (stretch + 1) * PRINT_BYTES]
+  return end <= prints.length && print.compare(prints, at, end) === 0
+}
+
+/** Whether the id that stands there is that of a block of zeros. */
+export function isNoName(ids: Uint8Array, at: number): boolean {
+  for (let next = at; next < at + ID_BYTES; next++) if (ids[next] !== 0) return false
+  return true
 }
 
 export interface PrintCache {

@@ -1,28 +1,19 @@
 // A file's blocks as a manifest lists them: runs of ids, and runs of blocks of zeros. See docs/backup-format.md.
+import { concat } from '../../kit/bytes.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 
-/** Builds a file's content from its blocks in order; null stands for a block of nothing but zeros. */
-export function createContent() {
+/** Of the blocks in order: the ids of all, and which of them are of nothing but zeros. */
+export function contentOf(ids: Uint8Array, isZero: (block: number) => boolean): Uint8Array {
   const parts: Uint8Array[] = []
-  let run: Uint8Array[] = []
-  let zeros = 0
-  const flush = () => {
-    if (zeros > 0) parts.push(varintBytes(zeros * 2 + 1))
-    if (run.length > 0) parts.push(varintBytes(run.length * 2), ...run)
-    zeros = 0
-    run = []
+  const count = ids.length / ID_BYTES
+  for (let block = 0; block < count; ) {
+    const first = block
+    const areZero = isZero(first)
+    while (block < count && isZero(block) === areZero) block++
+    parts.push(varintBytes((block - first) * 2 + (areZero ? 1 : 0)))
+    if (!areZero) parts.push(ids.subarray(first * ID_BYTES, block * ID_BYTES))
   }
-  return {
-    add(id: Uint8Array | null) {
-      if (id === null ? run.length > 0 : zeros > 0) flush()
-      if (id === null) zeros++
-      else run.push(id)
-    },
-    take(): Uint8Array {
-      flush()
-      return Buffer.concat(parts)
-    },
-  }
+  return concat(parts)
 }
 
 function varintBytes(value: number): Uint8Array {

@@ -3,7 +3,7 @@
 import { type BigIntStats, closeSync, fstatSync } from 'node:fs'
 import { concat } from '../../kit/bytes.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
-import { createContent } from './content.ts'
+import { contentOf } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
 import { createRateLimit } from './rate-limit.ts'
@@ -219,20 +219,19 @@ export function createFileReader(deps: {
 
 /** Up to where the file ended: one that was cut while it was read ends there. */
 function join(reads: FileRead[]): Pick<ReadOutcome, 'sizeBytes' | 'content' | 'prints'> {
-  const content = createContent()
-  let sizeBytes = 0
-  for (const [index, read] of reads.entries()) {
-    const blocks = Math.ceil(read.length / BLOCK_BYTES)
-    for (let block = 0; block < blocks; block++) {
-      const isZero = read.flags[block] === ZERO_BLOCK
-      content.add(isZero ? null : read.ids.subarray(block * ID_BYTES, (block + 1) * ID_BYTES))
-    }
-    sizeBytes = index * SEGMENT_BYTES + read.length
-    if (read.length < SEGMENT_BYTES) break
-  }
-  return { sizeBytes, content: content.take(), prints: joinPrints(reads) }
+  const [ids, flags] = [joined(reads.map((read) => read.ids)), joined(reads.map((read) => read.flags))]
+  const cut = reads.findIndex(({ length }) => length < SEGMENT_BYTES)
+  const last = cut < 0 ? reads.length - 1 : cut
+  const sizeBytes = last * SEGMENT_BYTES + (reads[last]?.length ?? 0)
+  const held = ids.subarray(0, Math.ceil(sizeBytes / BLOCK_BYTES) * ID_BYTES)
+  const content = contentOf(held, (block) => flags[block] === ZERO_BLOCK)
+  return { sizeBytes, content, prints: joinPrints(reads) }
 }
 
+/** Mostly there is one. */
+const joined = (parts: Uint8Array[]) => (parts.length === 1 && parts[0] ? parts[0] : concat(parts))
+
+/** In memory of their own: they are kept. */
 function joinPrints(reads: FileRead[]): Prints | undefined {
   const prints = reads.flatMap((read) => read.prints ?? [])
   if (prints.length < reads.length) return undefined

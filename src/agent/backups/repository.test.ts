@@ -10,7 +10,7 @@ function indexOf(packId: string, ids: Buffer[]): BlockIndex {
   const table = createTableBuilder()
   for (const [number, id] of ids.entries()) {
     table.addFrame({ offset: number, storedLength: 1, rawLength: 1, codec: 0, crc: 0 }, 1)
-    table.addBlock(id, 0, 1)
+    table.addBlock(id, 0, 0, 1)
   }
   const index = createBlockIndex()
   index.addTable(packId, table.take())

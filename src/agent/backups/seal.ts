@@ -1,8 +1,8 @@
 // Names, compresses and, where the store has a key, encrypts bytes. Everything that a store holds passes through here.
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { asBuffer } from '../../kit/bytes.ts'
-import { BLOCK_HASHES, type BlockHash, createDigest, ID_BYTES } from './format.ts'
+import { BLOCK_HASHES, type BlockHash, ID_BYTES } from './format.ts'
 import { trimmedBound, trimSectors, untrimSectors } from './sectors.ts'
 
 const SALT_BYTES = 16
@@ -30,6 +30,8 @@ export interface Sealer {
   readonly isEncrypted: boolean
   /** The name of a block: keyed where the store is encrypted, so that it tells nothing about the content. */
   idOf(block: Uint8Array): Buffer
+  /** As `idOf`, written to where it is to stand. */
+  nameTo(target: Buffer, at: number, block: Uint8Array): void
   /**
    * `isDoubtful`: what came before did not shrink much, so a look at it decides whether to try. What comes out may be in
    * `into`, or the bytes that went in.
@@ -52,13 +54,23 @@ export interface Encoded {
 
 export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Sealer {
   const keys = key ? deriveKeys(key) : null
+  // Looked up once: by a name that came with a message, each look would take longer than the rest of this.
   const algorithm = BLOCK_HASHES[blockHash]
+  // As text, which costs a third of a Buffer: that is memory of its own, and its collection.
+  const nameOf = keys
+    ? (block: Uint8Array) => createHmac(algorithm, keys.names).update(block).digest('latin1')
+    : (block: Uint8Array) => hash(algorithm, block, 'latin1')
+  const nameTo = (target: Buffer, at: number, block: Uint8Array) =>
+    void target.write(nameOf(block), at, ID_BYTES, 'latin1')
   const seal = keys ? (bytes: Uint8Array) => encrypt(keys.content, bytes) : null
   return {
     isEncrypted: keys !== null,
-    idOf: keys
-      ? (block) => createHmac(algorithm, keys.names).update(block).digest().subarray(0, ID_BYTES)
-      : createDigest(blockHash),
+    nameTo,
+    idOf(block) {
+      const id = Buffer.allocUnsafeSlow(ID_BYTES)
+      nameTo(id, 0, block)
+      return id
+    },
     encode(raw, isDoubtful = false, into = undefined) {
       const { bytes, codec } = pack(raw, isDoubtful, into)
       if (seal) return { bytes: seal(bytes), codec: codec | CODEC_SEALED, rawLength: raw.length, crc: 0 }
@@ -121,18 +133,17 @@ const histogram = new Uint32Array(VALUES)
  */
 function isDense(bytes: Uint8Array): boolean {
   histogram.fill(0)
+  let squares = 0
   const stride = Math.floor((bytes.length - PIECE_BYTES) / (PIECES - 1))
   for (let piece = 0; piece < PIECES; piece++) {
     const start = piece * stride
     for (let at = start; at < start + PIECE_BYTES; at++) {
       const byte = bytes[at] ?? 0
-      histogram[byte] = (histogram[byte] ?? 0) + 1
+      const count = histogram[byte] ?? 0
+      histogram[byte] = count + 1
+      // What the square of the count grows by.
+      squares += 2 * count + 1
     }
-  }
-  let squares = 0
-  for (let byte = 0; byte < VALUES; byte++) {
-    const count = histogram[byte] ?? 0
-    squares += count * count
   }
   const sampled = PIECES * PIECE_BYTES
   return (squares * VALUES) / sampled - sampled < DENSE

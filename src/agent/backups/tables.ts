@@ -34,7 +34,8 @@ export interface TableBuilder {
   readonly blockCount: number
   /** The blocks that are added next are its own, as many as it says. */
   addFrame(row: FrameRow, blockCount: number): void
-  addBlock(id: Uint8Array, inner: number, length: number): void
+  /** Its id stands at `idAt`. */
+  addBlock(ids: Uint8Array, idAt: number, inner: number, length: number): void
   /** Everything that another table lists, its frames moved by `shift` bytes. */
   addTable(table: Uint8Array, shift: number): void
   /** In memory of its own. */
@@ -42,8 +43,8 @@ export interface TableBuilder {
 }
 
 export function createTableBuilder(): TableBuilder {
-  const frames = createBytes()
-  const blocks = createBytes()
+  const frames = new Bytes()
+  const blocks = new Bytes()
   let frameCount = 0
   let blockCount = 0
   return {
@@ -54,32 +55,34 @@ export function createTableBuilder(): TableBuilder {
       return blockCount
     },
     addFrame({ offset, storedLength, rawLength, codec, crc }, count) {
-      const { bytes, at } = frames.extend(FRAME_ROW_BYTES)
-      bytes.writeUInt32LE(offset, at)
-      bytes.writeUInt32LE(storedLength, at + 4)
-      bytes.writeUInt32LE(rawLength, at + 8)
-      bytes.writeUInt32LE(codec, at + 12)
-      bytes.writeUInt32LE(crc, at + 16)
-      bytes.writeUInt32LE(count, at + 20)
+      const at = frames.extend(FRAME_ROW_BYTES)
+      const { view } = frames
+      view.setUint32(at, offset, true)
+      view.setUint32(at + 4, storedLength, true)
+      view.setUint32(at + 8, rawLength, true)
+      view.setUint32(at + 12, codec, true)
+      view.setUint32(at + 16, crc, true)
+      view.setUint32(at + 20, count, true)
       frameCount++
     },
-    addBlock(id, inner, length) {
-      const { bytes, at } = blocks.extend(BLOCK_ROW_BYTES)
-      bytes.set(id, at)
-      bytes.writeUInt32LE(inner, at + ID_BYTES)
-      bytes.writeUInt32LE(length, at + ID_BYTES + 4)
+    addBlock(ids, idAt, inner, length) {
+      const at = blocks.extend(BLOCK_ROW_BYTES)
+      const { bytes, view } = blocks
+      for (let byte = 0; byte < ID_BYTES; byte++) bytes[at + byte] = ids[idAt + byte] ?? 0
+      view.setUint32(at + ID_BYTES, inner, true)
+      view.setUint32(at + ID_BYTES + 4, length, true)
       blockCount++
     },
     addTable(table, shift) {
       const view = viewOf(table)
       const count = view.getUint32(0, true)
       const blocksAt = COUNT_BYTES + count * FRAME_ROW_BYTES
-      const { bytes, at } = frames.extend(count * FRAME_ROW_BYTES)
-      bytes.set(table.subarray(COUNT_BYTES, blocksAt), at)
+      const at = frames.extend(count * FRAME_ROW_BYTES)
+      frames.bytes.set(table.subarray(COUNT_BYTES, blocksAt), at)
       for (let row = at; row < at + count * FRAME_ROW_BYTES; row += FRAME_ROW_BYTES)
-        bytes.writeUInt32LE(bytes.readUInt32LE(row) + shift, row)
-      const target = blocks.extend(table.length - blocksAt)
-      target.bytes.set(table.subarray(blocksAt), target.at)
+        frames.view.setUint32(row, frames.view.getUint32(row, true) + shift, true)
+      const blockAt = blocks.extend(table.length - blocksAt)
+      blocks.bytes.set(table.subarray(blocksAt), blockAt)
       frameCount += count
       blockCount += view.getUint32(4, true)
     },
@@ -87,31 +90,30 @@ export function createTableBuilder(): TableBuilder {
       const table = Buffer.allocUnsafeSlow(COUNT_BYTES + frames.length + blocks.length)
       table.writeUInt32LE(frameCount, 0)
       table.writeUInt32LE(blockCount, 4)
-      frames.copyTo(table, COUNT_BYTES)
-      blocks.copyTo(table, COUNT_BYTES + frames.length)
+      table.set(frames.bytes.subarray(0, frames.length), COUNT_BYTES)
+      table.set(blocks.bytes.subarray(0, blocks.length), COUNT_BYTES + frames.length)
       return table
     },
   }
 }
 
-function createBytes() {
-  let bytes = Buffer.allocUnsafeSlow(4096)
-  let length = 0
-  return {
-    get length() {
-      return length
-    },
-    extend(by: number): { bytes: Buffer; at: number } {
-      const at = length
-      length += by
-      if (length > bytes.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(length, bytes.length * 2))
-        bytes.copy(larger, 0, 0, at)
-        bytes = larger
-      }
-      return { bytes, at }
-    },
-    copyTo: (target: Buffer, at: number) => bytes.copy(target, at, 0, length),
+/** A class, since many are made: the getters of an object literal are defined anew for each. */
+class Bytes {
+  bytes = new Uint8Array(4096)
+  view = viewOf(this.bytes)
+  length = 0
+
+  /** Returns where what is added begins. */
+  extend(by: number): number {
+    const at = this.length
+    this.length += by
+    if (this.length > this.bytes.length) {
+      const larger = new Uint8Array(Math.max(this.length, this.bytes.length * 2))
+      larger.set(this.bytes)
+      this.bytes = larger
+      this.view = viewOf(larger)
+    }
+    return at
   }
 }
 
@@ -158,6 +160,6 @@ export function decodeTable(table: Uint8Array): Frame[] {
 export function tableOf(frame: Frame): Buffer {
   const builder = createTableBuilder()
   builder.addFrame({ ...frame, offset: 0 }, frame.blocks.length)
-  for (const { id, inner, length } of frame.blocks) builder.addBlock(id, inner, length)
+  for (const { id, inner, length } of frame.blocks) builder.addBlock(id, 0, inner, length)
   return builder.take()
 }

@@ -111,6 +111,8 @@ function neighboursOf(frames: Uint32Array, first: number): { end: number; range:
   return { end, range: { offset, length } }
 }
 
+const name = Buffer.alloc(ID_BYTES)
+
 /** What the frame holds, or what is wrong with it. */
 function checkFrame(
   sealer: Sealer,
@@ -130,8 +132,8 @@ function checkFrame(
   for (let block = frame.block; block < frame.blockEnd; block++) {
     const inner = blocks[block * BLOCK.fields + BLOCK.inner] ?? 0
     const length = blocks[block * BLOCK.fields + BLOCK.length] ?? 0
-    const id = sealer.idOf(partOf(raw, inner, length))
-    if (id.compare(ids, block * ID_BYTES, (block + 1) * ID_BYTES) !== 0) return 'a block is not what its name says'
+    sealer.nameTo(name, 0, partOf(raw, inner, length))
+    if (name.compare(ids, block * ID_BYTES, (block + 1) * ID_BYTES) !== 0) return 'a block is not what its name says'
   }
   return raw
 }

@@ -1,6 +1,5 @@
 // What travels between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../blobs/open.ts'
-import { concat } from '../../kit/bytes.ts'
 import type { Prints } from './block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from './format.ts'
 import { SEAL_OVERHEAD } from './seal.ts'
@@ -45,34 +44,31 @@ export interface ReadJob {
   slot: SharedArrayBuffer
 }
 
-export interface FileRead {
+export interface RangeRead {
   error: string | null
   /** The file was not what the walk saw, or became something else while it was read. */
   changed: boolean
   length: number
-  ids: Uint8Array
-  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
-  flags: Uint8Array
-  /** One for each block, where the file is printed and this processor makes prints faster than names. */
+  /** One for each stretch, where the file is printed and this processor makes prints faster than names. */
   prints: Uint8Array | null
 }
 
-export interface ReadResult extends PackedReads {
+export interface FileRead extends RangeRead {
+  ids: Uint8Array
+  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
+  flags: Uint8Array
+}
+
+export interface ReadResult {
+  reads: RangeRead[]
+  /** Of each file. Their ids and flags are in one array: memory of its own for each would cost more than what it holds. */
+  blockCounts: number[]
+  ids: Uint8Array
+  flags: Uint8Array
   slot: SharedArrayBuffer
   used: number
   /** Of what is in the slot. */
   table: Uint8Array
-}
-
-/** What became of each file, the blocks of all in one array: see `packReads`. */
-export interface PackedReads {
-  errors: (string | null)[]
-  changed: boolean[]
-  lengths: number[]
-  blockCounts: number[]
-  prints: (Uint8Array | null)[]
-  ids: Uint8Array
-  flags: Uint8Array
 }
 
 export interface HashJob {
@@ -106,32 +102,13 @@ export interface DecodeResult {
   bytes: number
 }
 
-/** Memory of its own for every array of every small file would cost more than what they hold. */
-export function packReads(reads: FileRead[]): PackedReads {
-  return {
-    errors: reads.map(({ error }) => error),
-    changed: reads.map(({ changed }) => changed),
-    lengths: reads.map(({ length }) => length),
-    blockCounts: reads.map(({ flags }) => flags.length),
-    prints: reads.map(({ prints }) => prints),
-    ids: concat(reads.map(({ ids }) => ids)),
-    flags: concat(reads.map(({ flags }) => flags)),
-  }
-}
-
-export function unpackReads({ errors, changed, lengths, blockCounts, prints, ids, flags }: PackedReads): FileRead[] {
+/** What became of each file. */
+export function unpackReads({ reads, blockCounts, ids, flags }: ReadResult): FileRead[] {
   let at = 0
-  return blockCounts.map((count, index) => {
+  return reads.map((read, index) => {
     const from = at
-    at += count
-    return {
-      error: errors[index] ?? null,
-      changed: changed[index] ?? false,
-      length: lengths[index] ?? 0,
-      ids: ids.subarray(from * ID_BYTES, at * ID_BYTES),
-      flags: flags.subarray(from, at),
-      prints: prints[index] ?? null,
-    }
+    at += blockCounts[index] ?? 0
+    return { ...read, ids: ids.subarray(from * ID_BYTES, at * ID_BYTES), flags: flags.subarray(from, at) }
   })
 }
 
