@@ -42,19 +42,38 @@ export async function writeAround({ fd, directFd }: DirectTarget, bytes: Uint8Ar
     done += (await writeAsync(fd, bytes, done, bytes.length - done, offset + done)).bytesWritten
 }
 
-/** An ArrayBuffer whose size may change is mapped for itself, so it begins at a page; any other wherever there is room. */
+const WASM_PAGE_BYTES = 64 * 1024
+const aligned = new WeakSet<ArrayBufferLike>()
+
+/**
+ * Memory that begins at a page, as WebAssembly's does; other memory begins wherever there is room. (Memory whose size may
+ * change begins at a page too, but each look at it costs several times as much.)
+ */
 export function alignedBuffer(bytes: number): Buffer {
-  return Buffer.from(new ArrayBuffer(bytes, { maxByteLength: bytes }))
+  return Buffer.from(mapped(bytes, false) ?? new ArrayBuffer(bytes), 0, bytes)
 }
 
-/** As `alignedBuffer`, for more than one thread. */
+/** As `alignedBuffer`, for more than one thread; it may be a little larger. */
 export function alignedSharedBuffer(bytes: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(bytes, { maxByteLength: bytes })
+  return (mapped(bytes, true) as SharedArrayBuffer | undefined) ?? new SharedArrayBuffer(bytes)
 }
 
-/** Whether the bytes begin where one of the two above does. */
+/** It takes gigabytes of addresses, though not of memory. Where those are limited there is none. */
+function mapped(bytes: number, shared: boolean): ArrayBuffer | undefined {
+  const pages = Math.ceil(bytes / WASM_PAGE_BYTES)
+  try {
+    const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared })
+    aligned.add(buffer)
+    return buffer
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return undefined
+  }
+}
+
+/** Whether the bytes begin at a page of what this thread got from one of the two above. */
 export function isAligned({ buffer, byteOffset }: Uint8Array): boolean {
-  return byteOffset % UNIT_BYTES === 0 && (buffer instanceof SharedArrayBuffer ? buffer.growable : buffer.resizable)
+  return byteOffset % UNIT_BYTES === 0 && aligned.has(buffer)
 }
 
 /** How much of them can be written around the cache. */

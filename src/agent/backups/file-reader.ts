@@ -6,16 +6,10 @@ import { PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.t
 import { contentOf } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 import type { PackSink } from './pack-sink.ts'
+import type { Pool } from './pool.ts'
 import { createRateLimit } from './rate-limit.ts'
 import type { Repository } from './repository.ts'
-import {
-  type FileRange,
-  type FileRead,
-  type ReadResult,
-  SEGMENT_BYTES,
-  unpackReads,
-  ZERO_BLOCK,
-} from './worker-jobs.ts'
+import { type FileRange, type FileRead, SEGMENT_BYTES, unpackReads, ZERO_BLOCK } from './worker-jobs.ts'
 
 const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256
@@ -132,7 +126,7 @@ export function createFileReader(deps: {
     return { fd, from, to, size, mtimeNs, ctimeNs, isPrinted, known: known ? printsBetween(known, from, to) : null }
   }
 
-  async function keep(result: ReadResult): Promise<FileRead[]> {
+  async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<FileRead[]> {
     const { slot, used, table } = result
     await sink.add(new Uint8Array(slot, 0, used), table)
     repository.pool.recycle(slot)

@@ -22,7 +22,7 @@ const YOUNG_MB = 8
 export interface Pool {
   /** How many jobs keep every thread busy; whoever starts more only fills memory. */
   readonly width: number
-  read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult>
+  read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult & { slot: SharedArrayBuffer }>
   hash(job: Omit<HashJob, 'kind'>): Promise<HashResult>
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
@@ -32,14 +32,22 @@ export interface Pool {
 
 type QueuedJob = Omit<ReadJob, 'slot'> | HashJob | DecodeJob
 
+interface Waiting {
+  job: QueuedJob
+  /** What a read fills. A thread has the same memory as another object. */
+  slot?: SharedArrayBuffer
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
 interface Thread {
   worker: Worker
-  running: Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>
+  running: Map<number, Waiting>
 }
 
 export function createPool(data: WorkerData, threads = availableParallelism()): Pool {
   const pool: Thread[] = []
-  const queue: { job: QueuedJob; resolve(value: unknown): void; reject(error: unknown): void }[] = []
+  const queue: Waiting[] = []
   const slots: SharedArrayBuffer[] = []
   let lastId = 0
   let isClosed = false
@@ -56,7 +64,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       thread.running.delete(id)
       if (thread.running.size === 0) worker.unref()
       if (error !== undefined) waiting?.reject(Object.assign(new Error(`a worker failed: ${error}`), { code: error }))
-      else waiting?.resolve(result)
+      else waiting?.resolve(waiting.slot ? { ...result, slot: waiting.slot } : result)
       dispatch()
     })
     let reason: unknown
@@ -91,8 +99,8 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       const id = ++lastId
       thread.running.set(id, next)
       thread.worker.ref()
-      const job = next.job.kind === 'read' ? { ...next.job, slot: takeSlot() } : next.job
-      thread.worker.postMessage({ id, job })
+      if (next.job.kind === 'read') next.slot = takeSlot()
+      thread.worker.postMessage({ id, job: next.slot ? { ...next.job, slot: next.slot } : next.job })
     }
   }
 

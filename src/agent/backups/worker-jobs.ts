@@ -65,7 +65,7 @@ export interface ReadResult {
   blockCounts: number[]
   ids: Uint8Array
   flags: Uint8Array
-  slot: SharedArrayBuffer
+  /** Of the slot. */
   used: number
   /** Of what is in the slot. */
   table: Uint8Array

@@ -78,7 +78,7 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
     }
   })
   flushBundle(tools.sealer, output)
-  return { reads, blockCounts, ids, flags, slot: job.slot, used: output.used, table: output.table.take() }
+  return { reads, blockCounts, ids, flags, used: output.used, table: output.table.take() }
 }
 
 function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
