@@ -19,7 +19,7 @@ import { keyProblem, readStoreFormat, type StoreFormat, writeStoreFormat } from 
  * nobody else finds the one or the other incomplete.
  */
 const SUCCEEDED_AT_MOST = 16_384
-/** Enough for the blocks of 45 GB. */
+/** Enough for the blocks of 60 GB. */
 const PRINTS_BYTES = 32 * 1024 * 1024
 
 const OUTSIDE_BLOCKS = 'is damaged outside of its blocks'
