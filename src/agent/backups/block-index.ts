@@ -1,13 +1,15 @@
 // Where every block is, in memory that stays small: rows of numbers, not objects. About 50 bytes a block.
 import { addToFilter, createFilter, wordAt } from './block-filter.ts'
 import { ID_BYTES } from './format.ts'
+import { Rows } from './rows.ts'
 import { type FrameRow, visitTable } from './tables.ts'
 
-const CHUNK_BITS = 14
-const CHUNK = 1 << CHUNK_BITS
 const EMPTY = 0
 /** They take less than a millisecond. */
 const BLOCKS_A_TURN = 512
+
+const BLOCK = { frame: 0, inner: 1, length: 2, fields: 3 } as const
+const FRAME = { pack: 0, offset: 1, storedLength: 2, rawLength: 3, codec: 4, crc: 5, fields: 6 } as const
 
 export interface FramePlace {
   frame: number
@@ -57,202 +59,217 @@ export interface BlockIndex {
   hint(id: Uint8Array, at?: number): void
 }
 
-export function createBlockIndex(): BlockIndex {
-  const packNumbers = new Map<string, number>()
-  const packs: string[] = []
-  const ids = rows(Uint8Array, ID_BYTES)
-  const blocks = rows(Uint32Array, 3)
-  const frames = rows(Uint32Array, 6)
-  const damaged = new Set<number>()
-  let blockCount = 0
-  let frameCount = 0
-  let losses = 0
-  let slots = new Uint32Array(1 << 12)
-  let filter: Uint32Array<SharedArrayBuffer> | undefined
-  /** Of the filter's places, those that are taken. */
-  let filtered = 0
+export const createBlockIndex = (): BlockIndex => new Index()
 
-  function isSame(block: number, id: Uint8Array, at: number): boolean {
-    const chunk = ids.chunkOf(block)
-    const base = ids.baseOf(block)
-    for (let i = 0; i < ID_BYTES; i++) if (chunk[base + i] !== id[at + i]) return false
-    return true
+/**
+ * A class, since every backup makes one and each block is looked up in it: the methods of a class are compiled once, those
+ * of an object literal are compiled anew for each.
+ */
+class Index implements BlockIndex {
+  private readonly packNumbers = new Map<string, number>()
+  private readonly packs: string[] = []
+  private readonly ids = new Rows(Uint8Array, ID_BYTES)
+  private readonly blocks = new Rows(Uint32Array, BLOCK.fields)
+  private readonly frames = new Rows(Uint32Array, FRAME.fields)
+  private readonly damaged = new Set<number>()
+  blockCount = 0
+  private frameCount = 0
+  losses = 0
+  private slots = new Uint32Array(1 << 12)
+  private shared: Uint32Array<SharedArrayBuffer> | undefined
+  /** Of the filter's places, those that are taken. */
+  private filtered = 0
+
+  find(id: Uint8Array, at = 0): number {
+    const block = this.findAny(id, at)
+    return block >= 0 && this.damaged.has(block) ? -1 : block
   }
 
-  function slotOf(id: Uint8Array, at: number): number {
+  findAny(id: Uint8Array, at = 0): number {
+    return (this.slots[this.slotOf(id, at)] ?? EMPTY) - 1
+  }
+
+  private slotOf(id: Uint8Array, at: number): number {
+    const { slots } = this
     const mask = slots.length - 1
     let slot = wordAt(id, at) & mask
     for (let held = slots[slot] ?? EMPTY; held !== EMPTY; held = slots[slot] ?? EMPTY) {
-      if (isSame(held - 1, id, at)) return slot
+      if (this.isSame(held - 1, id, at)) return slot
       slot = (slot + 1) & mask
     }
     return slot
   }
 
-  const findAny = (id: Uint8Array, at = 0) => (slots[slotOf(id, at)] ?? EMPTY) - 1
+  private isSame(block: number, id: Uint8Array, at: number): boolean {
+    const chunk = this.ids.chunkOf(block)
+    const base = this.ids.baseOf(block)
+    for (let i = 0; i < ID_BYTES; i++) if (chunk[base + i] !== id[at + i]) return false
+    return true
+  }
 
-  function grow(): void {
-    slots = new Uint32Array(slots.length * 2)
+  private grow(): void {
+    const { ids } = this
+    const slots = new Uint32Array(this.slots.length * 2)
     const mask = slots.length - 1
-    for (let block = 0; block < blockCount; block++) {
+    for (let block = 0; block < this.blockCount; block++) {
       let slot = wordAt(ids.chunkOf(block), ids.baseOf(block)) & mask
       while (slots[slot] !== EMPTY) slot = (slot + 1) & mask
       slots[slot] = block + 1
     }
-    if (filter) filter = makeFilter()
+    this.slots = slots
+    if (this.shared) this.shared = this.makeFilter()
   }
 
-  function makeFilter(): Uint32Array<SharedArrayBuffer> {
-    const made = createFilter(slots.length)
-    for (let block = 0; block < blockCount; block++) addToFilter(made, ids.chunkOf(block), ids.baseOf(block))
-    filtered = blockCount
+  private makeFilter(): Uint32Array<SharedArrayBuffer> {
+    const { ids } = this
+    const made = createFilter(this.slots.length)
+    for (let block = 0; block < this.blockCount; block++) addToFilter(made, ids.chunkOf(block), ids.baseOf(block))
+    this.filtered = this.blockCount
     return made
   }
 
   /** A third stays free: a search ends at a free place. */
-  const isFilterFull = () => filter !== undefined && (filtered + 1) * 3 > filter.length
+  private isFilterFull(): boolean {
+    return this.shared !== undefined && (this.filtered + 1) * 3 > this.shared.length
+  }
 
   /** Hints use up places that blocks need; they are forgotten then. */
-  function tellFilter(id: Uint8Array, at: number): void {
-    if (!filter) return
-    if (isFilterFull()) {
-      filter = makeFilter()
+  private tellFilter(id: Uint8Array, at: number): void {
+    if (!this.shared) return
+    if (this.isFilterFull()) {
+      this.shared = this.makeFilter()
       return
     }
-    filtered++
-    addToFilter(filter, id, at)
+    this.filtered++
+    addToFilter(this.shared, id, at)
   }
 
-  function addBlock(frame: number, id: Uint8Array, at: number, inner: number, length: number): void {
-    const slot = slotOf(id, at)
-    let block = (slots[slot] ?? EMPTY) - 1
-    if (block >= 0 && !damaged.has(block)) return
+  private addBlock(frame: number, id: Uint8Array, at: number, inner: number, length: number): void {
+    const slot = this.slotOf(id, at)
+    let block = (this.slots[slot] ?? EMPTY) - 1
+    if (block >= 0 && !this.damaged.has(block)) return
     if (block < 0) {
-      block = blockCount++
-      const chunk = ids.chunkOf(block)
-      const base = ids.baseOf(block)
+      block = this.blockCount++
+      const chunk = this.ids.chunkOf(block)
+      const base = this.ids.baseOf(block)
       for (let i = 0; i < ID_BYTES; i++) chunk[base + i] = id[at + i] ?? 0
-      slots[slot] = block + 1
-      tellFilter(id, at)
+      this.slots[slot] = block + 1
+      this.tellFilter(id, at)
     }
-    damaged.delete(block)
-    blocks.set(block, frame, inner, length)
-    if (blockCount * 3 > slots.length * 2) grow()
+    this.damaged.delete(block)
+    const chunk = this.blocks.chunkOf(block)
+    const base = this.blocks.baseOf(block)
+    chunk[base + BLOCK.frame] = frame
+    chunk[base + BLOCK.inner] = inner
+    chunk[base + BLOCK.length] = length
+    if (this.blockCount * 3 > this.slots.length * 2) this.grow()
   }
 
-  function numberOfPack(packId: string): number {
-    const known = packNumbers.get(packId)
+  private numberOfPack(packId: string): number {
+    const known = this.packNumbers.get(packId)
     if (known !== undefined) return known
-    packNumbers.set(packId, packs.length)
-    return packs.push(packId) - 1
+    this.packNumbers.set(packId, this.packs.length)
+    return this.packs.push(packId) - 1
   }
 
-  function addFrameRow(packId: string, { offset, storedLength, rawLength, codec, crc }: FrameRow, shift = 0): number {
-    frames.set(frameCount, numberOfPack(packId), offset + shift, storedLength, rawLength, codec, crc)
-    return frameCount++
+  private addFrame(packId: string, { offset, storedLength, rawLength, codec, crc }: FrameRow, shift = 0): number {
+    const frame = this.frameCount++
+    const chunk = this.frames.chunkOf(frame)
+    const base = this.frames.baseOf(frame)
+    chunk[base + FRAME.pack] = this.numberOfPack(packId)
+    chunk[base + FRAME.offset] = offset + shift
+    chunk[base + FRAME.storedLength] = storedLength
+    chunk[base + FRAME.rawLength] = rawLength
+    chunk[base + FRAME.codec] = codec
+    chunk[base + FRAME.crc] = crc
+    return frame
   }
 
-  function framePlace(frame: number): FramePlace {
-    const packId = packs[frames.get(frame, 0)] ?? ''
-    const [offset, storedLength, rawLength] = [frames.get(frame, 1), frames.get(frame, 2), frames.get(frame, 3)]
-    return { frame, packId, offset, storedLength, rawLength, codec: frames.get(frame, 4), crc: frames.get(frame, 5) }
+  framePlace(frame: number): FramePlace {
+    const chunk = this.frames.chunkOf(frame)
+    const base = this.frames.baseOf(frame)
+    return {
+      frame,
+      packId: this.packs[chunk[base + FRAME.pack] ?? 0] ?? '',
+      offset: chunk[base + FRAME.offset] ?? 0,
+      storedLength: chunk[base + FRAME.storedLength] ?? 0,
+      rawLength: chunk[base + FRAME.rawLength] ?? 0,
+      codec: chunk[base + FRAME.codec] ?? 0,
+      crc: chunk[base + FRAME.crc] ?? 0,
+    }
   }
 
-  return {
-    get blockCount() {
-      return blockCount
-    },
-    find(id, at) {
-      const block = findAny(id, at)
-      return block >= 0 && damaged.has(block) ? -1 : block
-    },
-    findAny,
-    place: (block) => ({
-      ...framePlace(blocks.get(block, 0)),
-      inner: blocks.get(block, 1),
-      length: blocks.get(block, 2),
-    }),
-    frameOf: (block) => blocks.get(block, 0),
-    framePlace,
-    addTable(packId, table, shift = 0) {
-      let number = -1
-      visitTable(table, {
-        frame: (row) => {
-          number = addFrameRow(packId, row, shift)
-        },
-        block: (idAt, inner, length) => addBlock(number, table, idAt, inner, length),
-      })
-    },
-    *addAll(other) {
-      let number = -1
-      let block = 0
-      yield* other.visit({
-        frame: (place) => {
-          number = addFrameRow(place.packId, place)
-        },
-        block: (from, at, inner, length) => {
-          const before = blockCount
-          addBlock(number, from, at, inner, length)
-          if (blockCount > before && other.isDamaged(block)) damaged.add(before)
-          block++
-        },
-      })
-    },
-    succeed(other) {
-      for (const _ of this.addAll(other));
-      losses = other.losses
-    },
-    *visit(on) {
-      let frame = -1
-      for (let block = 0; block < blockCount; block++) {
-        if (blocks.get(block, 0) !== frame) {
-          frame = blocks.get(block, 0)
-          on.frame(framePlace(frame))
-        }
-        on.block(ids.chunkOf(block), ids.baseOf(block), blocks.get(block, 1), blocks.get(block, 2))
-        if (block % BLOCKS_A_TURN === 0) yield
+  place(block: number): BlockPlace {
+    const [inner, length] = [this.blocks.get(block, BLOCK.inner), this.blocks.get(block, BLOCK.length)]
+    return { ...this.framePlace(this.frameOf(block)), inner, length }
+  }
+
+  frameOf(block: number): number {
+    return this.blocks.get(block, BLOCK.frame)
+  }
+
+  addTable(packId: string, table: Uint8Array, shift = 0): void {
+    let number = -1
+    visitTable(table, {
+      frame: (row) => {
+        number = this.addFrame(packId, row, shift)
+      },
+      block: (idAt, inner, length) => this.addBlock(number, table, idAt, inner, length),
+    })
+  }
+
+  *addAll(other: BlockIndex): Generator<void, void, undefined> {
+    let number = -1
+    let block = 0
+    yield* other.visit({
+      frame: (place) => {
+        number = this.addFrame(place.packId, place)
+      },
+      block: (from, at, inner, length) => {
+        const before = this.blockCount
+        this.addBlock(number, from, at, inner, length)
+        if (this.blockCount > before && other.isDamaged(block)) this.damaged.add(before)
+        block++
+      },
+    })
+  }
+
+  succeed(other: BlockIndex): void {
+    for (const _ of this.addAll(other));
+    this.losses = other.losses
+  }
+
+  *visit(on: {
+    frame(place: FramePlace): void
+    block(ids: Uint8Array, at: number, inner: number, length: number): void
+  }): Generator<void, void, undefined> {
+    const { ids, blocks } = this
+    let frame = -1
+    for (let block = 0; block < this.blockCount; block++) {
+      if (this.frameOf(block) !== frame) {
+        frame = this.frameOf(block)
+        on.frame(this.framePlace(frame))
       }
-    },
-    markDamaged(block) {
-      damaged.add(block)
-      losses++
-    },
-    get losses() {
-      return losses
-    },
-    isDamaged: (block) => damaged.has(block),
-    filter() {
-      filter ??= makeFilter()
-      return filter.buffer
-    },
-    hint(id, at = 0) {
-      if (!isFilterFull()) tellFilter(id, at)
-    },
+      on.block(ids.chunkOf(block), ids.baseOf(block), blocks.get(block, BLOCK.inner), blocks.get(block, BLOCK.length))
+      if (block % BLOCKS_A_TURN === 0) yield
+    }
   }
-}
 
-type NumberArray = Uint8Array | Uint32Array
-
-/** A table of fixed-width rows that grows by chunks, so that growing never copies. */
-function rows<A extends NumberArray>(make: new (length: number) => A, width: number) {
-  const chunks: A[] = []
-  const chunkOf = (row: number): A => {
-    const index = row >> CHUNK_BITS
-    const chunk = chunks[index]
-    if (chunk) return chunk
-    const made = new make(CHUNK * width)
-    chunks[index] = made
-    return made
+  markDamaged(block: number): void {
+    this.damaged.add(block)
+    this.losses++
   }
-  const baseOf = (row: number) => (row & (CHUNK - 1)) * width
-  return {
-    chunkOf,
-    baseOf,
-    get: (row: number, column: number): number => chunkOf(row)[baseOf(row) + column] ?? 0,
-    set(row: number, ...values: number[]): void {
-      const chunk = chunkOf(row)
-      const base = baseOf(row)
-      for (let column = 0; column < values.length; column++) chunk[base + column] = values[column] ?? 0
-    },
+
+  isDamaged(block: number): boolean {
+    return this.damaged.has(block)
+  }
+
+  filter(): SharedArrayBuffer {
+    this.shared ??= this.makeFilter()
+    return this.shared.buffer
+  }
+
+  hint(id: Uint8Array, at = 0): void {
+    if (!this.isFilterFull()) this.tellFilter(id, at)
   }
 }
