@@ -43,18 +43,19 @@ export function isReadable(found: WalkEntry, notes: Notes): boolean {
 
 export function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
   const { stats, path } = found
-  const base = { path, ...statsOf(stats, Date.now()), target: null, hardLink: null, content: NO_CONTENT }
-  if (stats.isFile()) return { ...base, kind: 'file' }
+  const seen = statsOf(stats, Date.now())
+  if (stats.isFile()) return { ...seen, path, kind: 'file', target: null, hardLink: null, content: NO_CONTENT }
+  const base = { ...seen, path, sizeBytes: 0, target: null, hardLink: null, content: NO_CONTENT }
   if (stats.isDirectory()) {
     if (found.isMountPoint) notes.warn(`${path} is another file system; what it holds is not in the backup.`)
-    return { ...base, kind: 'directory', sizeBytes: 0 }
+    return { ...base, kind: 'directory' }
   }
   if (!stats.isSymbolicLink()) {
     notes.warn(`${path} is neither a file, a directory nor a symbolic link, and is not in the backup.`)
     return undefined
   }
   try {
-    return { ...base, kind: 'symlink', sizeBytes: 0, target: readlinkAt(found.parent, found.name) }
+    return { ...base, kind: 'symlink', target: readlinkAt(found.parent, found.name) }
   } catch (error) {
     if (!hasCode(error, 'ENOENT', 'EINVAL')) throw error
     notes.changed()

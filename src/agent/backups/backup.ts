@@ -6,6 +6,7 @@ import { addressOf } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { createTurns, type WalkEntry } from '../files/walk.ts'
 import { createNotes, entryOf, isReadable, statsOf } from './backup-entries.ts'
+import { PRINTED_FROM_BYTES } from './block-prints.ts'
 import { eachBlock } from './content.ts'
 import { type Entry, orderKey, type StoredEntry } from './entries.ts'
 import { createFileReader, type ReadOutcome } from './file-reader.ts'
@@ -128,7 +129,7 @@ export async function runBackup(
       dropUnopened(item, error)
       return
     }
-    const known = repository.prints.get(request.serverId, found.path)
+    const known = size < PRINTED_FROM_BYTES ? undefined : repository.prints.get(request.serverId, found.path)
     reader.add(fd, found.stats, known, (outcome) => settle(item, outcome))
   }
 

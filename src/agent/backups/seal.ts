@@ -126,27 +126,27 @@ function zstd(raw: Uint8Array): Uint8Array {
 
 const VALUES = 256
 const histogram = new Uint32Array(VALUES)
+const sample = Buffer.alloc(PIECES * PIECE_BYTES)
 
 /**
  * Whether zstd would save next to nothing. Pieces from all over are looked at, since a region file's sectors differ: where
  * every byte is about as common as any other, by a chi-squared test, they have been compressed already.
  */
-function isDense(bytes: Uint8Array): boolean {
-  histogram.fill(0)
-  let squares = 0
+function isDense(bytes: Buffer): boolean {
   const stride = Math.floor((bytes.length - PIECE_BYTES) / (PIECES - 1))
-  for (let piece = 0; piece < PIECES; piece++) {
-    const start = piece * stride
-    for (let at = start; at < start + PIECE_BYTES; at++) {
-      const byte = bytes[at] ?? 0
-      const count = histogram[byte] ?? 0
-      histogram[byte] = count + 1
-      // What the square of the count grows by.
-      squares += 2 * count + 1
-    }
+  for (let piece = 0; piece < PIECES; piece++)
+    bytes.copy(sample, piece * PIECE_BYTES, piece * stride, piece * stride + PIECE_BYTES)
+  histogram.fill(0)
+  let pairs = 0
+  for (let at = 0; at < sample.length; at++) {
+    const byte = sample[at] ?? 0
+    const count = histogram[byte] ?? 0
+    histogram[byte] = count + 1
+    pairs += count
   }
-  const sampled = PIECES * PIECE_BYTES
-  return (squares * VALUES) / sampled - sampled < DENSE
+  // The sum of the squares of the counts.
+  const squares = 2 * pairs + sample.length
+  return (squares * VALUES) / sample.length - sample.length < DENSE
 }
 
 function deriveKeys(key: Uint8Array) {

@@ -83,11 +83,6 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
 
 function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
   const { fd, from, to, known } = file
-  const isAsExpected = () => {
-    const now = fstatSync(fd, { bigint: true })
-    return now.size === file.size && now.mtimeNs === file.mtimeNs && now.ctimeNs === file.ctimeNs
-  }
-  let changed = !isAsExpected()
   const prints = file.isPrinted && print ? new Uint8Array(printBytes(to - from)) : null
   let at = from
   for (let stretch = 0; at < to; stretch++) {
@@ -101,8 +96,13 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firs
     else storeBlocks(sealer, output, bytes, block)
     if (bytes.length < wanted) break
   }
-  if (at < to || !isAsExpected()) changed = true
-  return { error: null, changed, length: at - from, prints }
+  return { error: null, changed: at < to || !isAsSeen(file), length: at - from, prints }
+}
+
+/** Whether nobody has touched it from when the walk saw it until now. */
+function isAsSeen({ fd, size, mtimeNs, ctimeNs }: FileRange): boolean {
+  const now = fstatSync(fd, { bigint: true })
+  return now.size === size && now.mtimeNs === mtimeNs && now.ctimeNs === ctimeNs
 }
 
 /** The stretch is what it was. */
