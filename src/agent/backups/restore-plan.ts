@@ -4,6 +4,7 @@ import { fail } from '../../contract/errors.ts'
 import { type Directory, lstatAt, readlinkAt } from '../files/directory.ts'
 import { formatPath, isWithin, parsePath, type Segments } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
+import { createTurns } from '../files/walk.ts'
 import { type KeyedEntry, orderKey } from './entries.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import type { Manifest } from './manifest.ts'
@@ -69,17 +70,19 @@ async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): A
 }
 
 async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerator<Step[], void, undefined> {
-  const { manifest, mode } = request
+  const { manifest, mode, signal } = request
+  const turn = createTurns(signal)
   const rules = createIgnoreRules(manifest.meta.ignored)
   /** The directory, live, whose content is not to be looked at. */
   let closed: string | undefined
-  const live = liveEntries(request, root, (path) => path !== closed)
+  using live = liveEntries(request, root, (path) => path !== closed)
   const nextWanted = wantedEntries(manifest, root)
-  let left = await live.next()
+  let left = live.next()
   let there = await nextWanted()
   let steps: Step[] = []
   if (!there && root.length > 0) throw notInBackup(formatPath(root))
   while (!left.done || there) {
+    if (turn.due()) await turn.take()
     const here = left.done ? undefined : left.value
     if (there && (!here || there.key < here.key)) {
       steps.push({ kind: 'create', wanted: there })
@@ -91,13 +94,14 @@ async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerato
       const isKept = mode === 'merge' || rules.isIgnored(here.path, isDirectory) || !isOurs(here.stats)
       if (isDirectory) closed = here.path
       if (!isKept) yield [...steps.splice(0), { kind: 'remove', live: here }]
-      left = await live.next()
+      left = live.next()
     } else if (here && there) {
       const isSameKind = kindOf(here.stats) === there.kind
       if (!isSameKind && here.stats.isDirectory()) closed = here.path
       yield [...steps.splice(0), { kind: isSameKind ? 'compare' : 'replace', wanted: there, live: here }]
-      left = await live.next()
-      there = await nextWanted()
+      left = live.next()
+      const next = nextWanted()
+      there = next instanceof Promise ? await next : next
     }
     if (steps.length > 0) yield steps
     steps = []
@@ -129,11 +133,12 @@ function wantedEntries(
   }
 }
 
-async function* liveEntries(
-  { sandbox, signal }: PlanRequest,
+/** Not a generator that is waited for: at each of a million entries that would cost more than looking at it. */
+function* liveEntries(
+  { sandbox }: PlanRequest,
   root: Segments,
   isOpen: (path: string) => boolean,
-): AsyncGenerator<LiveEntry, void, undefined> {
+): Generator<LiveEntry, void, undefined> {
   if (root.length > 0) {
     using place = openPlaceIfThere(sandbox, root)
     if (!place) return
@@ -143,9 +148,10 @@ async function* liveEntries(
     if (!stats.isDirectory() || !isOpen(formatPath(root))) return
   }
   const enter = ({ path }: { path: string }) => isOpen(path)
-  for await (const { parent, name, path, stats, isMountPoint } of sandbox.walk(root, { sorted: true, signal, enter })) {
-    if (isMountPoint) continue
-    yield { path, key: orderKey(path), parent, name, stats }
+  using tree = sandbox.openWalk(root, { sorted: true, enter })
+  for (let found = tree.next(); found; found = tree.next()) {
+    const { parent, name, path, stats, isMountPoint } = found
+    if (!isMountPoint) yield { path, key: orderKey(path), parent, name, stats }
   }
 }
 

@@ -21,6 +21,8 @@ import { isGone, SYNCED_ONE_BY_ONE } from './restore-journal.ts'
 
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
+/** Enough where nothing else is being built. */
+const FIRST_WINDOW_BYTES = 8 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
 const LARGE_BYTES = 1024 * 1024
@@ -110,6 +112,8 @@ export function createStager(
     }
   }
 
+  const isLargeFull = () => largeBytes >= (running.size > 0 ? WINDOW_BYTES : FIRST_WINDOW_BYTES)
+
   const startSmall = () => start(small.splice(0, WINDOW_FILES))
 
   async function startLarge(): Promise<void> {
@@ -130,9 +134,9 @@ export function createStager(
       }
       return count++
     },
-    isFull: () => largeBytes >= WINDOW_BYTES || small.length >= smallWaiting,
+    isFull: () => isLargeFull() || small.length >= smallWaiting,
     async flush() {
-      if (largeBytes >= WINDOW_BYTES) await startLarge()
+      if (isLargeFull()) await startLarge()
       while (small.length >= smallWaiting) await startSmall()
     },
     async finish() {

@@ -1,5 +1,5 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched.
-import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { mkdirSync, openSync, readdirSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
@@ -12,12 +12,12 @@ import type { Sandbox } from '../files/sandbox.ts'
 import type { TrashBatch } from '../files/trash-records.ts'
 import type { ServerFolders } from '../layout.ts'
 import { isUnchanged, OPEN_FILE, touchOf } from './backup.ts'
-import { idsOf } from './content.ts'
 import { type KeyedEntry, segmentsOf } from './entries.ts'
 import type { Manifest } from './manifest.ts'
 import { isDiskFull } from './pack-sink.ts'
 import type { Repository } from './repository.ts'
 import { type Attributes, attributesOf } from './restore-attributes.ts'
+import { type Checked, type Checks, createChecks } from './restore-checks.ts'
 import {
   BATCH_ITEMS,
   closeCommitment,
@@ -64,7 +64,7 @@ interface Run {
   /** Directories in which something is put or taken away. */
   touched: Set<string>
   result: RestoreReport
-  checks: { wanted: KeyedEntry; live: { path: string; stats: LiveEntry['stats'] }; fd: number }[]
+  checks: Checks
 }
 
 export async function runRestore(
@@ -97,7 +97,10 @@ export async function runRestore(
     kept: new Map(),
     directories: [],
     touched: new Set(),
-    checks: [],
+    checks: createChecks(repository.pool, (isSame, wanted, live) => {
+      if (isSame) keep(run, wanted, live)
+      else replace(run, wanted, live)
+    }),
   }
   // Held until everything is in them: nothing may empty them before.
   using batches = new DisposableStack()
@@ -109,7 +112,7 @@ export async function runRestore(
   } catch (error) {
     journal.close()
     await stager.abandon()
-    for (const { fd } of run.checks) closeSync(fd)
+    await run.checks.abandon()
     await removeTree(stagingRoot, name)
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
@@ -125,11 +128,12 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
     signal.throwIfAborted()
     for (const step of steps) {
       take(run, step)
-      if (run.checks.length >= 64) await settleChecks(run)
+      if (run.checks.isFull()) await run.checks.step()
+      else run.checks.settle()
       if (run.stager.isFull()) await run.stager.flush()
     }
   }
-  await settleChecks(run)
+  await run.checks.finish()
   await run.stager.finish()
   // Deepest first, since whatever is put into a directory changes its times.
   for (const { path, attributes, isAsWanted } of run.directories.reverse()) {
@@ -141,19 +145,22 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
 function take(run: Run, step: Step): void {
   if (step.kind === 'remove') displace(run, step.live)
   else if (step.kind === 'create') create(run, step.wanted)
-  else if (step.kind === 'replace') {
-    displace(run, step.live)
-    create(run, step.wanted)
-  } else compare(run, step.wanted, step.live)
+  else if (step.kind === 'replace') replace(run, step.wanted, step.live)
+  else compare(run, step.wanted, step.live)
 }
 
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'
 
-function displace(run: Run, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>): void {
+function displace(run: Run, { path, stats }: Checked): void {
   run.touched.add(parentOf(path))
   const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
   run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length })
   run.displaced.push({ path, kind })
+}
+
+function replace(run: Run, wanted: KeyedEntry, live: Checked): void {
+  displace(run, live)
+  create(run, wanted)
 }
 
 function create(run: Run, wanted: KeyedEntry): void {
@@ -184,10 +191,8 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
     return
   }
   if (wanted.kind === 'symlink') {
-    if (targetOf(live) !== wanted.target) {
-      displace(run, live)
-      create(run, wanted)
-    } else if (!hasAttributes(wanted, live.stats)) {
+    if (targetOf(live) !== wanted.target) replace(run, wanted, live)
+    else if (!hasAttributes(wanted, live.stats)) {
       run.journal.add('meta', { path: segmentsOf(wanted.path), ...attributesOf(wanted) })
     }
     return
@@ -195,10 +200,7 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   const first = wanted.hardLink !== null && isChosen(run, wanted.hardLink) ? wanted.hardLink : null
   if (first !== null) {
     if (run.kept.get(first) === live.stats.ino) keep(run, wanted, live)
-    else {
-      displace(run, live)
-      create(run, wanted)
-    }
+    else replace(run, wanted, live)
     return
   }
   // Two names of one file that were two files, or the other way round: made anew rather than told apart.
@@ -206,14 +208,11 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
   else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
     const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
-    run.checks.push({ wanted, live: { path: live.path, stats: live.stats }, fd })
-  } else {
-    displace(run, live)
-    create(run, wanted)
-  }
+    run.checks.add(wanted, { path: live.path, stats: live.stats }, fd)
+  } else replace(run, wanted, live)
 }
 
-function keep(run: Run, wanted: KeyedEntry, { path, stats }: Pick<LiveEntry, 'path' | 'stats'>): void {
+function keep(run: Run, wanted: KeyedEntry, { path, stats }: Checked): void {
   run.result.filesKept++
   if (stats.nlink > 1n) run.kept.set(path, stats.ino)
   if (!hasAttributes(wanted, stats)) run.journal.add('meta', { path: segmentsOf(path), ...attributesOf(wanted) })
@@ -228,29 +227,6 @@ function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
     gap < TIME_SLACK_NS &&
     gap > -TIME_SLACK_NS
   )
-}
-
-/** Files of the right size and other times: read and compared, which is cheaper than writing them. */
-async function settleChecks(run: Run): Promise<void> {
-  const checks = run.checks
-  run.checks = []
-  try {
-    const hashed = checks.map(({ wanted, fd }) =>
-      run.repository.pool.hash({ fd, size: wanted.sizeBytes, ids: idsOf(wanted) }),
-    )
-    const answers = await Promise.allSettled(hashed)
-    for (const [index, { wanted, live }] of checks.entries()) {
-      const answer = answers[index]
-      if (answer?.status === 'fulfilled' && answer.value.same) {
-        keep(run, wanted, live)
-      } else {
-        displace(run, live)
-        create(run, wanted)
-      }
-    }
-  } finally {
-    for (const { fd } of checks) closeSync(fd)
-  }
 }
 
 async function prepareTrash(target: RestoreTarget, displaced: Run['displaced'], held: DisposableStack) {

@@ -1,0 +1,79 @@
+// Files that have the right size and other times: read and compared with what the backup holds, which is cheaper than
+// writing them. The worker threads do it while the restore goes on to be planned.
+import { closeSync } from 'node:fs'
+import { idsOf } from './content.ts'
+import type { KeyedEntry } from './entries.ts'
+import type { Pool } from './pool.ts'
+import type { LiveEntry } from './restore-plan.ts'
+
+const CHECKS_AT_ONCE = 64
+
+export type Checked = Pick<LiveEntry, 'path' | 'stats'>
+
+interface Check {
+  wanted: KeyedEntry
+  live: Checked
+  fd: number
+  /** Not before the answer is there. */
+  isSame?: boolean
+  answered: Promise<void>
+}
+
+export interface Checks {
+  /** Takes the descriptor over. */
+  add(wanted: KeyedEntry, live: Checked, fd: number): void
+  /** Tells of those that are done. */
+  settle(): void
+  isFull(): boolean
+  /** Resolves when there is something to settle. */
+  step(): Promise<void>
+  finish(): Promise<void>
+  /** Tells nobody. Once it resolves, no descriptor is in use any more. */
+  abandon(): Promise<void>
+}
+
+export function createChecks(pool: Pool, tell: (isSame: boolean, wanted: KeyedEntry, live: Checked) => void): Checks {
+  const checks: Check[] = []
+
+  function settle(): void {
+    for (let head = checks[0]; head?.isSame !== undefined; head = checks[0]) {
+      checks.shift()
+      closeSync(head.fd)
+      tell(head.isSame, head.wanted, head.live)
+    }
+  }
+
+  async function step(): Promise<void> {
+    await checks[0]?.answered
+    settle()
+  }
+
+  return {
+    add(wanted, live, fd) {
+      const answer = pool.hash({ fd, size: wanted.sizeBytes, ids: idsOf(wanted) })
+      const check: Check = { wanted, live, fd, answered: Promise.resolve() }
+      check.answered = answer.then(
+        ({ same }) => {
+          check.isSame = same
+        },
+        // One that cannot be read is made anew.
+        () => {
+          check.isSame = false
+        },
+      )
+      checks.push(check)
+    },
+    settle,
+    isFull: () => checks.length >= CHECKS_AT_ONCE,
+    step,
+    async finish() {
+      while (checks.length > 0) await step()
+    },
+    async abandon() {
+      for (const { answered, fd } of checks.splice(0)) {
+        await answered
+        closeSync(fd)
+      }
+    },
+  }
+}
