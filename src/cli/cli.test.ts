@@ -273,9 +273,8 @@ describe('activity', () => {
 
 describe('jobs', () => {
   test('wait shows progress at a terminal and exits by how the job ended', async () => {
-    const job = (status: string, bytesDone: number) => ({
-      status: 200,
-      body: {
+    const event = (status: string, bytesDone: number) => {
+      const job = {
         id: 'job_1',
         kind: 'restore',
         status,
@@ -285,14 +284,18 @@ describe('jobs', () => {
         createdAt: '2026-11-15T00:00:00.000Z',
         startedAt: null,
         finishedAt: null,
-      },
-    })
+      }
+      return `event: job\ndata: ${JSON.stringify(job)}\n\n`
+    }
     for (const [end, code] of [
       ['completed', 0],
       ['failed', 1],
       ['cancelled', 1],
     ] as const) {
-      await using server = await startScripted([job('running', 1024), job(end, 2048)])
+      const headers = { 'content-type': 'text/event-stream' }
+      await using server = await startScripted([
+        { status: 200, headers, body: event('running', 1024) + event(end, 2048) },
+      ])
       const env = { GAMEKEEPER_URL: server.url, GAMEKEEPER_TOKEN: 'gk_x' }
       const ran = await runAtTerminal(['jobs', 'wait', 'srv_1', 'job_1', '--no-color'], env)
       assert.equal(ran.code, code)

@@ -2,12 +2,12 @@ import * as inside from '../contract/backup-contents.ts'
 import * as plans from '../contract/backup-plans.ts'
 import * as backups from '../contract/backups.ts'
 import type { Operation, QueryOf } from '../contract/operation.ts'
-import { sleep } from './backoff.ts'
 import { bytesOf } from './bytes.ts'
 import { BackupError } from './errors.ts'
 import type { FileContent } from './files.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
+import { STREAM, untilEnded } from './states.ts'
 import type { Transport } from './transport.ts'
 
 export type BackupQuery = QueryOf<typeof backups.listBackups>
@@ -19,9 +19,6 @@ export interface BackupWaitOptions {
   onProgress?: (backup: backups.Backup) => void
   signal?: AbortSignal
 }
-
-const FIRST_POLL_MS = 25
-const LONGEST_POLL_MS = 2000
 
 export function createBackupsApi(transport: Transport) {
   const list = transport.method(
@@ -70,18 +67,17 @@ export function createBackupsApi(transport: Transport) {
       itemsOf((pageQuery: BackupQuery) => list(serverId, pageQuery, options), query),
     read,
     /** Resolves with the backup once it has completed; rejects with `BackupError` when it failed. */
-    async wait(
-      serverId: string,
-      backupId: string,
-      { onProgress, signal }: BackupWaitOptions = {},
-    ): Promise<backups.Backup> {
-      for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(LONGEST_POLL_MS, waitMs * 1.5)) {
-        const backup: backups.Backup = await read(serverId, backupId, signal ? { signal } : {})
-        onProgress?.(backup)
-        if (backup.status === 'completed') return backup
-        if (backup.status === 'failed') throw new BackupError(backup)
-        await sleep(waitMs, signal)
-      }
+    async wait(serverId: string, backupId: string, options: BackupWaitOptions = {}): Promise<backups.Backup> {
+      const params = { serverId, backupId }
+      const backup = await untilEnded<backups.Backup>(
+        {
+          read: () => read(serverId, backupId, options.signal ? { signal: options.signal } : {}),
+          open: (signal) => transport.open(backups.readBackup, { params, signal }, STREAM),
+        },
+        options,
+      )
+      if (backup.status !== 'completed') throw new BackupError(backup)
+      return backup
     },
     /** Locking what is locked changes nothing. */
     lock: onOne(backups.lockBackup),

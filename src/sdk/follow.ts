@@ -2,8 +2,9 @@
 // the place to go on from is known before the first connection, and moves with each entry that was read whole.
 import { type ActivityEntry, type ActivityQuery, listActivity } from '../contract/activity.ts'
 import { backOffMs, sleep } from './backoff.ts'
-import { ApiError, TransportError } from './errors.ts'
-import { readEvents, type ServerEvent } from './events.ts'
+import { ApiError } from './errors.ts'
+import type { ServerEvent } from './events.ts'
+import { openEvents, SILENCE_MS } from './live-events.ts'
 import type { Transport } from './transport.ts'
 
 export interface FollowOptions {
@@ -14,11 +15,10 @@ export interface FollowOptions {
   lastEventId?: string
   /** Told when the connection is lost, before it is made anew. */
   onReconnect?: (error: Error | null) => void
-  /** A connection that is silent for longer is taken for dead. The service shows a sign of life every 15 seconds. */
+  /** A connection that is silent for longer is taken for dead. */
   silenceMs?: number
 }
 
-const SILENCE_MS = 45_000
 const RECONNECT_MS = 1000
 /** Sorts before every entry, so that following begins with the first one there will be. */
 const BEFORE_ALL = 'act_0'
@@ -74,31 +74,15 @@ interface Wanted {
   patient: boolean
 }
 
-async function connect(transport: Transport, serverId: string, wanted: Wanted): Promise<AsyncIterable<ServerEvent>> {
-  const silent = new AbortController()
-  const signal = wanted.signal ? AbortSignal.any([wanted.signal, silent.signal]) : silent.signal
-  const response = await transport.open(
-    listActivity,
-    { params: { serverId }, query: wanted.query, headers: { 'last-event-id': wanted.lastId }, signal },
-    { accept: 'text/event-stream', ...(wanted.patient ? {} : { retries: 0 }) },
-  )
-  if (!response.body) throw new TransportError('foreign_answer', 'The answer has no body.')
-  return whileAlive(response.body, wanted.silenceMs, () => {
-    silent.abort(new TransportError('timeout', 'The connection has fallen silent.'))
-  })
-}
-
-async function* whileAlive(body: ReadableStream<Uint8Array>, silenceMs: number, onSilence: () => void) {
-  let timer = setTimeout(onSilence, silenceMs)
-  const restart = () => {
-    clearTimeout(timer)
-    timer = setTimeout(onSilence, silenceMs)
-  }
-  try {
-    yield* readEvents(body, restart)
-  } finally {
-    clearTimeout(timer)
-  }
+function connect(transport: Transport, serverId: string, wanted: Wanted): Promise<AsyncIterable<ServerEvent>> {
+  const { query, lastId, patient } = wanted
+  const open = (signal: AbortSignal) =>
+    transport.open(
+      listActivity,
+      { params: { serverId }, query, headers: { 'last-event-id': lastId }, signal },
+      { accept: 'text/event-stream', ...(patient ? {} : { retries: 0 }) },
+    )
+  return openEvents(open, wanted.signal, wanted.silenceMs)
 }
 
 /** Whether it may be over by the next attempt. A token that was revoked or a server that is gone stays so. */

@@ -1,9 +1,9 @@
 import { cancelJob, type Job, listJobs, readJob } from '../contract/jobs.ts'
 import type { QueryOf } from '../contract/operation.ts'
-import { sleep } from './backoff.ts'
 import { JobError } from './errors.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
+import { STREAM, untilEnded } from './states.ts'
 import type { Transport } from './transport.ts'
 
 export type JobQuery = QueryOf<typeof listJobs>
@@ -12,9 +12,6 @@ export interface WaitOptions {
   onProgress?: (job: Job) => void
   signal?: AbortSignal
 }
-
-const FIRST_POLL_MS = 25
-const LONGEST_POLL_MS = 2000
 
 export function createJobsApi(transport: Transport) {
   const list = transport.method(listJobs, (serverId: string, query: JobQuery = {}, options: CallOptions = {}) => ({
@@ -45,13 +42,16 @@ export async function waitForJob(
   transport: Transport,
   serverId: string,
   jobId: string,
-  { onProgress, signal }: WaitOptions,
+  options: WaitOptions,
 ): Promise<Job> {
-  for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(LONGEST_POLL_MS, waitMs * 1.5)) {
-    const job = await transport.call(readJob, { params: { serverId, jobId }, ...(signal ? { signal } : {}) })
-    onProgress?.(job)
-    if (job.status === 'completed') return job
-    if (job.status === 'failed' || job.status === 'cancelled') throw new JobError(job)
-    await sleep(waitMs, signal)
-  }
+  const params = { serverId, jobId }
+  const job = await untilEnded<Job>(
+    {
+      read: () => transport.call(readJob, { params, ...(options.signal ? { signal: options.signal } : {}) }),
+      open: (signal) => transport.open(readJob, { params, signal }, STREAM),
+    },
+    options,
+  )
+  if (job.status !== 'completed') throw new JobError(job)
+  return job
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { startTestService, type TestService } from '../../test/support/service.ts'
-import { startScripted } from '../../test/support/unreliable.ts'
+import { startProxy, startScripted } from '../../test/support/unreliable.ts'
 import { OPERATIONS } from '../contract/index.ts'
 import { ApiError, type Client, createClient, isApiError, JobError, TransportError } from './index.ts'
 
@@ -115,11 +115,15 @@ describe('the client against the service', () => {
     assert.equal((await Array.fromAsync(client.jobs.all(serverId))).length, 1)
     await assert.rejects(client.jobs.cancel(serverId, 'job_1'), (error) => isApiError(error, 'server_busy'))
     const seen: number[] = []
-    const done = await client.jobs.wait(serverId, 'job_1', {
+    // Written behind the service's back, so no stream tells of it; one that is cut is done without.
+    await using proxy = await startProxy(service.url)
+    const patient = createClient({ baseUrl: proxy.url, token: service.adminToken })
+    const done = await patient.jobs.wait(serverId, 'job_1', {
       onProgress({ status, progress }) {
         seen.push(progress.bytesDone)
         if (status === 'queued') jobs.set('job_1', 'running', 50)
         else if (status === 'running') jobs.set('job_1', 'completed', 100)
+        if (status !== 'completed') proxy.cut()
       },
     })
     assert.equal(done.status, 'completed')

@@ -1,0 +1,43 @@
+// Something that changes until it has ended, such as a job or a backup: waited for by the stream that tells of each of its
+// states. Where no stream is to be had, it is asked for again and again.
+import { sleep } from './backoff.ts'
+import { ApiError } from './errors.ts'
+import { openEvents, SILENCE_MS } from './live-events.ts'
+
+const FIRST_PAUSE_MS = 25
+const LONGEST_PAUSE_MS = 2000
+const UNDER_WAY = ['queued', 'running']
+
+/** How such a stream is asked for: one that does not come at once is done without. */
+export const STREAM = { accept: 'text/event-stream', retries: 0 }
+
+export interface StateSource<T> {
+  read(): Promise<T>
+  /** One attempt; the answer is a stream of events. */
+  open(signal: AbortSignal): Promise<Response>
+}
+
+/** Resolves with the first state that is an end, good or bad. Every state that comes is told, that one too. */
+export async function untilEnded<T extends { status: string }>(
+  source: StateSource<T>,
+  { onProgress, signal }: { onProgress?: (state: T) => void; signal?: AbortSignal },
+): Promise<T> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 1.5)) {
+    for await (const state of statesOf(source, signal)) {
+      onProgress?.(state)
+      if (!UNDER_WAY.includes(state.status)) return state
+    }
+    await sleep(pauseMs, signal)
+  }
+}
+
+/** As long as the stream lasts; then once more, which tells what has become of it, or why nothing can be told. */
+async function* statesOf<T>(source: StateSource<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
+  try {
+    for await (const { data } of await openEvents(source.open, signal, SILENCE_MS)) yield JSON.parse(data) as T
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (error instanceof ApiError && error.status < 500 && error.code !== 'rate_limited') throw error
+  }
+  yield await source.read()
+}
