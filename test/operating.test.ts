@@ -10,6 +10,7 @@ import { withDatabase } from './support/database.ts'
 import { openEvents } from './support/events.ts'
 import { killLeftovers, runService, spawnService } from './support/process.ts'
 import { startTestService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 let dataDir: string
 before(async () => {
@@ -153,29 +154,35 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
   const { id } = await service.createServer()
   const client = new pg.Client({ connectionString: admin })
   await client.connect()
+  t.after(() => client.end())
   const name = service.databaseUrl?.split('/').at(-1)
+  const cutAll = () => client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
   const ready = async () => (await fetch(`${service.url}/readyz`)).status
   for (let round = 0; round < 5; round++) {
     const writes = Array.from({ length: 20 }, (_, i) =>
       service.call('PATCH', `/servers/${id}`, { body: { port: round * 100 + i + 1 } }).catch(() => undefined),
     )
-    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+    await cutAll()
     await Promise.all(writes)
   }
-  assert.equal((await service.call('PATCH', `/servers/${id}`, { body: { port: 7777 } })).status, 200)
+  // What was cut last may not have noticed yet.
+  await until(async () => (await service.call('PATCH', `/servers/${id}`, { body: { port: 7777 } })).status === 200)
   assert.equal((await service.call('GET', '/activity/verify')).body.intact, true)
   assert.equal(await ready(), 200)
   await client.query(`alter database ${name} allow_connections false`)
-  await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
-  assert.equal(await ready(), 503)
-  const refused = await fetch(`${service.url}/v1/game/servers`, {
-    headers: { authorization: `Bearer ${service.adminToken}` },
-  })
-  assert.equal(refused.status, 500)
-  assert.doesNotMatch(await refused.text(), /connection|postgres/i)
-  await client.query(`alter database ${name} allow_connections true`)
+  try {
+    // They end when they come to it.
+    await until(async () => (await cutAll()).rowCount === 0)
+    assert.equal(await ready(), 503)
+    const refused = await fetch(`${service.url}/v1/game/servers`, {
+      headers: { authorization: `Bearer ${service.adminToken}` },
+    })
+    assert.equal(refused.status, 500)
+    assert.doesNotMatch(await refused.text(), /connection|postgres/i)
+  } finally {
+    await client.query(`alter database ${name} allow_connections true`)
+  }
   assert.equal(await ready(), 200)
-  await client.end()
 })
 
 test('metrics are for this machine, and for a token with everything', async () => {
