@@ -30,7 +30,7 @@ const NEWLINE = 0x0a
 const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
 type Section = (typeof SECTIONS)[number]
 /** Above this, one sync of the file system is cheaper than one for every path. */
-export const SYNCED_ONE_BY_ONE = 16
+export const SYNCED_ONE_BY_ONE = 128
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 

@@ -9,12 +9,10 @@ import { type KeyedEntry, orderKey } from './entries.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import type { Manifest } from './manifest.ts'
 
-const STEPS_AT_ONCE = 64
-
 export interface LiveEntry {
   path: string
   key: string
-  /** Open until the next step of the plan is asked for. */
+  /** Open until the step has been taken. */
   parent: Directory
   name: string
   stats: BigIntStats
@@ -44,16 +42,19 @@ export function chosenRoots(paths: string[] | null): Segments[] {
   return roots
 }
 
-/** Several steps at a time, since waiting for each would cost more than taking it. Only the last may have a live entry. */
-export async function* planRestore(request: PlanRequest): AsyncGenerator<Step[], void, undefined> {
+/** Takes a step; a promise where others have to wait before they are taken. */
+export type Take = (step: Step) => Promise<void> | undefined
+
+/** Not a generator: to wait at each of a million entries would cost more than to look at it. */
+export async function planRestore(request: PlanRequest, take: Take): Promise<void> {
   for (const root of chosenRoots(request.paths)) {
-    yield* parentsOf(request, root)
-    yield* planSubtree(request, root)
+    await planParents(request, root, take)
+    await planSubtree(request, root, take)
   }
 }
 
 /** Directories above a chosen path that are not there any more. */
-async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): AsyncGenerator<Step[], void, undefined> {
+async function planParents({ manifest, sandbox }: PlanRequest, root: Segments, take: Take): Promise<void> {
   for (let depth = 1; depth < root.length; depth++) {
     const path = formatPath(root.slice(0, depth))
     const wanted = await manifest.find(path)
@@ -65,11 +66,11 @@ async function* parentsOf({ manifest, sandbox }: PlanRequest, root: Segments): A
       if (!(error instanceof Error && 'code' in error && error.code === 'not_found')) throw error
       exists = false
     }
-    if (!exists) yield [{ kind: 'create', wanted }]
+    if (!exists) await take({ kind: 'create', wanted })
   }
 }
 
-async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerator<Step[], void, undefined> {
+async function planSubtree(request: PlanRequest, root: Segments, take: Take): Promise<void> {
   const { manifest, mode, signal } = request
   const turn = createTurns(signal)
   const rules = createIgnoreRules(manifest.meta.ignored)
@@ -79,34 +80,31 @@ async function* planSubtree(request: PlanRequest, root: Segments): AsyncGenerato
   const nextWanted = wantedEntries(manifest, root)
   let left = live.next()
   let there = await nextWanted()
-  let steps: Step[] = []
   if (!there && root.length > 0) throw notInBackup(formatPath(root))
   while (!left.done || there) {
     if (turn.due()) await turn.take()
     const here = left.done ? undefined : left.value
     if (there && (!here || there.key < here.key)) {
-      steps.push({ kind: 'create', wanted: there })
+      const waits = take({ kind: 'create', wanted: there })
+      if (waits) await waits
       const next = nextWanted()
       there = next instanceof Promise ? await next : next
-      if (steps.length < STEPS_AT_ONCE) continue
     } else if (here && (!there || here.key < there.key)) {
       const isDirectory = here.stats.isDirectory()
       const isKept = mode === 'merge' || rules.isIgnored(here.path, isDirectory) || !isOurs(here.stats)
       if (isDirectory) closed = here.path
-      if (!isKept) yield [...steps.splice(0), { kind: 'remove', live: here }]
+      if (!isKept) await take({ kind: 'remove', live: here })
       left = live.next()
     } else if (here && there) {
       const isSameKind = kindOf(here.stats) === there.kind
       if (!isSameKind && here.stats.isDirectory()) closed = here.path
-      yield [...steps.splice(0), { kind: isSameKind ? 'compare' : 'replace', wanted: there, live: here }]
+      const waits = take({ kind: isSameKind ? 'compare' : 'replace', wanted: there, live: here })
+      if (waits) await waits
       left = live.next()
       const next = nextWanted()
       there = next instanceof Promise ? await next : next
     }
-    if (steps.length > 0) yield steps
-    steps = []
   }
-  if (steps.length > 0) yield steps
 }
 
 /** FIFOs, sockets and devices are in no backup, so that they are not in this one says nothing. */
@@ -133,7 +131,6 @@ function wantedEntries(
   }
 }
 
-/** Not a generator that is waited for: at each of a million entries that would cost more than looking at it. */
 function* liveEntries(
   { sandbox }: PlanRequest,
   root: Segments,

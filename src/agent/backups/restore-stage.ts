@@ -28,6 +28,7 @@ const WINDOWS_AT_ONCE = 3
 const LARGE_BYTES = 1024 * 1024
 /** Making small files is this thread's work, decoding large ones the others': so they wait for each other's company. */
 const SMALL_WAITING = 8192
+const SYNCED_TOGETHER = 16
 /** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
 const WORTH_WAITING_BYTES = 16 * 1024
 
@@ -150,12 +151,18 @@ export function createStager(
     },
     async sync() {
       if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
-      else for (let number = 0; number < count; number++) await syncAddress(addressOf(staging, String(number)))
+      else await inGroups([...Array(count).keys()], (number) => syncAddress(addressOf(staging, String(number))))
     },
   }
 }
 
 const fsyncAsync = promisify(fsync)
+
+/** A file system makes what comes together durable in one go. */
+async function inGroups<T>(items: T[], sync: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += SYNCED_TOGETHER)
+    await Promise.all(items.slice(at, at + SYNCED_TOGETHER).map(sync))
+}
 
 /** A symlink has nothing of its own to sync: it is part of its directory. */
 async function syncAddress(address: string | Buffer): Promise<void> {
@@ -175,10 +182,10 @@ async function syncAddress(address: string | Buffer): Promise<void> {
 
 /** What is gone by now needs no sync, but that it is gone does: then the nearest directory above it is meant. */
 export async function syncPaths(sandbox: Sandbox, paths: string[][]): Promise<void> {
-  for (const path of paths) {
+  await inGroups(paths, async (path) => {
     for (let depth = path.length, isSynced = false; !isSynced; depth--)
       isSynced = depth === 0 ? await syncTop(sandbox) : await isSyncedThere(sandbox, path.slice(0, depth))
-  }
+  })
 }
 
 async function syncTop(sandbox: Sandbox): Promise<true> {

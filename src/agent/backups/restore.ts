@@ -124,15 +124,11 @@ export async function runRestore(
 
 async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
   const { manifest, mode, paths } = run.request
-  for await (const steps of planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal })) {
-    signal.throwIfAborted()
-    for (const step of steps) {
-      take(run, step)
-      if (run.checks.isFull()) await run.checks.step()
-      else run.checks.settle()
-      if (run.stager.isFull()) await run.stager.flush()
-    }
-  }
+  await planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal }, (step) => {
+    take(run, step)
+    run.checks.settle()
+    return run.checks.isFull() || run.stager.isFull() ? relieve(run, signal) : undefined
+  })
   await run.checks.finish()
   await run.stager.finish()
   // Deepest first, since whatever is put into a directory changes its times.
@@ -140,6 +136,12 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
     if (isAsWanted && !run.touched.has(path)) continue
     run.journal.add('meta', { path: segmentsOf(path), ...attributes })
   }
+}
+
+async function relieve({ checks, stager }: Run, signal: AbortSignal): Promise<void> {
+  if (checks.isFull()) await checks.step()
+  if (stager.isFull()) await stager.flush()
+  signal.throwIfAborted()
 }
 
 function take(run: Run, step: Step): void {
