@@ -58,8 +58,9 @@ export function alignedSharedBuffer(bytes: number): SharedArrayBuffer {
   return (mapped(bytes, true) as SharedArrayBuffer | undefined) ?? new SharedArrayBuffer(bytes)
 }
 
-/** It takes gigabytes of addresses, though not of memory. Where those are limited there is none. */
+/** It takes gigabytes of addresses, though not of memory. There is none where those are too few, or no WebAssembly is. */
 function mapped(bytes: number, shared: boolean): ArrayBuffer | undefined {
+  if (typeof WebAssembly === 'undefined') return undefined
   const pages = Math.ceil(bytes / WASM_PAGE_BYTES)
   try {
     const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared })

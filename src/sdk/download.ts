@@ -2,8 +2,8 @@
 // byte is there. An archive is made while it is sent and cannot be gone on with.
 import { type ArchiveFormat, requestDownload } from '../contract/files.ts'
 import { isApiError, refusedHere, TransportError } from './errors.ts'
+import { pauseAfter } from './patience.ts'
 import type { Transport } from './transport.ts'
-import { pauseAfter } from './upload.ts'
 
 export interface DownloadOptions {
   /** What a folder, or a file if told so, is packed into; a folder is a zip unless told. */

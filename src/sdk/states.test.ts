@@ -51,3 +51,31 @@ test('what is not there is not waited for', async () => {
   await assert.rejects(client.backups.wait('srv_1', 'bak_1'), (error) => isApiError(error, 'not_found'))
   assert.deepEqual(asked, ['stream'])
 })
+
+test('a service that goes away and comes back is waited for, one that was never there is not', async () => {
+  const gone = () => {
+    throw new TypeError('fetch failed')
+  }
+  const { client } = answering(
+    () => new Response(event(job('running', 10))),
+    ...Array.from({ length: 6 }, () => gone),
+    () => Response.json(job('completed', 100)),
+  )
+  const patient = await client.jobs.wait('srv_1', 'job_1')
+  assert.equal(patient.status, 'completed')
+  const never = createClient({ baseUrl: 'http://127.0.0.1:1', retries: 0, fetch: async () => gone() })
+  await assert.rejects(never.jobs.wait('srv_1', 'job_1'), { name: 'TransportError' })
+})
+
+test('a stream that was refused for a while is not asked for before that', async () => {
+  const refused = refusal(429, 'rate_limited')
+  refused.headers.set('retry-after', '60')
+  const { client, asked } = answering(
+    () => refused,
+    () => Response.json(job('queued')),
+    () => Response.json(job('running', 10)),
+    () => Response.json(job('completed', 100)),
+  )
+  await client.jobs.wait('srv_1', 'job_1')
+  assert.deepEqual(asked, ['stream', 'read', 'read', 'read'])
+})

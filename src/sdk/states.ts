@@ -1,8 +1,9 @@
 // Something that changes until it has ended, such as a job or a backup: waited for by the stream that tells of each of its
 // states. Where no stream is to be had, it is asked for again and again.
 import { sleep } from './backoff.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, isApiError } from './errors.ts'
 import { openEvents, SILENCE_MS } from './live-events.ts'
+import { pauseAfter } from './patience.ts'
 
 const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 2000
@@ -17,27 +18,48 @@ export interface StateSource<T> {
   open(signal: AbortSignal): Promise<Response>
 }
 
-/** Resolves with the first state that is an end, good or bad. Every state that comes is told, that one too. */
+/**
+ * Resolves with the first state that is an end, good or bad. Every state that comes is told, that one too. Once there has
+ * been one, a service that stays away for a minute, as when it is started anew, is waited for.
+ */
 export async function untilEnded<T extends { status: string }>(
   source: StateSource<T>,
   { onProgress, signal }: { onProgress?: (state: T) => void; signal?: AbortSignal },
 ): Promise<T> {
+  const streams = { notBefore: 0 }
+  let isKnown = false
+  let failures = 0
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 1.5)) {
-    for await (const state of statesOf(source, signal)) {
-      onProgress?.(state)
-      if (!UNDER_WAY.includes(state.status)) return state
+    try {
+      for await (const state of statesOf(source, streams, signal)) {
+        isKnown = true
+        failures = 0
+        onProgress?.(state)
+        if (!UNDER_WAY.includes(state.status)) return state
+      }
+    } catch (error) {
+      if (!isKnown) throw error
+      await pauseAfter(error, ++failures, signal ? { signal } : {})
     }
     await sleep(pauseMs, signal)
   }
 }
 
 /** As long as the stream lasts; then once more, which tells what has become of it, or why nothing can be told. */
-async function* statesOf<T>(source: StateSource<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
+async function* statesOf<T>(
+  source: StateSource<T>,
+  streams: { notBefore: number },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
   try {
-    for await (const { data } of await openEvents(source.open, signal, SILENCE_MS)) yield JSON.parse(data) as T
+    if (Date.now() >= streams.notBefore)
+      for await (const { data } of await openEvents(source.open, signal, SILENCE_MS)) yield JSON.parse(data) as T
   } catch (error) {
     signal?.throwIfAborted()
-    if (error instanceof ApiError && error.status < 500 && error.code !== 'rate_limited') throw error
+    if (error instanceof ApiError) {
+      if (error.status < 500 && !isApiError(error, 'rate_limited', 'not_acceptable')) throw error
+      streams.notBefore = Date.now() + (error.retryAfterMs ?? 0)
+    }
   }
   yield await source.read()
 }

@@ -1,7 +1,7 @@
 // Many small files in one request, which is one entry in the activity: all of them arrive, or none.
 import { type FileEntry, requestUpload } from '../contract/files.ts'
+import { pauseAfter } from './patience.ts'
 import type { Transport } from './transport.ts'
-import { pauseAfter } from './upload.ts'
 
 export interface NamedBlob {
   /** Relative to the directory; may hold slashes. */

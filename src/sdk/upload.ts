@@ -1,8 +1,8 @@
 // An upload that goes on by itself: over tus 1.0, in pieces, and after a break from where the service says it is.
 import { requestUpload } from '../contract/files.ts'
-import { sleep } from './backoff.ts'
-import { ApiError, isApiError, refusedHere, TransportError } from './errors.ts'
-import { type Transport, waitBefore } from './transport.ts'
+import { isApiError, refusedHere, TransportError } from './errors.ts'
+import { pauseAfter } from './patience.ts'
+import type { Transport } from './transport.ts'
 
 /** Something of a known size whose pieces can be read again: a file on disk, say. */
 export interface ChunkReader {
@@ -37,8 +37,6 @@ export interface Uploaded {
   path: string
   sizeBytes: number
 }
-
-export const TRANSFER_RETRIES = 12
 
 const MIB = 1024 * 1024
 const FIRST_PIECE = 4 * MIB
@@ -201,24 +199,6 @@ async function patiently<T>(options: UploadOptions, work: () => Promise<T>): Pro
       await pauseAfter(error, ++failures, options)
     }
   }
-}
-
-/** Returns when it is time for another attempt; throws the error when another would not help. */
-export async function pauseAfter(
-  error: unknown,
-  failures: number,
-  { signal, retries = TRANSFER_RETRIES }: { signal?: AbortSignal; retries?: number },
-): Promise<void> {
-  signal?.throwIfAborted()
-  const waitMs = failures > retries ? null : waitBefore(asPassing(error), failures)
-  if (waitMs === null) throw error
-  await sleep(waitMs, signal)
-}
-
-/** Where a transfer can be taken up again, these too are worth another attempt. */
-function asPassing(error: unknown): unknown {
-  const passes = isApiError(error, 'upload_offset_conflict', 'checksum_mismatch', 'server_busy', 'internal')
-  return passes && error instanceof ApiError ? new TransportError('network', error.detail, { cause: error }) : error
 }
 
 function base64(text: string): string {

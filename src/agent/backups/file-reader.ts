@@ -112,6 +112,7 @@ export function createFileReader(deps: {
     if (!reads.every((read) => isHeld(read))) {
       const unknown = files.map((file) => ({ ...file, known: null }))
       reads = await keep(await repository.pool.read({ files: unknown, filter: null }))
+      if (!reads.every((read) => isHeld(read))) throw new Error('a block was read and neither stored nor found')
     }
     for (const [index, part] of parts.entries()) {
       const read = reads[index]

@@ -32,7 +32,11 @@ export interface Checks {
   abandon(): Promise<void>
 }
 
-export function createChecks(pool: Pool, tell: (isSame: boolean, wanted: KeyedEntry, live: Checked) => void): Checks {
+export function createChecks(
+  pool: Pool,
+  signal: AbortSignal,
+  tell: (isSame: boolean, wanted: KeyedEntry, live: Checked) => void,
+): Checks {
   const checks: Check[] = []
 
   function settle(): void {
@@ -45,6 +49,7 @@ export function createChecks(pool: Pool, tell: (isSame: boolean, wanted: KeyedEn
 
   async function step(): Promise<void> {
     await checks[0]?.answered
+    signal.throwIfAborted()
     settle()
   }
 

@@ -1,8 +1,8 @@
 // Names, compresses and, where the store has a key, encrypts bytes. Everything that a store holds passes through here.
-import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { asBuffer } from '../../kit/bytes.ts'
-import { BLOCK_HASHES, type BlockHash, ID_BYTES } from './format.ts'
+import { BLOCK_HASHES, type BlockHash, createHasher, ID_BYTES } from './format.ts'
 import { trimmedBound, trimSectors, untrimSectors } from './sectors.ts'
 
 const SALT_BYTES = 16
@@ -54,12 +54,10 @@ export interface Encoded {
 
 export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Sealer {
   const keys = key ? deriveKeys(key) : null
-  // Looked up once: by a name that came with a message, each look would take longer than the rest of this.
   const algorithm = BLOCK_HASHES[blockHash]
-  // As text, which costs a third of a Buffer: that is memory of its own, and its collection.
   const nameOf = keys
     ? (block: Uint8Array) => createHmac(algorithm, keys.names).update(block).digest('latin1')
-    : (block: Uint8Array) => hash(algorithm, block, 'latin1')
+    : createHasher(blockHash)
   const nameTo = (target: Buffer, at: number, block: Uint8Array) =>
     void target.write(nameOf(block), at, ID_BYTES, 'latin1')
   const seal = keys ? (bytes: Uint8Array) => encrypt(keys.content, bytes) : null
