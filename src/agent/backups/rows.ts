@@ -1,4 +1,5 @@
-// A table of numbers in rows of fixed width. It grows by chunks, so that growing never copies.
+// A table of numbers in rows of fixed width. It grows by chunks, so that growing never copies. A class for the same reason
+// as the index that is made of it.
 
 const CHUNK_BITS = 14
 const CHUNK = 1 << CHUNK_BITS
