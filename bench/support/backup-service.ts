@@ -2,9 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Backup } from '../../src/contract/backups.ts'
-import type { Job } from '../../src/contract/jobs.ts'
 import { type Client, createClient } from '../../src/sdk/client.ts'
-import { readEvents } from '../../src/sdk/events.ts'
 import { type ServiceProcess, spawnService } from '../../test/support/process.ts'
 
 export interface BackupService {
@@ -31,28 +29,15 @@ export async function startBackupService(dataDir: string): Promise<BackupService
     async backUp(serverId) {
       const begun = performance.now()
       const { id } = await client.backups.create(serverId)
-      const backup = await ended<Backup>(`${service.url}/v1/game/backups/${serverId}/${id}`)
+      const backup = await client.backups.wait(serverId, id)
       return { backup, seconds: (performance.now() - begun) / 1000 }
     },
     async restore(serverId, backupId, targetServerId = serverId) {
       const begun = performance.now()
       const job = await client.backups.restore(serverId, backupId, { targetServerId, safetyBackup: false })
-      await ended<Job>(`${service.url}/v1/game/servers/${targetServerId}/jobs/${job.id}`)
+      await client.jobs.wait(targetServerId, job.id)
       return (performance.now() - begun) / 1000
     },
     stop: () => service.kill('SIGTERM'),
   }
-}
-
-/** What the stream says of it once it has completed. */
-async function ended<T extends Backup | Job>(url: string): Promise<T> {
-  const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' }
-  const { body } = await fetch(url, { headers })
-  if (!body) throw new Error('no stream')
-  for await (const { data } of readEvents(body)) {
-    const state = JSON.parse(data) as T
-    if (state.status === 'completed') return state
-    if (state.status !== 'queued' && state.status !== 'running') throw new Error(`not done: ${data}`)
-  }
-  throw new Error('the stream ended before that')
 }

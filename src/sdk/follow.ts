@@ -4,7 +4,8 @@ import { type ActivityEntry, type ActivityQuery, listActivity } from '../contrac
 import { backOffMs, sleep } from './backoff.ts'
 import { ApiError } from './errors.ts'
 import type { ServerEvent } from './events.ts'
-import { openEvents, SILENCE_MS } from './live-events.ts'
+import { openEvents } from './live-events.ts'
+import { isPassingRefusal } from './patience.ts'
 import type { Transport } from './transport.ts'
 
 export interface FollowOptions {
@@ -28,7 +29,7 @@ export async function* followActivity(
   serverId: string,
   options: FollowOptions,
 ): AsyncGenerator<ActivityEntry, void, undefined> {
-  const { query = {}, signal, onReconnect, silenceMs = SILENCE_MS } = options
+  const { query = {}, signal, onReconnect, silenceMs } = options
   let lastId = options.lastEventId ?? ''
   let retryMs = RECONNECT_MS
   let failures = 0
@@ -68,7 +69,7 @@ async function newestId(transport: Transport, serverId: string, signal: AbortSig
 interface Wanted {
   query: ActivityQuery
   signal: AbortSignal | undefined
-  silenceMs: number
+  silenceMs: number | undefined
   lastId: string
   /** The first connection is tried as any request is; later ones are made anew by the caller. */
   patient: boolean
@@ -87,6 +88,6 @@ function connect(transport: Transport, serverId: string, wanted: Wanted): Promis
 
 /** Whether it may be over by the next attempt. A token that was revoked or a server that is gone stays so. */
 function isPassing(error: unknown): error is Error {
-  if (error instanceof ApiError) return error.status === 429 || error.status >= 500
+  if (error instanceof ApiError) return isPassingRefusal(error)
   return error instanceof Error && !(error instanceof SyntaxError)
 }

@@ -3,12 +3,12 @@ import { TransportError } from './errors.ts'
 import { readEvents, type ServerEvent } from './events.ts'
 
 /** A connection that is silent for longer is taken for dead. The service shows a sign of life every 15 seconds. */
-export const SILENCE_MS = 45_000
+const SILENCE_MS = 45_000
 
 export async function openEvents(
   open: (signal: AbortSignal) => Promise<Response>,
   signal: AbortSignal | undefined,
-  silenceMs: number,
+  silenceMs = SILENCE_MS,
 ): Promise<AsyncIterable<ServerEvent>> {
   const silent = new AbortController()
   const response = await open(signal ? AbortSignal.any([signal, silent.signal]) : silent.signal)

@@ -5,6 +5,9 @@ import { waitBefore } from './transport.ts'
 
 const FAILURES_AT_MOST = 12
 
+/** A token that was revoked or a server that is gone stays so. */
+export const isPassingRefusal = ({ status }: ApiError) => status === 429 || status >= 500
+
 /** Returns when it is time for another attempt; throws the error when another would not help. */
 export async function pauseAfter(
   error: unknown,

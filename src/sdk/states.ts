@@ -2,8 +2,8 @@
 // states. Where no stream is to be had, it is asked for again and again.
 import { sleep } from './backoff.ts'
 import { ApiError, isApiError } from './errors.ts'
-import { openEvents, SILENCE_MS } from './live-events.ts'
-import { pauseAfter } from './patience.ts'
+import { openEvents } from './live-events.ts'
+import { isPassingRefusal, pauseAfter } from './patience.ts'
 
 const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 2000
@@ -53,11 +53,11 @@ async function* statesOf<T>(
 ): AsyncGenerator<T> {
   try {
     if (Date.now() >= streams.notBefore)
-      for await (const { data } of await openEvents(source.open, signal, SILENCE_MS)) yield JSON.parse(data) as T
+      for await (const { data } of await openEvents(source.open, signal)) yield JSON.parse(data) as T
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof ApiError) {
-      if (error.status < 500 && !isApiError(error, 'rate_limited', 'not_acceptable')) throw error
+      if (!isPassingRefusal(error) && !isApiError(error, 'not_acceptable')) throw error
       streams.notBefore = Date.now() + (error.retryAfterMs ?? 0)
     }
   }

@@ -5,6 +5,7 @@ import { readlinkAt } from '../files/directory.ts'
 import { formatPath, parsePath } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { isUnchanged } from './backup.ts'
+import { statsOf } from './backup-entries.ts'
 import { idsOf } from './content.ts'
 import { type Entry, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
@@ -131,22 +132,10 @@ async function* liveEntries(
     const isKnown = stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()
     if (key < start || !isKnown || rules.isIgnored(path, stats.isDirectory())) continue
     const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'symlink'
-    const times = { mtimeNs: stats.mtimeNs, ctimeNs: stats.ctimeNs, inode: stats.ino }
     const target = kind === 'symlink' ? readlinkAt(found.parent, found.name) : null
     const sizeBytes = kind === 'file' ? Number(stats.size) : 0
-    const owner = { mode: Number(stats.mode) & 0o7777, uid: Number(stats.uid), gid: Number(stats.gid) }
-    yield {
-      key,
-      path,
-      kind,
-      ...times,
-      ...owner,
-      sizeBytes,
-      target,
-      isSettled: true,
-      hardLink: null,
-      content: NO_CONTENT,
-    }
+    const seen = statsOf(stats, Date.now())
+    yield { ...seen, key, path, kind, sizeBytes, target, isSettled: true, hardLink: null, content: NO_CONTENT }
   }
 }
 

@@ -29,7 +29,7 @@ export function trimSectors(raw: Buffer, into: Buffer): Buffer {
   return into.subarray(0, at)
 }
 
-/** Filled here and copied: one byte after another, shared memory takes a hundred times as long. */
+/** Filled here and copied at once: what they go into is shared memory, which is slow to write byte by byte. */
 const lengthsOfBlock = Buffer.alloc((BLOCK_BYTES / SECTOR_BYTES) * LENGTH_BYTES)
 
 function lengthsFor(rawLength: number): Buffer {
