@@ -3,12 +3,13 @@ import { run as killBackups } from './backups.ts'
 import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
+import { runHistories } from './history/main.ts'
 import { killService } from './service.ts'
 
 interface Fault {
   about: string
   rounds: number
-  run(rounds: number, say: (line: string) => void): Promise<void>
+  run(rounds: number, say: (line: string) => void, args: string[]): Promise<void>
 }
 
 const FAULTS: Record<string, Fault> = {
@@ -44,9 +45,17 @@ const FAULTS: Record<string, Fault> = {
     rounds: 200,
     run: killFiles,
   },
+  history: {
+    about:
+      'random histories through kills, clock steps, full disks and injected errors, compared with disk, database, store, ' +
+      'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
+    rounds: 200,
+    run: runHistories,
+  },
 }
 
-const [name = '', rounds] = process.argv.slice(2)
+const [name = '', ...args] = process.argv.slice(2)
+const rounds = /^\d+$/.test(args[0] ?? '') ? args[0] : undefined
 const fault = FAULTS[name]
 if (!fault) {
   console.log('npm run faults -- NAME [rounds]\n')
@@ -54,5 +63,5 @@ if (!fault) {
     console.log(`  ${known}  ${about} (${all} rounds)`)
   process.exitCode = name === '' ? 0 : 2
 } else {
-  await fault.run(Number(rounds ?? fault.rounds), console.log)
+  await fault.run(Number(rounds ?? fault.rounds), console.log, args)
 }
