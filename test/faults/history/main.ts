@@ -1,4 +1,4 @@
-// `npm run faults -- history [rounds] [--seed S] [--theme a,b] [--engine sqlite|postgres]`.
+// `npm run faults -- history [rounds] [--seed S] [--theme a,b] [--engine sqlite|postgres] [--keep]`.
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../../../scripts/postgres.ts'
 import { missingTools } from '../../../scripts/tools.ts'
@@ -10,7 +10,12 @@ export async function runHistories(rounds: number, say: (line: string) => void, 
   const { values } = parseArgs({
     args,
     allowPositionals: true,
-    options: { seed: { type: 'string' }, theme: { type: 'string' }, engine: { type: 'string' } },
+    options: {
+      seed: { type: 'string' },
+      theme: { type: 'string' },
+      engine: { type: 'string' },
+      keep: { type: 'boolean' },
+    },
   })
   const seed = Number(values.seed ?? Date.now() % DAY_MS)
   await withPostgres(async (engines) => {
@@ -25,12 +30,12 @@ export async function runHistories(rounds: number, say: (line: string) => void, 
         continue
       }
       const startedAt = performance.now()
-      const { violations, history, requests } = await runRound(planned.theme, planned.engine, planned.seed)
+      const { violations, history, requests } = await runRound(planned.theme, planned.engine, planned.seed, values.keep)
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
       say(`${head}: ${requests} requests, ${seconds} s, ${violations.length === 0 ? 'clean' : 'NOT CLEAN'}`)
       for (const violation of violations) say(`  - ${violation}`)
-      if (violations.length === 0) continue
-      faulty++
+      if (violations.length === 0 && !values.keep) continue
+      if (violations.length > 0) faulty++
       say(`  the history is in ${history} and ends with\n${tailOf(history, 5).replaceAll(/^/gm, '    ')}`)
     }
     say(`${rounds} rounds, ${faulty} not clean`)

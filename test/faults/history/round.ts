@@ -45,8 +45,11 @@ export interface Round {
 export async function createRound(
   seed: number,
   engine: Engine,
-  settings: Record<string, string> = {},
-  prepare: (keeper: Keeper) => void = () => {},
+  {
+    settings = {},
+    prepare = () => {},
+    isKept = false,
+  }: { settings?: Record<string, string>; prepare?: (keeper: Keeper) => void; isKept?: boolean },
 ): Promise<Round> {
   const keeper = await createKeeper(engine, settings)
   const notes = temporaryDirectory('history-notes')
@@ -102,8 +105,8 @@ export async function createRound(
     async dispose() {
       await keeper.dispose()
       history.close()
-      // Whoever looks for the reason needs it.
-      if (violations.size === 0) notes.remove()
+      // Whoever looks for the reason of a fault needs it.
+      if (violations.size === 0 && !isKept) notes.remove()
     },
   }
   prepare(keeper)

@@ -17,12 +17,16 @@ export interface Result {
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
-export async function runRound(name: string, engine: Engine, seed: number): Promise<Result> {
+export async function runRound(name: string, engine: Engine, seed: number, isKept = false): Promise<Result> {
   const theme = THEMES[name]
   if (!theme) throw new Error(`there is no theme ${name}; there are ${Object.keys(THEMES).join(', ')}`)
   let prepared: Disposable | undefined
-  const round = await createRound(seed, engine, theme.settings, (keeper) => {
-    prepared = theme.prepare?.(keeper.dataDir)
+  const round = await createRound(seed, engine, {
+    ...(theme.settings ? { settings: theme.settings } : {}),
+    isKept,
+    prepare(keeper) {
+      prepared = theme.prepare?.(keeper.dataDir)
+    },
   })
   round.history.note({ theme: name, engine, seed })
   try {

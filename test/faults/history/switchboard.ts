@@ -66,6 +66,11 @@ function fileFault(name: string): Fault | undefined {
   return faultAt(switches.files, site)
 }
 
+function isToWrite(flags: unknown): boolean {
+  const { O_WRONLY, O_RDWR, O_CREAT } = fs.constants
+  return typeof flags === 'number' ? (flags & (O_WRONLY | O_RDWR | O_CREAT)) !== 0 : /[wa+]/.test(String(flags ?? 'r'))
+}
+
 const die = () => process.kill(process.pid, 'SIGKILL')
 
 function errnoError(code: string, syscall: string): Error {
@@ -80,9 +85,10 @@ function guarded(
   fail: (error: Error, args: unknown[]) => unknown,
   after: (result: unknown, args: unknown[], then: () => void) => unknown,
 ): Call {
+  const isOpen = name.startsWith('open')
   const guard: Call = function (...args) {
-    const fault = fileFault(name)
-    if (!fault) return original.apply(this, args)
+    const fault = fileFault(isOpen && isToWrite(args[1]) ? `${name}+w` : name)
+    if (!fault || 'delayMs' in fault) return original.apply(this, args)
     if ('errno' in fault) return fail(errnoError(fault.errno, name), args)
     if (fault.kill === 'before') return die()
     return after(original.apply(this, args), args, die)
@@ -127,25 +133,24 @@ for (const name of HANDLE_CALLS)
 await handle.close()
 syncBuiltinESMExports()
 
-/** SQLite's and PostgreSQL's own way to say that the disk is full. */
-function refuseStatement(sql: string): Error | undefined {
-  if (switches.statements.length === 0) return undefined
-  const fault = faultAt(switches.statements, sql)
-  if (!fault) return undefined
+/** A refusal is said in SQLite's and PostgreSQL's own way to say that the disk is full. */
+function refusalOf(fault: Fault | undefined): Error | undefined {
+  if (!fault || 'delayMs' in fault) return undefined
   if ('kill' in fault) die()
   return Object.assign(new Error('database or disk is full'), { errcode: 13 })
 }
+const statementFault = (sql: string) => (switches.statements.length > 0 ? faultAt(switches.statements, sql) : undefined)
 for (const name of ['run', 'all', 'get', 'iterate'])
   patch(StatementSync.prototype, name, (original) => {
     return function (this: unknown, ...args) {
-      const refusal = refuseStatement((this as StatementSync).sourceSQL)
+      const refusal = refusalOf(statementFault((this as StatementSync).sourceSQL))
       if (refusal) throw Object.assign(refusal, { code: 'ERR_SQLITE_ERROR' })
       return original.apply(this, args)
     }
   })
 patch(DatabaseSync.prototype, 'exec', (original) => {
   return function (this: unknown, sql, ...rest) {
-    const refusal = refuseStatement(String(sql))
+    const refusal = refusalOf(statementFault(String(sql)))
     if (refusal) throw Object.assign(refusal, { code: 'ERR_SQLITE_ERROR' })
     return original.call(this, sql, ...rest)
   }
@@ -153,9 +158,12 @@ patch(DatabaseSync.prototype, 'exec', (original) => {
 patch(pg.Client.prototype, 'query', (original) => {
   return function (this: unknown, query, ...rest) {
     const sql = typeof query === 'string' ? query : String((query as { text?: string }).text)
-    const refusal = refuseStatement(sql)
+    const fault = statementFault(sql)
+    const refusal = refusalOf(fault)
     if (refusal) return rejecting(Object.assign(refusal, { code: '53100' }))
-    return original.call(this, query, ...rest)
+    const answer = original.call(this, query, ...rest)
+    if (!fault || !('delayMs' in fault) || !(answer instanceof Promise)) return answer
+    return answer.finally(() => new Promise((resolve) => setTimeout(resolve, Math.random() * fault.delayMs)))
   }
 })
 

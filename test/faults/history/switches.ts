@@ -2,10 +2,17 @@
 // processes and threads.
 
 /** What happens at a call that a rule matches. */
-export type Fault = { errno: string } | { kill: 'before' | 'after' }
+export type Fault =
+  | { errno: string }
+  | { kill: 'before' | 'after' }
+  /** The answer of a statement of PostgreSQL is late by up to so much: what comes in another order then was never sure. */
+  | { delayMs: number }
 
 export interface Rule {
-  /** A regular expression. File calls read `renameSync agent/files/directory.ts:renameAt < agent/…`, statements are SQL. */
+  /**
+   * A regular expression. File calls read `renameSync agent/files/directory.ts:renameAt < agent/…`, an opening to write
+   * `openSync+w …`; statements are SQL.
+   */
   match: string
   /** So many matching calls pass before the first that does not. */
   skip: number

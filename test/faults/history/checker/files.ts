@@ -10,9 +10,12 @@ export function settlePlots(round: Round): void {
     if (server.isDeleted) continue
     const tree = readTree(filesFolder(round.keeper.dataDir, server.id))
     const trash = readTrash(round.keeper.dataDir, server.id).map(describeItem)
-    for (const [path, label] of tree)
-      if (label.startsWith(BROKEN)) round.violation(`${path} of ${server.id} is half a file: ${label}`)
-    for (const plot of server.plots) settlePlot(round, plot, plotOf(tree, plot.path), trash)
+    for (const plot of server.plots) {
+      const found = plotOf(tree, plot.path)
+      for (const [path, label] of found)
+        if (label.startsWith(BROKEN)) round.violation(`${path} of ${server.id} is half a file: ${label}`)
+      settlePlot(round, plot, found, trash)
+    }
   }
 }
 
@@ -28,7 +31,8 @@ function settlePlot(round: Round, plot: Plot, tree: Tree, trash: readonly string
   if (describeTree(tree) !== describeTree(plot.state.tree))
     round.violation(`${where} is not what was answered: ${differences(plot.state.tree, tree)}`)
   const lost = missingFrom(trash, plot.state.trash.map(describeItem))
-  for (const item of lost) round.violation(`${where}: ${item} left the trash, and nobody asked for that`)
+  if (lost.length > 0)
+    round.violation(`${where}: ${lost.length} things left the trash, and nobody asked for that, ${lost[0]} first`)
   // What is wrong is said once, and the round goes on from what there is.
   plot.state = { tree, trash: plot.state.trash.filter((item) => !lost.includes(describeItem(item))) }
 }

@@ -1,6 +1,5 @@
 // Senders that lie about sizes, disks that are full or read-only: a refusal changes nothing, the trash included.
 
-import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { settlePlots } from '../checker/files.ts'
 import { checkQuota } from '../checker/quotas.ts'
 import { workOn } from '../clients.ts'
 import { expectOk } from '../history.ts'
+import { failing } from '../keeper.ts'
 import { isOk } from '../model.ts'
 import type { Round } from '../round.ts'
 import type { Theme } from './theme.ts'
@@ -34,10 +34,23 @@ export const lyingSizes: Theme = {
     await announce(round, 'PUT', content(other.id), bearer, 100 * GIB)
     await announce(round, 'POST', `${await link(other.id)}?directory=/`, form, 9e15)
     await announceTus(round, await link(other.id), 9e15)
-    await announce(round, 'PUT', content(small.id), bearer, 2 * MIB)
-    await announceTus(round, await link(small.id), 2 * MIB)
+    await announceTus(round, await link(other.id), 100 * GIB - 1)
+    settlePlots(round)
+    await fillHalf(round, small.id)
+    for (const bytes of [2 * MIB, 0.9 * MIB]) {
+      await announce(round, 'PUT', content(small.id), bearer, Math.floor(bytes))
+      await announce(round, 'POST', `${await link(small.id)}?directory=/`, form, Math.floor(bytes) + 2 * MIB)
+      await announceTus(round, await link(small.id), Math.floor(bytes))
+    }
     settlePlots(round)
   },
+}
+
+/** No trash that is emptied makes room for what comes then. */
+async function fillHalf(round: Round, serverId: string): Promise<void> {
+  const bytes = Buffer.alloc(MIB / 2)
+  const written = await round.history.send({ method: 'PUT', target: `/files/${serverId}/content?path=/half`, bytes })
+  round.expect(expectOk(written).op, 'file.written', 1, 'half of the quota was written')
 }
 
 /** Says how much it will send, sends a little, and leaves once it has been answered. */
@@ -49,7 +62,7 @@ function announce(
   bytes: number,
 ): Promise<void> {
   return new Promise((resolve) => {
-    const request = httpRequest(url, { method, headers: { ...headers, 'content-length': bytes, expect: '' } })
+    const request = httpRequest(url, { method, headers: { ...headers, 'content-length': bytes } })
     const over = (status: number | string) => {
       round.history.note({ announced: bytes, method, status })
       request.destroy()
@@ -114,7 +127,8 @@ export const fullDisk: Theme = {
     fillUp(filler)
     round.history.note({ chaos: 'the disk is full' })
     await checkNotReady(round, 'full')
-    const weights = { move: 4, remove: 3, makeFolder: 3, copy: 1, write: 1, restoreTrash: 3 }
+    // Nothing that needs space for bytes: for those the trash may be emptied.
+    const weights = { move: 4, remove: 3, makeFolder: 3, restoreTrash: 3 }
     await workOn(round, server.plots, { steps: 15, weights })
     await emptyTrashOf(round, server)
     rmSync(filler)
@@ -123,18 +137,22 @@ export const fullDisk: Theme = {
   },
 }
 
+/** A disk that is really mounted anew cannot have a process that writes to it. */
+const CHANGING =
+  '^(\\w*\\+w|(write|mkdir|rename|link|symlink|unlink|rm|rmdir|ftruncate|truncate|chmod|utimes|handle.write)\\w*) '
+
 export const readOnlyDisk: Theme = {
   about: 'the disk has become read-only: not ready, every change refused with a code, nothing changed',
   aimedAt: ['16'],
   engines: ['postgres'],
-  ...onSmallDisk,
   async run(round) {
     const server = await round.newServer(undefined, 2)
     await workOn(round, server.plots, { steps: 8 })
-    execFileSync('mount', ['-o', 'remount,ro', round.keeper.dataDir])
+    const always = Number.MAX_SAFE_INTEGER
+    await round.keeper.set({ files: [failing(CHANGING, 'EROFS', 0, always)] })
     await checkNotReady(round, 'read-only')
     await workOn(round, server.plots, { steps: 6 })
-    execFileSync('mount', ['-o', 'remount,rw', round.keeper.dataDir])
+    await round.keeper.set({ files: [] })
     settlePlots(round)
   },
 }

@@ -1,4 +1,5 @@
 // Clients that write at once, with and without kills: what is answered is recorded once, what is not is whole or not there.
+import { setTimeout as delay } from 'node:timers/promises'
 import { startAgain } from '../checker/index.ts'
 import { watchQuotas } from '../checker/quotas.ts'
 import { workOn } from '../clients.ts'
@@ -8,6 +9,7 @@ import type { Theme } from './theme.ts'
 
 const CLIENTS = 5
 const MOST_STEPS = 40
+const LONGEST_FREEZE_MS = 300
 const MINUTE_MS = 60_000
 
 export const tinyWrites: Theme = {
@@ -93,11 +95,15 @@ export const frozen: Theme = {
     const { keeper, random } = round
     const { plots } = await round.newServer({ diskBytes: 2_000_000 }, 4)
     await using _watched = watchQuotas(round)
-    const working = workOn(round, plots, { steps: 30 })
+    let isOver = false
+    const working = workOn(round, plots, { steps: 30 }).finally(() => {
+      isOver = true
+    })
     for (let turn = 0; turn < 3; turn++) {
       const answered = round.history.length + random.int(20)
-      while (round.history.length < answered) await new Promise((resolve) => setImmediate(resolve))
+      while (round.history.length < answered && !isOver) await delay(1)
       keeper.freeze()
+      await delay(random.int(LONGEST_FREEZE_MS))
       keeper.thaw()
     }
     await working
