@@ -19,7 +19,7 @@ export async function perform(round: Round, plot: Plot, step: Step): Promise<boo
   if (outcome.kind === 'ok') {
     plot.state = step.after
     // After a refusal that was none, what is deleted again is not there any more: that is said once, by the disk.
-    const isNothing = step.isNothing || outcome.body?.deleted?.length === 0
+    const isNothing = step.isNothing || saysNothing(step, outcome)
     round.expect(op, step.event, isNothing ? 0 : 1, because)
     return true
   }
@@ -35,6 +35,9 @@ export async function perform(round: Round, plot: Plot, step: Step): Promise<boo
   plot.doubt = { op, event: step.event, asked: `${step.name} in ${plot.path} (${op})`, alternatives }
   return false
 }
+
+const saysNothing = ({ name }: Step, { status, body }: Extract<Outcome, { kind: 'ok' }>) =>
+  (name === 'folder' && status === 200) || (name === 'delete' && body.deleted.length === 0)
 
 /** `op`: whose entry it will be, which for an upload in pieces is the first request's. */
 interface Sent {

@@ -5,6 +5,8 @@ export interface Random {
   int(max: number): number
   chance(probability: number): boolean
   pick<T>(list: readonly T[]): T
+  /** What does not compress. */
+  bytes(length: number): Buffer
   /** A stream of its own: the same name gives the same one. */
   fork(name: string): Random
 }
@@ -25,6 +27,11 @@ export function createRandom(seed: number): Random {
     pick<T>(list: readonly T[]): T {
       if (list.length === 0) throw new RangeError('nothing to pick from')
       return list[int(list.length)] as T
+    },
+    bytes(length) {
+      const words = new Uint32Array(Math.ceil(length / 4))
+      for (let index = 0; index < words.length; index++) words[index] = int(2 ** 32)
+      return Buffer.from(words.buffer, 0, length)
     },
     fork: (name) => createRandom(hash(`${seed} ${name}`)),
   }

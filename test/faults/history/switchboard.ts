@@ -71,6 +71,11 @@ function isToWrite(flags: unknown): boolean {
   return typeof flags === 'number' ? (flags & (O_WRONLY | O_RDWR | O_CREAT)) !== 0 : /[wa+]/.test(String(flags ?? 'r'))
 }
 
+/** Of a directory that is there, a disk that is read-only says that, and not that it is read-only. */
+function isThereFirst(name: string, fault: Fault, [path]: unknown[]): boolean {
+  return name.startsWith('mkdir') && 'errno' in fault && fault.errno === 'EROFS' && fs.existsSync(String(path))
+}
+
 const die = () => process.kill(process.pid, 'SIGKILL')
 
 function errnoError(code: string, syscall: string): Error {
@@ -88,7 +93,7 @@ function guarded(
   const isOpen = name.startsWith('open')
   const guard: Call = function (...args) {
     const fault = fileFault(isOpen && isToWrite(args[1]) ? `${name}+w` : name)
-    if (!fault || 'delayMs' in fault) return original.apply(this, args)
+    if (!fault || 'delayMs' in fault || isThereFirst(name, fault, args)) return original.apply(this, args)
     if ('errno' in fault) return fail(errnoError(fault.errno, name), args)
     if (fault.kill === 'before') return die()
     return after(original.apply(this, args), args, die)

@@ -11,7 +11,6 @@ import { backupEnd, jobEnd } from '../checker/work.ts'
 import { workOn } from '../clients.ts'
 import { expectOk } from '../history.ts'
 import { failing } from '../keeper.ts'
-import type { Random } from '../random.ts'
 import type { Round } from '../round.ts'
 import type { Theme } from './theme.ts'
 
@@ -161,7 +160,7 @@ export const abortedRanges: Theme = {
     const server = await round.newServer()
     const folder = filesFolder(keeper.dataDir, server.id)
     for (let index = 0; index < 12; index++)
-      writeFileSync(join(folder, `region ${index}`), randomBytesOf(random, 2 * 1024 * 1024))
+      writeFileSync(join(folder, `region ${index}`), random.bytes(2 * 1024 * 1024))
     const [measured, unmeasured] = [await makeBackup(round, server), await makeBackup(round, server)]
     const target = (id: string, format: string) =>
       `${keeper.url}/v1/game/backups/${server.id}/${id}/download?format=${format}`
@@ -174,13 +173,6 @@ export const abortedRanges: Theme = {
     if (left > whole)
       round.violation('clients left their ranged downloads, and the service went on measuring for nobody')
   },
-}
-
-/** What does not compress. */
-function randomBytesOf(random: Random, length: number): Buffer {
-  const block = Buffer.alloc(length)
-  for (let at = 0; at < length; at += 4) block.writeUInt32LE(random.int(2 ** 32), at)
-  return block
 }
 
 /** Until the process has done nothing to speak of for a while. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { spawnService } from '../../../support/process.ts'
 import { deletionEnd, makeBackup, setLock, startDeletion } from '../actions.ts'
+import { readActivity } from '../checker/activity.ts'
 import { filesFolder, labelsBelow } from '../checker/disk.ts'
 import { workOn } from '../clients.ts'
 import { expectOk } from '../history.ts'
@@ -60,12 +61,13 @@ export const quotaRace: Theme = {
       )
       await compareQuota(round, server.id)
     }
+    round.history.note({ struck: (await round.keeper.seen()).struck.length })
     server.quotaBytes = 5 * MIB
   },
 }
 
 /** On PostgreSQL, where the answers of two connections may overtake each other anyway. */
-const LATE_COMMITS: Rule = { match: '^commit', skip: 0, times: Number.MAX_SAFE_INTEGER, fault: { delayMs: 20 } }
+const LATE_COMMITS: Rule = { match: '^commit', skip: 0, times: Number.MAX_SAFE_INTEGER, fault: { delayMs: 50 } }
 
 async function compareQuota(round: Round, serverId: string): Promise<void> {
   const { body: server } = expectOk(await round.history.send({ method: 'GET', target: `/servers/${serverId}` }))
@@ -103,10 +105,10 @@ export const deletedWhilePacking: Theme = {
   async run(round) {
     round.excuses.failedWork = true
     const server = await round.newServer()
-    const names = Array.from({ length: 400 }, (_, index) => `f${index}`)
-    for (const [index, name] of names.entries())
-      writeFileSync(join(filesFolder(round.keeper.dataDir, server.id), name), Buffer.alloc(200_000, `${index} `))
-    const json = { files: names, format: 'zip' }
+    // Files that are open are read to their end, wherever their folder is by then.
+    for (const name of ['a', 'b'])
+      writeFileSync(join(filesFolder(round.keeper.dataDir, server.id), name), round.random.bytes(24 * MIB))
+    const json = { files: ['a', 'b'], format: 'zip' }
     const asked = expectOk(await round.history.send({ method: 'POST', target: `/files/${server.id}/pack`, json }))
     await startDeletion(round, server)
     await deletionEnd(round, server)
