@@ -4,6 +4,8 @@ import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
 import { runHistories } from './history/main.ts'
+import { runMutants } from './history/mutants.ts'
+import { runSweep } from './history/sweep.ts'
 import { killService } from './service.ts'
 
 interface Fault {
@@ -51,6 +53,16 @@ const FAULTS: Record<string, Fault> = {
       'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
     rounds: 200,
     run: runHistories,
+  },
+  'history-errors': {
+    about: 'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them)',
+    rounds: 0,
+    run: runSweep,
+  },
+  'history-mutants': {
+    about: 'takes one fix out again at a time: the histories find each (rounds at most for one)',
+    rounds: 10,
+    run: runMutants,
   },
 }
 

@@ -58,12 +58,11 @@ export async function createRound(
     if (!violations.has(sentence)) history.note({ violation: sentence })
     violations.add(sentence)
   }
-  const excuses = { internalErrors: false, failedWork: false }
   const history = createHistory(join(notes.path, 'history.ndjson'), () => keeper, judgeAnswer)
   let label = 0
 
   function judgeAnswer(call: Call, outcome: Outcome): void {
-    if (outcome.kind !== 'refused' || outcome.status !== 500 || excuses.internalErrors) return
+    if (outcome.kind !== 'refused' || outcome.status !== 500 || round.excuses.internalErrors) return
     violation(`${call.method} ${call.target.split('?', 1)[0]?.slice(0, 80)} was answered with 500 (${outcome.op})`)
   }
 
@@ -77,7 +76,7 @@ export async function createRound(
     expectations: [],
     subdomains: { known: new Map() },
     violations,
-    excuses,
+    excuses: { internalErrors: false, failedWork: false },
     violation,
     expect(op, event, count, because) {
       const [least, most] = typeof count === 'number' ? [count, count] : count

@@ -4,6 +4,7 @@ import type { Engine } from '../../../src/control/db/database.ts'
 import { checkRound } from './checker/index.ts'
 import { createRound, type Round } from './round.ts'
 import { THEMES } from './themes/index.ts'
+import type { Theme } from './themes/theme.ts'
 
 export interface Result {
   theme: string
@@ -20,6 +21,16 @@ export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 export async function runRound(name: string, engine: Engine, seed: number, isKept = false): Promise<Result> {
   const theme = THEMES[name]
   if (!theme) throw new Error(`there is no theme ${name}; there are ${Object.keys(THEMES).join(', ')}`)
+  return await runTheme(theme, name, engine, seed, isKept)
+}
+
+export async function runTheme(
+  theme: Theme,
+  name: string,
+  engine: Engine,
+  seed: number,
+  isKept = false,
+): Promise<Result> {
   let prepared: Disposable | undefined
   const round = await createRound(seed, engine, {
     ...(theme.settings ? { settings: theme.settings } : {}),

@@ -48,10 +48,10 @@ async function activeJobs(round: Round, server: ServerModel): Promise<Job[]> {
   return []
 }
 
-export async function listAll<T>({ history }: Round, path: string): Promise<T[] | undefined> {
+export async function listAll<T>({ history }: Round, path: string, filter = ''): Promise<T[] | undefined> {
   const found: T[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = `limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`
+    const query = ['limit=100', filter, cursor && `cursor=${encodeURIComponent(cursor)}`].filter(Boolean).join('&')
     const outcome = await history.send({ method: 'GET', target: `${path}?${query}` })
     if (outcome.kind !== 'ok') return undefined
     found.push(...(outcome.body.data as T[]))

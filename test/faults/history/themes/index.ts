@@ -7,6 +7,7 @@ import {
   refusedRestoreEnd,
   restoreTypos,
 } from './backups.ts'
+import { someCalls } from './every-call.ts'
 import { everything, everythingKilled, injectedErrors, refusedStatements } from './everything.ts'
 import {
   deletedTwice,
@@ -26,6 +27,7 @@ export const THEMES: Record<string, Theme> = {
   'everything-killed': everythingKilled,
   'injected-errors': injectedErrors,
   'refused-statements': refusedStatements,
+  'some-calls': someCalls,
   'tiny-writes': tinyWrites,
   'killed-writers': killedWriters,
   'killed-folders': killedFolders,

@@ -93,7 +93,7 @@ export const frozen: Theme = {
   aimedAt: [],
   async run(round) {
     const { keeper, random } = round
-    const { plots } = await round.newServer({ diskBytes: 2_000_000 }, 4)
+    const { plots } = await round.newServer({ diskBytes: 100_000_000 }, 4)
     await using _watched = watchQuotas(round)
     let isOver = false
     const working = workOn(round, plots, { steps: 30 }).finally(() => {
