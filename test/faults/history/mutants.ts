@@ -69,7 +69,7 @@ function huntDown(mutant: Mutant, engines: readonly string[], rounds: number): F
   try {
     for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-    execFileSync('git', ['apply', '--directory=.', join(PATCHES, `${mutant.name}.patch`)], { cwd: copy, stdio: 'pipe' })
+    execFileSync('git', ['apply', join(PATCHES, `${mutant.name}.patch`)], { cwd: copy, stdio: 'pipe' })
     for (let round = 1; round <= rounds; round++) {
       for (const theme of mutant.themes) {
         const engine = engines[round % engines.length] ?? 'sqlite'

@@ -1,5 +1,5 @@
 // Sends what a client has decided on, and takes the answer into the model.
-import { expectOk, type Outcome } from './history.ts'
+import { expectOk, type History, type Outcome } from './history.ts'
 import type { Plot, TrashedTree } from './model.ts'
 import type { Round } from './round.ts'
 import type { Step } from './steps.ts'
@@ -93,7 +93,18 @@ async function sendPieces(
     })
     if (outcome.kind !== 'ok') break
   }
+  if (outcome.kind === 'refused') outcome = await goOnWith(history, `${url}/${id}`, bytes.length, outcome)
   return { outcome, op: created.op }
+}
+
+/** A refusal in the middle is not the end of an upload in pieces: what is whole is finished, the rest is given up. */
+async function goOnWith(history: History, target: string, length: number, refusal: Outcome): Promise<Outcome> {
+  const asked = await history.send({ method: 'HEAD', target, headers: TUS })
+  if (asked.kind === 'ok' && Number(asked.headers.get('upload-offset')) === length) return asked
+  const ended = await history.send({ method: 'DELETE', target, headers: TUS })
+  return ended.kind === 'ok'
+    ? refusal
+    : { op: refusal.op, requestId: '', kind: 'unknown', reason: 'neither whole nor gone' }
 }
 
 /** The model says that the item is in the trash: that it is not listed is a loss. */
