@@ -25,8 +25,9 @@ import { createAuth } from './http/auth.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
+import { takeBodiesAsBytes } from './http/json-body.ts'
 import { createCursors } from './http/paging.ts'
-import { type Api, takeBodiesAsBytes } from './http/route.ts'
+import type { Api } from './http/route.ts'
 import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
@@ -155,6 +156,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     logger: log,
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
+    corsOrigins: config.corsOrigins,
   })
   const routes: RouteOptions[] = []
   http.addHook('onRoute', (route) => void routes.push(route))

@@ -81,7 +81,7 @@ async function speak(deps: TusDeps, call: Call, reply: FastifyReply): Promise<Fa
     namingFunction: () => id,
     getFileIdFromRequest: () => id,
     // Relative to the address that was asked for, so that it is right behind any proxy.
-    generateUrl: () => `${link}/${id}`,
+    generateUrl: () => (/\/(?:\?|$)/.test(request.url) ? id : `${link}/${id}`),
     onUploadFinish: async () => {
       await deps.uploads.of(opened.serverId).finish(id)
       return {}
