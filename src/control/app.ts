@@ -86,10 +86,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const jobs = createJobs({ db, changes, clock, log, alone })
   const idempotency = createIdempotency({ db, clock })
   const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock, shared: !alone })
+  const linksEnding = new Set<Promise<void>>()
   const endLinks = (tokenId: string) => {
-    agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
+    const ending = agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
       log.error({ err: error, tokenId }, 'links of a revoked token could not be ended; they are at the next start')
     })
+    linksEnding.add(ending)
+    void ending.finally(() => linksEnding.delete(ending))
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
   const servers = createServers({
@@ -221,7 +224,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       upkeep.start()
     },
     async stop() {
-      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop()])
+      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), ...linksEnding])
       await tokens.flushUse()
     },
   }
