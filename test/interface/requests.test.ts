@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import { OPERATIONS } from '../../src/contract/index.ts'
 import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
+import { createWorld } from '../support/backups.ts'
 import { API_DOCS, promisesUnder } from '../support/promises.ts'
 import { send } from '../support/send.ts'
 import { type Reply, startTestService, type TestService } from '../support/service.ts'
@@ -264,8 +265,12 @@ describe('requests', () => {
         400,
         'invalid_path',
       ])
-    const pack = { root: '/', files: ['/world'], target: '//packed.zip' }
-    assert.equal((await json('POST', `/files/${serverId}/pack`, pack)).status, 202)
+    const pack = { root: '/', files: ['/world', 'world', '/world/region/'], target: '//packed.zip' }
+    const { jobEnded } = createWorld(service)
+    const packed = await jobEnded(serverId, (await json('POST', `/files/${serverId}/pack`, pack)).body.id)
+    assert.equal(packed.status, 'completed', JSON.stringify(packed.error))
+    const unpack = await json('POST', `/files/${serverId}/unpack`, { path: './packed.zip', directory: 'unpacked//' })
+    assert.equal((await jobEnded(serverId, unpack.body.id)).status, 'completed', 'no name is in it twice')
   })
 })
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isFailure } from '../../contract/errors.ts'
 import { nameFromBytes, nameFromLatin1, nameToBytes } from './names.ts'
-import { checkNewName, formatPath, isWithin, parseEntry, parsePath } from './paths.ts'
+import { checkNewName, formatPath, isWithin, outermost, parseEntry, parsePath } from './paths.ts'
 
 const refused = (work: () => unknown) => assert.throws(work, (error) => isFailure(error, 'invalid_path'))
 
@@ -115,6 +115,11 @@ test('every name that a disk can hold survives the way to text and back, through
     }),
     { numRuns: 2000 },
   )
+})
+
+test('of paths that overlap the outermost are left, each once', () => {
+  const paths = ['a/b', '/a', 'c', './c/', 'ab'].map(parsePath)
+  assert.deepEqual(outermost(paths), [['a'], ['c'], ['ab']])
 })
 
 test('isWithin compares names, not text', () => {

@@ -61,6 +61,14 @@ export function isWithin(outer: Segments, inner: Segments): boolean {
   return outer.length <= inner.length && outer.every((segment, index) => segment === inner[index])
 }
 
+/** Without those that lie beneath another; of several spellings of one path the first counts. */
+export function outermost(paths: readonly Segments[]): Segments[] {
+  return paths.filter(
+    (path, index) =>
+      !paths.some((other, at) => at !== index && isWithin(other, path) && (other.length < path.length || at < index)),
+  )
+}
+
 function refuseBrokenText(path: string): void {
   if (path.includes('\0')) throw fail('invalid_path', 'A path cannot hold a NUL.')
   if (!path.isWellFormed()) throw fail('invalid_path', 'The path is not valid Unicode.')
