@@ -7,6 +7,7 @@ import { createWorld } from '../support/backups.ts'
 import { API_DOCS, promisesUnder } from '../support/promises.ts'
 import { send } from '../support/send.ts'
 import { type Reply, startTestService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const { promise, checkList } = promisesUnder('Requests')
@@ -238,6 +239,14 @@ describe('requests', () => {
     form.append('files', new Blob(['x']), './sub//up.txt')
     const uploaded = await fetch(`${await linkTo('upload')}?directory=/mods//new/./`, { method: 'POST', body: form })
     assert.equal((await uploaded.json()).data[0].path, '/mods/new/sub/up.txt')
+    const metadata = `filename ${btoa('./tus.txt')},directory ${btoa('./mods//new/')}`
+    const headers = { 'tus-resumable': '1.0.0', 'upload-length': '0', 'upload-metadata': metadata }
+    assert.equal((await send(service, 'POST', await linkTo('upload'), { headers })).status, 201)
+    const { properties } = await until(async () => {
+      const { data } = (await service.call('GET', `/servers/${serverId}/activity?event=file.uploaded&limit=1`)).body
+      return data[0]?.properties.protocol === 'tus' && data[0]
+    })
+    assert.deepEqual([properties.directory, properties.files], ['/mods/new', ['tus.txt']])
   })
 
   promise('`..` in a path is `invalid_path`, however it is written.', async () => {
