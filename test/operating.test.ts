@@ -176,12 +176,15 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
     const refused = await fetch(`${service.url}/v1/game/servers`, {
       headers: { authorization: `Bearer ${service.adminToken}` },
     })
-    assert.equal(refused.status, 500)
-    assert.doesNotMatch(await refused.text(), /connection|postgres/i)
+    assert.equal(refused.status, 503)
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    const text = await refused.text()
+    assert.equal(JSON.parse(text).code, 'not_ready')
+    assert.doesNotMatch(text, /connection|postgres/i)
   } finally {
     await client.query(`alter database ${name} allow_connections true`)
   }
-  assert.equal(await ready(), 200)
+  await until(async () => (await ready()) === 200)
 })
 
 test('metrics are for this machine, and for a token with everything', async () => {
