@@ -51,7 +51,10 @@ type CleanUp = (() => unknown)[]
 async function undo(cleanUp: CleanUp): Promise<void> {
   const faults: unknown[] = []
   // Whatever fails, what comes after it is undone too: above all the locks.
-  for (const step of cleanUp.reverse()) await Promise.resolve().then(step).catch((error) => faults.push(error))
+  for (const step of cleanUp.reverse())
+    await Promise.resolve()
+      .then(step)
+      .catch((error) => faults.push(error))
   if (faults.length > 0) throw faults[0]
 }
 

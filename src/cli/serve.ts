@@ -36,8 +36,14 @@ const main = command({
     setFlagsFromString('--heap-growing-percent=60')
     setFlagsFromString('--no-allocation-site-pretenuring')
     const env = context.environment.all
-    const service = await plainly(() => startService(readConfig(env), (started) => greet(context, started)))
-    const reason = await Promise.race([untilToldToStop(env), service.lost]).catch((error: Error) => error)
+    const { promise: told, resolve: stop } = Promise.withResolvers<void>()
+    const announce = (started: Greeting) => {
+      // First: whoever reads that it listens may tell it to stop at once.
+      hearSignals(env, stop)
+      return greet(context, started)
+    }
+    const service = await plainly(() => startService(readConfig(env), announce))
+    const reason = await Promise.race([told, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
     setTimeout(() => process.exit(EXIT.failed), STOP_WITHIN_MS - 500).unref()
     if (reason) context.io.stderr.write(`${reason.message}\n`)
@@ -138,13 +144,11 @@ const PARENT_CHECK_MS = 500
  * The handlers stay: from a terminal the signal may come twice, and the second must not cut the stopping short. npx puts a
  * shell between itself and us, which dies of a signal without handing it on: there the end of our parent is the sign.
  */
-function untilToldToStop(env: NodeJS.ProcessEnv): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
-    if (env.npm_command === undefined) return
-    const parent = process.ppid
-    setInterval(() => process.ppid === parent || resolve(), PARENT_CHECK_MS).unref()
-  })
+function hearSignals(env: NodeJS.ProcessEnv, stop: () => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+  if (env.npm_command === undefined) return
+  const parent = process.ppid
+  setInterval(() => process.ppid === parent || stop(), PARENT_CHECK_MS).unref()
 }
 
 export const serve: Family = { main }

@@ -143,7 +143,9 @@ async function openHolding(url: string, ourLast?: Holder): Promise<{ client: pg.
   try {
     await client.connect().catch((error: Error) => {
       // Nothing answers; all other reasons have a code.
-      throw 'code' in error ? error : new StartFault(`${DATABASE} cannot be reached (${error.message}).`, { cause: error })
+      throw 'code' in error
+        ? error
+        : new StartFault(`${DATABASE} cannot be reached (${error.message}).`, { cause: error })
     })
     await client.query('begin')
     await client.query(
