@@ -1,7 +1,7 @@
 // The service as a process: how it starts, who is kept out, how it says that it is well, and how it stops.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -238,9 +238,11 @@ test('a backup that failed is logged at level error and turns /readyz and doctor
   const ready = async () => (await fetch(`${service.url}/readyz`)).status
   const doctor = () => runPiped(['doctor'], { GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: token })
   await rename(files, `${files}-away`)
+  await writeFile(files, 'where a directory should be')
   const first = await backUp()
   assert.equal(first.status, 'failed')
-  assert.match(service.output(), new RegExp(`"level":50[^\\n]*"backupId":"${first.id}"[^\\n]*a backup failed`))
+  const logged = new RegExp(`"level":50[^\\n]*"backupId":"${first.id}"[^\\n]*a backup failed`)
+  await until(async () => logged.test(service.output()))
   const { checks } = await sdk.service.readiness()
   assert.match(checks.backups ?? '', /1 failed and no later one/)
   assert.equal(await ready(), 503)
@@ -251,6 +253,7 @@ test('a backup that failed is logged at level error and turns /readyz and doctor
   await until(async () => (await ready()) === 200)
   assert.equal((await backUp()).status, 'failed')
   assert.equal(await ready(), 503)
+  await rm(files)
   await rename(`${files}-away`, files)
   assert.equal((await backUp()).status, 'completed')
   assert.equal(await ready(), 200)

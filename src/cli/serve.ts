@@ -145,7 +145,7 @@ const PARENT_CHECK_MS = 500
  * shell between itself and us, which dies of a signal without handing it on: there the end of our parent is the sign.
  */
 function hearSignals(env: NodeJS.ProcessEnv, stop: () => void): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop())
   if (env.npm_command === undefined) return
   const parent = process.ppid
   setInterval(() => process.ppid === parent || stop(), PARENT_CHECK_MS).unref()
