@@ -22,6 +22,7 @@ import { createFiles } from './files/service.ts'
 import { createFileWork } from './files/work.ts'
 import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
+import { createBaseUrl } from './http/base-url.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
@@ -49,8 +50,8 @@ export interface AppDeps {
   providers: Providers
   /** Hands a request on to the agent's own door. */
   forward: Forward
-  /** The address under which callers reach the agent's doors. */
-  agentUrl: () => string
+  /** The address that we listen on, or the configured one. */
+  ownUrl: () => string
   secret: Buffer
   clock: { now(): number }
   log: Logger
@@ -113,7 +114,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     links,
     cursors,
     clock,
-    agentUrl: deps.agentUrl,
     maxUploadBytes: config.maxUploadBytes,
   })
   const fileWork = createFileWork({ db, agent, activity, jobs })
@@ -128,7 +128,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     cursors,
     clock,
     log,
-    agentUrl: deps.agentUrl,
     shared: !alone,
     atOnce: config.backupsAtOnce,
   })
@@ -161,13 +160,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
   })
+  const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
   const routes: RouteOptions[] = []
   http.addHook('onRoute', (route) => void routes.push(route))
   await describeRoutes(http, config.publicUrl, version)
   countRequests(http, metrics)
   await http.register(async (app) => {
     takeBodiesAsBytes(app)
-    const api: Api = { app, auth, idempotency }
+    const api: Api = { app, auth, idempotency, baseUrlOf }
     serverRoutes(api, servers, serverJobs, streams)
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
@@ -179,8 +179,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await http.register(async (app) => {
     takeBodiesAsStreams(app)
     answerBeforeTheEnd(app)
-    contentRoutes({ app, auth, idempotency }, files, deps.forward, config.maxUploadBytes)
-    backupContentRoutes({ app, auth, idempotency }, backups, deps.forward)
+    contentRoutes({ app, auth, idempotency, baseUrlOf }, files, deps.forward, config.maxUploadBytes)
+    backupContentRoutes({ app, auth, idempotency, baseUrlOf }, backups, deps.forward)
   })
   const checks = [...readinessChecks(config, database), backups.health]
   healthRoutes(http, { auth, metrics, checks, log })
@@ -225,7 +225,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     async stop() {
       await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), ...linksEnding])
-      await tokens.flushUse()
+      await tokens.flushUse().catch((error: unknown) => {
+        log.warn({ err: error }, 'when tokens were last used could not be written')
+      })
     },
   }
 }

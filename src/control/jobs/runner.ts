@@ -215,7 +215,7 @@ export function createJobs(deps: {
       if (problem.code === 'internal' && !context.signal.aborted)
         log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
       const status = context.signal.aborted ? 'cancelled' : 'failed'
-      const wait = status === 'failed' ? (handler.retryAfterMs?.(error, row.attempts) ?? null) : null
+      const wait = status === 'failed' ? retryWait(handler, row, error) : null
       if (wait !== null) {
         const dueAt = clock.now() + (running.get(row.id)?.hastened ? 0 : wait)
         return await store.requeueJob(db, row.id, dueAt, problem)
@@ -360,6 +360,12 @@ export function createJobs(deps: {
 export function factsOf(row: JobRow): JobFacts<unknown> {
   const { actor, input } = JSON.parse(row.input) as { actor: Actor; input: unknown }
   return { jobId: row.id, serverId: row.server_id, input, actor }
+}
+
+/** Work that the database was away for is done again, whatever it is: nothing was wrong with it. */
+function retryWait(handler: JobHandler, { attempts }: JobRow, error: unknown): number | null {
+  if (isFailure(error, 'not_ready')) return backOffMs(attempts)
+  return handler.retryAfterMs?.(error, attempts) ?? null
 }
 
 function workError(error: unknown): WorkError {
