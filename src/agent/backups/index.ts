@@ -54,7 +54,14 @@ export interface BackupsOfAgent extends AgentBackups {
   start(): Promise<void>
   stop(): Promise<void>
   /** An archive from the byte `start`, for the agent's own HTTP routes. The same bytes every time. */
-  download(request: { serverId: string; backupId: string; format: ArchiveFormat; start?: number }): Promise<Download>
+  /** The stream fails, and what is read for it ends, when the signal fires. */
+  download(request: {
+    serverId: string
+    backupId: string
+    format: ArchiveFormat
+    start?: number
+    signal: AbortSignal
+  }): Promise<Download>
   /** One file, from `start` up to, not including, `end`. */
   readFile(request: {
     serverId: string
@@ -224,10 +231,10 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       }
     },
 
-    async download({ serverId, backupId, format, start = 0 }) {
+    async download({ serverId, backupId, format, start = 0, signal }) {
       const manifest = await manifestOf(serverId, backupId)
       const opened = await repository()
-      return await explained(() => openDownload(opened, manifest, format, start))
+      return await explained(() => openDownload(opened, manifest, format, { start, signal }))
     },
     async readFile({ serverId, backupId, path, start, end }) {
       const entry = await explained(async () => requireFile(await manifestOf(serverId, backupId), path))

@@ -2,6 +2,7 @@
 // link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import type { ServeBackup } from './backup-downloads.ts'
 import type { ContentDeps } from './content.ts'
 import { serveDownload } from './downloads.ts'
@@ -51,7 +52,9 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     schema,
     handler: (request, reply) =>
       deps.door.under('download', linkOf(request), (opened, signal) =>
-        serveDownload(deps.files.server(opened.serverId), opened, signal, request, reply),
+        whileClientStays(reply, signal, (staying) =>
+          serveDownload(deps.files.server(opened.serverId), opened, staying, request, reply),
+        ),
       ),
   })
   app.route({
