@@ -2,6 +2,7 @@
 import type { FastifyError } from 'fastify'
 import { ERRORS, type ErrorCode, type Failure, fail, isFailure } from '../contract/errors.ts'
 import type { Problem } from '../contract/schema.ts'
+import { diskFaultOf } from '../kit/disk-faults.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
@@ -16,6 +17,8 @@ const FASTIFY_CODES: Record<string, ErrorCode> = {
 /** Anything that is thrown, as a failure that may be shown. What we did not foresee says nothing of itself. */
 export function toFailure(error: unknown): Failure {
   if (isFailure(error)) return error
+  const diskFault = diskFaultOf(error)
+  if (diskFault) return fail(diskFault, {}, error)
   const { code: fastifyCode = '', statusCode = 500 } = (error ?? {}) as Partial<FastifyError>
   const refused = fastifyCode.startsWith('FST_ERR_') && statusCode >= 400 && statusCode < 500
   const code = FASTIFY_CODES[fastifyCode] ?? (refused ? 'invalid_request' : undefined)

@@ -1,8 +1,9 @@
 // Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
 // back into the queue at the next start, so a handler must be safe to repeat.
 import type { Logger } from 'pino'
-import { fail, isFailure } from '../../contract/errors.ts'
+import { fail } from '../../contract/errors.ts'
 import type { Progress, WorkError } from '../../contract/jobs.ts'
+import { toFailure } from '../../http/problem.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
@@ -363,8 +364,8 @@ export function factsOf(row: JobRow): JobFacts<unknown> {
 }
 
 function workError(error: unknown): WorkError {
-  if (isFailure(error)) return { code: error.code, detail: error.detail }
-  return { code: 'internal', detail: 'Something went wrong on our side.' }
+  const { code, detail } = toFailure(error)
+  return { code, detail }
 }
 
 /** 1 s, 2 s, 4 s … up to a minute. */
