@@ -19,7 +19,9 @@ export function toFailure(error: unknown): Failure {
   if (isFailure(error)) return error
   const diskFault = diskFaultOf(error)
   if (diskFault) return fail(diskFault, {}, error)
-  const { code: fastifyCode = '', statusCode = 500 } = (error ?? {}) as Partial<FastifyError>
+  const { code: ownCode, statusCode = 500 } = (error ?? {}) as { code?: unknown; statusCode?: number }
+  // That of an aborted signal is a number.
+  const fastifyCode = typeof ownCode === 'string' ? ownCode : ''
   const refused = fastifyCode.startsWith('FST_ERR_') && statusCode >= 400 && statusCode < 500
   const code = FASTIFY_CODES[fastifyCode] ?? (refused ? 'invalid_request' : undefined)
   if (code === 'invalid_request') return fail(code, (error as FastifyError).message, error)
