@@ -56,12 +56,14 @@ export async function pingDatabase(db: Db): Promise<void> {
   await sql`select 1`.execute(db)
 }
 
-/** Whether a write failed for want of room, on either engine. */
-export function isDiskFull(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  const SQLITE_FULL = 13
-  return code === '53100' || errcode === SQLITE_FULL
+/** Writes and syncs one row: a database that is full or read-only goes on answering what only reads. */
+export async function probeDatabase(db: Db): Promise<void> {
+  const value = new Date().toISOString()
+  await db
+    .insertInto('instance')
+    .values({ key: 'readiness.probe', value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+    .execute()
 }
 
 /** Whether a write failed since a row with that key is there already, on either engine. */

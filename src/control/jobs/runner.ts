@@ -3,6 +3,7 @@
 import type { Logger } from 'pino'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Progress, WorkError } from '../../contract/jobs.ts'
+import { toFailure } from '../../http/problem.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
@@ -369,8 +370,8 @@ function retryWait(handler: JobHandler, { attempts }: JobRow, error: unknown): n
 }
 
 function workError(error: unknown): WorkError {
-  if (isFailure(error)) return { code: error.code, detail: error.detail }
-  return { code: 'internal', detail: 'Something went wrong on our side.' }
+  const { code, detail } = toFailure(error)
+  return { code, detail }
 }
 
 /** 1 s, 2 s, 4 s … up to a minute. */
