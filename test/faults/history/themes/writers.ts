@@ -44,7 +44,12 @@ export const killedUploads: Theme = {
   about: 'uploads in pieces while the service is killed',
   aimedAt: ['6'],
   run: (round) =>
-    killWhileWorking(round, { tus: 4, form: 1 }, ['agent/facts.ts', 'agent/files/partial', 'agent/files']),
+    killWhileWorking(round, { tus: 4, form: 1 }, [
+      'agent/facts',
+      '(open|write|rename|unlink|fsync|link).* agent/files/partial',
+      '(fsync|unlink|link|rename).* agent/files',
+      'insert into "activity',
+    ]),
 }
 
 /** `at`: calls and statements, in the middle of one of which the process ends; anywhere where none are named. */
