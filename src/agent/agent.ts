@@ -5,7 +5,6 @@ import type { Agent } from '../contract/agent.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
-import { createFacts } from './facts.ts'
 import { createAgentFiles } from './files/index.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
@@ -13,6 +12,7 @@ import { createLinkDoor } from './http/link-door.ts'
 import { createLinkRevocations } from './http/revocations.ts'
 import { agentRoutes } from './http/routes.ts'
 import { createTusUploads } from './http/tus-uploads.ts'
+import { createJournal } from './journal/journal.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createAgentServers } from './servers.ts'
 import { createTasks } from './tasks.ts'
@@ -43,9 +43,15 @@ export interface LocalAgent extends Agent {
 export function createAgent(deps: AgentDeps): LocalAgent {
   const { dataDir, trashKeepMs, linksKey, clock, log } = deps
   const layout = layoutOf(dataDir)
-  const facts = createFacts(layout.facts, clock)
+  const journal = createJournal({
+    folder: layout.journal,
+    oldFolder: layout.facts,
+    now: clock.now,
+    onUnexpected: (error) => log.error({ err: error }, 'a record of the journal could not be written or read'),
+  })
   const files = createAgentFiles({
     layout,
+    journal,
     trashKeepMs,
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
@@ -63,7 +69,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   const uploads = createTusUploads({
     serversFolder: layout.servers,
     files,
-    facts,
+    journal,
     door,
     clock,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of uploads failed'),
@@ -77,30 +83,32 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   const serveBackup = createBackupDownloads({ backups, door })
-  const forwardFiles = createForward({ files, facts, door })
+  const forwardFiles = createForward({ files, door })
   return {
     servers,
     files,
     backups,
     tasks,
-    facts,
+    facts: journal,
     forward: (purpose, link, request, reply) =>
       purpose === 'download-backup' ? serveBackup(link, request, reply) : forwardFiles(purpose, link, request, reply),
-    routes: async (app) => agentRoutes(app, { files, facts, door, uploads, serveBackup }),
+    routes: async (app) => agentRoutes(app, { files, door, uploads, serveBackup }),
     links: revocations,
     async start() {
       await servers.recover()
+      files.settle()
       // Before anything tidies up: a restore that was cut short is finished from what it has staged.
       await backups.start()
       await files.start()
       await uploads.start()
     },
     async stop() {
-      facts.stop()
+      journal.stop()
       uploads.stop()
       await tasks.stop()
       await files.stop()
       await backups.stop()
+      journal.close()
     },
   }
 }

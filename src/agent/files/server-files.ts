@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
+import { type Claims, createClaims } from './claims.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
 import { createPlacements, type Placements } from './placements.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
@@ -20,12 +22,16 @@ export interface ServerFiles {
   readonly usage: Usage
   readonly lock: ServerLock
   readonly placements: Placements
+  readonly journal: Journal
+  /** Of paths, and of what else two changes cannot share. */
+  readonly claims: Claims
   /** Kept on disk. */
   setQuota(bytes: number | null): void
 }
 
 export interface ServerFilesDeps {
   layout: Layout
+  journal: Journal
   trashKeepMs: number
   now: () => number
   /** Frees so many bytes of the trash of other servers, as far as there are. */
@@ -63,6 +69,8 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     trash,
     usage,
     lock: createServerLock(),
+    journal: deps.journal,
+    claims: createClaims(),
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
       writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })

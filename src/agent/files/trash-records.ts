@@ -3,7 +3,6 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { FileKind } from '../../contract/agent-files.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { newId } from '../../kit/ids.ts'
 import {
   addressOf,
   createFileAt,
@@ -48,8 +47,12 @@ export function parseItemId(id: string): { batch: string; slot: string; index: n
  * Once this resolves the record is on disk, and things may be moved into the batch's slots. The batch is one of
  * `filling` from before it can be seen; the caller takes it out.
  */
-export async function writeBatch(trash: Directory, record: TrashRecord, filling: Set<string>): Promise<TrashBatch> {
-  const id = newId('trs', record.deletedAt)
+export async function writeBatch(
+  trash: Directory,
+  id: string,
+  record: TrashRecord,
+  filling: Set<string>,
+): Promise<TrashBatch> {
   filling.add(id)
   mkdirAt(trash, id, 0o700)
   const folder = openChild(trash, id)

@@ -88,7 +88,7 @@ test('tus-js-client uploads, into a directory, with nested names', async (t) => 
   const { reservedBytes } = await agent.agent.files.usage({ serverId })
   assert.equal(reservedBytes, 0)
   assert.deepEqual(
-    openDescriptors().filter((path) => path.includes(agent.dataDir)),
+    openDescriptors().filter((path) => path.includes(agent.folders.root)),
     [],
   )
 })

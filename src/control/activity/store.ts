@@ -45,6 +45,10 @@ export async function insertEntry(trx: Trx, row: ActivityRow): Promise<void> {
   await trx.insertInto('activity').values(row).execute()
 }
 
+export async function hasEntry(trx: Trx, id: string): Promise<boolean> {
+  return (await trx.selectFrom('activity').select('seq').where('id', '=', id).executeTakeFirst()) !== undefined
+}
+
 export async function saveHead(trx: Trx, { chain, ...head }: ActivityHeadRow): Promise<void> {
   await trx.updateTable('activity_heads').set(head).where('chain', '=', chain).execute()
 }
