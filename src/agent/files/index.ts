@@ -133,9 +133,9 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         try {
           settle(server(intent.serverId), intent)
         } catch (error) {
-          onUnexpected(error, intent.serverId)
           // A server that is gone took the change with it; whatever else is in the way may be gone at the next start.
           if (isFailure(error, 'not_found')) journal.drop(intent)
+          onUnexpected(error, intent.serverId)
         }
       }
     },

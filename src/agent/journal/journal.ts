@@ -176,7 +176,14 @@ export function createJournal(deps: {
       const at = deps.now()
       const fact: AgentFact = { id: id ?? newId('act', at), at, requestId: null, idempotency: null, ...fields }
       if (facts.has(fact.id)) return await log.sync()
-      await write({ fact })
+      // Among the facts from the beginning, so that a new generation has it, and not offered before it is on disk.
+      keep(fact, Number.POSITIVE_INFINITY)
+      try {
+        await write({ fact })
+      } catch (error) {
+        forgetOne(fact.id)
+        throw error
+      }
       keep(fact, 0)
     },
 
