@@ -72,8 +72,22 @@ const OPERATIONS: Record<string, Operation> = {
   move: {
     kind: 'file.moved',
     work: (agent) =>
-      agent.move(request({ moves: [{ from: '/a.txt', to: '/b.txt' }, { from: '/d', to: '/e/f' }], overwrite: true })),
-    properties: () => ({ moves: [{ from: '/a.txt', to: '/b.txt' }, { from: '/d', to: '/e/f' }], count: 2 }),
+      agent.move(
+        request({
+          moves: [
+            { from: '/a.txt', to: '/b.txt' },
+            { from: '/d', to: '/e/f' },
+          ],
+          overwrite: true,
+        }),
+      ),
+    properties: () => ({
+      moves: [
+        { from: '/a.txt', to: '/b.txt' },
+        { from: '/d', to: '/e/f' },
+      ],
+      count: 2,
+    }),
   },
   'restore from the trash': {
     kind: 'file.restored',
@@ -131,7 +145,8 @@ async function prepared(t: TestContext) {
   return { places, folders: places.server(serverId), trashId, open, start, restart }
 }
 
-const settled = (facts: { kind: string; properties: object }[]) => facts.map(({ kind, properties }) => [kind, properties])
+const settled = (facts: { kind: string; properties: object }[]) =>
+  facts.map(({ kind, properties }) => [kind, properties])
 
 for (const [name, { kind, work, properties }] of Object.entries(OPERATIONS)) {
   for (const step of ['after the intent', 'after the disk work', 'after the fact'] as const) {
@@ -175,7 +190,11 @@ for (const step of ['after the intent', 'after the disk work', 'after the fact']
 }
 
 /** What is on the disk when the process dies in the middle, made by hand. */
-async function interrupted(t: TestContext, work: (agent: FilesOfAgent) => Promise<unknown>, disk: (at: string) => void) {
+async function interrupted(
+  t: TestContext,
+  work: (agent: FilesOfAgent) => Promise<unknown>,
+  disk: (at: string) => void,
+) {
   const { folders, open, start, restart } = await prepared(t)
   const { promise: death, resolve: died } = Promise.withResolvers<void>()
   void work(start(dying(open(), 'after the intent', died))).catch(() => {})
@@ -277,7 +296,10 @@ test('a copy that is asked for again after a crash, with the same key, is answer
   await death
   const { agent } = await restart()
   assert.deepEqual(await agent.copy(asked), await first)
-  assert.deepEqual(treeOf(folders.files).filter((name) => name.includes('copy')), ['a copy.txt'])
+  assert.deepEqual(
+    treeOf(folders.files).filter((name) => name.includes('copy')),
+    ['a copy.txt'],
+  )
   const other = { ...asked, origin: { cause: null, idempotency: { ...kept, fingerprint: 'another' } } }
   await assert.rejects(agent.copy(other), (error) => isFailure(error, 'idempotency_conflict'))
 })

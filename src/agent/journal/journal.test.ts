@@ -47,7 +47,9 @@ test('facts and unsettled intents outlive the process, what was dropped or forgo
   await Promise.all([pending.durable, done.durable, dropped.durable])
   before.complete(done.intent, { properties: { name: 'done' } })
   before.drop(dropped.intent)
-  const forgotten = (await before.read({ limit: 10, waitMs: 0 })).find(({ properties }) => properties.name === 'forgotten')
+  const forgotten = (await before.read({ limit: 10, waitMs: 0 })).find(
+    ({ properties }) => properties.name === 'forgotten',
+  )
   await before.forget({ ids: [forgotten?.id ?? ''] })
 
   for (let start = 0; start < 3; start++) {
