@@ -14,7 +14,7 @@ import {
   rmdirAt,
   statsIfThere,
 } from './directory.ts'
-import { explained } from './errors.ts'
+import { explained, explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
 import { nameFromLatin1 } from './names.ts'
 import { splitPath } from './paths.ts'
@@ -103,7 +103,8 @@ export function createTrash(deps: {
   return {
     async prepare(reason, items, id = newId('trs', deps.now())) {
       using trash = open()
-      const batch = await writeBatch(trash, id, { version: 1, reason, deletedAt: deps.now(), items }, filling)
+      const record: TrashRecord = { version: 1, reason, deletedAt: deps.now(), items }
+      const batch = await explainedAsync('trash', () => writeBatch(trash, id, record, filling))
       return {
         ...batch,
         [Symbol.dispose]() {

@@ -10,7 +10,7 @@ import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Idempotency } from '../http/idempotency.ts'
 import type { Activity } from './service.ts'
-import { hasEntry, lockHead } from './store.ts'
+import { findEntryAndServer, lockHead } from './store.ts'
 
 /** In one transaction; on SQLite everything else waits for it. */
 const BATCH = 20
@@ -52,10 +52,10 @@ export function createFactKeeper(deps: {
     const { id, serverId, kind } = fact
     if (!(kind in EVENTS)) return log.error({ id, kind }, 'the agent tells of something that has no name here')
     await lockHead(trx, serverId)
-    if (await hasEntry(trx, id)) return
-    const server = await trx.selectFrom('servers').select('id').where('id', '=', serverId).executeTakeFirst()
+    const found = await findEntryAndServer(trx, id, serverId)
+    if (found.entry) return
     // Nothing follows the entry that tells of the deletion.
-    if (!server) return log.warn({ id, kind, serverId }, 'a fact came too late: its server is deleted')
+    if (!found.server) return log.warn({ id, kind, serverId }, 'a fact came too late: its server is deleted')
     const by = actor ?? (await actorOf(trx, fact))
     await activity.record(trx, by, kind as ActivityEvent, serverId, fact.properties, id)
     if (fact.idempotency && fact.answer !== undefined)
@@ -113,7 +113,7 @@ export function createFactKeeper(deps: {
   function readNext(waitMs: number): Promise<AgentFact[]> {
     const now = performance.now()
     const except = [...resting].filter(([, { until }]) => until > now)
-    const nextMs = Math.min(waitMs, ...except.map(([, { until }]) => Math.ceil(until - now)))
+    const nextMs = except.reduce((ms, [, { until }]) => Math.min(ms, Math.ceil(until - now)), waitMs)
     return facts.read({ limit: BATCH, waitMs: nextMs, except: except.map(([id]) => id) })
   }
 
