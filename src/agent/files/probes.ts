@@ -2,6 +2,7 @@
 // put in its place by a rename keeps its inode, so the inode at the place says whether it got there.
 import { type BigIntStats, readdirSync } from 'node:fs'
 import { isFailure } from '../../contract/errors.ts'
+import { pathNames } from '../../kit/path-names.ts'
 import type { Outcome } from '../journal/journal.ts'
 import { openChild, openRoot, statsIfThere, unlinkAt } from './directory.ts'
 import { describeAt } from './entries.ts'
@@ -123,7 +124,7 @@ export function deleteProperties(root: string, deleted: string[]) {
 
 /** As the sender named it: what comes after the directory. */
 function nameWithin(directory: string, path: string): string {
-  const base = `/${directory.split('/').filter(Boolean).join('/')}`
+  const base = `/${pathNames(directory).join('/')}`
   return base === '/' ? path.slice(1) : path.slice(base.length + 1)
 }
 
