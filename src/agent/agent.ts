@@ -5,6 +5,8 @@ import type { Agent } from '../contract/agent.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
+import { probeDisks } from './disk-probe.ts'
+import { explainedDisk } from './files/errors.ts'
 import { createAgentFiles } from './files/index.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
@@ -54,6 +56,18 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     journal,
     trashKeepMs,
     now: clock.now,
+    recordFreed: async (serverId, { id, requestedBy, ...properties }) => {
+      // Whose work needed the room is nobody else's business.
+      const requester = requestedBy === serverId ? { requestedBy } : {}
+      await journal.add({
+        // Told again after a crash, it is the same entry.
+        id: id.replace('trs_', 'act_'),
+        serverId,
+        kind: 'file.trash_freed',
+        cause: null,
+        properties: { ...properties, ...requester, freeingId: id },
+      })
+    },
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
   })
   const backups = createAgentBackups({
@@ -94,6 +108,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       purpose === 'download-backup' ? serveBackup(link, request, reply) : forwardFiles(purpose, link, request, reply),
     routes: async (app) => agentRoutes(app, { files, door, uploads, serveBackup }),
     links: revocations,
+    disks: { probe: () => explainedDisk(() => probeDisks(dataDir, layout)) },
     async start() {
       await servers.recover()
       files.settle()

@@ -58,6 +58,7 @@ export async function copy(
     await using staged = server.staging.open()
     const isSynced = size.bytes <= SYNCED_BYTES && size.files <= SYNCED_FILES
     const written = await stage(place.parent, place.name, stats, staged, { isSynced, signal })
+    await reservation.clear(written)
     signal?.throwIfAborted()
     const inode = inodeOf(lstatAt(staged.folder, staged.name))
     const probe = { op: 'copied', from: location, directory: place.parent.path, inode } as const
@@ -66,7 +67,7 @@ export async function copy(
       signal?.throwIfAborted()
       const names = freeNames(place.name, stats.isDirectory(), 'copy')
       const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
-      reservation.commit(written)
+      reservation.commit()
       await fsyncDirectory(place.parent)
       const entry = describeAt(place.parent, name)
       return { answer: entry, properties: { from: location, to: entry.path } }

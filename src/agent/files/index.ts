@@ -10,6 +10,7 @@ import { type PackWork, pack } from './archives/pack.ts'
 import { type UnpackWork, unpack } from './archives/unpack.ts'
 import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from './changes.ts'
 import { copy } from './copy.ts'
+import { createDisks, type TrashOnDisk } from './disk.ts'
 import { describePath } from './entries.ts'
 import { makeFolder } from './folder.ts'
 import { list } from './list.ts'
@@ -20,6 +21,7 @@ import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
 import { search } from './search.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
+import type { FreedTrash } from './trash-freeing.ts'
 import { isBatchName } from './trash-records.ts'
 
 const SWEEP_MS = 10 * 60_000
@@ -34,6 +36,8 @@ export interface AgentFilesOptions {
   now?: () => number
   /** Who may be fetched from, and how much. */
   pullOptions?: PullOptions
+  /** Resolves once it is durable that trash of this server went to make room. */
+  recordFreed?: (serverId: string, freed: FreedTrash) => Promise<void>
   onUnexpected: (error: unknown, serverId: string) => void
 }
 
@@ -55,6 +59,7 @@ export interface FilesOfAgent extends AgentFiles {
 
 export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const { layout, trashKeepMs = DAY_MS, now = Date.now, pullOptions = PULL_OPTIONS, onUnexpected } = options
+  const { recordFreed = async () => {} } = options
   const ownJournal = options.journal
     ? undefined
     : createJournal({ folder: layout.journal, now, onUnexpected: (error) => onUnexpected(error, '') })
@@ -65,17 +70,20 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let sweeping = Promise.resolve()
+  const diskOf = createDisks(trashes)
 
   function server(serverId: string): ServerFiles {
     const known = servers.get(serverId)
     if (known) return known
-    const made = createServerFiles({ layout, journal, trashKeepMs, now, freeElsewhere }, serverId)
+    const made = createServerFiles({ layout, journal, trashKeepMs, now, diskOf, recordFreed }, serverId)
     servers.set(serverId, made)
     return made
   }
 
+  const serverIds = () => readdirSync(layout.servers).filter((entry) => entry.startsWith('srv_'))
+
   async function forEachServer(work: (server: ServerFiles) => Promise<void>): Promise<void> {
-    for (const name of readdirSync(layout.servers).filter((entry) => entry.startsWith('srv_'))) {
+    for (const name of serverIds()) {
       if (stopping.signal.aborted) return
       try {
         await work(server(name))
@@ -85,10 +93,15 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
     }
   }
 
-  async function freeElsewhere(bytes: number, except: string): Promise<void> {
-    let freed = 0
-    await forEachServer(async ({ serverId, trash }) => {
-      if (serverId !== except && freed < bytes) freed += await trash.free(bytes - freed)
+  function trashes(): TrashOnDisk[] {
+    return serverIds().flatMap((serverId) => {
+      try {
+        const { trash, folders } = server(serverId)
+        return [{ trash, folder: folders.trash }]
+      } catch (error) {
+        if (!isFailure(error, 'not_found')) onUnexpected(error, serverId)
+        return []
+      }
     })
   }
 
@@ -211,7 +224,7 @@ async function emptyTrash(server: ServerFiles, change: Change): Promise<{ freedB
     const batches = readdirSync(server.folders.trash).filter(isBatchName)
     return journaled(server, change, { op: 'emptied', batches }, async (durable) => {
       await durable
-      const freedBytes = await server.trash.free(Number.POSITIVE_INFINITY)
+      const freedBytes = await server.trash.emptyAll()
       return { answer: { freedBytes }, properties: { freedBytes } }
     })
   }
