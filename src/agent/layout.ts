@@ -18,6 +18,9 @@ export interface ServerFolders {
 export interface Layout {
   servers: string
   backups: string
+  /** Changes and what came of them, until they are recorded. */
+  journal: string
+  /** Where facts lay before there was a journal. */
   facts: string
   /** Whole servers on their way out. */
   removed: string
@@ -31,6 +34,7 @@ export function layout(dataDir: string): Layout {
   return {
     servers,
     backups: join(dataDir, 'backups'),
+    journal: join(dataDir, 'journal'),
     facts: join(dataDir, 'facts'),
     removed: join(dataDir, 'removed'),
     revoked: join(dataDir, 'revoked-links.json'),

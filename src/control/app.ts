@@ -109,10 +109,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts: () => [subdomains.part, backups.backups.part],
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
+  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const files = createFiles({
     db,
     agent,
-    activity,
+    facts: factKeeper,
     links,
     cursors,
     clock,
@@ -133,7 +134,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     shared: !alone,
     atOnce: config.backupsAtOnce,
   })
-  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
   const subdomains = createSubdomains({
     db,
     activity,
@@ -221,7 +221,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()
-      factKeeper.start()
+      await factKeeper.start()
       await jobs.start()
       upkeep.start()
     },
