@@ -119,7 +119,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     const { files, lock } = server(serverId)
     using _files = lock.share()
     using _store = await opened.writing.share(signal)
-    const previous = await latestManifest(opened, serverId)
+    // Held: whoever deletes it meanwhile does not take away what this one is compared with.
+    await using previous = await latestManifest(opened, serverId)
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
     const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
     const { backupId, name, serverName, createdAt, isLocked } = work
