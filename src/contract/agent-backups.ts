@@ -13,6 +13,8 @@ export interface AgentBackups {
   remove(request: { serverId: string; backupId: string }): Promise<void>
   /** Keeps with the backup whether it is locked, for the day when the database is gone. Durable once it answers. */
   setLock(request: { serverId: string; backupId: string; isLocked: boolean }): Promise<void>
+  /** Fails with `not_found` for the first path that the backup does not hold, with `invalid_path` for what is none. */
+  requirePaths(request: { serverId: string; backupId: string; paths: string[] }): Promise<void>
   /** What a directory in the backup holds, by name, after the name `after`. */
   browse(request: {
     serverId: string

@@ -235,13 +235,13 @@ export const restoreBackup = operation({
   summary: 'Restore a backup',
   description:
     'Everything is checked before anything is touched; the new tree is built beside the old one and swapped in. ' +
-    'A backup of what is there now is taken first unless told not to. With `targetServerId` it is restored into another server.',
+    'A path that the backup does not hold is `not_found`. A backup of what is there now is taken first unless told not to. With `targetServerId` it is restored into another server.',
   scope: 'backups:write',
   params: BackupParams,
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
   answers: job('restore'),
-  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy'],
+  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy', 'invalid_path', 'agent_unreachable'],
 })
 
 export const verifyBackup = operation({

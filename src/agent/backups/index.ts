@@ -21,6 +21,7 @@ import { createContentReader } from './reader.ts'
 import { runReclaim } from './reclaim.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { type RestoreTarget, recoverRestores, runRestore } from './restore.ts'
+import { requirePaths } from './restore-plan.ts'
 import { runScrub } from './scrub.ts'
 import { runVerify } from './verify.ts'
 
@@ -197,6 +198,10 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     async setLock({ isLocked, ...name }) {
       const { blobs } = await repository()
       await explained(() => markLock(blobs, name, isLocked))
+    },
+    async requirePaths({ serverId, backupId, paths }) {
+      const manifest = await manifestOf(serverId, backupId)
+      await explained(() => requirePaths(manifest, paths))
     },
     async browse({ serverId, backupId, path, limit, after }) {
       const manifest = await manifestOf(serverId, backupId)

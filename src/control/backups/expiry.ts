@@ -11,15 +11,15 @@ import type { Removal } from './removal.ts'
 import { planExpiry } from './retention.ts'
 import * as store from './store.ts'
 
-/** What restores have taken for safety: the newest few of a server stay, whatever its policy. */
+/** What restores have taken for safety is kept until so many newer ones have succeeded, whatever the policy. */
 const SAFETY_KEPT = 3
 
 export interface ExpiryService {
   read(actor: Actor, serverId: string): Promise<RetentionPolicy>
   set(actor: Actor, serverId: string, policy: NewRetention): Promise<RetentionPolicy>
   apply(actor: Actor, serverId: string, dryRun: boolean): Promise<Expiry>
-  /** In the transaction that ends a backup well. */
-  afterBackup(trx: Trx, serverId: string): Promise<void>
+  /** In the transaction that ends a backup or a restore well. */
+  afterSuccess(trx: Trx, serverId: string): Promise<void>
 }
 
 export function createExpiry(deps: {
@@ -34,12 +34,11 @@ export function createExpiry(deps: {
     const rows = await store.completedOf(handle, serverId)
     const policy = policyOf(await findRetention(handle, serverId))
     const regular = rows.filter((row) => row.origin !== 'safety')
-    const safety = rows.filter((row) => row.origin === 'safety').slice(SAFETY_KEPT)
     // A restore's own safety backup ends with this plan: what it is about to restore must outlive it.
     const inUse = await store.beingRestored(handle)
     const expired = [
       ...planExpiry(regular.map(candidate), policy).map(({ row }) => row),
-      ...safety.filter((row) => row.locked === 0),
+      ...outlivedSafety(rows),
     ].filter((row) => !inUse.has(row.id))
     return { expired, keptCount: rows.length - expired.length }
   }
@@ -74,12 +73,19 @@ export function createExpiry(deps: {
         return { dryRun, expired: expired.map(present), keptCount }
       }),
 
-    async afterBackup(trx, serverId) {
+    async afterSuccess(trx, serverId) {
       await lockServer(trx, serverId)
       const { expired } = await plan(trx, serverId)
       await expire(trx, SYSTEM, expired)
     },
   }
+}
+
+/** A restore that failed or was cancelled has replaced nothing, so its safety backup makes no older one needless. */
+function outlivedSafety(newestFirst: readonly BackupRow[]): BackupRow[] {
+  const safety = newestFirst.filter((row) => row.origin === 'safety')
+  const oldestKept = safety.filter((row) => row.replaced_at !== null)[SAFETY_KEPT - 1]
+  return oldestKept ? safety.filter((row) => row.id < oldestKept.id && row.locked === 0) : []
 }
 
 const candidate = (row: BackupRow) => ({ id: row.id, createdAt: row.created_at, isLocked: row.locked === 1, row })

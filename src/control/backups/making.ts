@@ -89,7 +89,7 @@ export function createMaking(deps: {
         consistency: report.consistency,
         warningCount: report.warningCount,
       })
-      await expiry.afterBackup(trx, row.server_id)
+      await expiry.afterSuccess(trx, row.server_id)
     },
 
     async keepLock({ serverId, backupId, isLocked }) {

@@ -14,6 +14,7 @@ import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
 import { requireReadyServer, requireServer } from '../servers/service.ts'
+import type { ExpiryService } from './expiry.ts'
 import type { Making } from './making.ts'
 import { newBackupRow, noSuchBackup, requireCompleted } from './present.ts'
 import * as store from './store.ts'
@@ -36,13 +37,28 @@ export interface Restores {
 
 export function createRestores(deps: {
   db: Db
-  agent: Pick<Agent, 'tasks'>
+  agent: Pick<Agent, 'tasks' | 'backups'>
   activity: Activity
   jobs: Jobs
   making: Making
+  expiry: ExpiryService
   clock: { now(): number }
 }): Restores {
-  const { db, agent, activity, jobs, making, clock } = deps
+  const { db, agent, activity, jobs, making, expiry, clock } = deps
+
+  /** A path that is not in the backup is found before anything is made, at the request and again when its turn comes. */
+  async function requirePaths(serverId: string, backupId: string, paths: string[] | null): Promise<void> {
+    if (paths !== null) await agent.backups.requirePaths({ serverId, backupId, paths })
+  }
+
+  async function checkRequest(actor: Actor, serverId: string, backupId: string, paths: string[] | null) {
+    if (paths === null) return
+    await requireServer(db, actor, serverId)
+    const row = await store.findBackup(db, serverId, backupId)
+    if (!row) throw noSuchBackup()
+    requireCompleted(row)
+    await requirePaths(serverId, backupId, paths)
+  }
 
   async function keepWhatIsThere(job: JobContext<RestoreInput>): Promise<void> {
     const { safetyBackupId } = job.input
@@ -54,8 +70,9 @@ export function createRestores(deps: {
   }
 
   async function run(job: JobContext<RestoreInput>): Promise<void> {
-    await keepWhatIsThere(job)
     const { backupId, sourceServerId, mode, paths, safetyBackupId } = job.input
+    await requirePaths(sourceServerId, backupId, paths)
+    await keepWhatIsThere(job)
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
     const work = { kind: 'backups.restore', backupId, sourceServerId, mode, paths }
     const report = (await runAgentTask(agent.tasks, task, work)) as RestoreReport
@@ -63,6 +80,8 @@ export function createRestores(deps: {
       const result = { ...report, backupId, safetyBackupId }
       const told = { jobId: job.jobId, sourceServerId, mode, paths, ...result }
       await activity.record(trx, job.actor, 'backup.restored', job.serverId, told)
+      if (safetyBackupId !== null) await store.updateBackup(trx, safetyBackupId, { replaced_at: clock.now() })
+      await expiry.afterSuccess(trx, job.serverId)
       await job.complete(trx, result)
     })
   }
@@ -100,8 +119,9 @@ export function createRestores(deps: {
   }
 
   return {
-    start: (actor, serverId, backupId, { paths = null, mode = 'replace', safetyBackup = true, targetServerId }) =>
-      transact(db, actor, async (trx) => {
+    async start(actor, serverId, backupId, { paths = null, mode = 'replace', safetyBackup = true, targetServerId }) {
+      await checkRequest(actor, serverId, backupId, paths)
+      return transact(db, actor, async (trx) => {
         await requireServer(trx, actor, serverId)
         const target = await requireReadyServer(trx, actor, targetServerId ?? serverId)
         // Whoever deletes or expires the backup takes turns with this. In one order, so that two clones cannot wait for each other.
@@ -117,7 +137,8 @@ export function createRestores(deps: {
         if (safety) await insertSafety(trx, safety, job.id, actor)
         await activity.record(trx, actor, 'backup.restore_started', target.id, { jobId: job.id, ...input })
         return { ...presentJob(job), serverId: target.id }
-      }),
+      })
+    },
   }
 }
 

@@ -62,7 +62,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     expiry,
     verifying,
     reconciling,
-    restores: createRestores({ ...deps, making }),
+    restores: createRestores({ ...deps, making, expiry }),
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups }),
 

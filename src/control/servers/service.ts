@@ -220,6 +220,7 @@ function serverRow(id: string, request: NewServer, now: number): ServerRow {
     status: 'ready',
     disk_bytes: null,
     disk_measured_at: null,
+    unfinished_restore: null,
     created_at: now,
     updated_at: now,
   }
