@@ -48,6 +48,16 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     layout,
     trashKeepMs,
     now: clock.now,
+    recordFreed: async (serverId, { id, requestedBy, ...properties }) => {
+      // Whose work needed the room is nobody else's business.
+      const requester = requestedBy === serverId ? { requestedBy } : {}
+      await facts.add({
+        serverId,
+        kind: 'file.trash_freed',
+        cause: null,
+        properties: { ...properties, ...requester, freeingId: id },
+      })
+    },
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
   })
   const backups = createAgentBackups({

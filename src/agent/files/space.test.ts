@@ -38,10 +38,11 @@ test('writers that run together cannot pass the quota together, and trash makes 
 
 test('what a scan comes upon before it is committed does not count twice', async (t) => {
   const { agent, server, at } = await startServer(t, { old: Buffer.alloc(4096) })
-  const reservation = await server.usage.reserve(8192)
+  const reservation = await server.usage.reserve(8192, 1)
   writeFileSync(at('new'), Buffer.alloc(8192))
   await server.usage.rescan()
-  reservation.commit(8192)
+  await reservation.clear(8192)
+  reservation.commit()
   assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
 })
 
