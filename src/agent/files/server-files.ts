@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
+import { createRestoreGate, type RestoreGate } from '../restore-state.ts'
 import type { ServerDisk } from './disk.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
 import { createPlacements, type Placements } from './placements.ts'
@@ -21,6 +22,8 @@ export interface ServerFiles {
   readonly trash: Trash
   readonly usage: Usage
   readonly lock: ServerLock
+  /** Closed while a restore has stopped in the middle. */
+  readonly gate: RestoreGate
   readonly placements: Placements
   /** Kept on disk. */
   setQuota(bytes: number | null): void
@@ -41,12 +44,14 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   for (const folder of [folders.files, folders.trash, folders.staging]) mkdirSync(folder, { recursive: true })
   const quotaFile = join(folders.root, 'quota.json')
   const files = openSandbox(folders.files)
+  const gate = createRestoreGate(folders.staging)
   const trash = createTrash({
     folderPath: folders.trash,
     files,
     keepMs: deps.trashKeepMs,
     now: deps.now,
     onFreed: (bytes) => usage.trashFreed(bytes),
+    isHeld: gate.holds,
     recordFreed: (freed) => deps.recordFreed(serverId, freed),
   })
   const usage: Usage = createUsage({
@@ -64,7 +69,8 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     staging: createStaging(folders.staging),
     trash,
     usage,
-    lock: createServerLock(),
+    lock: createServerLock(gate),
+    gate,
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
       writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
