@@ -37,6 +37,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   if (!existsSync(folders.root)) throw fail('not_found', 'No such server.')
   for (const folder of [folders.files, folders.trash, folders.staging]) mkdirSync(folder, { recursive: true })
   const quotaFile = join(folders.root, 'quota.json')
+  let quotaBytes = readQuota(quotaFile)
   const files = openSandbox(folders.files)
   const trash = createTrash({
     folderPath: folders.trash,
@@ -47,7 +48,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   })
   const usage: Usage = createUsage({
     folders,
-    quotaBytes: readQuota(quotaFile),
+    quotaBytes,
     freeTrash: trash.free,
     async freeDisk(bytes) {
       const freed = await trash.free(bytes)
@@ -65,8 +66,10 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     lock: createServerLock(),
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
+      if (bytes === quotaBytes) return
       writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
       renameSync(`${quotaFile}.new`, quotaFile)
+      quotaBytes = bytes
       usage.setQuota(bytes)
     },
   }
