@@ -58,14 +58,17 @@ export function createQueue(deps: {
     }
   }
 
+  /** Fills the slots once: one that becomes free meanwhile marks the kind anew, so that the other kinds come first. */
   async function fill(kind: string, handler: JobHandler, now: number): Promise<void> {
-    for (;;) {
+    for (let claimed = 0; claimed < handler.atOnce; ) {
       const busy = busyServers(kind)
       if (busy.size >= handler.atOnce) return
       const row = await next(kind, busy, now)
       if (!row) return
       served.set(kind, row.server_id)
-      if (await claim(row, handler, now)) begin({ ...row, attempts: row.attempts + 1 }, handler)
+      if (!(await claim(row, handler, now))) continue
+      claimed++
+      begin({ ...row, attempts: row.attempts + 1 }, handler)
     }
   }
 
