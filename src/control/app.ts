@@ -31,6 +31,7 @@ import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
 import { createServerJobs } from './servers/jobs.ts'
+import { createQuotas } from './servers/quotas.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
 import type { Providers } from './subdomains/providers.ts'
@@ -91,6 +92,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     })
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
+  const quotas = createQuotas({ db, agent, log })
   const servers = createServers({
     db,
     agent,
@@ -99,6 +101,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     streams,
     cursors,
     clock,
+    quotas,
     parts: () => [subdomains.part, backups.backups.part],
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
@@ -211,6 +214,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     recover: () => backups.reconciling.recover(SYSTEM),
     async start() {
       await servers.sweep()
+      await quotas.applyAll()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()

@@ -43,6 +43,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   if (!existsSync(folders.root)) throw fail('not_found', 'No such server.')
   for (const folder of [folders.files, folders.trash, folders.staging]) mkdirSync(folder, { recursive: true })
   const quotaFile = join(folders.root, 'quota.json')
+  let quotaBytes = readQuota(quotaFile)
   const files = openSandbox(folders.files)
   const gate = createRestoreGate(folders.staging)
   const trash = createTrash({
@@ -57,7 +58,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   const usage: Usage = createUsage({
     serverId,
     folders,
-    quotaBytes: readQuota(quotaFile),
+    quotaBytes,
     trash,
     disk: deps.diskOf(serverId, folders.files),
     now: deps.now,
@@ -73,8 +74,10 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     gate,
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
+      if (bytes === quotaBytes) return
       writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
       renameSync(`${quotaFile}.new`, quotaFile)
+      quotaBytes = bytes
       usage.setQuota(bytes)
     },
   }

@@ -5,7 +5,7 @@ import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, RetentionRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
-import { requireReadyServer, requireServer } from '../servers/service.ts'
+import { lockReadyServer, requireServer } from '../servers/service.ts'
 import { present } from './present.ts'
 import type { Removal } from './removal.ts'
 import { planExpiry } from './retention.ts'
@@ -55,7 +55,7 @@ export function createExpiry(deps: {
 
     set: (actor, serverId, request) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const before = policyOf(await findRetention(trx, serverId))
         const row = retentionRow(serverId, request, clock.now())
         await saveRetention(trx, row)
@@ -66,8 +66,7 @@ export function createExpiry(deps: {
 
     apply: (actor, serverId, dryRun) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
-        await lockServer(trx, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const { expired, keptCount } = await plan(trx, serverId)
         if (!dryRun) await expire(trx, actor, expired)
         return { dryRun, expired: expired.map(present), keptCount }

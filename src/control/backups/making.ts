@@ -58,7 +58,12 @@ export function createMaking(deps: {
 
   const making: Making = {
     async make(job, row) {
-      if (row.status !== 'running') await transact(db, {}, (trx) => begin(trx, row))
+      if (row.status !== 'running') {
+        await transact(db, {}, async (trx) => {
+          const current = await locked(trx, row.id)
+          if (current?.status === 'queued') await begin(trx, current)
+        })
+      }
       const server = await findServer(db, row.server_id)
       const work = {
         kind: 'backups.create',

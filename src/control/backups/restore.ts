@@ -13,7 +13,7 @@ import { type Actor, SYSTEM } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
-import { requireReadyServer, requireServer } from '../servers/service.ts'
+import { lockReadyServers, requireServer } from '../servers/service.ts'
 import type { ExpiryService } from './expiry.ts'
 import type { Making } from './making.ts'
 import { newBackupRow, noSuchBackup, requireCompleted } from './present.ts'
@@ -77,6 +77,7 @@ export function createRestores(deps: {
     const work = { kind: 'backups.restore', backupId, sourceServerId, mode, paths }
     const report = (await runAgentTask(agent.tasks, task, work)) as RestoreReport
     await transact(db, {}, async (trx) => {
+      await lockServer(trx, job.serverId)
       const result = { ...report, backupId, safetyBackupId }
       const told = { jobId: job.jobId, sourceServerId, mode, paths, ...result }
       await activity.record(trx, job.actor, 'backup.restored', job.serverId, told)
@@ -122,10 +123,8 @@ export function createRestores(deps: {
     async start(actor, serverId, backupId, { paths = null, mode = 'replace', safetyBackup = true, targetServerId }) {
       await checkRequest(actor, serverId, backupId, paths)
       return transact(db, actor, async (trx) => {
-        await requireServer(trx, actor, serverId)
-        const target = await requireReadyServer(trx, actor, targetServerId ?? serverId)
-        // Whoever deletes or expires the backup takes turns with this. In one order, so that two clones cannot wait for each other.
-        for (const id of [serverId, target.id].sort()) await lockServer(trx, id)
+        // Whoever deletes or expires the backup takes turns with this.
+        const [, target] = await lockReadyServers(trx, actor, [serverId, targetServerId ?? serverId])
         const row = await store.findBackup(trx, serverId, backupId)
         if (!row) throw noSuchBackup()
         requireSound(requireCompleted(row), paths)
