@@ -84,6 +84,13 @@ export const RestoreRequest = Closed({
 })
 export type RestoreRequest = Static<typeof RestoreRequest>
 
+export const FinishRequest = Closed({
+  direction: OneOf(['forward', 'back'], {
+    description: '`forward`: to what the backup has. `back`: to what was there before the restore',
+  }),
+})
+export type FinishRequest = Static<typeof FinishRequest>
+
 export const Recovery = Type.Object({
   servers: Type.Array(Id, { description: 'Servers that were unknown and are there again, without their files' }),
   adopted: Type.Array(Id, { description: 'Backups that were unknown and are in the list again' }),
@@ -244,6 +251,24 @@ export const restoreBackup = operation({
   errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy', 'invalid_path', 'agent_unreachable'],
 })
 
+export const finishRestore = operation({
+  id: 'finishRestore',
+  method: 'POST',
+  path: '/servers/{serverId}/restore/finish',
+  tag,
+  summary: 'Finish a restore that has stopped in the middle',
+  description:
+    '`forward` goes on to what the backup has. `back` takes back what was done: what was there before comes back from the ' +
+    'trash, and what was placed goes away, into the trash where it was changed since. Nothing that is newer than the ' +
+    'restore is lost either way. Where it stops again, both can be chosen again. `not_found` where no restore has stopped.',
+  scope: 'backups:write',
+  params,
+  body: FinishRequest,
+  bodyExample: { direction: 'back' },
+  answers: job('restore.finish'),
+  errors: [...bodyErrors, 'server_busy', 'agent_unreachable'],
+})
+
 export const verifyBackup = operation({
   id: 'verifyBackup',
   method: 'POST',
@@ -286,6 +311,7 @@ export const BACKUP_OPERATIONS = [
   unlockBackup,
   deleteBackup,
   restoreBackup,
+  finishRestore,
   verifyBackup,
   recoverBackups,
 ] as const

@@ -15,6 +15,7 @@ import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/act
 import type { Servers } from '../servers/service.ts'
 import { newBackupRow, reported } from './present.ts'
 import type { Removal } from './removal.ts'
+import type { RestoreFinishing } from './restore-finish.ts'
 import * as store from './store.ts'
 import type { Verifying } from './verify.ts'
 
@@ -34,9 +35,10 @@ export function createReconciling(deps: {
   servers: Pick<Servers, 'adopt'>
   removal: Removal
   verifying: Verifying
+  finishing: Pick<RestoreFinishing, 'reconcile'>
   log: Logger
 }): Reconciling {
-  const { db, agent, activity, servers, removal, verifying, log } = deps
+  const { db, agent, activity, servers, removal, verifying, finishing, log } = deps
 
   /** One that cannot be read is shown as failed: unseen, nobody could delete it, and no space would be given back. */
   async function adopt(actor: Actor, { serverId, backupId, backup, damage }: StoredBackup): Promise<boolean> {
@@ -131,6 +133,7 @@ export function createReconciling(deps: {
         const { adopted, missing, damaged } = await compare(SYSTEM, { isThorough: false, prepare: async () => {} })
         if (adopted.length + missing.length + damaged.length > 0)
           log.warn({ adopted, missing, damaged }, 'the list of backups was put right')
+        await finishing.reconcile()
       } catch (error) {
         // A machine that cannot be reached is compared another time; it must not keep the service from starting.
         if (!isFailure(error, 'agent_unreachable')) throw error

@@ -11,7 +11,13 @@ import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { followRow } from '../http/states.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { findJob } from '../jobs/store.ts'
-import { lockReadyServer, requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
+import {
+  lockReadyServer,
+  requireFinishedRestore,
+  requireReadyServer,
+  requireServer,
+  type ServerPart,
+} from '../servers/service.ts'
 import { removeRetention } from './expiry.ts'
 import type { LockKeeper } from './locks.ts'
 import { BACKUP } from './making.ts'
@@ -61,7 +67,8 @@ export function createBackups(deps: {
   }
 
   async function takeSlot(trx: Trx, server: ServerRow): Promise<void> {
-    if ((await store.activeJobs(trx, server.id, [store.RESTORE])).length > 0)
+    requireFinishedRestore(server)
+    if ((await store.activeJobs(trx, server.id, store.RESTORES)).length > 0)
       throw fail('server_busy', 'A restore of this server is under way.')
     const limit = server.limit_backups
     if (limit !== null && (await store.countAgainstLimit(trx, server.id)) >= limit)

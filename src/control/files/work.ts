@@ -11,7 +11,7 @@ import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import type { JobContext, Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
-import { lockReadyServer } from '../servers/service.ts'
+import { lockReadyServer, requireFinishedRestore } from '../servers/service.ts'
 
 export interface FileWork {
   pack(actor: Actor, serverId: string, request: PackRequest): Promise<Job>
@@ -71,7 +71,7 @@ export function createFileWork(deps: {
 
   const start = (actor: Actor, serverId: string, kind: Kind, work: TaskWork) =>
     transact(db, actor, async (trx) => {
-      await lockReadyServer(trx, actor, serverId)
+      requireFinishedRestore(await lockReadyServer(trx, actor, serverId))
       const row = await jobs.enqueue(trx, actor, { kind, serverId, input: work })
       await activity.record(trx, actor, 'job.started', serverId, { jobId: row.id, kind, ...told(work) })
       return presentJob(row)

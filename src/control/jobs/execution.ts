@@ -35,9 +35,10 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
     const { signal } = abort
     if (signal.aborted && signal.reason === STOPPING) return store.requeueJob(db, row.id, clock.now(), null)
     const problem = workError(error)
-    if (problem.code === 'internal' && !signal.aborted)
+    const isCancelled = signal.aborted && (!handler.settlesCancel || error === signal.reason)
+    if (problem.code === 'internal' && !isCancelled)
       log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
-    const status = signal.aborted ? 'cancelled' : 'failed'
+    const status = isCancelled ? 'cancelled' : 'failed'
     const waitMs = status === 'failed' ? (handler.retryAfterMs?.(error, row.attempts) ?? null) : null
     if (waitMs !== null) return store.requeueJob(db, row.id, clock.now() + (attempt.hastened ? 0 : waitMs), problem)
     const end = status === 'failed' ? ({ status, error: problem } as const) : ({ status } as const)
@@ -71,7 +72,8 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
     try {
       // Asked for between the reading of the row and its claiming, when there was nobody to tell yet.
       if (await store.isToBeCancelled(db, row.id)) abort.abort()
-      const result = abort.signal.aborted ? await Promise.reject(abort.signal.reason) : await handler.run(context)
+      if (!handler.settlesCancel) abort.signal.throwIfAborted()
+      const result = await handler.run(context)
       progress.stop()
       if (!completed) await store.finishJob(db, row.id, end(result))
     } catch (error) {

@@ -34,6 +34,11 @@ export interface JobHandler<Input = unknown> {
   /** In the transaction that makes the end known, with the server locked: what else has to be written when it failed or was cancelled. */
   onEnd?(trx: Trx, job: JobFacts<Input>, end: BadEnd): Promise<void>
   cancellable: boolean
+  /**
+   * Whether what an attempt has begun may come to its end though somebody cancels it. Then `run` is called to find out,
+   * with the signal aborted; it throws the signal's reason where nothing was done, and any other error is a failure.
+   */
+  settlesCancel?: boolean
   /** Throws if this one may not be cancelled. Asked in the transaction of the cancelling. */
   checkCancel?(trx: Trx, job: JobFacts<Input>): Promise<void>
   /** How many of this kind may run at once, each for another server; the slots are this kind's own. */

@@ -112,6 +112,8 @@ export function createJobs(deps: {
     if (row.status !== 'queued' && row.status !== 'running') throw finished()
     if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been asked for.')
     await handler.checkCancel?.(trx, factsOf(row))
+    if (handler.settlesCancel && row.status === 'queued' && row.attempts > 0 && (await store.askQueued(trx, row.id)))
+      return onCommit(trx, () => wake(row.kind))
     // The row may have been claimed, or have ended, since it was read: only the update itself can tell.
     if (await store.cancelQueued(trx, row.id, clock.now())) {
       await handler.onEnd?.(trx, factsOf(row), { status: 'cancelled' })

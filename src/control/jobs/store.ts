@@ -137,6 +137,8 @@ export async function requeueJob(db: Db, id: string, dueAt: number, error: WorkE
       lease_until: null,
     })
     .where('id', '=', id)
+    // Its end may have been committed though the answer of the database was lost.
+    .where('status', '=', 'running')
     .execute()
 }
 
@@ -163,6 +165,16 @@ export async function cancelQueued(trx: Trx, id: string, at: number): Promise<bo
 export async function isToBeCancelled(db: Db, id: string): Promise<boolean> {
   const asked = db.selectFrom('jobs').select('cancel').where('id', '=', id)
   return (await asked.executeTakeFirst())?.cancel === 1
+}
+
+/** One that waits for its next attempt makes it at once, and finds out what is left to cancel. False if it does not wait. */
+export async function askQueued(trx: Trx, id: string): Promise<boolean> {
+  const asked = trx
+    .updateTable('jobs')
+    .set({ cancel: 1, due_at: 0 })
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+  return (await asked.executeTakeFirst()).numUpdatedRows > 0n
 }
 
 /** Answers false if the job does not run. */

@@ -52,6 +52,15 @@ export async function lockReadyServers<const Ids extends readonly string[]>(
   return serverIds.map((id) => ready(found(locked.get(id)))) as { [K in keyof Ids]: ServerRow }
 }
 
+/** For what reads or changes the files as a whole: not in the middle of a restore that waits for a choice. */
+export function requireFinishedRestore({ unfinished_restore }: ServerRow): void {
+  if (unfinished_restore === null) return
+  const { path, reason } = JSON.parse(unfinished_restore) as { path: string | null; reason: string }
+  const where = path === null ? '' : ` at ${JSON.stringify(path)}`
+  const choice = 'POST /servers/{serverId}/restore/finish with the direction "forward" or "back".'
+  throw fail('server_busy', `A restore has stopped in the middle${where}: ${reason}. Choose how it ends: ${choice}`)
+}
+
 export function found(row: ServerRow | undefined): ServerRow {
   if (!row) throw noSuchServer()
   return row

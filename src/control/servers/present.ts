@@ -63,7 +63,14 @@ export function present(row: ServerRow): Server {
       row.disk_bytes === null || row.disk_measured_at === null
         ? null
         : { sizeBytes: row.disk_bytes, measuredAt: iso(row.disk_measured_at) },
+    unfinishedRestore: unfinishedRestoreOf(row),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }
+}
+
+function unfinishedRestoreOf({ unfinished_restore: text }: ServerRow): Server['unfinishedRestore'] {
+  if (text === null) return null
+  const { jobId, backupId, since, path, reason } = JSON.parse(text)
+  return { jobId, backupId, since: iso(since), path, reason }
 }

@@ -23,6 +23,7 @@ export {
   lockReadyServer,
   lockReadyServers,
   lockVisibleServer,
+  requireFinishedRestore,
   requireReadyServer,
   requireServer,
 } from './access.ts'
