@@ -8,7 +8,7 @@ import { addressOf, type Directory, renameAt, rmdirAt, statsIfThere, unlinkAt } 
 import type { Place, Sandbox } from '../files/sandbox.ts'
 import { createTurns } from '../files/walk.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
-import { isGone, type Operations, operationsOf, readMade } from './restore-journal.ts'
+import { isGone, isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
 import { eachStep, StepFailed, type Swap, slotOf } from './restore-steps.ts'
 import { isSameFile, lstatIfThere, moveFromSlot } from './restore-way.ts'
 
@@ -17,9 +17,12 @@ const TIME_SLACK_NS = 1_000n
 
 export async function rollBack(swap: Swap): Promise<void> {
   const { staging, way } = swap
-  // Links are made after everything has been placed: where something is staged still, or again, there are none.
-  if (!isAnythingStaged(swap)) await each(swap, 'link', (operation) => unlinkAgain(swap, operation))
-  await takeBackPlaced(swap)
+  if (!isTakenBack(staging)) {
+    // Links are made after everything has been placed: where something is staged still, or again, there are none.
+    if (!isAnythingStaged(swap)) await each(swap, 'link', (operation) => unlinkAgain(swap, operation))
+    await takeBackPlaced(swap)
+    await markTakenBack(staging)
+  }
   await removeMade(swap)
   const options = { way, allowsDirectory: false, refresh: () => {} }
   await eachStep(operationsOf(staging, 'displace'), (operation) => bringBack(swap, operation), options)

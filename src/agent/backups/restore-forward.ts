@@ -13,7 +13,7 @@ import {
 } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { setAttributes } from './restore-attributes.ts'
-import { isGone, type Operations, operationsOf, SECTIONS, type Section } from './restore-journal.ts'
+import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
 import { openParents, type Parents } from './restore-parents.ts'
 import { eachStep, type Swap, slotOf } from './restore-steps.ts'
 import { isSameFile, lstatIfThere } from './restore-way.ts'
@@ -28,6 +28,7 @@ type Steps = { [S in Section]: (operation: Operations[S]) => void }
 /** Answers the paths that must be synced, or undefined where they are so many that the whole file system should be. */
 export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
   const { staging, target, way } = swap
+  await unmarkTakenBack(staging)
   const touched = new Map<string, string[]>()
   const touch = (path: string[]) => {
     if (touched.size <= SYNCED_ONE_BY_ONE) touched.set(path.join('/'), path)
@@ -54,16 +55,15 @@ export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
 
 function stepsOf({ staging, head, target: { sandbox }, openTrash }: Swap, parents: Parents): Steps {
   return {
-    displace({ path, item }) {
+    displace({ path, item, inode }) {
       const { batch, slot } = slotOf(head, item)
       using folder = openTrash(batch)
-      const there = lstatIfThere(sandbox, path)
-      if (!there) return
+      if (String(lstatIfThere(sandbox, path)?.ino) !== inode) return
       using place = sandbox.openPlace(path)
       const kept = statsIfThere(folder, slot)
       if (!kept) renameAt(place.parent, place.name, folder, slot)
       // A crash on the way back can leave it with both names.
-      else if (kept.ino === there.ino) unlinkAt(place.parent, place.name)
+      else if (String(kept.ino) === inode) unlinkAt(place.parent, place.name)
     },
     // A game that takes a directory away while this runs must not keep the rest from being put in place.
     mkdir({ path }) {

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openChild, openRoot } from '../files/directory.ts'
@@ -28,7 +37,8 @@ async function committed(t: TestContext) {
     trash[Symbol.dispose]()
   })
   const journal = createJournal(staging)
-  journal.add('displace', { path: ['old', 'file'], item: 0 })
+  const { ino } = lstatSync(join(base, 'tree/old/file'), { bigint: true })
+  journal.add('displace', { path: ['old', 'file'], item: 0, inode: String(ino) })
   journal.add('mkdir', { path: ['new'] })
   for (let staged = 0; staged < FILES; staged++) {
     writeFileSync(join(base, 'staging', String(staged)), `content ${staged}`)

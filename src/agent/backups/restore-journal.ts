@@ -13,6 +13,7 @@ import {
   type OpenFile,
   renameAt,
   statsIfThere,
+  unlinkAt,
 } from '../files/directory.ts'
 import { formatHead, PHASES, parseHead, type RestoreHead, type RestorePhase } from '../restore-state.ts'
 import { ID_BYTES } from './format.ts'
@@ -25,12 +26,16 @@ export const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
 export type Section = (typeof SECTIONS)[number]
 /** What staged files were when they were made, by their numbers: the sixth list. */
 const MADE = 'made'
+const TAKEN_BACK = 'taken-back'
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 
 export interface Operations {
-  /** Moves what has the path into the trash, as item `item` of the restore's batches. */
-  displace: { path: string[]; item: number }
+  /**
+   * Moves the thing that the plan has seen at the path, told by its inode, into the trash, as item `item` of the restore's
+   * batches. Whatever else is there by then is newer: a step that needs the place moves it.
+   */
+  displace: { path: string[]; item: number; inode: string }
   mkdir: { path: string[] }
   /** Moves the staged thing to the path. */
   place: { path: string[]; staged: number }
@@ -132,6 +137,24 @@ export function readPhase(staging: Directory): RestorePhase | undefined {
 /** Durable once it resolves. */
 export async function changePhase(staging: Directory, from: RestorePhase, to: RestorePhase): Promise<void> {
   renameAt(staging, from, staging, to)
+  await fsyncDirectory(staging)
+}
+
+/**
+ * Durable once it resolves: on the way back nothing that was placed is in the tree any more. What is at those paths from
+ * now on has come back, and must not be taken for something that was placed.
+ */
+export async function markTakenBack(staging: Directory): Promise<void> {
+  createFileAt(staging, TAKEN_BACK, 0o600)[Symbol.dispose]()
+  await fsyncDirectory(staging)
+}
+
+export const isTakenBack = (staging: Directory) => statsIfThere(staging, TAKEN_BACK) !== undefined
+
+/** Before anything is placed again. */
+export async function unmarkTakenBack(staging: Directory): Promise<void> {
+  if (!isTakenBack(staging)) return
+  unlinkAt(staging, TAKEN_BACK)
   await fsyncDirectory(staging)
 }
 

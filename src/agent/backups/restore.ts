@@ -179,7 +179,7 @@ const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'
 function displace(run: Run, { path, stats }: Checked): void {
   run.touched.add(parentOf(path))
   const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
-  run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length })
+  run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length, inode: String(stats.ino) })
   run.displaced.push({ path, kind })
 }
 

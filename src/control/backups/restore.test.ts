@@ -217,6 +217,33 @@ onBothEngines('restore', (engine) => {
     assert.deepEqual(await readdir(world.folder(small)), ['mine'])
   })
 
+  test('what a restore writes and what it displaces stay within the quota, however often it is repeated', async () => {
+    const MB = 1_000_000
+    const quota = 10 * MB
+    const server = await world.server({ world: randomBytes(4 * MB) }, { limits: { diskBytes: quota } })
+    const { id } = await world.backup(server)
+    const disk = async () => {
+      const entries = await readdir(join(service.dataDir, 'servers', server), { recursive: true, withFileTypes: true })
+      const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+      return (await Promise.all(files.map(async (file) => (await lstat(file)).size))).reduce((sum, size) => sum + size)
+    }
+    for (let round = 0; round < 6; round++) {
+      await world.write(server, { world: randomBytes(4 * MB) })
+      const job = await world.restore(server, id, { mode: 'merge', safetyBackup: false })
+      assert.equal(job.status, 'completed', JSON.stringify(job.error))
+      assert.ok((await disk()) <= quota, `${await disk()} bytes after round ${round}`)
+    }
+    // What it displaces would stay beside it, and there is no trash to make way.
+    const large = await world.server({ world: randomBytes(6 * MB) }, { limits: { diskBytes: quota } })
+    const backup = await world.backup(large)
+    const newer = randomBytes(6 * MB)
+    await world.write(large, { world: newer })
+    const refused = await world.restore(large, backup.id, { mode: 'merge', safetyBackup: false })
+    assert.equal(refused.error?.code, 'quota_exceeded')
+    assert.ok((await readFile(join(world.folder(large), 'world'))).equals(newer))
+    assert.deepEqual((await service.call('GET', `/files/${large}/trash`)).body.data, [])
+  })
+
   test('a restore that is cancelled leaves the files as they were', async () => {
     const server = await world.server({ big: 'x'.repeat(40_000_000) })
     const { id } = await world.backup(server)
