@@ -9,6 +9,7 @@ export const ERRORS = {
   unauthenticated: { status: 401, title: 'A valid token is needed' },
   forbidden: { status: 403, title: 'The token lacks the scope' },
   not_found: { status: 404, title: 'Not found, or not visible to this token' },
+  method_not_allowed: { status: 405, title: 'The path does not take this method' },
   not_acceptable: { status: 406, title: 'None of the accepted media types can be produced' },
   already_exists: { status: 409, title: 'It exists already' },
   backup_locked: { status: 409, title: 'The backup is locked' },
@@ -35,6 +36,8 @@ export const ERRORS = {
   agent_unreachable: { status: 503, title: 'The machine of this server cannot be reached' },
   dns_unavailable: { status: 503, title: 'The DNS provider has not done its part yet' },
   not_ready: { status: 503, title: 'The service is not ready' },
+  disk_read_only: { status: 503, title: 'The disk is read-only' },
+  disk_failing: { status: 503, title: 'The disk reports errors' },
   disk_full: { status: 507, title: 'The disk is full' },
 } as const satisfies Record<string, { status: number; title: string }>
 

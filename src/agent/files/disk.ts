@@ -8,7 +8,7 @@ import { createMutex, type Mutex } from '../../kit/mutex.ts'
 import { type FreeableTrash, type FreeingPlan, planFreeing } from './trash-freeing.ts'
 
 /** Never given away, so that records, logs and the database can still be written. */
-const DISK_MARGIN_BYTES = 8 * 1024 * 1024
+export const DISK_MARGIN_BYTES = 8 * 1024 * 1024
 
 export interface TrashOnDisk {
   trash: FreeableTrash

@@ -59,9 +59,9 @@ export function createReservation(account: Account, disk: ServerDisk, held = 0):
     unwritten += bytes
   }
 
-  /** Whatever fails, what was promised for it is given back. */
+  /** Whatever fails, what was promised for it is given back. What was announced before is promised already. */
   async function promising<T>(bytes: number, work: () => Promise<T>): Promise<T> {
-    await promise(bytes)
+    if (bytes > 0) await promise(bytes)
     try {
       return await work()
     } catch (error) {
@@ -97,7 +97,7 @@ export function createReservation(account: Account, disk: ServerDisk, held = 0):
     },
     async tryGrow(bytes) {
       const more = Math.max(0, bytes - unarrived())
-      if (!account.tryPromise(more)) return false
+      if (more > 0 && !account.tryPromise(more)) return false
       promised += more
       if (await disk.tryTake(bytes)) {
         take(bytes)

@@ -54,7 +54,13 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     asJob,
   )
   serve(api, inside.requestBackupDownload, (call) =>
-    contents.requestDownload(call.actor, call.params.serverId, call.params.backupId, call.body.format),
+    contents.requestDownload(
+      call.actor,
+      call.params.serverId,
+      api.baseUrlOf(call.request),
+      call.params.backupId,
+      call.body.format,
+    ),
   )
   serve(api, inside.browseBackup, (call) =>
     contents.browse(call.actor, call.params.serverId, call.params.backupId, call.query),
@@ -67,7 +73,7 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
 export function backupPlanRoutes(api: Api, { expiry, schedules }: BackupSlice): void {
   serve(api, plans.readRetention, (call) => expiry.read(call.actor, call.params.serverId))
   serve(api, plans.setRetention, (call) => expiry.set(call.actor, call.params.serverId, call.body))
-  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun ?? false))
+  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun))
   serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId))
   serve(api, plans.createSchedule, (call) => schedules.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/schedules/${id}`,

@@ -6,7 +6,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { fail } from '../../contract/errors.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { allows } from '../../contract/scopes.ts'
+import { toFailure } from '../../http/problem.ts'
 import type { Auth } from './auth.ts'
+import { NO_QUERY } from './openapi.ts'
 import { operationOf } from './route.ts'
 
 export interface HealthCheck {
@@ -92,9 +94,10 @@ export function healthRoutes(
   app: FastifyInstance,
   deps: { auth: Auth; metrics: Metrics; checks: readonly HealthCheck[]; log: Logger },
 ): void {
-  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
+  const schema = { hide: true, querystring: NO_QUERY }
+  app.get('/healthz', { schema }, async () => ({ status: 'ok' }))
 
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+  app.get('/readyz', { schema }, async (_request, reply) => {
     const results = await Promise.all(deps.checks.map((check) => runCheck(check, deps.log)))
     const ready = results.every((result) => result.fault === null)
     return reply.code(ready ? 200 : 503).send({
@@ -103,7 +106,7 @@ export function healthRoutes(
     })
   })
 
-  app.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+  app.get('/metrics', { schema }, async (request, reply) => {
     // Loopback without a token: what scrapes from this machine can read our memory anyway.
     if (!isLocal(request)) {
       const actor = await deps.auth.authenticate(request, reply)
@@ -121,7 +124,17 @@ async function runCheck({ name, check }: HealthCheck, log: Logger): Promise<{ na
     return { name, fault: (await Promise.race([check(), timeout])) ?? null }
   } catch (error) {
     log.error({ err: error, check: name }, 'not ready')
-    return { name, fault: 'does not work; the log says why' }
+    const { code, detail } = toFailure(error)
+    return { name, fault: code === 'internal' ? 'does not work; the log says why' : `${code}: ${detail}` }
+  }
+}
+
+/** Those who ask meanwhile, and for `keptMs` after, share one run and what came of it. */
+export function atMostOncePer(keptMs: number, run: () => Promise<void>): () => Promise<void> {
+  let latest: Promise<void> | undefined
+  return () => {
+    latest ??= run().finally(() => setTimeout(() => (latest = undefined), keptMs).unref())
+    return latest
   }
 }
 
