@@ -118,7 +118,7 @@ onBothEngines('unfinished restores', (engine) => {
         ['DELETE', `/files/${server}`, { root: '/', files: ['dir'] }],
         ['POST', `/files/${server}/pack`, { files: ['dir'] }],
         ['POST', `/backups/${server}`, {}],
-        ['POST', `/backups/${server}/${id}/restore`, {}],
+        ['POST', `/backups/${server}/${id}/restore`, { mode: 'replace' }],
       ] as const) {
         const headers: Record<string, string> = typeof body === 'string' ? BYTES : {}
         const refused = await service.call(method, path, { body, headers })
@@ -224,7 +224,9 @@ onBothEngines('unfinished restores', (engine) => {
     const { id } = await world.backup(server)
     await world.write(server, { a: 'new' })
     await refuseRestored(service)
-    const { body } = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { safetyBackup: false } })
+    const { body } = await service.call('POST', `/backups/${server}/${id}/restore`, {
+      body: { mode: 'replace', safetyBackup: false },
+    })
     await until(async () => (await text(server, 'a')) === 'old')
     // The end was tried at least once.
     const path = `/servers/${server}/jobs/${body.id}`
