@@ -69,7 +69,9 @@ onBothEngines('limits of restores', (engine) => {
     const server = await world.server({ world: randomBytes(4 * MB) }, { limits: { diskBytes: quota } })
     const { id } = await world.backup(server)
     const disk = async () => {
-      const entries = await readdir(join(service.dataDir, 'servers', server), { recursive: true, withFileTypes: true })
+      const list = (folder: string) =>
+        readdir(join(service.dataDir, 'servers', server, folder), { recursive: true, withFileTypes: true })
+      const entries = [...(await list('files')), ...(await list('trash'))]
       const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
       return (await Promise.all(files.map(async (file) => (await lstat(file)).size))).reduce((sum, size) => sum + size)
     }
