@@ -52,6 +52,8 @@ export const EVENTS = {
   'backup.restore_started': 'The restore of a backup was asked for',
   'backup.restored': 'A backup was restored',
   'backup.restore_failed': 'The restore of a backup failed, and the files are as they were',
+  'backup.restore_unfinished': 'The restore of a backup stopped in the middle, and waits for a choice',
+  'backup.restore_undone': 'A restore that had stopped in the middle was taken back',
   'backup.restore_cancelled': 'The restore of a backup was cancelled, and the files are as they were',
   'backup.verified': 'Every block of a backup was read and found right',
   'backup.damage_found': 'A backup was found damaged',

@@ -53,6 +53,21 @@ export const Server = Type.Object({
   diskUsage: Nullable(
     Type.Object({ sizeBytes: Bytes, measuredAt: Timestamp }, { description: 'null until it has been measured' }),
   ),
+  unfinishedRestore: Nullable(
+    Type.Object(
+      {
+        jobId: Id,
+        backupId: Type.String(),
+        since: Timestamp,
+        path: Nullable(Type.String({ description: 'Where it stopped, if at one place' })),
+        reason: Type.String(),
+      },
+      {
+        description:
+          'A restore that has stopped in the middle. Until it is finished, forward or back, the server is busy: its files take no changes, and it takes no backup and no other restore',
+      },
+    ),
+  ),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
@@ -84,6 +99,7 @@ const example = {
   labels: { owner: 'anna' },
   status: 'ready',
   diskUsage: { sizeBytes: 1_932_735_283, measuredAt: '2026-11-15T00:00:00.000Z' },
+  unfinishedRestore: null,
   createdAt: '2026-11-15T00:00:00.000Z',
   updatedAt: '2026-11-15T00:00:00.000Z',
 }

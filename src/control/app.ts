@@ -33,6 +33,7 @@ import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
 import { createServerJobs } from './servers/jobs.ts'
+import { createQuotas } from './servers/quotas.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
 import type { Providers } from './subdomains/providers.ts'
@@ -98,6 +99,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     void ending.finally(() => linksEnding.delete(ending))
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
+  const quotas = createQuotas({ db, agent, log })
   const servers = createServers({
     db,
     agent,
@@ -106,6 +108,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     streams,
     cursors,
     clock,
+    quotas,
     parts: () => [subdomains.part, backups.backups.part],
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
@@ -218,6 +221,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     recover: () => backups.reconciling.recover(SYSTEM),
     async start() {
       await servers.sweep()
+      await quotas.applyAll()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()

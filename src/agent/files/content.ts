@@ -129,6 +129,7 @@ function placeJournaled(
 
 /** Before the first byte, so that a sender is stopped early; again when the file is put in its place. */
 export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
+  server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
   for (let depth = 1; depth < segments.length; depth++) {

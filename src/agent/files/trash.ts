@@ -71,6 +71,8 @@ export function createTrash(deps: {
   keepMs: number
   now: () => number
   onFreed: (bytes: number) => void
+  /** Whether a restore may still have to bring back what the batch holds. */
+  isHeld: (batch: string) => boolean
   /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
   recordFreed: (freed: FreedTrash) => Promise<void>
 }): Trash {
@@ -81,7 +83,7 @@ export function createTrash(deps: {
 
   /** Whoever frees space must not take away what somebody is about to move things into. */
   const filling = new Set<string>()
-  const isFilled = (batch: string) => !filling.has(batch)
+  const isFilled = (batch: string) => !filling.has(batch) && !deps.isHeld(batch)
   /** What is being freed now is not for `recover`. */
   const freeing = new Set<string>()
   const sizes = createTrashMeasure()

@@ -1,5 +1,5 @@
 import type { Progress } from '../../contract/jobs.ts'
-import type { BackupRow, Db, JobRow, Trx } from '../db/tables.ts'
+import type { BackupRow, Db, JobRow, ServerRow, Trx } from '../db/tables.ts'
 import { factsOf } from '../jobs/runner.ts'
 
 /** A backup with what its job says of its progress. */
@@ -172,6 +172,17 @@ export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): 
 }
 
 export const RESTORE = 'restore'
+export const FINISH_RESTORE = 'restore.finish'
+/** Jobs that change the files of a server as a whole. */
+export const RESTORES = [RESTORE, FINISH_RESTORE] as const
+
+export async function setUnfinishedRestore(trx: Trx, serverId: string, text: string | null): Promise<void> {
+  await trx.updateTable('servers').set({ unfinished_restore: text }).where('id', '=', serverId).execute()
+}
+
+export function restoresOfServers(db: Db): Promise<Pick<ServerRow, 'id' | 'unfinished_restore'>[]> {
+  return db.selectFrom('servers').select(['id', 'unfinished_restore']).where('status', '=', 'ready').execute()
+}
 
 /** What restores that are queued or running take their files from, into whichever server. */
 export async function beingRestored(db: Db): Promise<Set<string>> {

@@ -29,6 +29,8 @@ export interface ServerRow {
   status: 'ready' | 'deleting'
   disk_bytes: number | null
   disk_measured_at: number | null
+  /** As JSON, while a restore into it has stopped in the middle and nobody has chosen how it ends. */
+  unfinished_restore: string | null
   created_at: number
   updated_at: number
 }
@@ -153,6 +155,8 @@ export interface BackupRow {
   verified_at: number | null
   /** Set once it is deleted for its owner; the row goes when the store has let go of it too. */
   deleted_at: number | null
+  /** Of a safety backup: when its restore had replaced what it holds. null while that has not succeeded. */
+  replaced_at: number | null
 }
 
 export interface RetentionRow {

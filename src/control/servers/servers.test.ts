@@ -50,11 +50,12 @@ onBothEngines('servers', (engine) => {
     }
     const created = await service.call('POST', '/servers', { body })
     assert.equal(created.status, 201, created.text)
-    const { id, createdAt, updatedAt, status, diskUsage, ...rest } = created.body
+    const { id, createdAt, updatedAt, status, diskUsage, unfinishedRestore, ...rest } = created.body
     assert.deepEqual(rest, body)
     assert.match(id, /^srv_[0-9a-z]{26}$/)
     assert.equal(status, 'ready')
     assert.equal(diskUsage, null)
+    assert.equal(unfinishedRestore, null)
     assert.equal(createdAt, updatedAt)
     assert.deepEqual((await get(id)).body, created.body)
   })

@@ -13,6 +13,15 @@ export async function insertServer(trx: Trx, row: ServerRow): Promise<void> {
   await trx.insertInto('servers').values(row).execute()
 }
 
+/** Answers false if there is one of this id already. */
+export async function insertServerIfAbsent(trx: Trx, row: ServerRow): Promise<boolean> {
+  const insert = trx
+    .insertInto('servers')
+    .values(row)
+    .onConflict((conflict) => conflict.column('id').doNothing())
+  return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
 export async function updateServer(trx: Trx, id: string, change: Partial<ServerRow>): Promise<void> {
   await trx.updateTable('servers').set(change).where('id', '=', id).execute()
 }
@@ -43,4 +52,8 @@ export function listServerRows(
 
 export async function saveDiskUsage(db: Db, id: string, bytes: number, at: number): Promise<void> {
   await db.updateTable('servers').set({ disk_bytes: bytes, disk_measured_at: at }).where('id', '=', id).execute()
+}
+
+export async function listReadyIds(db: Db): Promise<string[]> {
+  return (await db.selectFrom('servers').select('id').where('status', '=', 'ready').execute()).map((row) => row.id)
 }

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsFinding } from '../../contract/subdomains.ts'
 import type { CallOptions } from '../../dns/provider.ts'
+import type { Turns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Db, SubdomainRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -12,7 +13,6 @@ import { planZone } from './reconcile.ts'
 import { absent, ownedIn } from './records.ts'
 import * as store from './store.ts'
 import { reasonOf, type Sync } from './sync.ts'
-import type { Turns } from './turns.ts'
 
 export interface CheckDeps {
   db: Db

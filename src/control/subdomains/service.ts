@@ -3,6 +3,7 @@ import { fail, invalidField } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewSubdomain, Subdomain, ZoneInfo } from '../../contract/subdomains.ts'
 import { newId } from '../../kit/ids.ts'
+import { createTurns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import { isUniqueViolation } from '../db/database.ts'
 import { lockServer } from '../db/lock-server.ts'
@@ -11,7 +12,7 @@ import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import type { Jobs } from '../jobs/runner.ts'
-import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
+import { lockReadyServer, lockVisibleServer, requireServer, type ServerPart } from '../servers/service.ts'
 import { type CheckResult, createCheck } from './check.ts'
 import { NAME_FAULTS, nameFault, normaliseSubdomain, skeleton } from './names.ts'
 import { presentSubdomain, presentZone } from './present.ts'
@@ -19,7 +20,6 @@ import type { Providers } from './providers.ts'
 import { hostnameOf } from './records.ts'
 import * as store from './store.ts'
 import { createSync } from './sync.ts'
-import { createTurns } from './turns.ts'
 import { createWork } from './work.ts'
 import type { Zone } from './zones.ts'
 
@@ -127,9 +127,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       const name = normaliseSubdomain(request.name)
       try {
         return await transact(db, actor, async (trx) => {
-          // Locked before it is read, or it could begin to be deleted in between.
-          await lockServer(trx, serverId)
-          const server = await requireReadyServer(trx, actor, serverId)
+          const server = await lockReadyServer(trx, actor, serverId)
           if (!zone) throw invalidField('/zone', 'is not a zone of this service')
           await store.lockZone(trx, zone.zone)
           await checkFree(trx, server, zone, name)
@@ -148,8 +146,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
     async remove(actor, serverId, subdomainId) {
       const jobId = await transact(db, actor, async (trx) => {
-        await lockServer(trx, serverId)
-        await requireServer(trx, actor, serverId)
+        await lockVisibleServer(trx, actor, serverId)
         const row = await requireSubdomain(trx, serverId, subdomainId)
         return row.status === 'deleting' ? work.ensure(trx, actor, row) : startRemoval(trx, actor, row)
       })

@@ -6,6 +6,7 @@ import { DNS_REASONS, type DnsReason } from '../../contract/subdomains.ts'
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import { askAuthority } from '../../dns/resolve.ts'
+import type { Turns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
@@ -14,7 +15,6 @@ import type { Actor } from '../http/actor.ts'
 import type { Providers } from './providers.ts'
 import { absent, changesFor, type Found, foreignSets, hostnameOf, markerSet, ownedAt, planRecords } from './records.ts'
 import * as store from './store.ts'
-import type { Turns } from './turns.ts'
 import type { Zone } from './zones.ts'
 
 export interface SyncDeps {
@@ -148,6 +148,7 @@ export function createSync(deps: SyncDeps): Sync {
   async function remove(actor: Actor, row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
     await takeAway(row, call)
     await transact(db, {}, async (trx) => {
+      await lockServer(trx, row.server_id)
       if (!(await store.removeSubdomain(trx, row.id))) return
       await store.holdName(trx, row, clock.now() + deps.holdNameMs)
       await record(trx, actor, row, 'subdomain.deleted')
