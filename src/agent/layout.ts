@@ -19,6 +19,8 @@ export interface Layout {
   servers: string
   backups: string
   facts: string
+  /** Deleted servers that can be brought back, each whole under its id. */
+  held: string
   /** Whole servers on their way out. */
   removed: string
   /** The tokens whose links are dead. */
@@ -32,6 +34,7 @@ export function layout(dataDir: string): Layout {
     servers,
     backups: join(dataDir, 'backups'),
     facts: join(dataDir, 'facts'),
+    held: join(dataDir, 'held'),
     removed: join(dataDir, 'removed'),
     revoked: join(dataDir, 'revoked-links.json'),
     server(serverId) {

@@ -52,13 +52,14 @@ export type AnswerOf<O extends Operation> =
 
 /**
  * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, `disk_full` even to
- * one that only reads: the activity may have to be written.
+ * one that only reads: the activity may have to be written. `server_deleted` belongs to everything that needs a server.
  */
 export const SHARED_ERRORS = [
   'invalid_request',
   'unauthenticated',
   'forbidden',
   'not_found',
+  'server_deleted',
   'rate_limited',
   'internal',
   'disk_full',

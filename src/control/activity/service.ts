@@ -136,7 +136,7 @@ export function createActivity(deps: {
           quietSince = clock.now()
           yield wanted.map(present)
         }
-        if (rows.some((row) => row.event === 'server.deleted')) return
+        if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(lookAgainMs, signal)
       }
     },
