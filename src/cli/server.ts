@@ -61,7 +61,8 @@ const ls = command({
     }
     const servers = await take(context.client().servers.all(query, { signal: context.io.signal }), limit)
     if (context.json) context.print(servers)
-    else if (servers.length === 0) context.note(options.deleted ? 'There are no deleted servers.' : 'There are no servers.')
+    else if (servers.length === 0)
+      context.note(options.deleted ? 'There are no deleted servers.' : 'There are no servers.')
     else context.say(formatTable(servers, columnsFor(context), context.paint))
     return undefined
   },
