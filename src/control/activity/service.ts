@@ -4,6 +4,7 @@ import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
@@ -91,8 +92,7 @@ export function createActivity(deps: {
 
     async recordDenied(actor, serverId, scope) {
       await transact(db, {}, async (trx) => {
-        const server = await trx.selectFrom('servers').select('id').where('id', '=', serverId).executeTakeFirst()
-        if (server) await record(trx, actor, 'access.denied', serverId, { scope })
+        if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, { scope })
       })
     },
 
