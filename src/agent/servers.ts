@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import type { AgentServers } from '../contract/agent.ts'
 import { fail } from '../contract/errors.ts'
 import { hasCode, ignoreAbsent } from '../kit/errno.ts'
+import { explainedDisk } from './files/errors.ts'
 import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
@@ -44,12 +45,12 @@ export function createAgentServers(
     async create({ serverId }) {
       const folders = layout.server(serverId)
       if (!existsSync(folders.root) && existsSync(aside(serverId))) await moveFolder(aside(serverId), folders.root)
-      try {
-        for (const folder of [folders.files, folders.trash, folders.staging]) await mkdir(folder, { recursive: true })
-      } catch (error) {
-        if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw fail('disk_full', {}, error)
-        throw error
-      }
+      await explainedDisk(async () => {
+        await mkdir(layout.servers, { recursive: true })
+        // One by one: Node's recursive way says ENOENT where the system says EROFS.
+        for (const folder of [folders.root, folders.files, folders.trash, folders.staging])
+          await mkdir(folder).catch(ignorePresent)
+      })
     },
 
     async hold({ serverId }) {
@@ -104,6 +105,10 @@ async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close()
   }
+}
+
+function ignorePresent(error: unknown): void {
+  if (!hasCode(error, 'EEXIST')) throw error
 }
 
 function nothing(error: unknown): string[] {

@@ -51,8 +51,8 @@ export type AnswerOf<O extends Operation> =
   SuccessOf<O> extends infer A ? (A extends { schema: infer S } ? StaticOr<S, undefined> : undefined) : never
 
 /**
- * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, `disk_full` even to
- * one that only reads: the activity may have to be written. `server_deleted` belongs to everything that needs a server.
+ * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, those of the disk
+ * even to one that only reads: the activity may have to be written. `server_deleted` belongs to everything that needs a server.
  */
 export const SHARED_ERRORS = [
   'invalid_request',
@@ -62,5 +62,7 @@ export const SHARED_ERRORS = [
   'server_deleted',
   'rate_limited',
   'internal',
+  'disk_read_only',
+  'disk_failing',
   'disk_full',
 ] as const satisfies readonly ErrorCode[]

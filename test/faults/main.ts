@@ -3,12 +3,15 @@ import { run as killBackups } from './backups.ts'
 import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
+import { runHistories } from './history/main.ts'
+import { runMutants } from './history/mutants.ts'
+import { runSweep } from './history/sweep.ts'
 import { killService } from './service.ts'
 
 interface Fault {
   about: string
   rounds: number
-  run(rounds: number, say: (line: string) => void): Promise<void>
+  run(rounds: number, say: (line: string) => void, args: string[]): Promise<void>
 }
 
 const FAULTS: Record<string, Fault> = {
@@ -44,9 +47,27 @@ const FAULTS: Record<string, Fault> = {
     rounds: 200,
     run: killFiles,
   },
+  history: {
+    about:
+      'random histories through kills, clock steps, full disks and injected errors, compared with disk, database, store, ' +
+      'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
+    rounds: 200,
+    run: runHistories,
+  },
+  'history-errors': {
+    about: 'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them)',
+    rounds: 0,
+    run: runSweep,
+  },
+  'history-mutants': {
+    about: 'takes one fix out again at a time: the histories find each (rounds at most for one)',
+    rounds: 10,
+    run: runMutants,
+  },
 }
 
-const [name = '', rounds] = process.argv.slice(2)
+const [name = '', ...args] = process.argv.slice(2)
+const rounds = /^\d+$/.test(args[0] ?? '') ? args[0] : undefined
 const fault = FAULTS[name]
 if (!fault) {
   console.log('npm run faults -- NAME [rounds]\n')
@@ -54,5 +75,5 @@ if (!fault) {
     console.log(`  ${known}  ${about} (${all} rounds)`)
   process.exitCode = name === '' ? 0 : 2
 } else {
-  await fault.run(Number(rounds ?? fault.rounds), console.log)
+  await fault.run(Number(rounds ?? fault.rounds), console.log, args)
 }

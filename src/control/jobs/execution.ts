@@ -2,10 +2,12 @@
 import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
 import type { WorkError } from '../../contract/jobs.ts'
+import { toFailure } from '../../http/problem.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
+import { backOffMs } from './back-off.ts'
 import { factsOf, type JobContext, type JobHandler } from './handler.ts'
 import { createProgressWriter, type ProgressWriter } from './progress.ts'
 import * as store from './store.ts'
@@ -38,7 +40,7 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
     if (problem.code === 'internal' && !signal.aborted)
       log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
     const status = signal.aborted ? 'cancelled' : 'failed'
-    const waitMs = status === 'failed' ? (handler.retryAfterMs?.(error, row.attempts) ?? null) : null
+    const waitMs = status === 'failed' ? retryWaitMs(handler, row, error) : null
     if (waitMs !== null) return store.requeueJob(db, row.id, clock.now() + (attempt.hastened ? 0 : waitMs), problem)
     const end = status === 'failed' ? ({ status, error: problem } as const) : ({ status } as const)
     await transact(db, {}, async (trx) => {
@@ -88,7 +90,13 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
   }
 }
 
+/** Work that the database was away for is done again, whatever it is: nothing was wrong with it. */
+function retryWaitMs(handler: JobHandler, { attempts }: JobRow, error: unknown): number | null {
+  if (isFailure(error, 'not_ready')) return backOffMs(attempts)
+  return handler.retryAfterMs?.(error, attempts) ?? null
+}
+
 function workError(error: unknown): WorkError {
-  if (isFailure(error)) return { code: error.code, detail: error.detail }
-  return { code: 'internal', detail: 'Something went wrong on our side.' }
+  const { code, detail } = toFailure(error)
+  return { code, detail }
 }

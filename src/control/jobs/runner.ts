@@ -13,6 +13,7 @@ import { factsOf, type JobHandler } from './handler.ts'
 import { createQueue, LEASE_MS } from './queue.ts'
 import * as store from './store.ts'
 
+export { backOffMs } from './back-off.ts'
 export { type BadEnd, factsOf, type JobContext, type JobFacts, type JobHandler } from './handler.ts'
 
 export interface NewJob {
@@ -223,8 +224,5 @@ export function createJobs(deps: {
     purge: (olderThan) => store.purgeFinished(db, olderThan),
   }
 }
-
-/** 1 s, 2 s, 4 s … up to a minute. */
-export const backOffMs = (attempt: number): number => Math.min(1000 * 2 ** Math.min(attempt - 1, 10), 60_000)
 
 const finished = () => fail('job_finished', 'The job has finished already.')
