@@ -18,6 +18,9 @@ export interface ServerFolders {
 export interface Layout {
   servers: string
   backups: string
+  /** Changes and what came of them, until they are recorded. */
+  journal: string
+  /** Where facts lay before there was a journal. */
   facts: string
   /** Deleted servers that can be brought back, each whole under its id. */
   held: string
@@ -33,6 +36,7 @@ export function layout(dataDir: string): Layout {
   return {
     servers,
     backups: join(dataDir, 'backups'),
+    journal: join(dataDir, 'journal'),
     facts: join(dataDir, 'facts'),
     held: join(dataDir, 'held'),
     removed: join(dataDir, 'removed'),

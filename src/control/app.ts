@@ -124,10 +124,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
+  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const files = createFiles({
     db,
     agent,
-    activity,
+    facts: factKeeper,
     links,
     cursors,
     clock,
@@ -148,7 +149,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     shared: !alone,
     atOnce: config.backupsAtOnce,
   })
-  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
   const subdomains = createSubdomains({
     db,
     activity,
@@ -238,7 +238,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()
-      factKeeper.start()
+      await factKeeper.start()
       await jobs.start()
       upkeep.start()
     },

@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
+import { type Claims, createClaims } from './claims.ts'
 import type { ServerDisk } from './disk.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
 import { createPlacements, type Placements } from './placements.ts'
@@ -22,12 +24,16 @@ export interface ServerFiles {
   readonly usage: Usage
   readonly lock: ServerLock
   readonly placements: Placements
+  readonly journal: Journal
+  /** Of paths, and of what else two changes cannot share. */
+  readonly claims: Claims
   /** Kept on disk. */
   setQuota(bytes: number | null): void
 }
 
 export interface ServerFilesDeps {
   layout: Layout
+  journal: Journal
   trashKeepMs: number
   now: () => number
   diskOf: (serverId: string, folder: string) => ServerDisk
@@ -66,6 +72,8 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     trash,
     usage,
     lock: createServerLock(),
+    journal: deps.journal,
+    claims: createClaims(),
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
       if (bytes === quotaBytes) return

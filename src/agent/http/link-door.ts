@@ -1,8 +1,9 @@
 // What a request under a signed link is let in for, and for how long the link of an upload is good.
 import type { FastifyRequest } from 'fastify'
-import type { AgentFact } from '../../contract/agent.ts'
+import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
+import type { Change } from '../files/changes.ts'
 import type { LinkRevocations } from './revocations.ts'
 
 /** For so long after its last byte an upload's link is good, whatever time it was given. */
@@ -98,11 +99,15 @@ export function numberOf({ detail }: OpenedLink, field: string): number {
   return value
 }
 
-export function causeOf(opened: OpenedLink, request: FastifyRequest): NonNullable<AgentFact['cause']> {
+export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause {
   return {
     tokenId: opened.tokenId,
     requestId: opened.requestId,
     ip: request.ip,
     userAgent: request.headers['user-agent'] ?? '',
   }
+}
+
+export function changeOf(kind: string, opened: OpenedLink, request: FastifyRequest): Change {
+  return { kind, requestId: null, origin: { cause: causeOf(opened, request), idempotency: null } }
 }

@@ -29,7 +29,15 @@ import { verifyAll, verifyChain } from './verify.ts'
 
 export interface Activity {
   /** Writes an entry in the transaction of the change that it tells of. `serverId` null: it concerns no server. */
-  record(trx: Trx, actor: Actor, event: ActivityEvent, serverId: string | null, properties?: object): Promise<void>
+  record(
+    trx: Trx,
+    actor: Actor,
+    event: ActivityEvent,
+    serverId: string | null,
+    properties?: object,
+    /** Where what is told of has an id already; a new one by default. */
+    id?: string,
+  ): Promise<void>
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
   list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
   /** Everything that matches, newest first, in constant memory, as it lies in the database. */
@@ -64,12 +72,12 @@ export function createActivity(deps: {
   const { db, key, cursors, changes, clock } = deps
   const lookAgainMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
 
-  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}) => {
+  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}, id) => {
     const head = await advanceHead(trx, serverId ?? INSTANCE, clock.now())
     const row = {
       chain: head.chain,
       seq: head.seq,
-      id: newId('act', head.at),
+      id: id ?? newId('act', head.at),
       event,
       actor_type: actor.type,
       actor_id: actor.id,
