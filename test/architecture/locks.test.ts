@@ -9,6 +9,8 @@ const READERS: Record<string, string> = {
   'src/control/servers/store.ts':
     'called with a transaction by nobody: `access.ts` lets only reads outside of one through',
   'src/control/activity/routes.ts': 'only whether there is such a server, outside of any transaction',
+  'src/control/activity/store.ts':
+    'only whether the server is still there, for an entry of what has happened to it already',
   'src/control/activity/verify.ts': 'only which chains should be there, outside of any transaction',
   'src/control/tokens/store.ts': 'only which ids exist, for a token that reaches nothing where they do not',
 }
