@@ -1,4 +1,5 @@
 // One machine's disk and processes behind the Agent port.
+import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
@@ -79,7 +80,8 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })
   const revocations = createLinkRevocations(layout.revoked, clock)
-  const door = createLinkDoor({ links: createSignedLinks(linksKey, clock), revocations, clock })
+  const isHere = (serverId: string) => existsSync(layout.server(serverId).root)
+  const door = createLinkDoor({ links: createSignedLinks(linksKey, clock), revocations, isHere, clock })
   const uploads = createTusUploads({
     serversFolder: layout.servers,
     files,
@@ -88,9 +90,15 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     clock,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of uploads failed'),
   })
-  const servers = createAgentServers(layout, (serverId) => {
-    uploads.forget(serverId)
-    files.forget(serverId)
+  const servers = createAgentServers(layout, {
+    async quiesce(serverId) {
+      await door.endForServer(serverId)
+      return files.server(serverId).lock.exclude()
+    },
+    onRemoved(serverId) {
+      uploads.forget(serverId)
+      files.forget(serverId)
+    },
   })
   const tasks = createTasks({
     handlers: { ...files.handlers, ...backups.handlers },

@@ -22,6 +22,8 @@ export interface Layout {
   journal: string
   /** Where facts lay before there was a journal. */
   facts: string
+  /** Deleted servers that can be brought back, each whole under its id. */
+  held: string
   /** Whole servers on their way out. */
   removed: string
   /** The tokens whose links are dead. */
@@ -36,6 +38,7 @@ export function layout(dataDir: string): Layout {
     backups: join(dataDir, 'backups'),
     journal: join(dataDir, 'journal'),
     facts: join(dataDir, 'facts'),
+    held: join(dataDir, 'held'),
     removed: join(dataDir, 'removed'),
     revoked: join(dataDir, 'revoked-links.json'),
     server(serverId) {

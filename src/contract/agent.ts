@@ -27,9 +27,16 @@ export interface AgentLinks {
 }
 
 export interface AgentServers {
-  /** Makes the server's folders. Must be idempotent. */
+  /** Makes the server's folders, or puts held ones back: a server that was lost to control may still have files. Must be idempotent. */
   create(request: { serverId: string }): Promise<void>
-  /** Takes the server's folders away. Must be idempotent: a server that is not there is a success. */
+  /**
+   * Puts the server's folders aside: nothing reads or changes them, and links to them are dead. What is under way on them
+   * has ended when it answers. Must be idempotent.
+   */
+  hold(request: { serverId: string }): Promise<void>
+  /** Puts held folders back as they were. Must be idempotent. */
+  unhold(request: { serverId: string }): Promise<void>
+  /** Takes the server's folders away, held or not. Must be idempotent: a server that is not there is a success. */
   remove(request: { serverId: string }): Promise<void>
   /** Removes folders that hold nothing and belong to none of these servers: what a crash during creation leaves. */
   sweep(request: { known: string[] }): Promise<{ removed: string[] }>

@@ -12,12 +12,14 @@ const RENEWED_MS = 15 * 60_000
 const LONGEST_MS = 6 * 24 * 3600_000
 
 export interface LinkDoor {
-  /** Runs `work` under the link; it is aborted when the link's token is revoked. */
+  /** Runs `work` under the link; it is aborted when the link's token is revoked, and when the server is put aside. */
   under<T>(
     purpose: LinkPurpose,
     link: string,
     work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>,
   ): Promise<T>
+  /** Ends what is under way for a server, and resolves once it has ended. */
+  endForServer(serverId: string): Promise<void>
   /** Ends what is under way, so that the service can stop: an upload by tus goes on where it was. */
   close(): void
   /** Bytes have arrived for this upload. */
@@ -27,17 +29,25 @@ export interface LinkDoor {
 export function createLinkDoor(deps: {
   links: SignedLinks
   revocations: LinkRevocations
+  /** Whether the server has its folders here; without them its links are dead. */
+  isHere: (serverId: string) => boolean
   clock: { now(): number }
 }): LinkDoor {
   const lastBytesAt = new Map<string, number>()
   const closing = new AbortController()
+  const underWay = new Set<{ serverId: string; abort: AbortController; done: Promise<unknown> }>()
 
   async function open(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
+    const opened = await openInTime(purpose, link)
+    if (!deps.isHere(opened.serverId)) throw dead()
+    return opened
+  }
+
+  async function openInTime(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
     if (purpose !== 'upload') return await deps.links.open(purpose, link)
     const opened = await deps.links.open('upload', link, LONGEST_MS)
     const renewedUntil = (lastBytesAt.get(textOf(opened, 'uploadId')) ?? Number.NEGATIVE_INFINITY) + RENEWED_MS
-    if (deps.clock.now() > Math.max(opened.expiresAt, renewedUntil))
-      throw fail('not_found', 'The link is not valid, or its time is over.')
+    if (deps.clock.now() > Math.max(opened.expiresAt, renewedUntil)) throw dead()
     return opened
   }
 
@@ -49,9 +59,22 @@ export function createLinkDoor(deps: {
     async under(purpose, link, work) {
       const opened = await open(purpose, link)
       if (purpose === 'upload') forgetOld()
-      return await deps.revocations.under(opened.tokenId, (signal) =>
-        work(opened, AbortSignal.any([signal, closing.signal])),
+      const abort = new AbortController()
+      const done = deps.revocations.under(opened.tokenId, (signal) =>
+        work(opened, AbortSignal.any([signal, closing.signal, abort.signal])),
       )
+      const entry = { serverId: opened.serverId, abort, done }
+      underWay.add(entry)
+      try {
+        return await done
+      } finally {
+        underWay.delete(entry)
+      }
+    },
+    async endForServer(serverId) {
+      const mine = [...underWay].filter((entry) => entry.serverId === serverId)
+      for (const { abort } of mine) abort.abort(dead())
+      await Promise.allSettled(mine.map(({ done }) => done))
     },
     close() {
       closing.abort(fail('not_ready', 'The service is stopping.'))
@@ -61,6 +84,8 @@ export function createLinkDoor(deps: {
     },
   }
 }
+
+const dead = () => fail('not_found', 'The link is not valid, or its time is over.')
 
 export function textOf({ detail }: OpenedLink, field: string): string {
   const value = detail[field]

@@ -4,6 +4,7 @@ import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
@@ -99,8 +100,7 @@ export function createActivity(deps: {
 
     async recordDenied(actor, serverId, scope) {
       await transact(db, {}, async (trx) => {
-        const server = await trx.selectFrom('servers').select('id').where('id', '=', serverId).executeTakeFirst()
-        if (server) await record(trx, actor, 'access.denied', serverId, { scope })
+        if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, { scope })
       })
     },
 
@@ -144,7 +144,7 @@ export function createActivity(deps: {
           quietSince = clock.now()
           yield wanted.map(present)
         }
-        if (rows.some((row) => row.event === 'server.deleted')) return
+        if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(lookAgainMs, signal)
       }
     },

@@ -172,14 +172,17 @@ export function createBackups(deps: {
       }),
 
     part: {
-      async check(trx, serverId) {
+      async check(trx, serverId, { isPurge }) {
         if (await store.hasLocked(trx, serverId))
           throw fail('backup_locked', 'The server has locked backups. Unlock or delete them first.')
+        if (isPurge && (await store.isRestoredElsewhere(trx, serverId)))
+          throw fail('server_busy', 'A backup of this server is being restored into another.')
       },
 
-      async release(serverId) {
-        await removal.removeAllOf(serverId)
-      },
+      release: (serverId) => removal.removeAllOf(serverId),
+
+      frees: async (serverId) => ({ backups: await store.totalsOf(db, serverId) }),
+      lockedCount: (serverId) => store.countLocked(db, serverId),
 
       async remove(trx, serverId) {
         await store.removeRowsOf(trx, serverId)

@@ -17,7 +17,7 @@ import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
-import { requireReadyServer, requireServer } from '../servers/service.ts'
+import { requireReadyServer, requireServerFiles } from '../servers/service.ts'
 
 export interface FileDeps {
   db: Db
@@ -109,7 +109,7 @@ export function createFiles(deps: FileDeps) {
       path: string,
       format?: ArchiveFormat,
     ): Promise<DownloadLocation> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const entry = await files.stat({ serverId, path })
       const chosen = format ?? (entry.kind === 'directory' ? 'zip' : 'raw')
       return signedUrl({ actor, baseUrl }, serverId, 'download', 'downloads', { path, format: chosen })
@@ -123,7 +123,7 @@ export function createFiles(deps: FileDeps) {
       detail: Record<string, string | number | boolean | null>,
     ): Promise<string> {
       if (purpose === 'write-content') await requireReadyServer(db, actor, serverId)
-      else await requireServer(db, actor, serverId)
+      else await requireServerFiles(db, actor, serverId)
       return links.sign(
         purpose,
         { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail },
@@ -132,7 +132,7 @@ export function createFiles(deps: FileDeps) {
     },
 
     async list(actor: Actor, serverId: string, query: ListQuery): Promise<Page<FileEntry>> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const { path = '/', sort = 'name', order = 'asc' } = query
       const listName = `files ${serverId} ${sort} ${order} ${path}`
       const request = pageRequest(cursors, listName, query)
@@ -155,7 +155,7 @@ export function createFiles(deps: FileDeps) {
       serverId: string,
       query: { q: string; path?: string; content?: boolean; limit?: number },
     ) {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const { q, path = '/', content = false, limit = 50 } = query
       const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit })
       return { data: matches, isComplete }
@@ -166,7 +166,7 @@ export function createFiles(deps: FileDeps) {
       serverId: string,
       query: { limit?: number; cursor?: string },
     ): Promise<Page<TrashItem>> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const listName = `trash ${serverId}`
       const request = pageRequest(cursors, listName, query)
       const after = request.after ? String(request.after[0]) : null
@@ -180,7 +180,7 @@ export function createFiles(deps: FileDeps) {
     emptyTrash: (actor: Actor, serverId: string) => change(actor, serverId, (request) => files.emptyTrash(request)),
 
     async usage(actor: Actor, serverId: string): Promise<DiskUsage> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       return files.usage({ serverId })
     },
   }

@@ -7,7 +7,8 @@ import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
-import { backOffMs, factsOf, type JobContext, type JobHandler } from './handler.ts'
+import { backOffMs } from './back-off.ts'
+import { factsOf, type JobContext, type JobHandler } from './handler.ts'
 import { createProgressWriter, type ProgressWriter } from './progress.ts'
 import * as store from './store.ts'
 
@@ -40,7 +41,7 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
     if (problem.code === 'internal' && !isCancelled)
       log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
     const status = isCancelled ? 'cancelled' : 'failed'
-    const waitMs = status === 'failed' ? retryWait(handler, row, error) : null
+    const waitMs = status === 'failed' ? retryWaitMs(handler, row, error) : null
     if (waitMs !== null) return store.requeueJob(db, row.id, clock.now() + (attempt.hastened ? 0 : waitMs), problem)
     const end = status === 'failed' ? ({ status, error: problem } as const) : ({ status } as const)
     await transact(db, {}, async (trx) => {
@@ -92,7 +93,7 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
 }
 
 /** Work that the database was away for is done again, whatever it is: nothing was wrong with it. */
-function retryWait(handler: JobHandler, { attempts }: JobRow, error: unknown): number | null {
+function retryWaitMs(handler: JobHandler, { attempts }: JobRow, error: unknown): number | null {
   if (isFailure(error, 'not_ready')) return backOffMs(attempts)
   return handler.retryAfterMs?.(error, attempts) ?? null
 }

@@ -49,6 +49,3 @@ export function factsOf(row: JobRow): JobFacts<unknown> {
   const { actor, input } = JSON.parse(row.input) as { actor: Actor; input: unknown }
   return { jobId: row.id, serverId: row.server_id, input, actor }
 }
-
-/** 1 s, 2 s, 4 s … up to a minute. */
-export const backOffMs = (attempt: number): number => Math.min(1000 * 2 ** Math.min(attempt - 1, 10), 60_000)

@@ -13,7 +13,8 @@ import { factsOf, type JobHandler } from './handler.ts'
 import { createQueue, LEASE_MS } from './queue.ts'
 import * as store from './store.ts'
 
-export { type BadEnd, backOffMs, factsOf, type JobContext, type JobFacts, type JobHandler } from './handler.ts'
+export { backOffMs } from './back-off.ts'
+export { type BadEnd, factsOf, type JobContext, type JobFacts, type JobHandler } from './handler.ts'
 
 export interface NewJob {
   kind: string

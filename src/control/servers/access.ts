@@ -22,13 +22,24 @@ export async function requireServer<D extends Db>(
   return found(sees(actor, serverId) ? await store.findServer(db, serverId) : undefined)
 }
 
+/** For reading what lies on the agent's disk, which a deleted server has put aside. */
+export async function requireServerFiles<D extends Db>(
+  db: OutsideTransaction<D>,
+  actor: Actor,
+  serverId: string,
+): Promise<ServerRow> {
+  const row = await requireServer(db, actor, serverId)
+  if (row.deleted_at !== null) throw serverDeleted()
+  return row
+}
+
 /** For work on the agent that has no transaction of its own: a server that is on its way out takes no changes. */
 export async function requireReadyServer<D extends Db>(
   db: OutsideTransaction<D>,
   actor: Actor,
   serverId: string,
 ): Promise<ServerRow> {
-  return ready(await requireServer(db, actor, serverId))
+  return requireReady(await requireServer(db, actor, serverId))
 }
 
 /** The first statement of a transaction that is allowed on a server in any state. */
@@ -38,7 +49,7 @@ export async function lockVisibleServer(trx: Trx, actor: Actor, serverId: string
 
 /** The first statement of a transaction that changes something of a server. */
 export async function lockReadyServer(trx: Trx, actor: Actor, serverId: string): Promise<ServerRow> {
-  return ready(await lockVisibleServer(trx, actor, serverId))
+  return requireReady(await lockVisibleServer(trx, actor, serverId))
 }
 
 /** Both at once, for work that takes from one server and changes another. */
@@ -49,7 +60,7 @@ export async function lockReadyServers<const Ids extends readonly string[]>(
 ): Promise<{ [K in keyof Ids]: ServerRow }> {
   const locked = new Map<string, ServerRow>()
   for (const id of [...new Set(serverIds)].sort()) locked.set(id, await lockVisibleServer(trx, actor, id))
-  return serverIds.map((id) => ready(found(locked.get(id)))) as { [K in keyof Ids]: ServerRow }
+  return serverIds.map((id) => requireReady(found(locked.get(id)))) as { [K in keyof Ids]: ServerRow }
 }
 
 /** For what reads or changes the files as a whole: not in the middle of a restore that waits for a choice. */
@@ -66,7 +77,12 @@ export function found(row: ServerRow | undefined): ServerRow {
   return row
 }
 
-function ready(row: ServerRow): ServerRow {
-  if (row.status === 'deleting') throw fail('server_busy', 'The server is being deleted.')
+/** Throws unless the server takes changes. */
+export function requireReady(row: ServerRow): ServerRow {
+  if (row.status === 'deleted') throw serverDeleted()
+  if (row.status === 'undeleting') throw fail('server_busy', 'The server is being brought back.')
+  if (row.status !== 'ready') throw fail('server_busy', 'The server is being deleted.')
   return row
 }
+
+const serverDeleted = () => fail('server_deleted', 'The server is deleted. Bring it back with `undelete` first.')

@@ -87,6 +87,15 @@ onBothEngines('two requests on one server', (engine) => {
     }
   })
 
+  test('a change that takes back the one before it counts, though it asks for what was there at first', async () => {
+    const { id } = await service.createServer({ limits: { diskBytes: 10_000_000 } })
+    const changes = [20_000_000, 10_000_000].map((diskBytes) => patch(id, { limits: { diskBytes } }))
+    const [, last] = await inOrder(service, id, changes)
+    const { limits } = (await service.call('GET', `/servers/${id}`)).body
+    if (engine === 'postgres') assert.equal(limits.diskBytes, last?.body.limits.diskBytes)
+    assert.equal(await quotaOf(id), limits.diskBytes)
+  })
+
   test('changes of different limits at the same time are all kept, and each entry tells what it changed', async () => {
     const { id } = await service.createServer()
     await inOrder(service, id, [patch(id, { limits: { backups: 3 } }), patch(id, { limits: { subdomains: 2 } })])

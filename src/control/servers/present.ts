@@ -15,6 +15,9 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     limit_subdomains: request.limits?.subdomains ?? null,
     labels: JSON.stringify(request.labels ?? {}),
     status: 'ready',
+    deleted_at: null,
+    purge_at: null,
+    frees: null,
     disk_bytes: null,
     disk_measured_at: null,
     unfinished_restore: null,
@@ -49,6 +52,11 @@ export function differences(before: Server, after: Server): Record<string, { fro
   return changes
 }
 
+function deletionOf({ deleted_at, purge_at, frees }: ServerRow): Server['deletion'] {
+  if (deleted_at === null || purge_at === null || frees === null) return null
+  return { deletedAt: iso(deleted_at), purgeAt: iso(purge_at), frees: JSON.parse(frees) }
+}
+
 export function present(row: ServerRow): Server {
   return {
     id: row.id,
@@ -59,6 +67,7 @@ export function present(row: ServerRow): Server {
     limits: { diskBytes: row.limit_disk_bytes, backups: row.limit_backups, subdomains: row.limit_subdomains },
     labels: row.labels === '{}' ? {} : JSON.parse(row.labels),
     status: row.status,
+    deletion: deletionOf(row),
     diskUsage:
       row.disk_bytes === null || row.disk_measured_at === null
         ? null

@@ -1,19 +1,15 @@
 import type { Agent } from '../../contract/agent.ts'
-import { fail, isFailure } from '../../contract/errors.ts'
-import type { Job } from '../../contract/jobs.ts'
+import { isFailure } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
-import { lockServer } from '../db/lock-server.ts'
-import type { Db, ServerRow, Trx } from '../db/tables.ts'
-import { onCommit, transact } from '../db/transact.ts'
+import type { Db } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
-import type { Streams } from '../http/streams.ts'
-import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
-import { presentJob } from '../jobs/store.ts'
 import { found, lockReadyServer } from './access.ts'
+import type { ServerPart } from './part.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
 import type { Quotas } from './quotas.ts'
 import * as store from './store.ts'
@@ -24,8 +20,10 @@ export {
   lockReadyServers,
   lockVisibleServer,
   requireFinishedRestore,
+  requireReady,
   requireReadyServer,
   requireServer,
+  requireServerFiles,
 } from './access.ts'
 
 export interface Servers {
@@ -35,7 +33,6 @@ export interface Servers {
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
   /** Makes a server that only a backup still knows again, without its files. Answers false if it is there. */
   adopt(actor: Actor, serverId: string, name: string | null): Promise<boolean>
-  startDeletion(actor: Actor, serverId: string, name: string): Promise<Job>
   /** Learns from the agent how much disk each server uses, and sees that it knows the quota. */
   measure(): Promise<void>
   /** Removes what a crash between folder and row has left. */
@@ -47,26 +44,15 @@ export interface ServerQuery {
   cursor?: string
   game?: string
   q?: string
+  deleted?: boolean
 }
 
-/** What other parts have to say about, and do for, the change and the deletion of a server. */
-export interface ServerPart {
-  /** In the transaction that changes the server. */
-  changed?(trx: Trx, actor: Actor, before: ServerRow, after: ServerRow): Promise<void>
-  /** Throws if the server may not be deleted now. */
-  check?(trx: Trx, serverId: string): Promise<void>
-  /** Lets go of what the part keeps elsewhere. Safe to repeat; all of it is done before the row goes. */
-  release?(serverId: string, signal: AbortSignal): Promise<void>
-  /** Removes the part's rows, with the server's own. */
-  remove?(trx: Trx, serverId: string): Promise<void>
-}
+export type { ServerPart } from './part.ts'
 
 export interface ServerDeps {
   db: Db
   agent: Pick<Agent, 'servers' | 'files'>
   activity: Activity
-  jobs: Jobs
-  streams: Streams
   cursors: Cursors
   clock: { now(): number }
   quotas: Quotas
@@ -75,33 +61,10 @@ export interface ServerDeps {
 }
 
 const LIST = 'servers'
-const DELETE = 'server.delete'
-const STOP_WITHIN_MS = 60_000
+const DELETED_LIST = 'deleted servers'
 
 export function createServers(deps: ServerDeps): Servers {
-  const { db, agent, activity, jobs, streams, cursors, clock, quotas, parts } = deps
-
-  async function deleteServer({ serverId, actor, signal, complete }: JobContext<unknown>): Promise<void> {
-    await jobs.endAllOf(serverId, STOP_WITHIN_MS)
-    for (const part of parts()) await part.release?.(serverId, signal)
-    await agent.servers.remove({ serverId })
-    await transact(db, {}, async (trx) => {
-      const row = await lockServer(trx, serverId)
-      for (const part of parts()) await part.remove?.(trx, serverId)
-      await store.removeServerRow(trx, serverId)
-      await activity.record(trx, actor, 'server.deleted', serverId, { name: row?.name ?? null })
-      await complete(trx)
-      onCommit(trx, () => streams.endForServer(serverId))
-    })
-  }
-
-  jobs.register(DELETE, {
-    run: deleteServer,
-    // Half-deleted is no place to stop: it is tried until it is done.
-    retryAfterMs: (_error, attempt) => backOffMs(attempt),
-    cancellable: false,
-    atOnce: 4,
-  })
+  const { db, agent, activity, cursors, clock, quotas, parts } = deps
 
   return {
     async create(actor, request) {
@@ -120,16 +83,18 @@ export function createServers(deps: ServerDeps): Servers {
     },
 
     async list(actor, query) {
-      const request = pageRequest(cursors, LIST, query)
+      const listName = query.deleted ? DELETED_LIST : LIST
+      const request = pageRequest(cursors, listName, query)
       if (actor.servers !== '*' && actor.servers.size === 0) return { data: [], nextCursor: null }
       const rows = await store.listServerRows(db, {
         before: request.after ? String(request.after[0]) : null,
         visible: actor.servers,
+        isDeleted: query.deleted ?? false,
         limit: request.limit + 1,
         ...(query.game ? { game: query.game } : {}),
         ...(query.q ? { q: query.q } : {}),
       })
-      return pageOf(rows, request, present, (row) => cursors.encode(LIST, [row.id]))
+      return pageOf(rows, request, present, (row) => cursors.encode(listName, [row.id]))
     },
 
     read(actor, serverId) {
@@ -164,19 +129,6 @@ export function createServers(deps: ServerDeps): Servers {
         return true
       })
     },
-
-    startDeletion: (actor, serverId, name) =>
-      transact(db, actor, async (trx) => {
-        const server = await lockReadyServer(trx, actor, serverId)
-        if (name !== server.name) {
-          const errors = [{ path: '/name', message: 'is not the name of the server' }]
-          throw fail('invalid_request', { detail: 'The name in the body is not the name of the server.', errors })
-        }
-        for (const part of parts()) await part.check?.(trx, serverId)
-        await store.updateServer(trx, serverId, { status: 'deleting', updated_at: clock.now() })
-        await activity.record(trx, actor, 'server.deletion_started', serverId, { name })
-        return presentJob(await jobs.enqueue(trx, actor, { kind: DELETE, serverId, input: {} }))
-      }),
 
     async measure() {
       for (const serverId of await store.listServerIds(db)) {

@@ -37,9 +37,17 @@ export async function listServerIds(db: Db): Promise<string[]> {
 /** Newest first. `visible` narrows to the servers that a token can see. */
 export function listServerRows(
   db: Db,
-  filter: { before: string | null; visible: '*' | ReadonlySet<string>; game?: string; q?: string; limit: number },
+  filter: {
+    before: string | null
+    visible: '*' | ReadonlySet<string>
+    isDeleted: boolean
+    game?: string
+    q?: string
+    limit: number
+  },
 ): Promise<ServerRow[]> {
   let query = db.selectFrom('servers').selectAll().orderBy('id', 'desc').limit(filter.limit)
+  query = query.where('deleted_at', filter.isDeleted ? 'is not' : 'is', null)
   if (filter.before !== null) query = query.where('id', '<', filter.before)
   if (filter.visible !== '*') query = query.where('id', 'in', [...filter.visible])
   if (filter.game) query = query.where('game', '=', filter.game)
@@ -56,4 +64,10 @@ export async function saveDiskUsage(db: Db, id: string, bytes: number, at: numbe
 
 export async function listReadyIds(db: Db): Promise<string[]> {
   return (await db.selectFrom('servers').select('id').where('status', '=', 'ready').execute()).map((row) => row.id)
+}
+
+/** Deleted, and their time to be brought back is over. */
+export async function listExpiredIds(db: Db, now: number): Promise<string[]> {
+  const deleted = db.selectFrom('servers').select('id').where('status', '=', 'deleted')
+  return (await deleted.where('purge_at', '<=', now).execute()).map((row) => row.id)
 }

@@ -48,6 +48,9 @@ class NotConfirmed extends Error {}
 
 class ZoneUnconfigured extends Error {}
 
+/** Those that are not to be in DNS. */
+export const OUT: ReadonlySet<SubdomainRow['status']> = new Set(['deleting', 'withdrawn'])
+
 /** Somebody has to change something before it can succeed. */
 const LASTING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'refused', 'zone_missing', 'zone_unconfigured'])
 /** Says of records that were confirmed before that they are right no more; any other fault says nothing about them. */
@@ -156,11 +159,18 @@ export function createSync(deps: SyncDeps): Sync {
     return { state: 'gone' }
   }
 
+  /** The row stays: its server can be brought back, and until then nobody else gets the name. */
+  async function withdraw(row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
+    await takeAway(row, call)
+    await store.updateIf(db, row, { confirmed: null, reason: null, propagated_at: null })
+    return { state: 'gone' }
+  }
+
   /** The row, if what was brought into DNS is still what is wanted. Nothing changes it before the transaction ends. */
   async function stillWanted(trx: Trx, row: SubdomainRow, sets: ChangeableRecordSet[]) {
     await lockServer(trx, row.server_id)
     const current = await store.findWithServer(trx, row.id)
-    if (!current || current.row.status === 'deleting') return undefined
+    if (!current || OUT.has(current.row.status)) return undefined
     return JSON.stringify(wantedSets(current.row, current.server)) === JSON.stringify(sets) ? current.row : undefined
   }
 
@@ -207,6 +217,7 @@ export function createSync(deps: SyncDeps): Sync {
     const { row, server } = found
     try {
       if (row.status === 'deleting') return await remove(actor, row, call)
+      if (row.status === 'withdrawn') return await withdraw(row, call)
       return await establish(actor, row, wantedSets(row, server), call)
     } catch (error) {
       const reason = reasonOf(error)
@@ -228,7 +239,7 @@ export function createSync(deps: SyncDeps): Sync {
 }
 
 function statusAfter(row: SubdomainRow, reason: DnsReason): SubdomainRow['status'] {
-  if (row.status === 'deleting') return 'deleting'
+  if (OUT.has(row.status)) return row.status
   if (row.status === 'active' && !UNDOING.has(reason)) return 'active'
   return LASTING.has(reason) ? 'failed' : 'pending'
 }

@@ -57,14 +57,17 @@ function compare({ expectations }: Round, entries: Entry[]): string[] {
   })
 }
 
+const AFTER_DELETION = new Set(['access.denied', 'server.deletion_started', 'server.undeleted', 'server.purged'])
+
 /** What is deleted has no more history, and what ends ends once. */
 function checkEnds(round: Round, entries: Entry[]): void {
   const deleted = new Set<string>()
   const ended = new Set<string>()
   for (const { serverId, event, properties, id } of entries) {
-    if (serverId !== null && deleted.has(serverId) && event !== 'access.denied')
+    if (serverId !== null && deleted.has(serverId) && !AFTER_DELETION.has(event))
       round.violation(`${event} of ${serverId} is recorded after server.deleted`)
     if (event === 'server.deleted' && serverId !== null) deleted.add(serverId)
+    if (event === 'server.undeleted' && serverId !== null) deleted.delete(serverId)
     const end = endOf(event, properties)
     if (end === undefined) continue
     if (ended.has(end)) round.violation(`${end} ended twice, the second time by ${event} (${id})`)
