@@ -88,7 +88,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const cursors = createCursors(keyFor(secret, 'cursors'))
   const streams = createStreams({ clock })
   const changes = createChanges()
-  const jobs = createJobs({ db, changes, clock, log, alone })
+  const jobs = createJobs({ db, changes, clock, log })
   const idempotency = createIdempotency({ db, clock })
   const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock, shared: !alone })
   const linksEnding = new Set<Promise<void>>()

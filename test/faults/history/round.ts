@@ -33,8 +33,11 @@ export interface Round {
   readonly subdomains: Subdomains
   /** What was found wrong, in a sentence each. */
   readonly violations: Set<string>
-  /** Error numbers or refused statements are under way: an answer may be `internal`, a backup or a job may fail. */
-  excuses: { internalErrors: boolean; failedWork: boolean }
+  /**
+   * Error numbers or refused statements are under way: an answer may be `internal`, a backup or a job may fail. A disk that
+   * fails may do so after the change: then it is there although it was refused, and is recorded.
+   */
+  excuses: { internalErrors: boolean; failedWork: boolean; failingDisk?: boolean }
   violation(sentence: string): void
   expect(op: string, event: string, count: number | [number, number], because: string): void
   newLabel(): string

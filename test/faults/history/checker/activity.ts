@@ -12,8 +12,11 @@ export interface Entry {
   properties: Record<string, unknown>
 }
 
-/** Facts of the agent are written down after the answer. If all is not there by then, it will not come. */
-const SETTLES_WITHIN_MS = 4000
+/**
+ * A change whose entry the database refused is answered with success, and recorded once the database takes it: within the
+ * longest pause between two attempts. If it is not there by then, it will not come.
+ */
+const SETTLES_WITHIN_MS = 20_000
 
 /** Oldest first. */
 export async function readActivity({ history }: Round): Promise<Entry[]> {
@@ -59,15 +62,16 @@ function compare({ expectations }: Round, entries: Entry[]): string[] {
 
 const AFTER_DELETION = new Set(['access.denied', 'server.deletion_started', 'server.undeleted', 'server.purged'])
 
-/** What is deleted has no more history, and what ends ends once. */
+/** What is deleted has no more history until it is brought back, what is purged none at all, and what ends ends once. */
 function checkEnds(round: Round, entries: Entry[]): void {
-  const deleted = new Set<string>()
+  const last = new Map<string, string>()
   const ended = new Set<string>()
   for (const { serverId, event, properties, id } of entries) {
-    if (serverId !== null && deleted.has(serverId) && !AFTER_DELETION.has(event))
-      round.violation(`${event} of ${serverId} is recorded after server.deleted`)
-    if (event === 'server.deleted' && serverId !== null) deleted.add(serverId)
-    if (event === 'server.undeleted' && serverId !== null) deleted.delete(serverId)
+    const before = serverId === null ? undefined : last.get(serverId)
+    if (before === 'server.purged' || (before && !AFTER_DELETION.has(event)))
+      round.violation(`${event} of ${serverId} is recorded after ${before}`)
+    if (serverId !== null && (event === 'server.deleted' || event === 'server.purged')) last.set(serverId, event)
+    if (serverId !== null && event === 'server.undeleted') last.delete(serverId)
     const end = endOf(event, properties)
     if (end === undefined) continue
     if (ended.has(end)) round.violation(`${end} ended twice, the second time by ${event} (${id})`)
@@ -78,7 +82,7 @@ function checkEnds(round: Round, entries: Entry[]): void {
 const BACKUP_ENDS = ['backup.completed', 'backup.failed', 'backup.cancelled']
 const JOB_ENDS = [
   ...['file.packed', 'file.unpacked', 'file.pulled', 'job.failed'],
-  ...['backup.restored', 'backup.restore_failed', 'backup.restore_cancelled'],
+  ...['backup.restored', 'backup.restore_failed', 'backup.restore_cancelled', 'backup.restore_undone'],
 ]
 
 function endOf(event: string, { backupId, jobId }: Record<string, unknown>): string | undefined {

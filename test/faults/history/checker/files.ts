@@ -19,6 +19,14 @@ export function settlePlots(round: Round): void {
   }
 }
 
+/** The disk refused something in the middle of a request, and the service goes on: only the files are looked at. */
+export function settleDoubtOf(round: Round, plot: Plot): void {
+  const tree = readTree(filesFolder(round.keeper.dataDir, plot.server.id))
+  const { doubt } = plot
+  plot.doubt = null
+  if (doubt) plot.state = settleDoubt(round, plot, doubt, plotOf(tree, plot.path))
+}
+
 function plotOf(tree: Tree, path: string): Tree {
   return new Map([...tree].filter(([each]) => each.startsWith(`${path}/`)))
 }
@@ -38,7 +46,7 @@ function settlePlot(round: Round, plot: Plot, tree: Tree, trash: readonly string
 }
 
 function settleDoubt(round: Round, plot: Plot, doubt: Doubt, tree: Tree): PlotState {
-  const because = (what: string) => `${doubt.asked} was not answered, and ${what} on disk`
+  const because = (what: string) => `${doubt.asked} was not answered with success, and ${what} on disk`
   const happened = doubt.alternatives.find(({ state }) => describeTree(state.tree) === describeTree(tree))
   if (happened) {
     const isThere = happened.entries > 0

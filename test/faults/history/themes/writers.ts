@@ -45,7 +45,7 @@ export const killedUploads: Theme = {
   aimedAt: ['6'],
   run: (round) =>
     killWhileWorking(round, { tus: 4, form: 1 }, [
-      'agent/facts',
+      'agent/journal',
       '(open|write|rename|unlink|fsync|link).* agent/files/partial',
       '(fsync|unlink|link|rename).* agent/files',
       'insert into "activity',
