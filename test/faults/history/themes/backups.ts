@@ -67,7 +67,7 @@ export const restoreTypos: Theme = {
 }
 
 /** What puts the new tree in place, after which there is no way back. */
-const SWAP = '(rename|link|mkdir|chmod|lchown|utimes|lutimes)\\w* .*restore-(forward|parents|attributes)'
+const SWAP = '^(rename|link|unlink|mkdir|lchown|chmod|fchmod|utimes|lutimes)\\w* .*backups/restore-forward'
 
 export const brokenRestores: Theme = {
   about: 'a restore meets an error in the middle of its swap: the files are as they were, or it says that they are not',
@@ -79,7 +79,7 @@ export const brokenRestores: Theme = {
     await workOn(round, server.plots, { steps: 10, weights: { write: 4, makeFolder: 1 } })
     const backup = await makeBackup(round, server)
     await workOn(round, server.plots, { steps: 10 })
-    await keeper.set({ files: [failing(SWAP, random.pick(['EPERM', 'EACCES', 'EISDIR']), random.int(6))] })
+    await keeper.set({ files: [failing(SWAP, random.pick(['EACCES', 'EISDIR', 'EROFS']), random.int(8))] })
     const restored = await restore(round, server, backup, { safetyBackup: false })
     round.history.note({ restored, struck: (await keeper.seen()).struck })
     await keeper.set({ files: [] })
