@@ -79,7 +79,7 @@ export const brokenRestores: Theme = {
     await workOn(round, server.plots, { steps: 10, weights: { write: 4, makeFolder: 1 } })
     const backup = await makeBackup(round, server)
     await workOn(round, server.plots, { steps: 10 })
-    await keeper.set({ files: [failing(SWAP, random.pick(['EACCES', 'EISDIR', 'EROFS']), random.int(8))] })
+    await keeper.set({ files: [failing(SWAP, random.pick(['EPERM', 'EACCES', 'EISDIR', 'EROFS']), random.int(8))] })
     const restored = await restore(round, server, backup, { safetyBackup: false })
     round.history.note({ restored, struck: (await keeper.seen()).struck })
     await keeper.set({ files: [] })
