@@ -1,6 +1,7 @@
 // The activity against the history: what happened is recorded exactly once, what did not is not recorded.
 import { setTimeout as delay } from 'node:timers/promises'
 import { AGENT_PREFIX, expectOk } from '../history.ts'
+import { missingFrom } from '../model.ts'
 import type { Round } from '../round.ts'
 
 export interface Entry {
@@ -32,17 +33,28 @@ export async function readActivity({ history }: Round): Promise<Entry[]> {
 export async function checkActivity(round: Round): Promise<Entry[]> {
   const deadline = performance.now() + SETTLES_WITHIN_MS
   let entries = await readActivity(round)
-  let faults = compare(round, entries)
+  let faults = compareAll(round, entries)
   while (faults.length > 0 && performance.now() < deadline) {
     await delay(100)
     entries = await readActivity(round)
-    faults = compare(round, entries)
+    faults = compareAll(round, entries)
   }
   for (const fault of faults) round.violation(fault)
   checkEnds(round, entries)
   const verified = expectOk(await round.history.send({ method: 'GET', target: '/activity/verify' }))
   if (!verified.body.intact) round.violation(`the chain of the activity is broken: ${verified.body.fault?.detail}`)
   return entries
+}
+
+const compareAll = (round: Round, entries: Entry[]) => [...compare(round, entries), ...untold(round, entries)]
+
+/** What left the trash to make room, and no entry tells of. */
+function untold({ leftTrash }: Round, entries: Entry[]): string[] {
+  const told = entries
+    .filter(({ event }) => event === 'file.trash_freed')
+    .flatMap(({ serverId, properties }) => (properties.paths as string[]).map((path) => `${path} of ${serverId}`))
+  const left = leftTrash.map(({ serverId, path }) => `${path} of ${serverId}`)
+  return missingFrom(told, left).map((item) => `${item} left the trash, and no file.trash_freed tells of it`)
 }
 
 function compare({ expectations }: Round, entries: Entry[]): string[] {

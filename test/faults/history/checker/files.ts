@@ -39,10 +39,15 @@ function settlePlot(round: Round, plot: Plot, tree: Tree, trash: readonly string
   if (describeTree(tree) !== describeTree(plot.state.tree))
     round.violation(`${where} is not what was answered: ${differences(plot.state.tree, tree)}`)
   const lost = missingFrom(trash, plot.state.trash.map(describeItem))
-  if (lost.length > 0)
+  const [left, kept] = [true, false].map((isLost) =>
+    plot.state.trash.filter((item) => lost.includes(describeItem(item)) === isLost),
+  )
+  if (round.excuses.freesTrash)
+    round.leftTrash.push(...(left ?? []).map(({ path }) => ({ serverId: plot.server.id, path })))
+  else if (lost.length > 0)
     round.violation(`${where}: ${lost.length} things left the trash, and nobody asked for that, ${lost[0]} first`)
   // What is wrong is said once, and the round goes on from what there is.
-  plot.state = { tree, trash: plot.state.trash.filter((item) => !lost.includes(describeItem(item))) }
+  plot.state = { tree, trash: kept ?? [] }
 }
 
 function settleDoubt(round: Round, plot: Plot, doubt: Doubt, tree: Tree): PlotState {
