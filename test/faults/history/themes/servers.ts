@@ -1,6 +1,6 @@
 // Whole servers: locked while they are deleted, deleted twice, changed by many at once, packed while they go, held after.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -183,6 +183,8 @@ export const twoProcesses: Theme = {
     await workOn(round, server.plots, { steps: 5 })
     await makeBackup(round, server)
     const elsewhere = mkdtempSync(join(tmpdir(), 'gamekeeper-second-'))
+    // Without it, it would be refused for want of it.
+    copyFileSync(join(round.keeper.dataDir, 'secret.key'), join(elsewhere, 'secret.key'))
     const env = { ...round.keeper.env(), GAMEKEEPER_DATA_DIR: elsewhere, GAMEKEEPER_DNS_PORT: '0' }
     const second = await spawnService(env).catch(() => undefined)
     if (second) round.violation('a second process was started on the database of the first')
