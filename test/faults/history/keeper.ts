@@ -70,10 +70,20 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
 
   async function order(message: Order): Promise<Report> {
     if (!service || isDown) throw new Error('the service is down and takes no orders')
-    const answered = once(service.child, 'message')
-    service.child.send(message)
-    const [report] = await answered
-    return report as Report
+    const { child, output } = service
+    const over = new AbortController()
+    try {
+      const answered = once(child, 'message', { signal: over.signal })
+      const ended = once(child, 'exit', { signal: over.signal })
+      // Both are told of the end of the service; whoever is not waited for has nothing to add.
+      for (const promise of [answered, ended]) promise.catch(() => {})
+      child.send(message, () => {})
+      const [report] = await Promise.race([answered, ended])
+      if (typeof report === 'object' && report !== null) return report as Report
+      throw new Error(`the service has ended by itself: ${output().slice(-1500)}`)
+    } finally {
+      over.abort()
+    }
   }
 
   async function end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
