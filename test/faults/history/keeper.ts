@@ -74,13 +74,14 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
     const over = new AbortController()
     try {
       const answered = once(child, 'message', { signal: over.signal })
-      const ended = once(child, 'exit', { signal: over.signal })
-      // Both are told of the end of the service; whoever is not waited for has nothing to add.
-      for (const promise of [answered, ended]) promise.catch(() => {})
-      child.send(message, () => {})
-      const [report] = await Promise.race([answered, ended])
-      if (typeof report === 'object' && report !== null) return report as Report
-      throw new Error(`the service has ended by itself: ${output().slice(-1500)}`)
+      const ended = once(child, 'exit', { signal: over.signal }).then(() => over.abort())
+      // Whoever is not waited for has nothing to add.
+      ended.catch(() => {})
+      child.send(message, (error) => error && over.abort())
+      const [report] = await answered
+      return report as Report
+    } catch (error) {
+      throw new Error(`the service takes no orders any more: ${output().slice(-1500)}`, { cause: error })
     } finally {
       over.abort()
     }

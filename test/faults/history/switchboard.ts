@@ -4,7 +4,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { constants } from 'node:os'
-import sqlite, { type DatabaseSync, StatementSync } from 'node:sqlite'
+import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
 import pg from 'pg'
 import { ALL_OFF, type Fault, FIRST_SWITCHES, type Order, type Report, type Rule, type Switches } from './switches.ts'
@@ -145,33 +145,25 @@ function refusalOf(fault: Fault | undefined): Error | undefined {
   return Object.assign(new Error('database or disk is full'), { errcode: 13 })
 }
 /** A connection that only reads has nothing to commit that a full disk could refuse. */
-const readers = new WeakSet<object>()
-sqlite.DatabaseSync = new Proxy(sqlite.DatabaseSync, {
-  construct(target, args, newTarget) {
-    const opened = Reflect.construct(target, args, newTarget) as DatabaseSync
-    if ((args[1] as { readOnly?: boolean } | undefined)?.readOnly) readers.add(opened)
-    return opened
-  },
-})
-patch(sqlite.DatabaseSync.prototype, 'prepare', (original) => {
+const ofReader = new WeakSet<object>()
+patch(DatabaseSync.prototype, 'prepare', (original) => {
   return function (this: unknown, ...args) {
-    const statement = original.apply(this, args)
-    if (readers.has(this as object)) readers.add(statement as object)
+    const statement = original.apply(this, args) as StatementSync
+    if (siteOf('prepare')?.startsWith('prepare control/db/sqlite.ts:open ')) ofReader.add(statement)
     return statement
   }
 })
-syncBuiltinESMExports()
 const statementFault = (sql: string) => (switches.statements.length > 0 ? faultAt(switches.statements, sql) : undefined)
 for (const name of ['run', 'all', 'get', 'iterate'])
   patch(StatementSync.prototype, name, (original) => {
     return function (this: unknown, ...args) {
-      if (readers.has(this as object)) return original.apply(this, args)
+      if (ofReader.has(this as object)) return original.apply(this, args)
       const refusal = refusalOf(statementFault((this as StatementSync).sourceSQL))
       if (refusal) throw Object.assign(refusal, { code: 'ERR_SQLITE_ERROR' })
       return original.apply(this, args)
     }
   })
-patch(sqlite.DatabaseSync.prototype, 'exec', (original) => {
+patch(DatabaseSync.prototype, 'exec', (original) => {
   return function (this: unknown, sql, ...rest) {
     const refusal = refusalOf(statementFault(String(sql)))
     if (refusal) throw Object.assign(refusal, { code: 'ERR_SQLITE_ERROR' })
