@@ -16,6 +16,7 @@ const SWITCHBOARD = fileURLToPath(new URL('./switchboard.ts', import.meta.url))
 export const ZONE = 'play.test'
 /** In memory where there is such a place: a kill does not care whether syncs are slow, and rounds are many times quicker. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+const COMPILED = join(tmpdir(), 'gamekeeper-history-compiled')
 
 export interface Keeper {
   readonly engine: Engine
@@ -57,6 +58,8 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
   let starts = 0
 
   const env = () => ({
+    // A round starts the service several times.
+    NODE_COMPILE_CACHE: COMPILED,
     GAMEKEEPER_DATA_DIR: dataDir,
     GAMEKEEPER_ADMIN_TOKEN: token,
     GAMEKEEPER_RATE_LIMIT: '0',

@@ -25,7 +25,7 @@ interface Found {
 }
 
 export async function runMutants(rounds: number, say: (line: string) => void, args: string[]): Promise<void> {
-  const wanted = args.filter((arg) => !/^\d+$/.test(arg))
+  const wanted = args.filter((arg, index) => index > 0 || !/^\d+$/.test(arg))
   const mutants = readMutants().filter(
     ({ name }) => wanted.length === 0 || wanted.some((each) => name.startsWith(each)),
   )

@@ -2,7 +2,7 @@
 // statement of the database passes here. A rule makes a call fail with an error number, or ends the process before or
 // after it. The clock of the process is here too.
 import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { flushCompileCache, syncBuiltinESMExports } from 'node:module'
 import { constants } from 'node:os'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
@@ -200,6 +200,8 @@ if (isMainThread) {
   process.on('message', (order: Order) => {
     if (order.kind === 'set') channel.postMessage({ order })
     process.send?.(obey(order))
+    // Node keeps it at the exit, which a process that is killed does not come to.
+    flushCompileCache()
   })
   // Whoever gives orders must not keep the service from ending.
   process.channel?.unref()
