@@ -22,6 +22,8 @@ export interface RestoreHead {
   version: 2
   jobId: string
   backupId: string
+  /** Of what was there before it. Restores of earlier versions do not say. */
+  safetyBackupId?: string | null
   report: RestoreReport
   /** Where what the plan displaces goes. */
   trashBatches: string[]

@@ -167,7 +167,14 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
     await agent.stop()
     fillNew(root)
     const jobId = newId('job')
-    const work = { jobId, backupId, sourceServerId: SERVER, mode: 'replace', paths: null } as const
+    const work = {
+      jobId,
+      backupId,
+      sourceServerId: SERVER,
+      mode: 'replace',
+      paths: null,
+      safetyBackupId: null,
+    } as const
     const hasCommitted = () => existsSync(join(folder, 'servers', SERVER, 'staging', `restore-${jobId}/forward`))
     for (let atChange = 1; !hasCommitted(); atChange++) {
       const isDone = await killDuring(folder, SERVER, { kind: 'backups.restore', ...work }, { afterMs: 5000, atChange })

@@ -98,9 +98,12 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function targetOf(serverId: string): RestoreTarget {
     const { folders, files, trash, usage, gate } = server(serverId)
     return {
+      serverId,
+      repository,
       folders,
       sandbox: files,
       prepareTrash: (items) => trash.prepare('replaced', items),
+      recoverTrash: () => trash.recover(),
       usage,
       gate,
       now,
@@ -144,7 +147,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   }
 
   async function restore(work: Work<'backups.restore'>, { serverId, signal, report }: TaskContext) {
-    const { jobId, backupId, sourceServerId, mode, paths } = work
+    const { jobId, backupId, sourceServerId, mode, paths, safetyBackupId } = work
     const target = targetOf(serverId)
     const earlier = endedReport(target, jobId)
     if (earlier) return earlier
@@ -156,7 +159,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     if (paths === null) report({ filesTotal: manifest.meta.fileCount, bytesTotal: manifest.meta.sizeBytes })
     const isOrigin = sourceServerId === serverId
     await sweepEnded(target)
-    const request = { jobId, manifest, mode, paths, isOrigin }
+    const request = { jobId, manifest, mode, paths, isOrigin, safetyBackupId }
     return await runRestore(opened, target, request, signal, (filesDone, bytesDone) => report({ filesDone, bytesDone }))
   }
 

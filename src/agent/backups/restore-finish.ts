@@ -19,7 +19,8 @@ import {
 import type { RestoreTarget } from './restore.ts'
 import { rollBack } from './restore-back.ts'
 import { rollForward } from './restore-forward.ts'
-import { changePhase, readCommitment, readHead, readPhase } from './restore-journal.ts'
+import { freeForQuota } from './restore-freeing.ts'
+import { changePhase, readCommitment, readHead, readPhase, type Section } from './restore-journal.ts'
 import { syncFileSystem, syncPaths } from './restore-stage.ts'
 import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
 import { createWay } from './restore-way.ts'
@@ -53,8 +54,16 @@ export async function finishSwap(
   }
   target.gate.open()
   const outcome = outcomeOf(staging, ENDS[direction])
-  await sweepStaged(stagingRoot, jobId).catch(target.onUnexpected)
+  await afterSwap(target, stagingRoot, jobId).catch(target.onUnexpected)
   return outcome
+}
+
+/** What is still in staging says that this has not been done yet. */
+async function afterSwap(target: RestoreTarget, stagingRoot: Directory, jobId: string): Promise<void> {
+  using staging = openChild(stagingRoot, folderOf(jobId))
+  const head = statsIfThere(staging, 'displace' satisfies Section) && headIfSound(staging, 'done')
+  if (head) await freeForQuota(target, head).catch(target.onUnexpected)
+  await sweepStaged(stagingRoot, jobId)
 }
 
 async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<void> {
@@ -153,9 +162,12 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
     using stagingRoot = openRoot(target.folders.staging)
     const phase = readOutcome(target, jobId)?.phase
     if (phase === undefined) await removeTree(stagingRoot, name)
-    else if (phase === 'done' || phase === 'undone') await sweepStaged(stagingRoot, jobId)
+    // What is on its way out of the trash already is not to be freed twice.
+    else await target.recoverTrash()
+    if (phase === 'done' || phase === 'undone') await afterSwap(target, stagingRoot, jobId)
     // A start does not wait for what may pass: it stops, and can be finished when somebody says so.
-    else if (phase !== 'stopped') await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+    else if (phase !== undefined && phase !== 'stopped')
+      await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
   }
 }
 
