@@ -29,6 +29,8 @@ import { runVerify } from './verify.ts'
 const IGNORE_FILE = '/.backupignore'
 const IGNORE_BYTES = 32 * 1024
 const HOUR_MS = 3600_000
+/** Of a restore that has ended, and whose report is damaged: it is not done again over what is newer. */
+const NOTHING_KNOWN: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
 
 export interface AgentBackupsOptions {
   layout: Layout
@@ -167,14 +169,15 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function endedReport(target: RestoreTarget, jobId: string): RestoreReport | undefined {
     const outcome = readOutcome(target, jobId)
     const stopped = target.gate.stopped()
-    if (outcome?.phase === 'stopped' && stopped) throw unfinished(stopped)
     if (outcome?.phase === 'undone') throw fail('not_found', 'The restore was taken back.')
-    return outcome?.phase === 'done' ? (outcome.report ?? undefined) : undefined
+    if (outcome?.phase === 'done') return outcome.report ?? NOTHING_KNOWN
+    if (outcome && stopped) throw unfinished(stopped)
+    return undefined
   }
 
   async function finish({ jobId, direction }: Work<'backups.finishRestore'>, { serverId, signal }: TaskContext) {
     const { lock, usage } = server(serverId)
-    using _files = await lock.exclude(signal, { isFinishing: true })
+    using _files = await lock.exclude(signal, { evenIfStopped: true })
     try {
       return await finishRestore(targetOf(serverId), { jobId, direction })
     } finally {

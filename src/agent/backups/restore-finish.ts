@@ -10,6 +10,7 @@ import { removeTree } from '../files/remove-tree.ts'
 import { createTurns } from '../files/walk.ts'
 import {
   describeStop,
+  FIRST_FORMAT,
   newerItems,
   REASON_FILE,
   RESTORE_FOLDER,
@@ -68,6 +69,8 @@ async function afterSwap(target: RestoreTarget, stagingRoot: Directory, jobId: s
 
 async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<void> {
   const head = readCommitment(staging, direction)
+  if (head.version === 1 && direction === 'back')
+    throw fail('restore_unfinished', 'It was begun by an earlier version, and can only go forward.')
   mkdirSync(target.folders.trash, { recursive: true, mode: 0o700 })
   using trash = openRoot(target.folders.trash)
   const openTrash = (batch: string) => openChild(trash, batch)
@@ -89,8 +92,9 @@ async function stop(
 ): Promise<Error> {
   const path = error instanceof StepFailed ? error.path : null
   const why = { since: target.now(), path, reason: reasonOf(error) }
-  const { backupId } = headIfSound(staging, direction) ?? { backupId: '' }
-  target.gate.close({ jobId, backupId, ...why })
+  const head = headIfSound(staging, direction)
+  if (!head) target.gate.holdAll()
+  target.gate.close({ jobId, backupId: head?.backupId ?? '', ...why })
   try {
     if (statsIfThere(staging, direction)) await changePhase(staging, direction, 'stopped')
     const file = join(staging.address, REASON_FILE)
@@ -160,6 +164,7 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
   for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER))) {
     const jobId = name.slice(RESTORE_FOLDER.length)
     using stagingRoot = openRoot(target.folders.staging)
+    const isFirstFormat = await adoptFirstFormat(stagingRoot, name)
     const phase = readOutcome(target, jobId)?.phase
     if (phase === undefined) await removeTree(stagingRoot, name)
     // What is on its way out of the trash already is not to be freed twice.
@@ -168,7 +173,17 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
     // A start does not wait for what may pass: it stops, and can be finished when somebody says so.
     else if (phase !== undefined && phase !== 'stopped')
       await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+    // Control does not know it by this name.
+    if (isFirstFormat) await forgetRestore(target, jobId)
   }
+}
+
+/** An upgrade in the middle of a restore: what an earlier version has committed is carried out. */
+async function adoptFirstFormat(stagingRoot: Directory, name: string): Promise<boolean> {
+  using staging = openChild(stagingRoot, name)
+  if (!statsIfThere(staging, FIRST_FORMAT)) return false
+  await changePhase(staging, FIRST_FORMAT, 'forward')
+  return true
 }
 
 /** Removes what earlier restores of the server have left: control begins no other before it has recorded their end. */
