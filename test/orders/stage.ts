@@ -1,0 +1,208 @@
+// The app as main.ts builds it, around a database and an agent with barriers; and a way to look at the database from the
+// side, which answers also while an actor is held in the middle of a transaction.
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { IncomingMessage, Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { pino } from 'pino'
+import { createAgent, type LocalAgent } from '../../src/agent/agent.ts'
+import { buildApp } from '../../src/control/app.ts'
+import { readConfig } from '../../src/control/config.ts'
+import { type Engine, openDatabase } from '../../src/control/db/database.ts'
+import { migrate } from '../../src/control/db/migrate.ts'
+import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
+import { keyFor } from '../../src/control/secrets.ts'
+import { openProviders } from '../../src/control/subdomains/providers.ts'
+import { freshDatabase } from '../support/engines.ts'
+import { LOCAL_DNS } from '../support/subdomains.ts'
+import { ACTOR_HEADER, asActor, currentActor } from './actors.ts'
+import { installBarriers, withBarriers, withForwardBarriers } from './barriers.ts'
+
+export const ZONE = 'play.test'
+const ZONES = JSON.stringify([{ zone: ZONE, provider: 'embedded', target: '203.0.113.7', ttl: 60 }])
+
+export interface Reply {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects by asserting on it
+  body: any
+}
+
+export interface CallOptions {
+  token?: string | undefined
+  body?: object
+  payload?: Payload
+}
+
+/** Sent as it is, over a socket. */
+interface Payload {
+  type: string
+  bytes: Buffer
+}
+
+export interface Stage {
+  engine: Engine
+  dataDir: string
+  agent: LocalAgent
+  /** Runs in the context of its caller, from the door to the disk. */
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>
+  /** What is committed; a parameter is written `?`. */
+  look<Row>(sql: string, ...values: string[]): Promise<Row[]>
+  /** Whether one of these backends waits for a lock that another transaction has. */
+  isBlocked(backends: ReadonlySet<number>): Promise<boolean>
+  stop(): Promise<void>
+}
+
+export async function openStage(engine: Engine): Promise<Stage> {
+  installBarriers()
+  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-orders-'))
+  const url = await freshDatabase(engine)
+  const adminToken = `gk_admin_${randomBytes(32).toString('hex')}`
+  const config = readConfig({
+    GAMEKEEPER_DATA_DIR: dataDir,
+    GAMEKEEPER_RATE_LIMIT: '0',
+    GAMEKEEPER_ZONES: ZONES,
+    ...LOCAL_DNS,
+    ...(url ? { GAMEKEEPER_DATABASE_URL: url } : {}),
+  })
+  const log = pino({ level: process.env.ORDERS_LOG ?? 'silent' })
+  const clock = { now: () => Date.now() }
+  const database = openDatabase({ dataDir, url, onBroken: () => {} })
+  await migrate(database.db, database.engine, MIGRATIONS)
+  const secret = randomBytes(32)
+  const agent = createAgent({ dataDir, trashKeepMs: 24 * 3600_000, linksKey: keyFor(secret, 'links'), clock, log })
+  const providers = await openProviders(config.zones, {
+    host: config.dnsHost,
+    port: config.dnsPort,
+    directory: join(dataDir, 'dns'),
+  })
+  const app = await buildApp({
+    config,
+    version: '0',
+    database,
+    agent: withBarriers(agent),
+    forward: withForwardBarriers(agent.forward),
+    agentUrl: () => '',
+    providers,
+    secret,
+    clock,
+    log,
+  })
+  await app.http.register(agent.routes)
+  await app.tokens.ensureAdmin(adminToken)
+  await agent.start()
+  await app.start()
+  await app.http.listen({ host: '127.0.0.1', port: 0 })
+  const doorUrl = openDoor(app.http.server)
+  const side = url ? postgresSide(url) : sqliteSide(join(dataDir, 'gamekeeper.db'))
+
+  return {
+    engine,
+    dataDir,
+    agent,
+    async call(method, path, { token = adminToken, body, payload } = {}) {
+      const url = path.startsWith('/v1/') ? path : `/v1/game${path}`
+      const headers = { authorization: `Bearer ${token}` }
+      if (payload) return send(doorUrl + url, { method, headers, payload })
+      const reply = await app.http.inject({ method: method as 'GET', url, headers, ...(body ? { payload: body } : {}) })
+      return { status: reply.statusCode, body: parsed(reply.payload) }
+    },
+    look: side.look as Stage['look'],
+    isBlocked: side.isBlocked,
+    async stop() {
+      await app.http.close()
+      await app.stop()
+      await providers.close()
+      await agent.stop()
+      await side.close()
+      await database.close()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Bytes that flow need a socket, which no context crosses: the header says whose they are. */
+function openDoor(server: Server): string {
+  const emit = server.emit.bind(server)
+  server.emit = (event: string, ...values: unknown[]) => {
+    const request = event === 'request' ? (values[0] as IncomingMessage) : undefined
+    return asActor(request?.headers[ACTOR_HEADER]?.toString(), () => emit(event, ...values))
+  }
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function send(
+  url: string,
+  { method, headers, payload }: { method: string; headers: Record<string, string>; payload: Payload },
+): Promise<Reply> {
+  const actor = currentActor()
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, 'content-type': payload.type, ...(actor ? { [ACTOR_HEADER]: actor.id } : {}) },
+    body: payload.bytes as BodyInit,
+  })
+  return { status: response.status, body: parsed(await response.text()) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+interface Side {
+  look(sql: string, ...values: string[]): Promise<unknown[]>
+  isBlocked(backends: ReadonlySet<number>): Promise<boolean>
+  close(): Promise<void>
+}
+
+function sqliteSide(path: string): Side {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+  return {
+    look: async (sql, ...values) => db.prepare(sql).all(...values),
+    isBlocked: async () => false,
+    close: async () => db.close(),
+  }
+}
+
+function postgresSide(url: string): Side {
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const look: Side['look'] = async (sql, ...values) => {
+    let index = 0
+    return (await pool.query(sql.replaceAll('?', () => `$${++index}`), values)).rows
+  }
+  return {
+    look,
+    async isBlocked(backends) {
+      if (backends.size === 0) return false
+      const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and pid in (${[...backends]})`
+      return (await look(waiting)).length > 0
+    },
+    close: () => pool.end(),
+  }
+}
+
+const STUCK_MS = 30_000
+
+/** Until everything that is under way for a server has ended, what the agent noted included. */
+export async function settle(stage: Stage, serverId: string): Promise<string[]> {
+  const deadline = performance.now() + STUCK_MS
+  for (;;) {
+    const active = await activeJobs(stage, serverId)
+    const facts = await stage.agent.facts.read({ limit: 100, waitMs: 0 })
+    if (active.length === 0 && !facts.some((fact) => fact.serverId === serverId)) return []
+    if (performance.now() > deadline) return active.map(({ kind, status }) => `${kind} ${status}`)
+    await delay(5)
+  }
+}
+
+export function activeJobs(stage: Stage, serverId: string): Promise<{ id: string; kind: string; status: string }[]> {
+  const active = `select id, kind, status from jobs where server_id = ? and status in ('queued', 'running') order by id`
+  return stage.look(active, serverId)
+}
