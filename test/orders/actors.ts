@@ -30,6 +30,8 @@ export class Actor {
   underWay = 0
   lastStepAt = performance.now()
   isHeld = false
+  /** Whether the agent's calls of the file system are points too. */
+  readonly stopsAtDisk: boolean
   readonly held: Promise<void>
   #holdAt: number
   #tellHeld: () => void
@@ -37,9 +39,10 @@ export class Actor {
   #isFree = false
 
   /** `holdAt`: the index of the point at which it stops until it is let go; -1 for none. */
-  constructor(name: string, holdAt = -1) {
+  constructor(name: string, { holdAt = -1, stopsAtDisk = false } = {}) {
     this.name = name
     this.#holdAt = holdAt
+    this.stopsAtDisk = stopsAtDisk
     const { promise, resolve } = Promise.withResolvers<void>()
     this.held = promise
     this.#tellHeld = resolve

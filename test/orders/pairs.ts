@@ -10,13 +10,24 @@ export interface Finding {
   faults: string[]
 }
 
-const ORDERS: { order: string; roles: readonly Role[]; settled: boolean }[] = [
+interface Order {
+  order: string
+  roles: readonly Role[]
+  settled: boolean
+}
+
+/** In turn, which also tells how many points there are. */
+const IN_TURN: readonly Order[] = [
   { order: 'A, then B', roles: ['A', 'B'], settled: true },
   { order: 'B, then A', roles: ['B', 'A'], settled: true },
-  { order: 'A, then B while its jobs run', roles: ['A', 'B'], settled: false },
-  { order: 'B, then A while its jobs run', roles: ['B', 'A'], settled: false },
+]
+
+/** What is to be compared with only where those two do not explain an outcome. */
+const ELSE: readonly Order[] = [
   { order: 'only A, B being refused', roles: ['A'], settled: true },
   { order: 'only B, A being refused', roles: ['B'], settled: true },
+  { order: 'A, then B while its jobs run', roles: ['A', 'B'], settled: false },
+  { order: 'B, then A while its jobs run', roles: ['B', 'A'], settled: false },
 ]
 
 /** Both orders of each pair are in its schedules, so that a pair is there once. */
@@ -27,32 +38,40 @@ export function allPairs(): Pair[] {
 
 export interface Rehearsal {
   serials: Serial[]
+  /** Those of `ELSE` that are not played yet. */
+  left: Order[]
   /** Every point of either, to be held there. */
   schedules: Schedule[]
 }
 
-export async function rehearse(stage: Stage, pair: Pair): Promise<Rehearsal> {
-  const serials: Serial[] = []
-  const schedules: Schedule[] = []
-  for (const { order, roles, settled } of ORDERS) {
-    const outcome = await playInTurn(stage, pair, roles, settled)
-    serials.push({ order, outcome })
-    const [role] = roles
-    if (roles.length > 1 || !role) continue
-    for (let holdAt = 0; holdAt < outcome.points[role].length; holdAt++) schedules.push({ first: role, holdAt })
+/** `atDisk`: with the points within the agent. */
+export async function rehearse(stage: Stage, pair: Pair, atDisk = false): Promise<Rehearsal> {
+  const rehearsal: Rehearsal = { serials: [], left: [...ELSE], schedules: [] }
+  for (const { order, roles, settled } of IN_TURN) {
+    const outcome = await playInTurn(stage, pair, roles, { settled, atDisk })
+    rehearsal.serials.push({ order, outcome })
+    const [first = 'A'] = roles
+    for (let holdAt = 0; holdAt < outcome.points[first].length; holdAt++)
+      rehearsal.schedules.push({ first, holdAt, atDisk })
   }
-  return { serials, schedules }
+  return rehearsal
 }
 
 export async function tryOrder(
   stage: Stage,
   pair: Pair,
   schedule: Schedule,
-  serials: readonly Serial[],
+  rehearsal: Rehearsal,
 ): Promise<Finding | undefined> {
   const played = await play(stage, pair, schedule)
-  const faults = judge(played, serials)
-  return faults.length > 0 ? { pair, played, faults } : undefined
+  for (;;) {
+    const faults = judge(played, rehearsal.serials)
+    if (faults.length === 0) return undefined
+    const next = rehearsal.left.shift()
+    if (!next) return { pair, played, faults }
+    const outcome = await playInTurn(stage, pair, next.roles, { settled: next.settled })
+    rehearsal.serials.push({ order: next.order, outcome })
+  }
 }
 
 /** How a finding is told, so that somebody can follow it step by step. */

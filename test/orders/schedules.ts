@@ -27,6 +27,8 @@ export interface Schedule {
   first: Role
   /** At which of its points. */
   holdAt: number
+  /** Whether the agent's calls of the file system count as points. */
+  atDisk?: boolean
 }
 
 export interface Played extends Outcome {
@@ -72,13 +74,13 @@ export async function playInTurn(
   stage: Stage,
   pair: Pair,
   order: readonly Role[],
-  settled: boolean,
+  { settled, atDisk = false }: { settled: boolean; atDisk?: boolean },
 ): Promise<Outcome & { points: Record<Role, string[]> }> {
   const scene = await sceneFor(stage, pair)
   const answers: Outcome['answers'] = { A: null, B: null }
   const points: Record<Role, string[]> = { A: [], B: [] }
   for (const role of order) {
-    const actor = new Actor(role)
+    const actor = new Actor(role, { stopsAtDisk: atDisk })
     answers[role] = await actor.run(() => runAs(stage, scene, pair, role))
     if (settled) await settle(stage, scene.serverId)
     points[role] = actor.points
@@ -88,8 +90,8 @@ export async function playInTurn(
 
 export async function play(stage: Stage, pair: Pair, schedule: Schedule): Promise<Played> {
   const scene = await sceneFor(stage, pair)
-  const { first, holdAt } = schedule
-  const leader = new Actor(first, holdAt)
+  const { first, holdAt, atDisk = false } = schedule
+  const leader = new Actor(first, { holdAt, stopsAtDisk: atDisk })
   const follower = new Actor(otherOf(first))
   const led = leader.run(() => runAs(stage, scene, pair, first))
   const isHeld = await Promise.race([leader.held.then(() => true), ended(stage, scene, led, []).then(() => false)])
