@@ -1,14 +1,16 @@
-// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
+// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again; or two at once in
+// every order (`orders`), of which a filter such as 'delete server × ' takes some.
 import { run as killBackups } from './backups.ts'
 import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
+import { playOrders } from './orders.ts'
 import { killService } from './service.ts'
 
 interface Fault {
   about: string
   rounds: number
-  run(rounds: number, say: (line: string) => void): Promise<void>
+  run(rounds: number, say: (line: string) => void, filter: string): Promise<void>
 }
 
 const FAULTS: Record<string, Fault> = {
@@ -44,15 +46,20 @@ const FAULTS: Record<string, Fault> = {
     rounds: 200,
     run: killFiles,
   },
+  orders: {
+    about: 'two operations on one server in every order of their steps, on both engines (so many orders of each pair)',
+    rounds: 1000,
+    run: playOrders,
+  },
 }
 
-const [name = '', rounds] = process.argv.slice(2)
+const [name = '', rounds, filter = ''] = process.argv.slice(2)
 const fault = FAULTS[name]
 if (!fault) {
-  console.log('npm run faults -- NAME [rounds]\n')
+  console.log('npm run faults -- NAME [rounds] [filter]\n')
   for (const [known, { about, rounds: all }] of Object.entries(FAULTS))
     console.log(`  ${known}  ${about} (${all} rounds)`)
   process.exitCode = name === '' ? 0 : 2
 } else {
-  await fault.run(Number(rounds ?? fault.rounds), console.log)
+  await fault.run(Number(rounds ?? fault.rounds), console.log, filter)
 }

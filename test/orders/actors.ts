@@ -34,14 +34,16 @@ export class Actor {
   readonly stopsAtDisk: boolean
   readonly held: Promise<void>
   #holdAt: number
+  #holdBefore: string
   #tellHeld: () => void
   #gate = Promise.withResolvers<void>()
   #isFree = false
 
-  /** `holdAt`: the index of the point at which it stops until it is let go; -1 for none. */
-  constructor(name: string, { holdAt = -1, stopsAtDisk = false } = {}) {
+  /** It stops at the point with the index `holdAt`, or before the first that is called `holdBefore`, until it is let go. */
+  constructor(name: string, { holdAt = -1, holdBefore = '', stopsAtDisk = false } = {}) {
     this.name = name
     this.#holdAt = holdAt
+    this.#holdBefore = holdBefore
     this.stopsAtDisk = stopsAtDisk
     const { promise, resolve } = Promise.withResolvers<void>()
     this.held = promise
@@ -57,16 +59,19 @@ export class Actor {
     const index = this.points.push(label) - 1
     this.lastStepAt = performance.now()
     if (this.#isFree) return
-    if (index === this.#holdAt) {
-      this.isHeld = true
-      this.#tellHeld()
-    }
+    if (index === this.#holdAt || label === this.#holdBefore) this.hold()
     if (this.isHeld) await this.#gate.promise
   }
 
   /** A point is passed before it is known what comes next. */
   describeLast(label: string, index: number): void {
     this.points[index] = label
+  }
+
+  /** At this point, or else at its next. */
+  hold(): void {
+    this.isHeld = true
+    this.#tellHeld()
   }
 
   /** Lets it go, for good. */

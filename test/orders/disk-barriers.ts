@@ -14,7 +14,7 @@ for (const name of WITH_CALLBACK) {
   const barred: Call = (...values) => {
     const actor = currentActor()
     if (!actor?.stopsAtDisk) return original(...values)
-    actor.arrive(`disk ${name}`).then(() => original(...values))
+    void actor.arrive(`disk ${name}`).then(() => original(...values))
   }
   Object.assign(fs, { [name]: barred })
 }

@@ -107,7 +107,9 @@ export const OPERATIONS: Record<string, Operation> = {
   ),
   'make folder': request('POST', files('/folder'), [], { name: 'new' }),
   'delete files': request('DELETE', files(''), [], { files: ['a.txt', 'world'] }),
-  'move file': request('POST', files('/move'), [], ({ who }) => ({ moves: [{ from: '/a.txt', to: `/moved by ${who}.txt` }] })),
+  'move file': request('POST', files('/move'), [], ({ who }) => ({
+    moves: [{ from: '/a.txt', to: `/moved by ${who}.txt` }],
+  })),
   'copy file': request('POST', files('/copy'), [], { location: '/a.txt' }),
   'restore from trash': request('POST', (scene) => files(`/trash/${scene.trashId}/restore`)(scene), ['trash']),
   'empty trash': request('DELETE', files('/trash'), ['trash']),

@@ -1,7 +1,8 @@
 // What may come of two operations at once: what comes of them one after the other, in one order or the other, or what
 // comes of one of them where the other was refused because of it. And what may never be.
-import type { Outcome, Role } from './schedules.ts'
+import { readingsOf } from './excuses.ts'
 import type { State } from './scene.ts'
+import type { Outcome, Pair, Role } from './schedules.ts'
 
 export interface Serial {
   /** In words, for the report. */
@@ -13,11 +14,12 @@ export interface Serial {
 const REFUSED = ['409 server_busy', '409 backup_not_ready']
 
 /** What is wrong with an outcome, in sentences; none if it is fine. */
-export function judge(outcome: Outcome, serials: readonly Serial[]): string[] {
+export function judge(pair: Pair, outcome: Outcome, serials: readonly Serial[]): string[] {
   const faults = [...alwaysWrong(outcome)]
-  if (faults.length === 0 && !serials.some((serial) => isSame(outcome, serial.outcome)))
-    faults.push(`no order of the two gives this: ${nearest(outcome, serials)}`)
-  return faults
+  if (faults.length > 0) return faults
+  for (const reading of readingsOf(pair, outcome))
+    if (serials.some((serial) => isSame(reading, serial.outcome))) return []
+  return [`no order of the two gives this: ${nearest(outcome, serials)}`]
 }
 
 function* alwaysWrong({ answers, state, stuck }: Outcome): Generator<string> {
@@ -30,7 +32,9 @@ function* alwaysWrong({ answers, state, stuck }: Outcome): Generator<string> {
     yield `the server says that its quota is ${limit}, and the agent enforces ${state.quota}`
   for (const backup of state.backups) {
     const [, name, lock] = /^(.*) completed (\w+)$/.exec(backup) ?? []
-    if (name !== undefined && !state.stored.includes(`${name} ${lock} `))
+    // One that is free here and locked there is spared by a recovery, and is put right when the two are compared.
+    const kept = lock === 'free' ? [`${name} free `, `${name} locked `] : [`${name} locked `]
+    if (name !== undefined && !state.stored.some((stored) => kept.includes(stored)))
       yield `the backup "${backup}" is shown; the store has ${JSON.stringify(state.stored)}`
   }
 }

@@ -1,7 +1,16 @@
 // All orders of a pair, and what is wrong with them.
 import { OPERATIONS } from './operations.ts'
 import { judge, type Serial } from './oracle.ts'
-import { type Pair, type Played, play, playInTurn, type Role, type Schedule } from './schedules.ts'
+import {
+  type Outcome,
+  type Pair,
+  type Played,
+  play,
+  playInJobs,
+  playInTurn,
+  type Role,
+  type Schedule,
+} from './schedules.ts'
 import type { Stage } from './stage.ts'
 
 export interface Finding {
@@ -10,24 +19,14 @@ export interface Finding {
   faults: string[]
 }
 
-interface Order {
-  order: string
-  roles: readonly Role[]
-  settled: boolean
-}
-
-/** In turn, which also tells how many points there are. */
-const IN_TURN: readonly Order[] = [
-  { order: 'A, then B', roles: ['A', 'B'], settled: true },
-  { order: 'B, then A', roles: ['B', 'A'], settled: true },
-]
-
-/** What is to be compared with only where those two do not explain an outcome. */
-const ELSE: readonly Order[] = [
-  { order: 'only A, B being refused', roles: ['A'], settled: true },
-  { order: 'only B, A being refused', roles: ['B'], settled: true },
-  { order: 'A, then B while its jobs run', roles: ['A', 'B'], settled: false },
-  { order: 'B, then A while its jobs run', roles: ['B', 'A'], settled: false },
+/** What an outcome is compared with where the two in turn, with their jobs, do not explain it. */
+const ELSE: readonly { order: string; play(stage: Stage, pair: Pair): Promise<Outcome> }[] = [
+  { order: 'only A, B being refused', play: (stage, pair) => playInTurn(stage, pair, ['A']) },
+  { order: 'only B, A being refused', play: (stage, pair) => playInTurn(stage, pair, ['B']) },
+  { order: 'A, then B while its jobs wait', play: (stage, pair) => playInJobs(stage, pair, 'A', 'wait') },
+  { order: 'A, then B while its jobs run', play: (stage, pair) => playInJobs(stage, pair, 'A', 'run') },
+  { order: 'B, then A while its jobs wait', play: (stage, pair) => playInJobs(stage, pair, 'B', 'wait') },
+  { order: 'B, then A while its jobs run', play: (stage, pair) => playInJobs(stage, pair, 'B', 'run') },
 ]
 
 /** Both orders of each pair are in its schedules, so that a pair is there once. */
@@ -38,19 +37,21 @@ export function allPairs(): Pair[] {
 
 export interface Rehearsal {
   serials: Serial[]
-  /** Those of `ELSE` that are not played yet. */
-  left: Order[]
+  /** How many of `ELSE` are among them. */
+  elsePlayed: number
   /** Every point of either, to be held there. */
   schedules: Schedule[]
+  points: Record<Role, string[]>
 }
 
 /** `atDisk`: with the points within the agent. */
 export async function rehearse(stage: Stage, pair: Pair, atDisk = false): Promise<Rehearsal> {
-  const rehearsal: Rehearsal = { serials: [], left: [...ELSE], schedules: [] }
-  for (const { order, roles, settled } of IN_TURN) {
-    const outcome = await playInTurn(stage, pair, roles, { settled, atDisk })
-    rehearsal.serials.push({ order, outcome })
-    const [first = 'A'] = roles
+  const rehearsal: Rehearsal = { serials: [], elsePlayed: 0, schedules: [], points: { A: [], B: [] } }
+  for (const first of ['A', 'B'] as const) {
+    const roles: Role[] = first === 'A' ? ['A', 'B'] : ['B', 'A']
+    const outcome = await playInTurn(stage, pair, roles, atDisk)
+    rehearsal.serials.push({ order: roles.join(', then '), outcome })
+    rehearsal.points[first] = outcome.points[first]
     for (let holdAt = 0; holdAt < outcome.points[first].length; holdAt++)
       rehearsal.schedules.push({ first, holdAt, atDisk })
   }
@@ -65,12 +66,11 @@ export async function tryOrder(
 ): Promise<Finding | undefined> {
   const played = await play(stage, pair, schedule)
   for (;;) {
-    const faults = judge(played, rehearsal.serials)
+    const faults = judge(pair, played, rehearsal.serials)
     if (faults.length === 0) return undefined
-    const next = rehearsal.left.shift()
+    const next = ELSE[rehearsal.elsePlayed++]
     if (!next) return { pair, played, faults }
-    const outcome = await playInTurn(stage, pair, next.roles, { settled: next.settled })
-    rehearsal.serials.push({ order: next.order, outcome })
+    rehearsal.serials.push({ order: next.order, outcome: await next.play(stage, pair) })
   }
 }
 

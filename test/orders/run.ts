@@ -1,13 +1,13 @@
 // Plays pairs: all of their orders, or a sample that a number picks.
 import type { Engine } from '../../src/control/db/database.ts'
-import { allPairs, type Finding, rehearse, tryOrder } from './pairs.ts'
+import { allPairs, type Finding, type Rehearsal, rehearse, tryOrder } from './pairs.ts'
 import type { Pair, Schedule } from './schedules.ts'
 import { openStage, type Stage } from './stage.ts'
 
 export interface Plan {
   pairs: readonly Pair[]
-  /** Of the orders of a pair. */
-  choose(schedules: readonly Schedule[], pair: Pair): readonly Schedule[]
+  /** Which orders of a pair. */
+  choose(rehearsal: Rehearsal, pair: Pair): readonly Schedule[]
   /** Whether to stop within the agent too, before its calls of the file system. */
   atDisk?: boolean
   onPair?(pair: Pair, played: number, findings: readonly Finding[]): void
@@ -36,7 +36,7 @@ export async function runOrders(engine: Engine, plan: Plan): Promise<Result> {
 
 async function runPair(stage: Stage, pair: Pair, plan: Plan): Promise<Result> {
   const rehearsal = await rehearse(stage, pair, plan.atDisk)
-  const chosen = plan.choose(rehearsal.schedules, pair)
+  const chosen = plan.choose(rehearsal, pair)
   const findings: Finding[] = []
   for (const schedule of chosen) {
     const finding = await tryOrder(stage, pair, schedule, rehearsal)

@@ -69,12 +69,12 @@ async function outcomeOf(stage: Stage, scene: Scene, answers: Outcome['answers']
   return { answers, stuck, state: await observe(stage, scene) }
 }
 
-/** One after the other, or only one. `settled`: the jobs of the first have ended before the second is asked for. */
+/** One after the other, or only one: the jobs of the first have ended before the second is asked for. */
 export async function playInTurn(
   stage: Stage,
   pair: Pair,
   order: readonly Role[],
-  { settled, atDisk = false }: { settled: boolean; atDisk?: boolean },
+  atDisk = false,
 ): Promise<Outcome & { points: Record<Role, string[]> }> {
   const scene = await sceneFor(stage, pair)
   const answers: Outcome['answers'] = { A: null, B: null }
@@ -82,10 +82,29 @@ export async function playInTurn(
   for (const role of order) {
     const actor = new Actor(role, { stopsAtDisk: atDisk })
     answers[role] = await actor.run(() => runAs(stage, scene, pair, role))
-    if (settled) await settle(stage, scene.serverId)
+    await settle(stage, scene.serverId)
     points[role] = actor.points
+    actor.release()
   }
   return { ...(await outcomeOf(stage, scene, answers)), points }
+}
+
+/** The second is asked for when the first is answered and its jobs wait, or run. */
+export async function playInJobs(stage: Stage, pair: Pair, first: Role, jobs: 'wait' | 'run'): Promise<Outcome> {
+  const scene = await sceneFor(stage, pair)
+  const leader = new Actor(first, jobs === 'run' ? { holdBefore: 'agent tasks.start answered' } : {})
+  const follower = new Actor(otherOf(first))
+  const led = leader.run(() => runAs(stage, scene, pair, first))
+  await led
+  if (jobs === 'wait') leader.hold()
+  else await Promise.race([leader.held, settle(stage, scene.serverId)])
+  const followed = follower.run(() => runAs(stage, scene, pair, otherOf(first)))
+  await Promise.race([followed, untilWaiting(stage, { follower, leader, stillAfterMs: async () => STILL_MS })])
+  leader.release()
+  const answers = { [first]: await led, [follower.name]: await followed } as Outcome['answers']
+  const outcome = await outcomeOf(stage, scene, answers)
+  follower.release()
+  return outcome
 }
 
 export async function play(stage: Stage, pair: Pair, schedule: Schedule): Promise<Played> {

@@ -176,7 +176,12 @@ function postgresSide(url: string): Side {
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   const look: Side['look'] = async (sql, ...values) => {
     let index = 0
-    return (await pool.query(sql.replaceAll('?', () => `$${++index}`), values)).rows
+    return (
+      await pool.query(
+        sql.replaceAll('?', () => `$${++index}`),
+        values,
+      )
+    ).rows
   }
   return {
     look,
