@@ -1,5 +1,5 @@
 // Outcomes that no order of whole operations gives and that are right all the same, each with its reason: the outcome is
-// taken for another one, which has to be the outcome of some order.
+// taken for another one, which has to be the outcome of some order, where what does not matter is forgotten.
 import type { Outcome, Pair, Role } from './schedules.ts'
 
 interface Excuse {
@@ -7,7 +7,9 @@ interface Excuse {
   /** The operations that it is about, in either role. */
   pair: readonly [RegExp, RegExp]
   /** The outcome that it stands for, or the same if it has nothing to do with it. `role` is that of the first of the pair. */
-  take(outcome: Outcome, role: Role): Outcome
+  take?(outcome: Outcome, role: Role): Outcome
+  /** What is left of an outcome without what does not matter. */
+  forget?(outcome: Outcome): Outcome
 }
 
 const other = (role: Role): Role => (role === 'A' ? 'B' : 'A')
@@ -60,22 +62,33 @@ export const EXCUSES: readonly Excuse[] = [
     },
   },
   {
+    why: 'How far the work came that is under way when its server goes does not matter, as long as none of it fails.',
+    pair: [/^(create backup|verify backup|restore|restore one file|pack files)$/, /^delete server$/],
+    forget(outcome) {
+      const { state } = outcome
+      const jobs = state.jobs.filter(
+        (job) => !/^(backup|backup.delete|verify|restore|pack) (completed|cancelled)$/.test(job),
+      )
+      const ends = /^(backup.(completed|cancelled|verified|restored|restore_cancelled)|file.packed)$/
+      const activity = state.activity.filter((event) => !ends.test(event))
+      return state.server === 'not_found' ? { ...outcome, state: { ...state, jobs, activity } } : outcome
+    },
+  },
+  {
     why: 'A file that goes while another is about to take its place counts as replaced: what was there is in the trash.',
     pair: [/^put content$/, /^(delete files|move file)$/],
     take: (outcome, role) => (outcome.answers[role] === '200' ? answered(outcome, role, '201') : outcome),
   },
 ]
 
-/** The outcome itself, and what it may be taken for. */
-export function* readingsOf(pair: Pair, outcome: Outcome): Generator<Outcome> {
-  yield outcome
-  for (const { pair: names, take } of EXCUSES) {
+/** The outcome itself, and what it may be taken for; each with what is to be forgotten of what it is compared with. */
+export function* readingsOf(pair: Pair, outcome: Outcome): Generator<[Outcome, (serial: Outcome) => Outcome]> {
+  yield [outcome, (serial) => serial]
+  for (const { pair: names, take, forget = (whole) => whole } of EXCUSES) {
     for (const role of ['A', 'B'] as const) {
       const mine = role === 'A' ? pair.a : pair.b
       const others = other(role) === 'A' ? pair.a : pair.b
-      if (!names[0].test(mine) || !names[1].test(others)) continue
-      const taken = take(outcome, role)
-      if (taken !== outcome) yield taken
+      if (names[0].test(mine) && names[1].test(others)) yield [forget(take?.(outcome, role) ?? outcome), forget]
     }
   }
 }

@@ -67,6 +67,15 @@ export const FAULTS: readonly Fault[] = [
     isMended: false,
   },
   {
+    what: 'a verification is accepted for a server that is being deleted, and fails',
+    pair: { a: 'verify backup', b: 'delete server' },
+    engines: POSTGRES,
+    first: 'B',
+    before: /^commit$/,
+    sign: /jobs has "verify failed/,
+    isMended: false,
+  },
+  {
     what: 'the same change made twice at once is recorded twice',
     pair: { a: 'change backup limit', b: 'change backup limit' },
     engines: POSTGRES,

@@ -45,7 +45,7 @@ const server = (scene: Scene) => `/servers/${scene.serverId}`
 const cancelJob: Operation = {
   needs: [],
   async run({ stage, scene, call }) {
-    const cancellable = ['backup', 'restore', 'verify']
+    const cancellable = ['backup', 'restore', 'verify', 'pack']
     const job = (await activeJobs(stage, scene.serverId)).find(({ kind }) => cancellable.includes(kind))
     const answer = job ? answerOf(await call('DELETE', `${server(scene)}/jobs/${job.id}`)) : '409 job_finished'
     return answer === '409 job_finished' ? 'nothing to cancel' : answer
@@ -90,11 +90,18 @@ export const OPERATIONS: Record<string, Operation> = {
   'unlock backup': request('DELETE', backup('/lock'), ['locked']),
   'delete backup': request('DELETE', backup(''), ['backup']),
   restore: request('POST', backup('/restore'), ['backup'], {}),
+  'restore one file': request('POST', backup('/restore'), ['backup'], { paths: ['/a.txt'], mode: 'merge' }),
   'verify backup': request('POST', backup('/verify'), ['backup']),
   'cancel job': cancelJob,
   'set retention': request('PUT', backups('/retention'), [], ({ who }) => ({ keepLast: who === 'A' ? 1 : 2 })),
   'apply retention': request('POST', backups('/retention/apply'), ['newer'], {}),
   'create schedule': request('POST', backups('/schedules'), [], { name: 'daily', cron: '0 4 * * *' }),
+  'change schedule': request(
+    'PATCH',
+    (scene) => backups(`/schedules/${scene.scheduleId}`)(scene),
+    ['schedule'],
+    ({ who }) => ({ name: `renamed by ${who}` }),
+  ),
   'delete schedule': request('DELETE', (scene) => backups(`/schedules/${scene.scheduleId}`)(scene), ['schedule']),
   'delete server': request('DELETE', server, [], ({ scene }) => ({ name: scene.name })),
   'change quota': request('PATCH', server, [], ({ who }) => ({ limits: { diskBytes: who === 'A' ? 2e6 : 3e6 } })),
@@ -111,9 +118,21 @@ export const OPERATIONS: Record<string, Operation> = {
     moves: [{ from: '/a.txt', to: `/moved by ${who}.txt` }],
   })),
   'copy file': request('POST', files('/copy'), [], { location: '/a.txt' }),
+  'pack files': request('POST', files('/pack'), [], { files: ['world', 'mods'], target: '/packed.zip' }),
   'restore from trash': request('POST', (scene) => files(`/trash/${scene.trashId}/restore`)(scene), ['trash']),
   'empty trash': request('DELETE', files('/trash'), ['trash']),
   'put content': putContent,
   upload,
   'revoke token': revokeToken,
 }
+
+/** Pairs that are not played, and why. */
+export const NEVER_MEET: readonly { why: string; pair: readonly [RegExp, RegExp] }[] = [
+  {
+    why: 'It has no job that could be cancelled.',
+    pair: [
+      /^cancel job$/,
+      /^(?!create backup|create locked backup|restore$|restore one file|verify backup|pack files|delete server)/,
+    ],
+  },
+]
