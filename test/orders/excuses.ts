@@ -84,7 +84,7 @@ export const EXCUSES: readonly Excuse[] = [
 /** The outcome itself, and what it may be taken for; each with what is to be forgotten of what it is compared with. */
 export function* readingsOf(pair: Pair, outcome: Outcome): Generator<[Outcome, (serial: Outcome) => Outcome]> {
   yield [outcome, (serial) => serial]
-  for (const { pair: names, take, forget = (whole) => whole } of EXCUSES) {
+  for (const { pair: names, take, forget = (whole: Outcome) => whole } of EXCUSES) {
     for (const role of ['A', 'B'] as const) {
       const mine = role === 'A' ? pair.a : pair.b
       const others = other(role) === 'A' ? pair.a : pair.b

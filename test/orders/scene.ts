@@ -98,10 +98,12 @@ export interface State {
   subdomains: string[]
   jobs: string[]
   activity: string[]
+  /** Entries about the token, which belong to no server. */
+  token: string[]
   chain: string
 }
 
-export async function observe(stage: Stage, { serverId, name }: Scene): Promise<State> {
+export async function observe(stage: Stage, { serverId, name, token }: Scene): Promise<State> {
   const get = async (path: string) => {
     const { status, body } = await stage.call('GET', path)
     return status === 200 ? body : { status, data: [] }
@@ -124,6 +126,7 @@ export async function observe(stage: Stage, { serverId, name }: Scene): Promise<
     subdomains: await list(`/subdomains/${serverId}/subdomains`, (it: Named) => own(`${it.name} ${it.status}`)),
     jobs: await jobsOf(stage, serverId),
     activity: await eventsOf(stage, serverId),
+    token: token ? await eventsAbout(stage, token.id) : [],
     chain: await chainOf(stage, serverId),
   }
 }
@@ -160,6 +163,11 @@ const codeOf = (error: string | null) => (error === null ? '' : JSON.parse(error
 async function eventsOf(stage: Stage, serverId: string): Promise<string[]> {
   const entries = await stage.look<{ event: string }>('select event from activity where chain = ?', serverId)
   return entries.map(({ event }) => event).sort()
+}
+
+async function eventsAbout(stage: Stage, tokenId: string): Promise<string[]> {
+  const about = `select event from activity where chain = '' and properties like ?`
+  return (await stage.look<{ event: string }>(about, `%${tokenId}%`)).map(({ event }) => event).sort()
 }
 
 /** Who deletes a server cannot ask for its chain: then all chains are verified together, at the end. */
