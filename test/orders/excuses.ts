@@ -75,6 +75,14 @@ export const EXCUSES: readonly Excuse[] = [
     },
   },
   {
+    why: 'Who deletes files of a server that goes meanwhile is told, truly, that none of them was there any more.',
+    pair: [/^delete files$/, /^delete server$/],
+    take: (outcome, role) =>
+      outcome.answers[role] === '200' && !outcome.state.activity.includes('file.deleted')
+        ? answered(outcome, role, '404 not_found')
+        : outcome,
+  },
+  {
     why: 'A file that goes while another is about to take its place counts as replaced: what was there is in the trash.',
     pair: [/^put content$/, /^(delete files|move file)$/],
     take: (outcome, role) => (outcome.answers[role] === '200' ? answered(outcome, role, '201') : outcome),
