@@ -64,7 +64,7 @@ export class Actor {
   }
 
   /** A point is passed before it is known what comes next. */
-  describeLast(label: string, index: number): void {
+  describePoint(label: string, index: number): void {
     this.points[index] = label
   }
 

@@ -68,7 +68,7 @@ function instrument(connection: DatabaseConnection, engine: 'sqlite' | 'postgres
     if (!use?.actor) return execute(query)
     const label = describe(query)
     // The first is announced by `connect`, while nothing is held yet.
-    if (use.statements++ === 0) use.actor.describeLast(label, use.firstPoint)
+    if (use.statements++ === 0) use.actor.describePoint(label, use.firstPoint)
     // Within a transaction on SQLite nobody else gets at the database: what can differ differs at its end.
     else if (engine === 'postgres' || label === 'commit') await arrive(label)
     if (label === 'begin') use.isTransaction = true

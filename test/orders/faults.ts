@@ -73,9 +73,9 @@ export const FAULTS: readonly Fault[] = [
     what: 'a verification is accepted for a server that is being deleted, and fails',
     pair: { a: 'verify backup', b: 'delete server' },
     engines: POSTGRES,
-    first: 'B',
-    before: /^commit$/,
-    sign: /jobs has "verify failed/,
+    first: 'A',
+    before: /^insert jobs$/,
+    sign: /A was answered 202|jobs has "verify failed/,
     isMended: false,
   },
   {
