@@ -122,10 +122,12 @@ onBothEngines('bad input', (engine) => {
   test('a body where none belongs is refused', async () => {
     const before = await world()
     isProblem(await service.call('DELETE', '/tokens/tok_x', { body: { a: 1 } }), 400, 'invalid_request')
-    const get = await sendRaw(service.url, request('GET', `/servers/${serverId}`, ['content-length: 2']), '{}')
-    isProblem(get, 400, 'invalid_request')
+    for (const body of ['{"a":1}', '[]', 'x', '{}{}', `{${' '.repeat(2000)}}`, '{} '.padEnd(100_000, 'x')]) {
+      const head = request('GET', `/servers/${serverId}`, [`content-length: ${body.length}`])
+      isProblem(await sendRaw(service.url, head, body), 400, 'invalid_request')
+    }
     const chunked = request('GET', `/servers/${serverId}`, ['transfer-encoding: chunked'])
-    isProblem(await sendRaw(service.url, chunked, '2\r\n{}\r\n0\r\n\r\n'), 400, 'invalid_request')
+    isProblem(await sendRaw(service.url, chunked, '3\r\n[1]\r\n0\r\n\r\n'), 400, 'invalid_request')
     assert.equal(await world(), before)
   })
 
@@ -274,11 +276,13 @@ onBothEngines('bad input', (engine) => {
       isProblem(await sendRaw(service.url, Buffer.from(bytes, 'latin1')), 400, 'invalid_request')
   })
 
-  test('other methods and paths are not found', async () => {
-    for (const method of ['PUT', 'OPTIONS', 'PROPFIND', 'TRACE']) {
-      isProblem(await sendRaw(service.url, request(method, '/servers', [])), 404, 'not_found')
+  test('other methods are not allowed, and other paths are not found', async () => {
+    for (const method of ['PUT', 'PROPFIND', 'TRACE', 'MERGE']) {
+      const reply = await sendRaw(service.url, request(method, '/servers', []))
+      isProblem(reply, 405, 'method_not_allowed')
+      assert.equal(reply.headers.get('allow'), 'GET, HEAD, POST, OPTIONS')
     }
-    for (const path of ['/', '//servers', '/Servers', `/servers/${serverId}/`]) {
+    for (const path of ['/', '//servers', '/Servers', `/servers/${serverId}//`]) {
       isProblem(await sendRaw(service.url, request('GET', path, [])), 404, 'not_found')
     }
   })

@@ -88,7 +88,9 @@ for (const [label, folderOnDisk] of [
       assert.equal(next.status, 'completed')
       const full = snapshot(files)
       const restore = (backupId: string) =>
-        jobOf(http, `/backups/${id}/${backupId}/restore`, { safetyBackup: false }).then((job) => job.status)
+        jobOf(http, `/backups/${id}/${backupId}/restore`, { mode: 'replace', safetyBackup: false }).then(
+          (job) => job.status,
+        )
       assert.equal(await restore(early.id), 'completed')
       assertSameTree(snapshot(files), tree)
       assert.equal(await restore(next.id), 'completed')

@@ -113,7 +113,10 @@ async function recover(args: string[], env: Record<string, string> = {}) {
 const otherHash = (hash: string) => (hash === 'sha-256' ? 'blake2b-256' : 'sha-256')
 
 async function restored(http: Http, dataDir: string, serverId: string, backupId: string): Promise<Tree> {
-  const { body: job } = await http.call('POST', `/backups/${serverId}/${backupId}/restore`, { safetyBackup: false })
+  const { body: job } = await http.call('POST', `/backups/${serverId}/${backupId}/restore`, {
+    mode: 'replace',
+    safetyBackup: false,
+  })
   const ended = await until(async () => {
     const { body } = await http.call('GET', `/servers/${serverId}/jobs/${job.id}`)
     return ['completed', 'failed', 'cancelled'].includes(body.status) && body

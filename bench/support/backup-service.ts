@@ -34,7 +34,11 @@ export async function startBackupService(dataDir: string): Promise<BackupService
     },
     async restore(serverId, backupId, targetServerId = serverId) {
       const begun = performance.now()
-      const job = await client.backups.restore(serverId, backupId, { targetServerId, safetyBackup: false })
+      const job = await client.backups.restore(serverId, backupId, {
+        mode: 'replace',
+        targetServerId,
+        safetyBackup: false,
+      })
       await client.jobs.wait(targetServerId, job.id)
       return (performance.now() - begun) / 1000
     },

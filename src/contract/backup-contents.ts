@@ -5,19 +5,19 @@ import { operation } from './operation.ts'
 import {
   Bytes,
   Closed,
+  Directory,
   Id,
   Nullable,
   OneOf,
   Page,
   PageQuery,
+  Path,
   ServerParams,
   type Static,
   Timestamp,
   Type,
 } from './schema.ts'
 
-const Path = Type.String({ minLength: 1, maxLength: 4096 })
-const Directory = Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' }))
 const EntryKind = OneOf(['file', 'directory', 'symlink'])
 
 export const BackupFile = Type.Object({

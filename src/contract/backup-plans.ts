@@ -1,7 +1,20 @@
 // Which backups are made by themselves, and which are kept.
 import { Backup, Ignored } from './backups.ts'
 import { operation } from './operation.ts'
-import { Closed, Id, Name, Nullable, ServerParams, type Static, TEXT, Timestamp, Type } from './schema.ts'
+import {
+  BLANK_IS_ABSENT,
+  Closed,
+  Id,
+  Name,
+  Nullable,
+  OptionalName,
+  OTHERWISE,
+  ServerParams,
+  type Static,
+  TEXT,
+  Timestamp,
+  Type,
+} from './schema.ts'
 
 const Keep = (what: string) =>
   Nullable(
@@ -23,13 +36,26 @@ export const RetentionPolicy = Type.Object(
 )
 export type RetentionPolicy = Static<typeof RetentionPolicy>
 
-const NewRetention = Closed({
-  keepLast: Type.Optional(RetentionPolicy.properties.keepLast),
-  keepHourly: Type.Optional(RetentionPolicy.properties.keepHourly),
-  keepDaily: Type.Optional(RetentionPolicy.properties.keepDaily),
-  keepWeekly: Type.Optional(RetentionPolicy.properties.keepWeekly),
-  keepMonthly: Type.Optional(RetentionPolicy.properties.keepMonthly),
-})
+const RULES = Object.keys(RetentionPolicy.properties)
+
+const NewRetention = Closed(
+  {
+    keepLast: Type.Optional(RetentionPolicy.properties.keepLast),
+    keepHourly: Type.Optional(RetentionPolicy.properties.keepHourly),
+    keepDaily: Type.Optional(RetentionPolicy.properties.keepDaily),
+    keepWeekly: Type.Optional(RetentionPolicy.properties.keepWeekly),
+    keepMonthly: Type.Optional(RetentionPolicy.properties.keepMonthly),
+  },
+  {
+    description: 'At least one rule, the others being null; or all five as null, to keep every backup',
+    // Nobody takes all rules away by leaving them out.
+    anyOf: [
+      ...RULES.map((rule) => ({ required: [rule], properties: { [rule]: { type: 'integer' } } })),
+      { required: RULES },
+    ],
+    [OTHERWISE]: 'must give at least one rule, or all five as null to keep every backup',
+  },
+)
 export type NewRetention = Static<typeof NewRetention>
 
 const Expiry = Type.Object({
@@ -45,13 +71,15 @@ const Cron = Type.String({
   pattern: TEXT,
   description: 'Five fields: minute, hour, day of the month, month, day of the week',
 })
-const TimeZone = Type.String({ minLength: 1, maxLength: 64, pattern: TEXT, description: 'Such as `Europe/Berlin`' })
-const NamePattern = Type.String({
+const TIME_ZONE = { minLength: 1, maxLength: 64, pattern: TEXT, description: 'Such as `Europe/Berlin`' }
+const TimeZone = Type.String(TIME_ZONE)
+const NAME_PATTERN = {
   minLength: 1,
   maxLength: 150,
   pattern: TEXT,
   description: '`{date}`, `{time}`, `{zone}` and `{server}` stand for what they say, in the time zone of the schedule',
-})
+}
+const NamePattern = Type.String(NAME_PATTERN)
 
 export const Schedule = Type.Object({
   id: Id,
@@ -74,8 +102,8 @@ export const Schedule = Type.Object({
 export type Schedule = Static<typeof Schedule>
 
 const settings = {
-  timeZone: Type.Optional(TimeZone),
-  namePattern: Type.Optional(NamePattern),
+  timeZone: Type.Optional(Type.String({ ...TIME_ZONE, [BLANK_IS_ABSENT]: true })),
+  namePattern: Type.Optional(Type.String({ ...NAME_PATTERN, [BLANK_IS_ABSENT]: true })),
   ignored: Type.Optional(Ignored),
   isLocked: Type.Optional(Type.Boolean()),
   onlyIfChanged: Type.Optional(Type.Boolean()),
@@ -84,7 +112,7 @@ const settings = {
 export const NewSchedule = Closed({ name: Name, cron: Cron, ...settings })
 export type NewSchedule = Static<typeof NewSchedule>
 export const ScheduleChange = Closed(
-  { name: Type.Optional(Name), cron: Type.Optional(Cron), ...settings },
+  { name: OptionalName, cron: Type.Optional(Cron), ...settings },
   { minProperties: 1, description: 'Fields that are absent stay as they are' },
 )
 export type ScheduleChange = Static<typeof ScheduleChange>
@@ -136,7 +164,7 @@ export const setRetention = operation({
   tag,
   summary: 'Say which backups of a server are kept',
   description:
-    'Replaces the policy as a whole. It is applied after each successful backup, never before one, and never to locked backups.',
+    'Replaces the policy as a whole: a rule that is absent is null. It is applied after each successful backup, never before one, and never to locked backups.',
   scope: 'backups:write',
   params,
   body: NewRetention,
@@ -153,7 +181,8 @@ export const applyRetention = operation({
   summary: 'Apply the policy now, or show what it would do',
   scope: 'backups:write',
   params,
-  body: Closed({ dryRun: Type.Optional(Type.Boolean({ default: false })) }),
+  // Required: backups are not deleted by a request that says nothing.
+  body: Closed({ dryRun: Type.Boolean({ description: 'true shows what would go; false deletes it' }) }),
   bodyExample: { dryRun: true },
   answers: {
     200: {

@@ -5,11 +5,13 @@ import {
   Closed,
   Id,
   MULTILINE,
-  Name,
   Nullable,
   OneOf,
+  OptionalName,
+  OTHERWISE,
   Page,
   PageQuery,
+  Path,
   ServerParams,
   type Static,
   Timestamp,
@@ -21,7 +23,6 @@ export const CONSISTENCIES = ['offline', 'quiesced', 'live'] as const
 /** In bytes. The schema counts characters, so the service counts again. */
 export const IGNORED_MAX_BYTES = 32 * 1024
 
-const Path = Type.String({ minLength: 1, maxLength: 4096 })
 export const Ignored = Type.String({
   maxLength: IGNORED_MAX_BYTES,
   pattern: MULTILINE,
@@ -56,32 +57,38 @@ export const Backup = Type.Object({
 export type Backup = Static<typeof Backup>
 
 export const NewBackup = Closed({
-  name: Type.Optional(Name),
+  name: OptionalName,
   ignored: Type.Optional(Ignored),
   isLocked: Type.Optional(Type.Boolean({ default: false })),
 })
 export type NewBackup = Static<typeof NewBackup>
 
-export const RestoreRequest = Closed({
-  paths: Type.Optional(
-    Type.Array(Path, {
-      minItems: 1,
-      maxItems: 1000,
-      description: 'These files and folders only; everything unless told',
-    }),
-  ),
-  mode: Type.Optional(
-    OneOf(['replace', 'merge'], {
-      default: 'replace',
-      description:
-        '`replace` makes the tree what it was, and what was made since goes to the trash; `merge` writes what the backup has and leaves the rest',
-    }),
-  ),
-  safetyBackup: Type.Optional(
-    Type.Boolean({ default: true, description: 'Take a backup of what is there now before anything is touched' }),
-  ),
-  targetServerId: Type.Optional(Id),
-})
+export const RestoreRequest = Closed(
+  {
+    paths: Type.Optional(
+      Type.Array(Path, {
+        minItems: 1,
+        maxItems: 1000,
+        description: 'These files and folders only; without it `mode` is required, and everything is restored',
+      }),
+    ),
+    mode: Type.Optional(
+      OneOf(['replace', 'merge'], {
+        description:
+          '`replace` makes the tree what it was, and what was made since goes to the trash; `merge` writes what the backup has and leaves the rest. `replace` by default where `paths` is given',
+      }),
+    ),
+    safetyBackup: Type.Optional(
+      Type.Boolean({ default: true, description: 'Take a backup of what is there now before anything is touched' }),
+    ),
+    targetServerId: Type.Optional(Id),
+  },
+  {
+    // Nobody replaces all files of a server by leaving something out.
+    anyOf: [{ required: ['mode'] }, { required: ['paths'] }],
+    [OTHERWISE]: 'must say what to restore: `mode`, `paths` or both',
+  },
+)
 export type RestoreRequest = Static<typeof RestoreRequest>
 
 export const Recovery = Type.Object({
@@ -235,7 +242,8 @@ export const restoreBackup = operation({
   summary: 'Restore a backup',
   description:
     'Everything is checked before anything is touched; the new tree is built beside the old one and swapped in. ' +
-    'A backup of what is there now is taken first unless told not to. With `targetServerId` it is restored into another server.',
+    'A backup of what is there now is taken first by default. With `targetServerId` it is restored into another server. ' +
+    'The body says what to restore: `{"mode": "replace"}` for everything, or `paths`.',
   scope: 'backups:write',
   params: BackupParams,
   body: RestoreRequest,

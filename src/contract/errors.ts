@@ -9,6 +9,7 @@ export const ERRORS = {
   unauthenticated: { status: 401, title: 'A valid token is needed' },
   forbidden: { status: 403, title: 'The token lacks the scope' },
   not_found: { status: 404, title: 'Not found, or not visible to this token' },
+  method_not_allowed: { status: 405, title: 'The path does not take this method' },
   not_acceptable: { status: 406, title: 'None of the accepted media types can be produced' },
   already_exists: { status: 409, title: 'It exists already' },
   backup_locked: { status: 409, title: 'The backup is locked' },

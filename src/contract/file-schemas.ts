@@ -1,11 +1,15 @@
 // What the operations on files are said with.
 import { Job, jobExample } from './jobs.ts'
-import { Bytes, Closed, Id, Nullable, OneOf, ServerParams, type Static, Timestamp, Type } from './schema.ts'
+import { Bytes, Closed, Id, Nullable, OneOf, Path, ServerParams, type Static, Timestamp, Type } from './schema.ts'
 
-/** What may be in a path is decided by the agent, which knows the disk; here only its length is held in bounds. */
-export const Path = Type.String({ minLength: 1, maxLength: 4096 })
 export const EntryName = Type.String({ minLength: 1, maxLength: 255 })
 export const PathQuery = Closed({ path: Path })
+/** Names or paths, relative to a directory, and told back as the caller wrote them. */
+export const Entries = Type.Array(Type.String({ maxLength: 4096 }), {
+  minItems: 1,
+  maxItems: 1000,
+  description: 'Names or paths relative to `root`; one with a slash in front is relative to it too',
+})
 export const Overwrite = Type.Optional(
   Type.Boolean({ description: 'What is replaced goes to the trash. False unless told' }),
 )

@@ -3,12 +3,12 @@ import {
   ArchiveFormat,
   changeErrors,
   DiskUsage,
+  Entries,
   EntryName,
   entryExample,
   FileEntry,
   job,
   Overwrite,
-  Path,
   params,
   pathErrors,
   SearchMatch,
@@ -18,7 +18,19 @@ import {
   trashExample,
 } from './file-schemas.ts'
 import { operation } from './operation.ts'
-import { Bytes, Closed, Id, Page, PageQuery, ServerParams, TEXT, Type } from './schema.ts'
+import {
+  BLANK_IS_ABSENT,
+  Bytes,
+  Closed,
+  Directory,
+  Id,
+  Page,
+  PageQuery,
+  Path,
+  ServerParams,
+  TEXT,
+  Type,
+} from './schema.ts'
 
 export const packFiles = operation({
   id: 'packFiles',
@@ -29,8 +41,8 @@ export const packFiles = operation({
   scope: 'files:write',
   params,
   body: Closed({
-    root: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })),
-    files: Type.Array(Type.String({ maxLength: 4096 }), { minItems: 1, maxItems: 1000 }),
+    root: Directory,
+    files: Entries,
     format: Type.Optional(ArchiveFormat),
     target: Type.Optional(Path),
   }),
@@ -67,7 +79,7 @@ export const pullFile = operation({
   body: Closed({
     url: Type.String({ minLength: 1, maxLength: 2048, pattern: TEXT }),
     directory: Type.Optional(Path),
-    name: Type.Optional(EntryName),
+    name: Type.Optional(Type.String({ ...EntryName, [BLANK_IS_ABSENT]: true })),
     overwrite: Overwrite,
   }),
   bodyExample: { url: 'https://example.org/mods/lighting.jar', directory: '/mods' },
@@ -85,7 +97,7 @@ export const searchFiles = operation({
   params,
   query: Closed({
     q: Type.String({ minLength: 1, maxLength: 191, pattern: TEXT }),
-    path: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })),
+    path: Directory,
     content: Type.Optional(Type.Boolean({ default: false })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   }),

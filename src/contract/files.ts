@@ -2,6 +2,7 @@ import {
   ArchiveFormat,
   changeErrors,
   DownloadLocation,
+  Entries,
   EntryName,
   entryExample,
   expiresAt,
@@ -9,7 +10,6 @@ import {
   folderExample,
   link,
   Overwrite,
-  Path,
   PathQuery,
   params,
   pathErrors,
@@ -28,7 +28,7 @@ import {
   unpackFile,
 } from './file-work.ts'
 import { operation } from './operation.ts'
-import { Closed, OneOf, Page, PageQuery, Type } from './schema.ts'
+import { Closed, Directory, OneOf, Page, PageQuery, Path, Type } from './schema.ts'
 
 export * from './file-schemas.ts'
 export * from './file-work.ts'
@@ -45,8 +45,8 @@ export const deleteFiles = operation({
   scope: 'files:write',
   params,
   body: Closed({
-    root: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })),
-    files: Type.Array(Type.String({ maxLength: 4096 }), { minItems: 1, maxItems: 1000 }),
+    root: Directory,
+    files: Entries,
   }),
   bodyExample: { root: '/world', files: ['region/r.0.0.mca', 'session.lock'] },
   answers: {
@@ -68,7 +68,7 @@ export const createFolder = operation({
   description: 'Missing parents are made.',
   scope: 'files:write',
   params,
-  body: Closed({ name: EntryName, path: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })) }),
+  body: Closed({ name: EntryName, path: Directory }),
   bodyExample: { name: 'mods', path: '/' },
   answers: {
     201: { description: 'The new folder', schema: FileEntry, example: folderExample },
@@ -137,7 +137,7 @@ export const listFiles = operation({
   params,
   query: Closed({
     ...PageQuery,
-    path: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, default: '/' })),
+    path: Directory,
     sort: Type.Optional(OneOf(['name', 'size', 'time'], { default: 'name' })),
     order: Type.Optional(OneOf(['asc', 'desc'], { default: 'asc' })),
   }),

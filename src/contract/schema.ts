@@ -11,9 +11,15 @@ export function Closed<P extends TProperties>(properties: P, options: object = {
 
 /** One type list instead of a union, so that a wrong value gives one fault and not three. */
 export function Nullable<S extends TSchema>(schema: S): TUnsafe<Static<S> | null> {
-  const { type, ...rest } = schema as S & { type: string; enum?: unknown[] }
+  return Type.Unsafe<Static<S> | null>(withNull(schema))
+}
+
+/** As plain JSON Schema. */
+export function withNull(schema: object): object {
+  const { type, ...rest } = schema as { type?: string; enum?: unknown[]; anyOf?: object[] }
+  if (rest.anyOf) return { ...rest, anyOf: [...rest.anyOf, { type: 'null' }] }
   const widened = rest.enum ? { ...rest, enum: [...rest.enum, null] } : rest
-  return Type.Unsafe<Static<S> | null>({ ...widened, type: [type, 'null'] })
+  return { ...widened, type: [type, 'null'] }
 }
 
 /** A string out of a fixed set, as a plain JSON Schema enum. */
@@ -26,7 +32,23 @@ export const TEXT = '^(?=[^]*\\S)[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$'
 /** As TEXT, with line breaks and tabs, and it may be empty. */
 export const MULTILINE = '^(?:[^\\p{Cc}\\p{Cs}]|[\\n\\r\\t])*$'
 
-export const Name = Type.String({ minLength: 1, maxLength: 191, pattern: TEXT })
+const NAME = { minLength: 1, maxLength: 191, pattern: TEXT }
+export const Name = Type.String(NAME)
+
+/** Marks an optional text for which an empty one counts as absent; see control/http/absent-fields.ts. */
+export const BLANK_IS_ABSENT = 'x-blank-is-absent'
+export const OptionalName = Type.Optional(Type.String({ ...NAME, [BLANK_IS_ABSENT]: true }))
+
+/** Marks a text as a path within a server, which is then handed on in one spelling; see http/validation.ts. */
+export const IS_PATH = 'x-path'
+const PATH = { minLength: 1, maxLength: 4096, [IS_PATH]: true }
+/** What may be in a path is decided by the agent, which knows the disk; here only its length is held in bounds. */
+export const Path = Type.String(PATH)
+/** The top unless given. */
+export const Directory = Type.Optional(Type.String({ ...PATH, default: '/' }))
+
+/** What a schema's `anyOf` means, for whoever fits none of it. */
+export const OTHERWISE = 'x-otherwise'
 /** For text that came another way than by a request. */
 export const isName = (text: unknown): text is string =>
   typeof text === 'string' && [...text].length <= 191 && new RegExp(TEXT, 'u').test(text)

@@ -9,6 +9,7 @@ import {
   Name,
   Nullable,
   OneOf,
+  OptionalName,
   Page,
   PageQuery,
   ServerParams,
@@ -68,7 +69,7 @@ export const NewServer = Closed({
 export type NewServer = Static<typeof NewServer>
 
 export const ServerChange = Closed(
-  { ...NewServer.properties, name: Type.Optional(Name) },
+  { ...NewServer.properties, name: OptionalName },
   { minProperties: 1, description: 'Fields that are absent stay as they are. `labels` is replaced as a whole' },
 )
 export type ServerChange = Static<typeof ServerChange>

@@ -25,8 +25,9 @@ import { createAuth } from './http/auth.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
+import { takeBodiesAsBytes } from './http/json-body.ts'
 import { createCursors } from './http/paging.ts'
-import { type Api, takeBodiesAsBytes } from './http/route.ts'
+import type { Api } from './http/route.ts'
 import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
@@ -85,10 +86,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const jobs = createJobs({ db, changes, clock, log, alone })
   const idempotency = createIdempotency({ db, clock })
   const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock, shared: !alone })
+  const linksEnding = new Set<Promise<void>>()
   const endLinks = (tokenId: string) => {
-    agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
+    const ending = agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
       log.error({ err: error, tokenId }, 'links of a revoked token could not be ended; they are at the next start')
     })
+    linksEnding.add(ending)
+    void ending.finally(() => linksEnding.delete(ending))
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
   const servers = createServers({
@@ -155,6 +159,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     logger: log,
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
+    corsOrigins: config.corsOrigins,
   })
   const routes: RouteOptions[] = []
   http.addHook('onRoute', (route) => void routes.push(route))
@@ -219,7 +224,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       upkeep.start()
     },
     async stop() {
-      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop()])
+      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), ...linksEnding])
       await tokens.flushUse()
     },
   }

@@ -23,6 +23,7 @@ test('every fault is named at once, and what was meant to do something is not ig
     GAMEKEEPER_LOG_LEVEL: 'loud',
     GAMEKEEPER_RATE_LIMIT: '-1',
     GAMEKEEPER_TRUSTED_PROXIES: '10.0.0.0/33, nobody',
+    GAMEKEEPER_CORS_ORIGINS: 'https://panel.example.org/, *',
     GAMEKEEPER_ACTIVITY_RETENTION_DAYS: '0',
     GAMEKEEPER_SECRET: 'abc',
     GAMEKEEPER_PROT: '1',
@@ -51,4 +52,27 @@ test('values are read', () => {
   assert.equal(config.publicUrl, 'https://games.example.org')
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1'])
   assert.equal(config.secret?.length, 32)
+})
+
+test('origins are those that a browser sends, or any', () => {
+  const read = (text: string) => readConfig({ GAMEKEEPER_CORS_ORIGINS: text }).corsOrigins
+  assert.deepEqual(readConfig({}).corsOrigins, [])
+  assert.deepEqual(read('*'), ['*'])
+  assert.deepEqual(read('https://a.example.org, http://[::1]:5173'), ['https://a.example.org', 'http://[::1]:5173'])
+  const wrong = [
+    'a.example.org',
+    'https://a.example.org/',
+    'https://a.example.org:443',
+    'null',
+    'https://A.example.org',
+  ]
+  assert.throws(
+    () => read([...wrong, 'https://fine.example.org'].join(',')),
+    (error) => {
+      assert.ok(error instanceof ConfigFault)
+      for (const each of wrong) assert.ok(error.message.includes(JSON.stringify(each)), each)
+      assert.ok(!error.message.includes('fine'))
+      return true
+    },
+  )
 })

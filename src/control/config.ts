@@ -16,6 +16,8 @@ export interface Config {
   logLevel: (typeof LOG_LEVELS)[number]
   requestsPerMinute: number
   trustedProxies: string[]
+  /** Origins whose pages may call us from a browser; `*` for any. */
+  corsOrigins: string[]
   activityRetentionDays: number
   /** How long deleted files are kept. */
   trashHours: number
@@ -86,6 +88,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS)),
     requestsPerMinute: setting('RATE_LIMIT', 6000, integer(0, 10_000_000)),
     trustedProxies: setting('TRUSTED_PROXIES', [], addresses),
+    corsOrigins: setting('CORS_ORIGINS', [], origins),
     activityRetentionDays: setting('ACTIVITY_RETENTION_DAYS', 365, integer(1, 36_500)),
     trashHours: setting('TRASH_HOURS', 24, integer(0, 8760)),
     maxUploadBytes: setting('MAX_UPLOAD_BYTES', 100 * 2 ** 30, integer(1, Number.MAX_SAFE_INTEGER)),
@@ -178,6 +181,22 @@ const addresses: Read<string[]> = (text) => {
   if (wrong.length > 0)
     throw new Fault(`must be addresses or ranges such as 10.0.0.0/8, with commas between; not ${wrong.join(', ')}`)
   return list
+}
+
+const origins: Read<string[]> = (text) => {
+  const list = text.split(',').map((part) => part.trim())
+  const wrong = list.filter((part) => !isOrigin(part) && !(part === '*' && list.length === 1))
+  if (wrong.length > 0) {
+    const quoted = wrong.map((part) => JSON.stringify(part)).join(', ')
+    throw new Fault(`must be origins such as https://panel.example.org, with commas between, or * alone; not ${quoted}`)
+  }
+  return list
+}
+
+/** As a browser writes it: no path, not even a slash, and no port that the scheme implies. */
+function isOrigin(text: string): boolean {
+  const parsed = URL.parse(text)
+  return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.origin === text
 }
 
 function isAddressRange(text: string): boolean {

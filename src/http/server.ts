@@ -5,6 +5,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import type { Logger } from 'pino'
 import { type Failure, fail } from '../contract/errors.ts'
 import { newId } from '../kit/ids.ts'
+import { createCors } from './cors.ts'
+import { collectMethods } from './methods.ts'
 import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
 import { useValidation } from './validation.ts'
 
@@ -14,6 +16,8 @@ export interface HttpOptions {
   trustedProxies: readonly string[]
   /** Whether callers reach us by HTTPS, so that browsers may be told to keep to it. */
   https: boolean
+  /** Whose pages may call us from a browser; `*` for any. None by default. */
+  corsOrigins?: readonly string[]
 }
 
 const JSON_BODY_MAX = 1024 * 1024
@@ -23,8 +27,11 @@ const PARAM_MAX = 8 * 1024
 
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const headers = hardeningHeaders(options.https)
-  const harden = (request: FastifyRequest, reply: FastifyReply) =>
+  const cors = createCors(options.corsOrigins ?? [])
+  const prepare = (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(headers).header('x-request-id', request.id)
+    cors.mark(request, reply)
+  }
   const app = Fastify({
     loggerInstance: childless(options.logger),
     logController: new LogController({ disableRequestLogging: true }),
@@ -39,18 +46,24 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000, requireHostHeader: false },
     clientErrorHandler: refuseBrokenRequest,
     frameworkErrors: (error, request, reply) => {
-      harden(request, reply)
+      prepare(request, reply)
       answerError(error, request, reply)
     },
-    routerOptions: { maxParamLength: PARAM_MAX, ignoreTrailingSlash: false },
+    routerOptions: { maxParamLength: PARAM_MAX, ignoreTrailingSlash: true },
   }) as unknown as FastifyInstance
   useValidation(app)
+  const methodsOf = collectMethods(app)
   app.addHook('onRequest', (request, reply, done) => {
-    harden(request, reply)
+    prepare(request, reply)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return done(fail('invalid_request', 'The request has no Host header.'))
+    if (cors.isPreflight(request)) return cors.answerPreflight(reply)
+    if (!request.is404) return done()
     // Before its body is read: there is nobody to read it for.
-    done(request.is404 ? noSuchPath() : undefined)
+    const methods = methodsOf(request.url)
+    if (methods.length === 0) return done(noSuchPath())
+    if (request.method !== 'OPTIONS') return done(otherMethod(methods))
+    reply.code(204).header('allow', methods.join(', ')).send()
   })
   closeAsTheyFallIdle(app)
   app.setErrorHandler(answerError)
@@ -78,6 +91,11 @@ function childless(logger: Logger): Logger {
 }
 
 const noSuchPath = () => fail('not_found', 'No such path.')
+
+function otherMethod(methods: readonly string[]): Failure {
+  const allow = methods.join(', ')
+  return fail('method_not_allowed', { detail: `This path takes ${allow}.`, headers: { allow } })
+}
 
 function hardeningHeaders(https: boolean): Record<string, string> {
   return {

@@ -1,23 +1,36 @@
 // Requests are held against their schemas by two validators: in a query everything is text, so numbers are read from
 // it; in a JSON body a number is a number. Every fault is named, not just the first.
 import { Ajv, type ErrorObject, type Options } from 'ajv'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
 import { type FieldFault, fail } from '../contract/errors.ts'
+import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
+import { pathNames } from '../kit/path-names.ts'
 
-const OPTIONS: Options = { allErrors: true, removeAdditional: false, useDefaults: true, strict: false }
+const OPTIONS: Options = { allErrors: true, removeAdditional: false, useDefaults: true, strict: false, verbose: true }
 const FAULTS_MAX = 50
 
 export function createValidators() {
-  const strict = withFormats(new Ajv({ ...OPTIONS, coerceTypes: false }))
-  const coercing = withFormats(new Ajv({ ...OPTIONS, coerceTypes: true }))
+  const strict = withOurs(new Ajv({ ...OPTIONS, coerceTypes: false }))
+  const coercing = withOurs(new Ajv({ ...OPTIONS, coerceTypes: true }))
   return (httpPart: string | undefined) => (httpPart === 'body' ? strict : coercing)
 }
 
-function withFormats(ajv: Ajv): Ajv {
+function withOurs(ajv: Ajv): Ajv {
   addFormats.default(ajv, ['uri'])
   ajv.addFormat('date-time', isTimestamp)
+  ajv.addKeyword({ keyword: IS_PATH, type: 'string', modifying: true, errors: false, validate: respellPath })
   return ajv
+}
+
+/**
+ * Paths have one spelling behind the door: cursors, activity and jobs see the same one whatever the caller wrote. Only
+ * what means nothing is taken out; what may be in a path is the agent's to decide.
+ */
+function respellPath(_schema: unknown, path: string, _parent?: unknown, where?: DataValidationCxt): boolean {
+  if (where && path !== '') where.parentData[where.parentDataProperty] = `/${pathNames(path).join('/')}`
+  return true
 }
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
@@ -40,7 +53,10 @@ export function useValidation(app: FastifyInstance): void {
 }
 
 function requestFaults(errors: ErrorObject[], part: string) {
-  const faults = dedupe(errors.map(faultOf)).slice(0, FAULTS_MAX)
+  const explained = errors.filter(({ keyword, parentSchema }) => keyword === 'anyOf' && parentSchema?.[OTHERWISE])
+  const isExplained = ({ schemaPath }: ErrorObject) =>
+    explained.some((outer) => schemaPath.startsWith(`${outer.schemaPath}/`))
+  const faults = dedupe(errors.filter((error) => !isExplained(error)).map(faultOf)).slice(0, FAULTS_MAX)
   const names = faults.map(({ path, message }) => (path ? `${path} ${message}` : message))
   return { detail: `The ${PARTS[part] ?? part} is not valid: ${names.slice(0, 5).join('; ')}.`, errors: faults }
 }
@@ -55,6 +71,9 @@ function faultOf(error: ErrorObject): FieldFault {
   }
   if (keyword === 'enum') return { path: at, message: `must be one of ${params.allowedValues.map(String).join(', ')}` }
   if (keyword === 'type') return { path: at, message: `must be ${[params.type].flat().join(' or ')}` }
+  if (keyword === 'anyOf' && error.parentSchema?.[OTHERWISE])
+    return { path: at, message: error.parentSchema[OTHERWISE] }
+  if (keyword === 'minProperties') return { path: at, message: 'must have at least one field' }
   if (keyword === 'pattern') return { path: at, message: 'has characters or a form that is not allowed' }
   return { path: at, message: error.message ?? 'is not valid' }
 }

@@ -85,9 +85,10 @@ export function createBackupsApi(transport: Transport) {
     /** Deletes it, or cancels it while it is queued or running. */
     delete: onOne(backups.deleteBackup),
     verify: onOne(backups.verifyBackup),
+    /** `mode` or `paths` says what to restore: nothing is replaced by leaving it out. */
     restore: transport.method(
       backups.restoreBackup,
-      (serverId: string, backupId: string, body: backups.RestoreRequest = {}, options: CallOptions = {}) => ({
+      (serverId: string, backupId: string, body: backups.RestoreRequest, options: CallOptions = {}) => ({
         params: { serverId, backupId },
         body,
         ...options,
@@ -171,10 +172,10 @@ export function createBackupsApi(transport: Transport) {
         ...options,
       }),
     ),
-    /** With `dryRun`, only says what would go. */
+    /** With `dryRun` true it only says what would go; with false that is deleted. */
     applyRetention: transport.method(
       plans.applyRetention,
-      (serverId: string, dryRun: boolean = false, options: CallOptions = {}) => ({
+      (serverId: string, dryRun: boolean, options: CallOptions = {}) => ({
         params: { serverId },
         body: { dryRun },
         ...options,

@@ -91,7 +91,7 @@ async function killRestore(world: World): Promise<string> {
   const known = [...world.backups]
   const [backupId, tree] = known[randomInt(known.length)] as [string, Tree]
   const before = snapshot(world.files(serverId))
-  const asked = await world.http.call('POST', `/backups/${serverId}/${backupId}/restore`, {})
+  const asked = await world.http.call('POST', `/backups/${serverId}/${backupId}/restore`, { mode: 'replace' })
   assert.equal(asked.status, 202)
   await delay(randomInt(KILL_RESTORE_WITHIN_MS))
   const { body: last } = await world.http.call('GET', `/servers/${serverId}/jobs/${asked.body.id}`)
@@ -125,7 +125,7 @@ async function inspect({ http, serverId, checkId, files, backups, safety }: Worl
   const verify = await http.call('POST', `/backups/${serverId}/${id}/verify`)
   const verified = await jobEnded(http, serverId, verify.body.id)
   assert.deepEqual((verified.result as { damage: unknown[] }).damage, [])
-  const request = { targetServerId: checkId, safetyBackup: false }
+  const request = { mode: 'replace', targetServerId: checkId, safetyBackup: false }
   const restore = await http.call('POST', `/backups/${serverId}/${id}/restore`, request)
   assert.equal((await jobEnded(http, checkId, restore.body.id)).status, 'completed')
   assertSameTree(snapshot(files(checkId)), tree)

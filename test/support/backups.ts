@@ -57,7 +57,9 @@ export function createWorld(service: TestService) {
       return backup
     },
     async restore(serverId: string, backupId: string, body: object = {}): Promise<Job> {
-      const reply = await service.call('POST', `/backups/${serverId}/${backupId}/restore`, { body })
+      const reply = await service.call('POST', `/backups/${serverId}/${backupId}/restore`, {
+        body: { mode: 'replace', ...body },
+      })
       assert.equal(reply.status, 202, reply.text)
       const [, , , , target = ''] = (reply.headers.get('location') ?? '').split('/')
       return jobEnded(target, reply.body.id)

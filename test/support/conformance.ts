@@ -20,7 +20,9 @@ const contracts = new Map<string, Promise<Contract>>()
 
 export async function holdAgainstContract(url: string, method: string, path: string, reply: Reply): Promise<void> {
   const contract = await contractOf(url)
-  const plain = (path.startsWith('/v1/') ? path : BASE_PATH + path).split('?', 1)[0] ?? ''
+  const plain = ((path.startsWith('/v1/') ? path : BASE_PATH + path).split('?', 1)[0] ?? '').replace(/\/$/, '')
+  // Neither is an operation: one tells of the path, the other is a GET without its body.
+  if (method === 'OPTIONS' || method === 'HEAD') return
   const operation = contract.paths.find(({ pattern }) => pattern.test(plain))?.operations[method.toLowerCase()]
   // A path that the document does not know can only be refused.
   if (!operation)

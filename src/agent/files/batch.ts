@@ -37,7 +37,8 @@ interface Received {
 
 /** Where a file that a sender has named relative to the directory will be. */
 export function uploadTarget(directory: Segments, name: string): Segments {
-  if (name.endsWith('/')) throw fail('invalid_path', 'The name of a file cannot end in a slash.')
+  if (/(?:^|\/)\.?$/.test(name)) throw fail('invalid_path', 'The name of a file cannot end in a slash.')
+  if (name.startsWith('/')) throw fail('invalid_path', 'The name of a file cannot begin with a slash.')
   return parseEntry(directory, name)
 }
 

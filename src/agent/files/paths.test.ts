@@ -3,24 +3,20 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isFailure } from '../../contract/errors.ts'
 import { nameFromBytes, nameFromLatin1, nameToBytes } from './names.ts'
-import { checkNewName, formatPath, isWithin, parseEntry, parsePath } from './paths.ts'
+import { checkNewName, formatPath, isWithin, outermost, parseEntry, parsePath } from './paths.ts'
 
 const refused = (work: () => unknown) => assert.throws(work, (error) => isFailure(error, 'invalid_path'))
 
 const NEVER = [
   '',
-  '.',
   '..',
   '/..',
   '/../',
   'a/..',
   'a/../b',
-  '/a/./b',
-  './a',
-  '//',
-  '//a',
-  'a//b',
-  'a///',
+  './..',
+  '//..//',
+  '%2e/a',
   'a\0b',
   '\0',
   '..\\..\\etc',
@@ -68,10 +64,17 @@ test('what exists may be named though it could not be made', () => {
   }
 })
 
-test('an entry is relative, and never its root', () => {
+test('slashes too many and dots mean nothing', () => {
+  for (const path of ['/a/b', 'a/b', '//a//b', './a/./b', '/a/b/', 'a/b//', '/./a/b/.', '///a/b'])
+    assert.deepEqual(parsePath(path), ['a', 'b'], path)
+  for (const path of ['/', '//', '.', './', '/.']) assert.deepEqual(parsePath(path), [], path)
+})
+
+test('an entry is relative also with a slash in front, and never its root', () => {
   assert.deepEqual(parseEntry(['a'], 'b/c'), ['a', 'b', 'c'])
-  refused(() => parseEntry([], '/etc/passwd'))
-  refused(() => parseEntry(['a'], '/'))
+  assert.deepEqual(parseEntry(['a'], '/b/c'), ['a', 'b', 'c'])
+  assert.deepEqual(parseEntry([], '/etc/passwd'), ['etc', 'passwd'])
+  for (const entry of ['', '/', '.', './', '//']) refused(() => parseEntry(['a'], entry))
   refused(() => parseEntry(parsePath(`/${'d/'.repeat(1500)}`), 'e/'.repeat(600)))
 })
 
@@ -112,6 +115,11 @@ test('every name that a disk can hold survives the way to text and back, through
     }),
     { numRuns: 2000 },
   )
+})
+
+test('of paths that overlap the outermost are left, each once', () => {
+  const paths = ['a/b', '/a', 'c', './c/', 'ab'].map(parsePath)
+  assert.deepEqual(outermost(paths), [['a'], ['c'], ['ab']])
 })
 
 test('isWithin compares names, not text', () => {

@@ -1,5 +1,6 @@
 // What a path from a caller may look like, decided without touching the disk. A path is "/a/b"; "/" is the top.
 import { fail } from '../../contract/errors.ts'
+import { pathNames } from '../../kit/path-names.ts'
 import { nameToBytes } from './names.ts'
 
 export const MAX_NAME_BYTES = 255
@@ -9,21 +10,20 @@ const MAX_DECODINGS = 3
 /** The names from the top downwards; none of them is empty, `.` or `..`, or could be taken for those when decoded. */
 export type Segments = readonly string[]
 
-/** For what exists already. One slash at the start and one at the end are allowed and mean nothing. */
+/** For what exists already. A slash too many and `.` mean nothing; `..` is refused, since nobody can know what it meant. */
 export function parsePath(path: string): Segments {
-  if (path === '/') return []
   if (path === '') throw fail('invalid_path', 'The path is empty.')
   refuseBrokenText(path)
-  const start = path.startsWith('/') ? 1 : 0
-  const end = path.endsWith('/') ? path.length - 1 : path.length
-  const segments = path.slice(start, end).split('/')
+  const segments = pathNames(path)
   for (const segment of segments) checkSegment(segment)
   return segments
 }
 
-/** An entry of a request that names a directory and things relative to it. */
+/**
+ * An entry of a request that names a directory and things relative to it. It is relative with a slash in front too: a
+ * request never reaches outside the directory that it names.
+ */
 export function parseEntry(root: Segments, entry: string): Segments {
-  if (entry.startsWith('/')) throw fail('invalid_path', 'An entry is relative to its root and starts without a slash.')
   const segments = [...root, ...parsePath(entry)]
   if (segments.length === root.length) throw fail('invalid_path', 'An entry cannot be its root itself.')
   refuseBrokenText(formatPath(segments))
@@ -59,6 +59,14 @@ export function childPath(parent: string, name: string): string {
 /** Whether `inner` is `outer` or lies beneath it. */
 export function isWithin(outer: Segments, inner: Segments): boolean {
   return outer.length <= inner.length && outer.every((segment, index) => segment === inner[index])
+}
+
+/** Without those that lie beneath another; of several spellings of one path the first counts. */
+export function outermost(paths: readonly Segments[]): Segments[] {
+  return paths.filter(
+    (path, index) =>
+      !paths.some((other, at) => at !== index && isWithin(other, path) && (other.length < path.length || at < index)),
+  )
 }
 
 function refuseBrokenText(path: string): void {

@@ -9,7 +9,7 @@ test('deleting checks everything first', async (t) => {
   const { agent, at, tree } = await startServer(t, { 'a.txt': '', 'd/x': '' })
   symlinkSync('/etc', at('etc'))
   const before = tree()
-  for (const bad of ['', '.', '..', '/', 'a\0', 'd/..', '../a', 'etc/passwd', '/a.txt', 'd//x'])
+  for (const bad of ['', '.', '..', '/', 'a\0', 'd/..', '../a', 'etc/passwd', '/etc/passwd', './', '//'])
     await assert.rejects(agent.remove(request({ root: '/', files: ['a.txt', bad] })), code('invalid_path'), bad)
   await assert.rejects(agent.remove(request({ root: '/etc', files: ['passwd'] })), code('invalid_path'))
   assert.deepEqual(tree(), before)

@@ -1,6 +1,7 @@
 // The agent's own door: bytes in and out, for whoever holds a signed link. None of these routes asks for a token: the
 // link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Closed, Path, Type } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
 import type { ServeBackup } from './backup-downloads.ts'
 import type { ContentDeps } from './content.ts'
@@ -12,11 +13,7 @@ import { acceptForm } from './uploads.ts'
 const BASE = '/v1/game'
 const UPLOADS = `${BASE}/uploads/:link`
 
-const UPLOAD_QUERY = {
-  type: 'object',
-  properties: { directory: { type: 'string', minLength: 1, maxLength: 4096 }, overwrite: { type: 'boolean' } },
-  additionalProperties: false,
-} as const
+const UPLOAD_QUERY = Closed({ directory: Type.Optional(Path), overwrite: Type.Optional(Type.Boolean()) })
 
 export interface AgentRoutesDeps extends ContentDeps {
   uploads: TusUploads
@@ -29,20 +26,28 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
   // A server that waits for its answers to end would wait for as long as an upload takes.
   app.addHook('preClose', async () => deps.door.close())
   const config = { openedBy: 'link' } as object
-  const schema = { hide: true } as object
+  const schema = { hide: true, querystring: Closed({}) } as object
+  // Also where a tus upload goes on: clients may keep the query of the address that they were given.
+  const uploadSchema = { hide: true, querystring: UPLOAD_QUERY } as object
 
   const tus = (request: FastifyRequest, reply: FastifyReply) =>
     deps.door.under('upload', linkOf(request), (opened, signal) => acceptTus(deps, opened, signal, request, reply))
 
-  app.post(UPLOADS, { config, schema: { ...schema, querystring: UPLOAD_QUERY } }, (request, reply) =>
+  app.post(UPLOADS, { config, schema: uploadSchema }, (request, reply) =>
     deps.door.under('upload', linkOf(request), (opened, signal) =>
       isTus(request)
         ? acceptTus(deps, opened, signal, request, reply)
         : acceptForm(deps, opened, signal, request, reply),
     ),
   )
-  app.options(UPLOADS, { config, schema }, tus)
-  app.route({ method: ['HEAD', 'PATCH', 'DELETE', 'OPTIONS'], url: `${UPLOADS}/:tusId`, config, schema, handler: tus })
+  app.options(UPLOADS, { config, schema: uploadSchema }, tus)
+  app.route({
+    method: ['HEAD', 'PATCH', 'DELETE', 'OPTIONS'],
+    url: `${UPLOADS}/:tusId`,
+    config,
+    schema: uploadSchema,
+    handler: tus,
+  })
 
   app.route({
     method: ['GET', 'HEAD'],

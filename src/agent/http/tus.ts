@@ -81,7 +81,7 @@ async function speak(deps: TusDeps, call: Call, reply: FastifyReply): Promise<Fa
     namingFunction: () => id,
     getFileIdFromRequest: () => id,
     // Relative to the address that was asked for, so that it is right behind any proxy.
-    generateUrl: () => `${link}/${id}`,
+    generateUrl: () => (/\/(?:\?|$)/.test(request.url) ? id : `${link}/${id}`),
     onUploadFinish: async () => {
       await deps.uploads.of(opened.serverId).finish(id)
       return {}
@@ -176,7 +176,7 @@ function describe({ record, offset, lastByteAt }: PartialState): Upload {
 }
 
 function targetOf(metadata: Record<string, string | null>, query: UploadQuery) {
-  const directory = metadata.directory ?? query.directory ?? '/'
+  const directory = parsePath(metadata.directory ?? query.directory ?? '/')
   // Clients that send a folder put the place within it into `relativePath`, and "null" there for a single file.
   const relativePath = metadata.relativePath === 'null' ? undefined : metadata.relativePath
   const name = relativePath || metadata.filename || metadata.name
@@ -184,7 +184,11 @@ function targetOf(metadata: Record<string, string | null>, query: UploadQuery) {
   const overwrite = metadata.overwrite ?? String(query.overwrite ?? true)
   if (overwrite !== 'true' && overwrite !== 'false')
     throw fail('invalid_request', 'overwrite in Upload-Metadata is true or false.')
-  return { directory, path: formatPath(uploadTarget(parsePath(directory), name)), overwrite: overwrite === 'true' }
+  return {
+    directory: formatPath(directory),
+    path: formatPath(uploadTarget(directory, name)),
+    overwrite: overwrite === 'true',
+  }
 }
 
 function checksumOf({ headers }: FastifyRequest): Checksum | undefined {

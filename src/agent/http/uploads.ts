@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
+import { pathNames } from '../../kit/path-names.ts'
 import { type NamedSource, writeBatch } from '../files/batch.ts'
 import { announcedBytes, type ContentDeps } from './content.ts'
 import { parseDisposition } from './disposition.ts'
@@ -71,6 +72,6 @@ function formFault(path: string, message: string) {
 
 /** As the sender named it: what comes after the directory. */
 export function nameWithin(directory: string, path: string): string {
-  const base = `/${directory.split('/').filter(Boolean).join('/')}`
+  const base = `/${pathNames(directory).join('/')}`
   return base === '/' ? path.slice(1) : path.slice(base.length + 1)
 }

@@ -42,7 +42,7 @@ onBothEngines('backup plans', (engine) => {
     assert.deepEqual(ids(await listed(server)), [newest.id, locked.id])
     const expired = (await world.events(server)).filter((event) => event === 'backup.expired')
     assert.equal(expired.length, 2)
-    const now = await service.call('POST', `/backups/${server}/retention/apply`, { body: {} })
+    const now = await service.call('POST', `/backups/${server}/retention/apply`, { body: { dryRun: false } })
     assert.deepEqual(now.body, { dryRun: false, expired: [], keptCount: 2 })
     assert.equal((await service.call('PUT', `/backups/${server}/retention`, { body: { keepLast: 0 } })).status, 400)
   })
@@ -148,7 +148,10 @@ onBothEngines('backup plans', (engine) => {
     const shown = (await service.call('GET', `/backups/${server}/${id}`)).body
     assert.equal(shown.status, 'failed')
     assert.match(shown.error.detail, /interrupted/)
-    assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'backup_not_ready')
+    assert.equal(
+      (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body.code,
+      'backup_not_ready',
+    )
   })
 
   test('a manifest without a row is taken back; a row without a manifest is failed', async () => {

@@ -62,7 +62,7 @@ onBothEngines('restore', (engine) => {
   test('the job of a restore can be followed until it has ended', async () => {
     const server = await world.server({ big: randomBytes(2_000_000) })
     const { id } = await world.backup(server)
-    const job = (await service.call('POST', `/backups/${server}/${id}/restore`)).body
+    const job = (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body
     const path = `/servers/${server}/jobs/${job.id}`
     const states: Job[] = []
     const stream = await openEvents(`${service.url}/v1/game${path}`, service.adminToken)
@@ -105,7 +105,7 @@ onBothEngines('restore', (engine) => {
     assert.equal(data.length, 1)
     assert.deepEqual(await world.names(other, data[0].id), ['old.txt'])
     const narrow = (await service.mint(['*'], [server])).token
-    const body = { targetServerId: other }
+    const body = { mode: 'replace', targetServerId: other }
     const refused = await service.call('POST', `/backups/${server}/${id}/restore`, { body, token: narrow })
     assert.equal(refused.status, 404)
   })
@@ -114,14 +114,14 @@ onBothEngines('restore', (engine) => {
     const server = await world.server({ big: 'x'.repeat(30_000_000) })
     const [first = '', second = ''] = await world.start(server, 2)
     const one = `/backups/${server}/${second}`
-    for (const [method, path] of [
-      ['POST', `${one}/restore`],
+    for (const [method, path, body] of [
+      ['POST', `${one}/restore`, { mode: 'replace' }],
       ['POST', `${one}/verify`],
       ['GET', `${one}/files`],
       ['POST', `${one}/download`],
       ['GET', `/backups/${server}/compare?from=${second}`],
     ] as const) {
-      assert.equal((await service.call(method, path)).body.code, 'backup_not_ready', path)
+      assert.equal((await service.call(method, path, { body })).body.code, 'backup_not_ready', path)
     }
     await world.ended(server, first)
     await world.ended(server, second)
@@ -131,14 +131,20 @@ onBothEngines('restore', (engine) => {
     const server = await world.server({ big: 'x'.repeat(60_000_000) })
     const { id } = await world.backup(server)
     await writeFile(join(world.folder(server), 'big'), 'y'.repeat(60_000_000))
-    const started = await service.call('POST', `/backups/${server}/${id}/restore`)
+    const started = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })
     assert.equal(started.status, 202)
-    assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'server_busy')
+    assert.equal(
+      (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body.code,
+      'server_busy',
+    )
     assert.equal((await service.call('POST', `/backups/${server}`)).body.code, 'server_busy')
     assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).body.code, 'server_busy')
     assert.equal((await world.jobEnded(server, started.body.id)).status, 'completed')
     const [running = ''] = await world.start(server, 1)
-    assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'server_busy')
+    assert.equal(
+      (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body.code,
+      'server_busy',
+    )
     await world.ended(server, running)
   })
 
@@ -175,7 +181,7 @@ onBothEngines('restore', (engine) => {
     const server = await world.server({ big: 'x'.repeat(40_000_000) })
     const { id } = await world.backup(server)
     await writeFile(join(world.folder(server), 'big'), 'mine')
-    const started = await service.call('POST', `/backups/${server}/${id}/restore`)
+    const started = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })
     assert.equal((await service.call('DELETE', `/servers/${server}/jobs/${started.body.id}`)).status, 202)
     const job = await world.jobEnded(server, started.body.id)
     assert.equal(job.status, 'cancelled')
@@ -197,7 +203,10 @@ onBothEngines('restore', (engine) => {
     const shown = (await service.call('GET', `/backups/${server}/${id}`)).body
     assert.equal(shown.error.code, 'backup_damaged')
     assert.equal(shown.verifiedAt, null)
-    assert.equal((await service.call('POST', `/backups/${server}/${id}/restore`)).body.code, 'backup_damaged')
+    assert.equal(
+      (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body.code,
+      'backup_damaged',
+    )
     assert.ok((await world.events(server)).includes('backup.damage_found'))
     const ready = await fetch(`${service.url}/readyz`)
     assert.equal(ready.status, 503)

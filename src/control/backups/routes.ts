@@ -61,7 +61,7 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
 export function backupPlanRoutes(api: Api, { expiry, schedules }: BackupSlice): void {
   serve(api, plans.readRetention, (call) => expiry.read(call.actor, call.params.serverId))
   serve(api, plans.setRetention, (call) => expiry.set(call.actor, call.params.serverId, call.body))
-  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun ?? false))
+  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun))
   serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId))
   serve(api, plans.createSchedule, (call) => schedules.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/schedules/${id}`,

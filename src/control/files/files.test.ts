@@ -42,7 +42,7 @@ onBothEngines('files', (engine) => {
 
   test('delete: one bad entry and nothing is touched, nothing is told', async () => {
     await writeFile(join(dir, 'keep.txt'), 'x')
-    for (const bad of ['', '.', '..', '../x', 'a/../../x', '/', '/etc/passwd', 'a\0b', '%2e%2e/x']) {
+    for (const bad of ['', '.', '..', '../x', 'a/../../x', '/', './/', '/../x', 'a\0b', '%2e%2e/x']) {
       const reply = await service.call('DELETE', at(), { body: { files: ['keep.txt', bad] } })
       assert.equal(reply.status, 400, JSON.stringify(bad))
       assert.equal(reply.body.code, 'invalid_path', JSON.stringify(bad))

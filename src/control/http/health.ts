@@ -7,6 +7,7 @@ import { fail } from '../../contract/errors.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { allows } from '../../contract/scopes.ts'
 import type { Auth } from './auth.ts'
+import { NO_QUERY } from './openapi.ts'
 import { operationOf } from './route.ts'
 
 export interface HealthCheck {
@@ -92,9 +93,10 @@ export function healthRoutes(
   app: FastifyInstance,
   deps: { auth: Auth; metrics: Metrics; checks: readonly HealthCheck[]; log: Logger },
 ): void {
-  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
+  const schema = { hide: true, querystring: NO_QUERY }
+  app.get('/healthz', { schema }, async () => ({ status: 'ok' }))
 
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+  app.get('/readyz', { schema }, async (_request, reply) => {
     const results = await Promise.all(deps.checks.map((check) => runCheck(check, deps.log)))
     const ready = results.every((result) => result.fault === null)
     return reply.code(ready ? 200 : 503).send({
@@ -103,7 +105,7 @@ export function healthRoutes(
     })
   })
 
-  app.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+  app.get('/metrics', { schema }, async (request, reply) => {
     // Loopback without a token: what scrapes from this machine can read our memory anyway.
     if (!isLocal(request)) {
       const actor = await deps.auth.authenticate(request, reply)

@@ -2,8 +2,13 @@
 import type { FastifySchema } from 'fastify'
 import { ERRORS, type ErrorCode } from '../../contract/errors.ts'
 import { type Answer, type Operation, SHARED_ERRORS } from '../../contract/operation.ts'
-import { Problem } from '../../contract/schema.ts'
+import { Closed, Problem } from '../../contract/schema.ts'
 import { PROBLEM_TYPE } from '../../http/problem.ts'
+import { createValidators } from '../../http/validation.ts'
+import { takingAbsent } from './absent-fields.ts'
+
+/** For a route without a query: a field in it is refused as an unknown one is anywhere. */
+export const NO_QUERY = Closed({})
 
 export function describe(operation: Operation): FastifySchema {
   return {
@@ -13,10 +18,17 @@ export function describe(operation: Operation): FastifySchema {
     description: [operation.description, `Scope: \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
     security: [{ token: [operation.scope] }],
     ...(operation.params ? { params: operation.params } : {}),
-    ...(operation.query ? { querystring: operation.query } : {}),
-    ...(operation.body ? { body: withExample(operation.body, operation.bodyExample) } : {}),
+    querystring: operation.query ?? NO_QUERY,
+    ...(operation.body ? { body: withExample(takingAbsent(operation.body), operation.bodyExample) } : {}),
     response: { ...successes(operation), ...failures(operation) },
   } as FastifySchema
+}
+
+const bodyValidator = createValidators()('body')
+
+/** Whether a request without a body is refused: a body that must say something is required. */
+export function isBodyRequired({ body }: Operation): boolean {
+  return body !== undefined && !bodyValidator.compile(body)({})
 }
 
 function withExample(schema: object, example: unknown): object {

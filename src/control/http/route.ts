@@ -1,6 +1,5 @@
 // Puts an operation of the contract behind a route: who may call it, what it takes, one call, what it answers.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import { fail } from '../../contract/errors.ts'
 import {
   type AnswerOf,
   BASE_PATH,
@@ -10,9 +9,11 @@ import {
   type QueryOf,
 } from '../../contract/operation.ts'
 import { hasBody } from '../../http/bodies.ts'
+import { withoutTrailingSlash } from '../../http/methods.ts'
 import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
 import type { Idempotency } from './idempotency.ts'
+import { readBody, refuseContentOfGet } from './json-body.ts'
 import { describe } from './openapi.ts'
 
 export interface Api {
@@ -86,9 +87,7 @@ export function serve<O extends Operation, R>(
     ;(request as Entered)[ACTOR] = actor
     ;(request as Entered)[OPERATION] = operation
     const denied = auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
-    // Fastify does not read the body of a GET, so its announcement is all there is to see.
-    if (!denied && isGet && request.method === 'GET' && hasBody(request)) throw unexpectedBody()
-    return denied
+    return denied ?? (isGet && hasBody(request) ? refuseContentOfGet(request) : undefined)
   }
 
   const route: RouteShorthandOptions = {
@@ -123,7 +122,7 @@ export function serve<O extends Operation, R>(
       credential: bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? '',
       key,
       method: request.method,
-      url: request.url,
+      url: withoutTrailingSlash(request.url),
       body: request.body,
     }
     const { answer: body, replayed } = await idempotency.once(keyed, async (remember) =>
@@ -153,47 +152,4 @@ export function serve<O extends Operation, R>(
       return result instanceof Promise ? result.then((late) => answer(reply, late)) : answer(reply, result)
     },
   })
-}
-
-const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)(?:\s*;|$)/i
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-/** Bodies arrive as bytes, whatever their type: only here is it known whether the operation wants one. */
-function readBody(request: FastifyRequest, operation: Operation): unknown {
-  const bytes = request.body instanceof Buffer ? request.body : undefined
-  const empty = bytes === undefined || bytes.length === 0
-  if (!operation.body) {
-    if (!empty) throw unexpectedBody()
-    return undefined
-  }
-  if (empty) return {}
-  if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
-    throw fail('unsupported_media_type', 'The body must be JSON, sent with Content-Type: application/json.')
-  }
-  return parseJson(bytes)
-}
-
-const unexpectedBody = () => fail('invalid_request', 'This operation takes no body.')
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(utf8.decode(bytes), refusePrototype)
-  } catch (error) {
-    throw fail(
-      'invalid_request',
-      { detail: 'The body is not valid JSON.', errors: [{ path: '', message: 'is not valid JSON' }] },
-      error,
-    )
-  }
-}
-
-function refusePrototype(key: string, value: unknown): unknown {
-  if (key === '__proto__') throw new SyntaxError('a key that is not allowed')
-  return value
-}
-
-/** Bodies of the API are taken as bytes, up to the limit, and read once the operation is known. */
-export function takeBodiesAsBytes(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 }

@@ -59,6 +59,10 @@ export async function readOrFollow<T extends object>(
 ): Promise<T> {
   const accepted = negotiate(request.headers.accept, ['application/json', 'text/event-stream'])
   if (accepted === 'application/json') return await states.read()
+  if (request.method === 'HEAD') {
+    await states.read()
+    return reply.type(accepted).send() as never
+  }
   await streams.hold(actor, params.serverId, (ended) =>
     sendEvents(reply, (signal) => eventsOf(type, states.follow(signal)), ended),
   )

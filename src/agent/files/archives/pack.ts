@@ -9,7 +9,7 @@ import { writeContent } from '../content.ts'
 import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explained } from '../errors.ts'
-import { formatPath, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
+import { formatPath, outermost, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { walk } from '../walk.ts'
@@ -79,7 +79,7 @@ export type PackWork = Extract<FilesWork, { kind: 'files.pack' }>
 export async function pack(server: ServerFiles, work: PackWork, context: TaskContext): Promise<FileEntry> {
   const { signal, report } = context
   const root = parsePath(work.root)
-  const paths = work.files.map((entry) => parseEntry(root, entry))
+  const paths = outermost(work.files.map((entry) => parseEntry(root, entry)))
   if (paths.length === 0) throw fail('invalid_request', 'There is nothing to pack.')
   const target = work.target ?? formatPath([...root, archiveName(paths, work.format)])
   if (server.placements.find(context.taskId) === target) return describePath(server.files, target)

@@ -1,0 +1,67 @@
+// The JSON body of a request. Bodies arrive as bytes, whatever their type: only when the operation is known is it known
+// whether it wants one.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { fail } from '../../contract/errors.ts'
+import type { Operation } from '../../contract/operation.ts'
+import { bodyOf } from '../../http/bodies.ts'
+import { dropAbsent } from './absent-fields.ts'
+
+const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)(?:\s*;|$)/i
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+/** What may arrive where no body belongs: `{}`, and blanks around it. */
+const NO_BODY_BYTES_MAX = 1024
+
+/** Bodies of the API are taken as bytes, up to the limit, and read once the operation is known. */
+export function takeBodiesAsBytes(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+}
+
+export function readBody(request: FastifyRequest, operation: Operation): unknown {
+  const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0)
+  if (!operation.body) return void refuseContent(bytes)
+  if (bytes.length === 0) return {}
+  if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
+    throw fail('unsupported_media_type', 'The body must be JSON, sent with Content-Type: application/json.')
+  const body = parseJson(bytes)
+  dropAbsent(operation.body, body)
+  return body
+}
+
+/** Fastify does not read the body of a GET, so it is read here. */
+export async function refuseContentOfGet(request: FastifyRequest): Promise<undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of bodyOf(request.raw, { signal: new AbortController().signal })) {
+    size += chunk.length
+    if (size > NO_BODY_BYTES_MAX) throw unexpectedBody()
+    chunks.push(chunk)
+  }
+  refuseContent(Buffer.concat(chunks))
+}
+
+/** An empty object says as little as no body: many libraries send one. */
+function refuseContent(bytes: Buffer): void {
+  if (bytes.length === 0) return
+  const text = bytes.length > NO_BODY_BYTES_MAX ? '' : bytes.toString().trim()
+  if (!/^(?:\{\s*\}|null)$/.test(text)) throw unexpectedBody()
+}
+
+const unexpectedBody = () => fail('invalid_request', 'This operation takes no body.')
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes), refusePrototype)
+  } catch (error) {
+    throw fail(
+      'invalid_request',
+      { detail: 'The body is not valid JSON.', errors: [{ path: '', message: 'is not valid JSON' }] },
+      error,
+    )
+  }
+}
+
+function refusePrototype(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new SyntaxError('a key that is not allowed')
+  return value
+}
