@@ -89,7 +89,7 @@ export const OPERATIONS: Record<string, Operation> = {
   'lock backup': request('POST', backup('/lock'), ['backup']),
   'unlock backup': request('DELETE', backup('/lock'), ['locked']),
   'delete backup': request('DELETE', backup(''), ['backup']),
-  restore: request('POST', backup('/restore'), ['backup'], {}),
+  restore: request('POST', backup('/restore'), ['backup'], { mode: 'replace' }),
   'restore one file': request('POST', backup('/restore'), ['backup'], { paths: ['/a.txt'], mode: 'merge' }),
   'verify backup': request('POST', backup('/verify'), ['backup']),
   'cancel job': cancelJob,

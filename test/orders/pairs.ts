@@ -54,6 +54,9 @@ export async function rehearse(stage: Stage, pair: Pair, atDisk = false): Promis
     const roles: Role[] = first === 'A' ? ['A', 'B'] : ['B', 'A']
     const outcome = await playInTurn(stage, pair, roles, atDisk)
     rehearsal.serials.push({ order: roles.join(', then '), outcome })
+    // One that is refused when it is alone would meet nobody.
+    const answer = outcome.answers[first] ?? ''
+    if (!/^2|^nothing to cancel$/.test(answer)) throw new Error(`${pair[first === 'A' ? 'a' : 'b']} alone: ${answer}`)
     rehearsal.points[first] = outcome.points[first]
     for (let holdAt = 0; holdAt < outcome.points[first].length; holdAt++)
       rehearsal.schedules.push({ first, holdAt, atDisk })
