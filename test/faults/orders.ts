@@ -1,7 +1,6 @@
 // Every pair of operations on one server, in every order of their steps, on both engines: first with the points at the
 // database and the agent's port, then with those within the agent.
 import { startPostgres } from '../../scripts/postgres.ts'
-import type { Schedule } from '../orders/schedules.ts'
 
 const SEED = 11
 
@@ -21,10 +20,11 @@ export async function playOrders(mostOfAPair: number, say: (line: string) => voi
       const { played, findings } = await runOrders(engine, {
         pairs: pairsOf(new RegExp(filter)),
         atDisk,
-        choose: ({ schedules, points }) => {
-          const isAtDisk = ({ first, holdAt }: Schedule) => points[first][holdAt]?.startsWith('disk') ?? false
-          return sample(atDisk ? schedules.filter(isAtDisk) : schedules, mostOfAPair)
-        },
+        choose: ({ schedules }) =>
+          sample(
+            schedules.filter(({ point }) => !atDisk || point.startsWith('disk')),
+            mostOfAPair,
+          ),
         onPair(pair, orders, found) {
           say(`${where}: ${pair.a} × ${pair.b}: ${orders} orders, ${found.length} wrong`)
           for (const finding of found) if (!isExpected(finding, engine)) say(tell(finding))

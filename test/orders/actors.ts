@@ -17,6 +17,28 @@ export function asActor<T>(id: string | undefined, work: () => T): T {
   return actor ? storage.run(actor, work) : work()
 }
 
+/** The point at which an actor stops until it is let go: the nth of a kind, or of a name. */
+export interface Hold {
+  kind: string
+  nth: number
+}
+
+const PORTS = 'ports'
+
+/** What the agent does on its disk runs beside the waiting for it: the two are counted apart, each disk call by its name. */
+export const kindOf = (label: string) => (label.startsWith('disk') ? label : PORTS)
+
+/** Where to hold for each of these points. */
+export function holdsOf(points: readonly string[]): Hold[] {
+  const counts = new Map<string, number>()
+  return points.map((label) => {
+    const kind = kindOf(label)
+    const nth = counts.get(kind) ?? 0
+    counts.set(kind, nth + 1)
+    return { kind, nth }
+  })
+}
+
 export class Actor {
   readonly name: string
   readonly id = `actor-${++actorCount}`
@@ -33,17 +55,16 @@ export class Actor {
   /** Whether the agent's calls of the file system are points too. */
   readonly stopsAtDisk: boolean
   readonly held: Promise<void>
-  #holdAt: number
-  #holdBefore: string
+  #hold: Hold | undefined
+  /** How often it came by each kind of point: those at the ports are one kind, since some get their name only later. */
+  #counts = new Map<string, number>()
   #tellHeld: () => void
   #gate = Promise.withResolvers<void>()
   #isFree = false
 
-  /** It stops at the point with the index `holdAt`, or before the first that is called `holdBefore`, until it is let go. */
-  constructor(name: string, { holdAt = -1, holdBefore = '', stopsAtDisk = false } = {}) {
+  constructor(name: string, { hold, stopsAtDisk = false }: { hold?: Hold; stopsAtDisk?: boolean } = {}) {
     this.name = name
-    this.#holdAt = holdAt
-    this.#holdBefore = holdBefore
+    this.#hold = hold
     this.stopsAtDisk = stopsAtDisk
     const { promise, resolve } = Promise.withResolvers<void>()
     this.held = promise
@@ -56,11 +77,21 @@ export class Actor {
   }
 
   async arrive(label: string): Promise<void> {
-    const index = this.points.push(label) - 1
+    this.points.push(label)
     this.lastStepAt = performance.now()
     if (this.#isFree) return
-    if (index === this.#holdAt || label === this.#holdBefore) this.hold()
+    if (this.#isToStop(label)) this.hold()
     if (this.isHeld) await this.#gate.promise
+  }
+
+  #isToStop(label: string): boolean {
+    for (const kind of [kindOf(label), label]) {
+      const nth = this.#counts.get(kind) ?? 0
+      this.#counts.set(kind, nth + 1)
+      if (kind === this.#hold?.kind) return nth === this.#hold.nth
+      if (kind === label) break
+    }
+    return false
   }
 
   /** A point is passed before it is known what comes next. */

@@ -6,7 +6,7 @@ import { currentActor, step } from './actors.ts'
 
 type Call = (...values: unknown[]) => unknown
 
-const WITH_CALLBACK = ['fsync', 'fdatasync', 'writev'] as const
+const WITH_CALLBACK = ['open', 'fsync', 'fdatasync', 'writev'] as const
 const WITH_PROMISE = ['open', 'rename', 'unlink', 'rm', 'rmdir', 'readdir', 'readFile', 'mkdir', 'copyFile'] as const
 
 for (const name of WITH_CALLBACK) {
@@ -14,7 +14,7 @@ for (const name of WITH_CALLBACK) {
   const barred: Call = (...values) => {
     const actor = currentActor()
     if (!actor?.stopsAtDisk) return original(...values)
-    void actor.arrive(`disk ${name}`).then(() => original(...values))
+    void actor.arrive(`disk ${name}${name === 'open' ? ` ${placeOf(values[0])}` : ''}`).then(() => original(...values))
   }
   Object.assign(fs, { [name]: barred })
 }

@@ -110,7 +110,7 @@ export const FAULTS: readonly Fault[] = [
     pair: { a: 'create backup', b: 'delete backup' },
     engines: BOTH,
     first: 'A',
-    before: /^disk open \.unfinished/,
+    before: /^disk open srv_…\/bkp_…$/,
     atDisk: true,
     sign: /backups has "by A failed free"/,
     isMended: false,
@@ -147,5 +147,5 @@ export function isExpected({ pair, faults }: Finding, engine: Engine): boolean {
 }
 
 /** The orders of a fault among those of its pair. */
-export const ordersOf = (fault: Fault, { schedules, points }: Rehearsal): Schedule[] =>
-  schedules.filter(({ first, holdAt }) => first === fault.first && fault.before.test(points[first][holdAt] ?? ''))
+export const ordersOf = (fault: Fault, { schedules }: Rehearsal): Schedule[] =>
+  schedules.filter(({ first, point }) => first === fault.first && fault.before.test(point))

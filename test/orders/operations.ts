@@ -94,7 +94,7 @@ export const OPERATIONS: Record<string, Operation> = {
   'verify backup': request('POST', backup('/verify'), ['backup']),
   'cancel job': cancelJob,
   'set retention': request('PUT', backups('/retention'), [], ({ who }) => ({ keepLast: who === 'A' ? 1 : 2 })),
-  'apply retention': request('POST', backups('/retention/apply'), ['newer'], {}),
+  'apply retention': request('POST', backups('/retention/apply'), ['newer'], { dryRun: false }),
   'create schedule': request('POST', backups('/schedules'), [], { name: 'daily', cron: '0 4 * * *' }),
   'change schedule': request(
     'PATCH',

@@ -1,4 +1,5 @@
 // All orders of a pair, and what is wrong with them.
+import { holdsOf } from './actors.ts'
 import { NEVER_MEET, OPERATIONS } from './operations.ts'
 import { judge, type Serial } from './oracle.ts'
 import {
@@ -44,12 +45,11 @@ export interface Rehearsal {
   elsePlayed: number
   /** Every point of either, to be held there. */
   schedules: Schedule[]
-  points: Record<Role, string[]>
 }
 
 /** `atDisk`: with the points within the agent. */
 export async function rehearse(stage: Stage, pair: Pair, atDisk = false): Promise<Rehearsal> {
-  const rehearsal: Rehearsal = { serials: [], elsePlayed: 0, schedules: [], points: { A: [], B: [] } }
+  const rehearsal: Rehearsal = { serials: [], elsePlayed: 0, schedules: [] }
   for (const first of ['A', 'B'] as const) {
     const roles: Role[] = first === 'A' ? ['A', 'B'] : ['B', 'A']
     const outcome = await playInTurn(stage, pair, roles, atDisk)
@@ -57,9 +57,9 @@ export async function rehearse(stage: Stage, pair: Pair, atDisk = false): Promis
     // One that is refused when it is alone would meet nobody.
     const answer = outcome.answers[first] ?? ''
     if (!/^2|^nothing to cancel$/.test(answer)) throw new Error(`${pair[first === 'A' ? 'a' : 'b']} alone: ${answer}`)
-    rehearsal.points[first] = outcome.points[first]
-    for (let holdAt = 0; holdAt < outcome.points[first].length; holdAt++)
-      rehearsal.schedules.push({ first, holdAt, atDisk })
+    const points = outcome.points[first]
+    for (const [index, hold] of holdsOf(points).entries())
+      rehearsal.schedules.push({ first, hold, point: points[index] ?? '', atDisk })
   }
   return rehearsal
 }
@@ -87,7 +87,9 @@ export function tell({ pair, played, faults }: Finding): string {
   const lines = [
     `A: ${pair.a} → ${answers.A}    B: ${pair.b} → ${answers.B}`,
     ...faults.map((fault) => `  ${fault}`),
-    `  ${schedule.first} ran up to its point ${schedule.holdAt}, before: ${heldAt ?? '(it ended before that)'}`,
+    heldAt === null
+      ? `  ${schedule.first} ran to its end without coming by ${schedule.point} (${schedule.hold.nth})`
+      : `  ${schedule.first} ran up to its point ${heldAt}, before: ${points[schedule.first][heldAt]}`,
     `  then ${other} ran and ${second}; then ${schedule.first} went on`,
     ...(['A', 'B'] as const).map((role) => `  points of ${role}: ${numbered(points[role])}`),
   ]

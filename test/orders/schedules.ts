@@ -1,7 +1,7 @@
 // Runs two operations in one order of their steps: the first up to one of its await points, then the second to its end or
 // until it waits for the first, then the first to its end.
 import { setTimeout as delay } from 'node:timers/promises'
-import { Actor } from './actors.ts'
+import { Actor, type Hold } from './actors.ts'
 import { OPERATIONS } from './operations.ts'
 import { type Need, observe, prepare, type Scene, type State } from './scene.ts'
 import { activeJobs, type Stage, settle } from './stage.ts'
@@ -25,17 +25,18 @@ export interface Outcome {
 export interface Schedule {
   /** Who is held. */
   first: Role
-  /** At which of its points. */
-  holdAt: number
+  /** At which of its points, and what that was called when it ran alone. */
+  hold: Hold
+  point: string
   /** Whether the agent's calls of the file system count as points. */
   atDisk?: boolean
 }
 
 export interface Played extends Outcome {
   schedule: Schedule
-  /** The points of both, and where the first was held; null if it never came so far. */
+  /** The points of both, and at which the first was held; null if it never came so far. */
   points: Record<Role, string[]>
-  heldAt: string | null
+  heldAt: number | null
   second: 'ended' | 'waited for a lock' | 'waited'
 }
 
@@ -92,7 +93,7 @@ export async function playInTurn(
 /** The second is asked for when the first is answered and its jobs wait, or run. */
 export async function playInJobs(stage: Stage, pair: Pair, first: Role, jobs: 'wait' | 'run'): Promise<Outcome> {
   const scene = await sceneFor(stage, pair)
-  const leader = new Actor(first, jobs === 'run' ? { holdBefore: 'agent tasks.start answered' } : {})
+  const leader = new Actor(first, jobs === 'run' ? { hold: { kind: 'agent tasks.start answered', nth: 0 } } : {})
   const follower = new Actor(otherOf(first))
   const led = leader.run(() => runAs(stage, scene, pair, first))
   await led
@@ -109,11 +110,12 @@ export async function playInJobs(stage: Stage, pair: Pair, first: Role, jobs: 'w
 
 export async function play(stage: Stage, pair: Pair, schedule: Schedule): Promise<Played> {
   const scene = await sceneFor(stage, pair)
-  const { first, holdAt, atDisk = false } = schedule
-  const leader = new Actor(first, { holdAt, stopsAtDisk: atDisk })
+  const { first, hold, atDisk = false } = schedule
+  const leader = new Actor(first, { hold, stopsAtDisk: atDisk })
   const follower = new Actor(otherOf(first))
   const led = leader.run(() => runAs(stage, scene, pair, first))
   const isHeld = await Promise.race([leader.held.then(() => true), ended(stage, scene, led, []).then(() => false)])
+  const heldAt = isHeld ? leader.points.length - 1 : null
   const known = (await activeJobs(stage, scene.serverId)).map(({ id }) => id)
   const followed = follower.run(() => runAs(stage, scene, pair, follower.name as Role))
   const end = ended(stage, scene, followed, known)
@@ -132,7 +134,7 @@ export async function play(stage: Stage, pair: Pair, schedule: Schedule): Promis
     ...outcome,
     schedule,
     points: { [first]: leader.points, [follower.name]: follower.points } as Played['points'],
-    heldAt: isHeld ? (leader.points[holdAt] ?? null) : null,
+    heldAt,
     second,
   }
 }
