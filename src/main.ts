@@ -1,25 +1,32 @@
 // The composition root: config, lock, database, agent, control, listen. The one file that sees everything.
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/found-store.ts'
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
+import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
-import { openDatabase } from './control/db/database.ts'
+import { openDatabase, sqliteFile } from './control/db/database.ts'
 import { lockDataDir } from './control/db/lock.ts'
-import { migrate } from './control/db/migrate.ts'
+import { isFresh, migrate } from './control/db/migrate.ts'
 import { MIGRATIONS } from './control/db/migrations/index.ts'
+import { type DatabaseLock, lockPostgres } from './control/db/postgres-lock.ts'
+import { explained } from './control/db/start-faults.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
+import type { ShowToken } from './control/tokens/service.ts'
+import { StartFault } from './kit/start-fault.ts'
 
 export { StoreFault } from './agent/backups/found-store.ts'
 export { ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
+export { DatabaseInUse } from './control/db/postgres-lock.ts'
+export { StartFault } from './kit/start-fault.ts'
 
 export interface Service {
   /** Where it can be reached, without a trailing slash. */
@@ -28,8 +35,13 @@ export interface Service {
   newAdminToken: string | null
   /** Where the embedded DNS server answers, if a zone asked for it. */
   dns: { host: string; port: number } | null
+  /** Rejects with a sentence when another process has taken over the database. It never resolves. */
+  lost: Promise<never>
   stop(): Promise<void>
 }
+
+/** Where it listens, and the admin token if this start makes it, while it is not kept yet: a value that nobody has seen is none. */
+export type Announce = (started: Pick<Service, 'url' | 'newAdminToken' | 'dns'>) => Promise<void>
 
 export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 
@@ -37,25 +49,47 @@ export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json'
 type CleanUp = (() => unknown)[]
 
 async function undo(cleanUp: CleanUp): Promise<void> {
-  for (const step of cleanUp.reverse()) await step()
+  const faults: unknown[] = []
+  // Whatever fails, what comes after it is undone too: above all the locks.
+  for (const step of cleanUp.reverse())
+    await Promise.resolve()
+      .then(step)
+      .catch((error) => faults.push(error))
+  if (faults.length > 0) throw faults[0]
+}
+
+/** The database, for this process alone and as this version wants it, with the secret that seals what is in it. */
+async function openOwnDatabase(config: Config, log: Logger, cleanUp: CleanUp) {
+  const { dataDir, databaseUrl: url } = config
+  let lock: DatabaseLock | undefined
+  if (url !== null) {
+    lock = await lockPostgres({
+      url,
+      onBroken: (error) => log.warn({ err: error }, 'the connection that holds the database for us broke'),
+      onHeldAgain: () => log.info('the database is ours again'),
+    })
+    cleanUp.push(lock.release)
+  }
+  const onBroken = (error: Error) => log.warn({ err: error }, 'a database connection broke')
+  const database = openDatabase({ dataDir, url, onBroken, ...(lock ? { mayUse: lock.isHeld } : {}) })
+  cleanUp.push(database.close)
+  const { db, engine } = database
+  // There before anything is written that is sealed with it.
+  const secret = loadSecret(dataDir, config.secret, await isFresh(db, engine))
+  for (const name of await migrate(db, engine, MIGRATIONS)) log.info({ migration: name }, 'migrated')
+  return { database, secret, lost: lock?.lost ?? new Promise<never>(() => {}) }
 }
 
 /** Everything but the door, and nothing of it begun. */
 async function assemble(config: Config, cleanUp: CleanUp) {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-  const lock = lockDataDir(config.dataDir)
-  cleanUp.push(() => lock.release())
+  const dataLock = lockDataDir(config.dataDir)
+  cleanUp.push(() => dataLock.release())
   const log = pino({ level: config.logLevel })
   const clock = { now: () => Date.now() }
-  const database = openDatabase({
-    dataDir: config.dataDir,
-    url: config.databaseUrl,
-    onBroken: (error) => log.warn({ err: error }, 'a database connection broke'),
-  })
-  cleanUp.push(database.close)
-  for (const name of await migrate(database.db, database.engine, MIGRATIONS)) log.info({ migration: name }, 'migrated')
+  const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
+    openOwnDatabase(config, log, cleanUp),
+  )
 
-  const secret = loadSecret(config.dataDir, config.secret)
   const agent = createAgent({
     dataDir: config.dataDir,
     trashKeepMs: config.trashHours * 3600_000,
@@ -72,7 +106,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     directory: join(config.dataDir, 'dns'),
   })
   cleanUp.push(providers.close)
-  const agentUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
+  const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
   const { forward } = agent
   const app = await buildApp({
     config,
@@ -80,31 +114,52 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     database,
     agent,
     forward,
-    agentUrl,
+    ownUrl,
     providers,
     secret,
     clock,
     log,
   })
-  return { agent, app, providers, agentUrl }
+  return { agent, app, providers, ownUrl, lost, log }
 }
 
-export async function startService(config: Config): Promise<Service> {
+export async function startService(config: Config, announce: Announce = async () => {}): Promise<Service> {
   const cleanUp: CleanUp = []
   try {
-    const { agent, app, providers, agentUrl } = await assemble(config, cleanUp)
+    const { agent, app, providers, ownUrl, lost, log } = await assemble(config, cleanUp)
     cleanUp.push(app.stop)
     await app.http.register(agent.routes)
-    const { show, warning } = await app.tokens.ensureAdmin(config.adminToken)
-    if (warning) throw new ConfigFault([warning])
+    if (config.adminToken !== null) {
+      const fault = await app.tokens.ensureConfigured(config.adminToken)
+      if (fault) throw new ConfigFault([fault])
+    }
     await agent.start()
     await app.start()
     await app.http.listen({ host: config.host, port: config.port })
     cleanUp.push(() => app.http.close())
-    return { url: agentUrl(), newAdminToken: show, dns: providers.embedded, stop: () => undo(cleanUp) }
+    if (config.publicUrl === null && isEverywhere(app.http.server.address() as AddressInfo)) log.warn(NO_PUBLIC_URL)
+    const started = { url: ownUrl(), dns: providers.embedded }
+    const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
+    if (newAdminToken === null) await announce({ ...started, newAdminToken })
+    return { ...started, newAdminToken, lost, stop: () => undo(cleanUp) }
   } catch (error) {
     await undo(cleanUp)
     throw error
+  }
+}
+
+/** For an owner without a token that can do everything: makes one, on the machine itself and while the service is stopped. */
+export async function rescueToken(config: Config, show: ShowToken): Promise<MintedToken> {
+  const { dataDir, databaseUrl } = config
+  // A mistyped directory must not become an instance of its own.
+  if (!existsSync(databaseUrl === null ? sqliteFile(dataDir) : dataDir))
+    throw new StartFault(`There is no Gamekeeper in ${dataDir}. Set GAMEKEEPER_DATA_DIR to its data directory.`)
+  const cleanUp: CleanUp = []
+  try {
+    const { app } = await assemble({ ...config, zones: [] }, cleanUp)
+    return await app.tokens.rescue(show)
+  } finally {
+    await undo(cleanUp)
   }
 }
 
@@ -137,8 +192,14 @@ export async function recoverStore(
   }
 }
 
-function urlOf(config: Config, { address, port, family }: AddressInfo): string {
+const EVERYWHERE = ['0.0.0.0', '::']
+const isEverywhere = ({ address }: AddressInfo) => EVERYWHERE.includes(address)
+const NO_PUBLIC_URL =
+  'GAMEKEEPER_PUBLIC_URL is not set: links begin with the address that the request for them was sent to'
+
+function urlOf(config: Config, listening: AddressInfo): string {
   if (config.publicUrl) return config.publicUrl
-  const host = address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
+  const { address, port, family } = listening
+  const host = isEverywhere(listening) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
   return `http://${host}:${port}`
 }

@@ -31,7 +31,11 @@ async function nothingFits(http: Http, serverId: string, filler: string): Promis
   const refused = await http.call('POST', `/backups/${serverId}`, {})
   assert.deepEqual([refused.status, refused.body.code], [507, 'disk_full'])
   assert.equal((await http.call('GET', `/backups/${serverId}`)).body.data.length, 1)
+  const unready = await fetch(`${http.url}/readyz`)
+  assert.equal(unready.status, 503)
+  assert.match(((await unready.json()) as { checks: Record<string, string> }).checks.dataDirectory ?? '', /^disk_full:/)
   rmSync(filler)
+  await until(async () => (await fetch(`${http.url}/readyz`)).status === 200)
 }
 
 function fillUp(path: string): void {

@@ -1,15 +1,17 @@
 // The service as a process: how it starts, who is kept out, how it says that it is well, and how it stops.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import { createClient } from '../src/sdk/index.ts'
 import { withDatabase } from './support/database.ts'
 import { openEvents } from './support/events.ts'
 import { killLeftovers, runService, spawnService } from './support/process.ts'
 import { startTestService } from './support/service.ts'
+import { runPiped } from './support/terminal.ts'
 import { until } from './support/until.ts'
 
 let dataDir: string
@@ -176,12 +178,87 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
     const refused = await fetch(`${service.url}/v1/game/servers`, {
       headers: { authorization: `Bearer ${service.adminToken}` },
     })
-    assert.equal(refused.status, 500)
-    assert.doesNotMatch(await refused.text(), /connection|postgres/i)
+    assert.equal(refused.status, 503)
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    const text = await refused.text()
+    assert.equal(JSON.parse(text).code, 'not_ready')
+    assert.doesNotMatch(text, /connection|postgres/i)
   } finally {
     await client.query(`alter database ${name} allow_connections true`)
   }
+  await until(async () => (await ready()) === 200)
+})
+
+test('PostgreSQL away is 503 not_ready with Retry-After, and the SDK asks again by itself', async (t) => {
+  const admin = process.env.GAMEKEEPER_TEST_POSTGRES
+  if (!admin) return t.skip('no PostgreSQL: run the tests with npm test')
+  await using service = await startTestService({ engine: 'postgres' })
+  const client = new pg.Client({ connectionString: admin })
+  await client.connect()
+  t.after(() => client.end())
+  const name = service.databaseUrl?.split('/').at(-1)
+  const allow = (allowed: boolean) => client.query(`alter database ${name} allow_connections ${allowed}`)
+  const cut = () => client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  await allow(false)
+  await until(async () => (await cut()).rowCount === 0)
+  const answers: Response[] = []
+  const sdk = createClient({
+    baseUrl: service.url,
+    token: service.adminToken,
+    async fetch(input, init) {
+      const answer = await fetch(input, init)
+      answers.push(answer)
+      // Back as soon as the first refusal is on its way.
+      if (answers.length === 1) await allow(true)
+      return answer
+    },
+  })
+  const made = await sdk.servers.create({ name: 'Patience' })
+  assert.equal(made.name, 'Patience')
+  assert.equal(answers[0]?.status, 503)
+  assert.match(answers[0]?.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  assert.equal(answers.at(-1)?.status, 201)
+  const { data } = await sdk.servers.list({ q: 'Patience' })
+  assert.equal(data.length, 1)
+})
+
+test('a backup that failed is logged at level error and turns /readyz and doctor until a later one completes', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
+  const service = await spawnService({ ...env(), GAMEKEEPER_DATA_DIR: dir, GAMEKEEPER_LOG_LEVEL: 'error' })
+  const sdk = createClient({ baseUrl: service.url, token })
+  const { id } = await sdk.servers.create({ name: 'x' })
+  const files = join(dir, 'servers', id, 'files')
+  const backUp = async () => {
+    const { id: backupId } = await sdk.backups.create(id)
+    return until(async () => {
+      const backup = await sdk.backups.read(id, backupId)
+      return (backup.status === 'completed' || backup.status === 'failed') && backup
+    })
+  }
+  const ready = async () => (await fetch(`${service.url}/readyz`)).status
+  const doctor = () => runPiped(['doctor'], { GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: token })
+  await rename(files, `${files}-away`)
+  await writeFile(files, 'where a directory should be')
+  const first = await backUp()
+  assert.equal(first.status, 'failed')
+  const logged = new RegExp(`"level":50[^\\n]*"backupId":"${first.id}"[^\\n]*a backup failed`)
+  await until(async () => logged.test(service.output()))
+  const { checks } = await sdk.service.readiness()
+  assert.match(checks.backups ?? '', /1 failed and no later one/)
+  assert.equal(await ready(), 503)
+  const sick = await doctor()
+  assert.equal(sick.code, 1)
+  assert.match(sick.stdout, /^fail +backups/m)
+  await sdk.backups.delete(id, first.id)
+  await until(async () => (await ready()) === 200)
+  assert.equal((await backUp()).status, 'failed')
+  assert.equal(await ready(), 503)
+  await rm(files)
+  await rename(`${files}-away`, files)
+  assert.equal((await backUp()).status, 'completed')
   assert.equal(await ready(), 200)
+  assert.equal(await service.kill('SIGTERM'), 0)
+  await rm(dir, { recursive: true, force: true })
 })
 
 test('metrics are for this machine, and for a token with everything', async () => {

@@ -5,7 +5,9 @@ import type { Agent } from '../contract/agent.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
+import { probeDisks } from './disk-probe.ts'
 import { createFacts } from './facts.ts'
+import { explainedDisk } from './files/errors.ts'
 import { createAgentFiles } from './files/index.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
@@ -48,6 +50,16 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     layout,
     trashKeepMs,
     now: clock.now,
+    recordFreed: async (serverId, { id, requestedBy, ...properties }) => {
+      // Whose work needed the room is nobody else's business.
+      const requester = requestedBy === serverId ? { requestedBy } : {}
+      await facts.add({
+        serverId,
+        kind: 'file.trash_freed',
+        cause: null,
+        properties: { ...properties, ...requester, freeingId: id },
+      })
+    },
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
   })
   const backups = createAgentBackups({
@@ -88,6 +100,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       purpose === 'download-backup' ? serveBackup(link, request, reply) : forwardFiles(purpose, link, request, reply),
     routes: async (app) => agentRoutes(app, { files, facts, door, uploads, serveBackup }),
     links: revocations,
+    disks: { probe: () => explainedDisk(() => probeDisks(dataDir, layout)) },
     async start() {
       await servers.recover()
       // Before anything tidies up: a restore that was cut short is finished from what it has staged.

@@ -2,8 +2,8 @@
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentServers } from '../contract/agent.ts'
-import { fail } from '../contract/errors.ts'
 import { hasCode, ignoreAbsent } from '../kit/errno.ts'
+import { explainedDisk } from './files/errors.ts'
 import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
@@ -30,12 +30,12 @@ export function createAgentServers(
   return {
     async create({ serverId }) {
       const folders = layout.server(serverId)
-      try {
-        for (const folder of [folders.files, folders.trash, folders.staging]) await mkdir(folder, { recursive: true })
-      } catch (error) {
-        if (hasCode(error, 'ENOSPC', 'EDQUOT')) throw fail('disk_full', {}, error)
-        throw error
-      }
+      await explainedDisk(async () => {
+        await mkdir(layout.servers, { recursive: true })
+        // One by one: Node's recursive way says ENOENT where the system says EROFS.
+        for (const folder of [folders.root, folders.files, folders.trash, folders.staging])
+          await mkdir(folder).catch(ignorePresent)
+      })
     },
 
     async remove({ serverId }) {
@@ -63,6 +63,10 @@ export function createAgentServers(
       }
     },
   }
+}
+
+function ignorePresent(error: unknown): void {
+  if (!hasCode(error, 'EEXIST')) throw error
 }
 
 function nothing(error: unknown): string[] {

@@ -2,7 +2,7 @@
 // who was away can still learn how it ended.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentTasks, TaskProgress, TaskState, TaskWork } from '../contract/agent.ts'
-import { isFailure } from '../contract/errors.ts'
+import { toFailure } from '../http/problem.ts'
 
 const REMEMBER_MS = 10 * 60_000
 const LONGEST_WAIT_MS = 30_000
@@ -60,10 +60,9 @@ export function createTasks(deps: {
     } catch (error) {
       state.status = task.abort.signal.aborted ? 'cancelled' : 'failed'
       if (state.status === 'failed') {
-        state.error = isFailure(error)
-          ? { code: error.code, detail: error.detail }
-          : { code: 'internal', detail: 'Something went wrong on our side.' }
-        if (!isFailure(error)) deps.onUnexpected(error, state.taskId)
+        const { code, detail } = toFailure(error)
+        state.error = { code, detail }
+        if (code === 'internal') deps.onUnexpected(error, state.taskId)
       }
     }
     changed(task)

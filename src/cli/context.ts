@@ -38,6 +38,8 @@ export interface Context {
   print(value: unknown): void
   /** One line of a stream of JSON documents. */
   printLine(value: unknown): void
+  /** For what must not get lost: on standard output, and rejects where it could not be handed on. */
+  hand(text: string): Promise<void>
   /** Whether there is somebody to ask. */
   canAsk: boolean
   ask(question: string): Promise<string>
@@ -78,6 +80,10 @@ export function createContext(io: Io, environment: Environment, globals: GlobalV
     note: (text) => void (json || io.stderr.write(`${text}\n`)),
     print: (value) => void io.stdout.write(`${toJson(value, 2)}\n`),
     printLine: (value) => void io.stdout.write(`${toJson(value)}\n`),
+    hand: (text) =>
+      new Promise((resolve, reject) => {
+        io.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+      }),
     canAsk: Boolean(io.stdin.isTTY && io.stderr.isTTY) && !json,
     async ask(question) {
       const lines = createInterface({ input: io.stdin, output: io.stderr })

@@ -60,7 +60,11 @@ function checkDataDir({ url, environment: { dataDir } }: Context): Finding[] {
   const place = exists ? dataDir : dirname(dataDir)
   try {
     accessSync(place, constants.W_OK)
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EROFS') {
+      const remedy = 'Find out why the disk was made read-only, then mount it for writing again.'
+      return [{ check, status: 'fail', detail: `${place} is on a disk that is read-only`, remedy }]
+    }
     const remedy = 'Let the user that runs the service write there, or set GAMEKEEPER_DATA_DIR.'
     return [{ check, status: 'fail', detail: `${place} cannot be written to`, remedy }]
   }

@@ -3,11 +3,14 @@ import { runCli } from './cli.ts'
 const interrupted = new AbortController()
 const argv = process.argv.slice(2)
 // The service stops in its own way.
-if (argv[0] !== 'serve') process.on('SIGINT', () => interrupted.abort())
-// Whoever reads what we print may stop reading: that is no fault of theirs or ours.
+const isService = argv[0] === 'serve'
+if (!isService) process.on('SIGINT', () => interrupted.abort())
+// Whoever reads what we print may stop reading: that is no fault of theirs or ours. A command has nothing more to do
+// then, unless what it prints is the point of it; the service goes on.
+const mustBeRead = argv[0] === 'token' && argv[1] === 'rescue'
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
-  process.exit(0)
+  if (!isService && !mustBeRead) process.exit(0)
 })
 
 const { stdin, stdout, stderr, env } = process

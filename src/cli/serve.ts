@@ -2,14 +2,18 @@
 import { setFlagsFromString } from 'node:v8'
 import {
   ConfigFault,
+  DatabaseInUse,
   DataDirInUse,
   type RecoveredStore,
   readConfig,
   recoverStore as recover,
+  rescueToken as rescue,
   type Service,
+  StartFault,
   StoreFault,
   startService,
 } from '../main.ts'
+import type { MintedToken } from '../sdk/index.ts'
 import { command, type Family } from './command.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT } from './exit-codes.ts'
@@ -31,17 +35,22 @@ const main = command({
     // what is: with a million files to go through that is half of the memory.
     setFlagsFromString('--heap-growing-percent=60')
     setFlagsFromString('--no-allocation-site-pretenuring')
-    const service = await start(context.environment.all)
-    greet(context, service)
-    await untilToldToStop()
+    const env = context.environment.all
+    const { promise: told, resolve: stop } = Promise.withResolvers<void>()
+    const announce = (started: Greeting) => {
+      // First: whoever reads that it listens may tell it to stop at once.
+      hearSignals(env, stop)
+      return greet(context, started)
+    }
+    const service = await plainly(() => startService(readConfig(env), announce))
+    const reason = await Promise.race([told, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
-    setTimeout(() => process.exit(1), STOP_WITHIN_MS - 500).unref()
+    setTimeout(() => process.exit(EXIT.failed), STOP_WITHIN_MS - 500).unref()
+    if (reason) context.io.stderr.write(`${reason.message}\n`)
     await service.stop()
-    return EXIT.ok
+    return reason ? EXIT.failed : EXIT.ok
   },
 })
-
-const start = (env: NodeJS.ProcessEnv): Promise<Service> => plainly(() => startService(readConfig(env)))
 
 /** The work behind `gamekeeper backup recover --store`: it needs the parts of the service, not the service. */
 export function recoverStore(
@@ -63,11 +72,29 @@ export function recoverStore(
   return plainly(() => recover(readConfig(settings), { dir: store, isListOnly: list, report }))
 }
 
+/** The work behind `gamekeeper token rescue`. */
+export function rescueToken(
+  env: NodeJS.ProcessEnv,
+  { data }: { data?: string | undefined },
+  show: (value: string) => Promise<void>,
+): Promise<MintedToken> {
+  const settings = {
+    ...env,
+    ...(data === undefined ? {} : { GAMEKEEPER_DATA_DIR: data }),
+    // The service takes a token of one's own by this; here one is made.
+    GAMEKEEPER_ADMIN_TOKEN: '',
+    GAMEKEEPER_LOG_LEVEL: 'fatal',
+  }
+  return plainly(() => rescue(readConfig(settings), show))
+}
+
 async function plainly<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ConfigFault || error instanceof DataDirInUse) throw new CommandError(error.message, EXIT.usage)
+    if (error instanceof ConfigFault || error instanceof DataDirInUse || error instanceof DatabaseInUse)
+      throw new CommandError(error.message, EXIT.usage)
+    if (error instanceof StartFault) throw new CommandError(error.message)
     if (error instanceof StoreFault)
       throw new CommandError(error.message, error.code === 'no_store' ? EXIT.notFound : EXIT.failed, error.code)
     const sentence = sentenceFor(error as NodeJS.ErrnoException)
@@ -80,35 +107,48 @@ const LISTEN_FAULTS: Record<string, string> = {
   EACCES: 'This user may not have that port; those below 1024 need more rights.',
   EADDRNOTAVAIL: 'This machine does not have that address.',
 }
-const CONNECT_FAULTS = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ETIMEDOUT'])
 
 /** What most often stands against a start lies outside of the program, and a stack would hide it. */
 function sentenceFor(error: NodeJS.ErrnoException & { address?: string; port?: number }): string | undefined {
   const { code = '', syscall, address, port } = error
   const listening = syscall === 'listen' || syscall === 'bind' ? LISTEN_FAULTS[code] : undefined
-  if (listening) return `Gamekeeper cannot listen on ${address} port ${port}. ${listening}`
-  // At a start the database is all that is connected to.
-  return CONNECT_FAULTS.has(code) ? `The database of GAMEKEEPER_DATABASE_URL cannot be reached (${code}).` : undefined
+  return listening ? `Gamekeeper cannot listen on ${address} port ${port}. ${listening}` : undefined
 }
 
-function greet(context: Context, { url, newAdminToken, dns }: Service): void {
-  if (context.json) context.printLine({ url, adminToken: newAdminToken, dns })
-  context.say(`Gamekeeper listens on ${url}`)
-  context.say(`  API reference  ${url}/docs`)
-  if (dns) context.say(`  DNS            ${dns.host} port ${dns.port}`)
-  if (newAdminToken) {
-    context.say('')
-    context.say('This is the admin token. It is shown this once; keep it safe.')
-    context.say(`  ${newAdminToken}`)
-    context.say('')
+/** Resolves once all of it was handed on, so that a token is kept only when it was shown. */
+async function greet(context: Context, { url, newAdminToken, dns }: Greeting): Promise<void> {
+  const lines = [
+    `Gamekeeper listens on ${url}`,
+    `  API reference  ${url}/docs`,
+    ...(dns ? [`  DNS            ${dns.host} port ${dns.port}`] : []),
+    ...(newAdminToken
+      ? ['', 'This is the admin token. It is shown this once; keep it safe.', `  ${newAdminToken}`, '']
+      : []),
+  ]
+  const text = context.json ? JSON.stringify({ url, adminToken: newAdminToken, dns }) : lines.join('\n')
+  try {
+    await context.hand(`${text}\n`)
+  } catch (error) {
+    // A service need not be listened to, but a token that nobody has seen would lock its owner out.
+    if (newAdminToken) throw new StartFault(`The admin token could not be shown (${codeOf(error)}); none was made.`)
   }
 }
 
-/** The handlers stay: from a terminal the signal may come twice, and the second must not cut the stopping short. */
-function untilToldToStop(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve())
-  })
+type Greeting = Pick<Service, 'url' | 'newAdminToken' | 'dns'>
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'standard output is closed'
+
+const PARENT_CHECK_MS = 500
+
+/**
+ * The handlers stay: from a terminal the signal may come twice, and the second must not cut the stopping short. npx puts a
+ * shell between itself and us, which dies of a signal without handing it on: there the end of our parent is the sign.
+ */
+function hearSignals(env: NodeJS.ProcessEnv, stop: () => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop())
+  if (env.npm_command === undefined) return
+  const parent = process.ppid
+  setInterval(() => process.ppid === parent || stop(), PARENT_CHECK_MS).unref()
 }
 
 export const serve: Family = { main }

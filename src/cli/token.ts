@@ -1,4 +1,4 @@
-// `gamekeeper token create|ls|rm`
+// `gamekeeper token create|ls|rm|rescue`
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { SCOPES } from '../contract/scopes.ts'
 import type { MintedToken, NewToken, Scope, Token } from '../sdk/index.ts'
@@ -117,6 +117,29 @@ const rm = command({
   },
 })
 
+const rescue = command({
+  summary: 'Make a token that can do everything, on the machine of a stopped service',
+  description:
+    'For when the admin token is lost. It works on the data directory, and on the PostgreSQL of GAMEKEEPER_DATABASE_URL if\n' +
+    'that is set, with the settings of the service and while the service is stopped. The value is printed once, by itself\n' +
+    'on standard output. Revoke the lost token afterwards with "gamekeeper token rm".',
+  args: [],
+  options: { data: { type: 'string', value: 'DIR', help: 'The data directory; GAMEKEEPER_DATA_DIR, else ./data' } },
+  examples: ['gamekeeper token rescue', 'gamekeeper token rescue --data /srv/gamekeeper'],
+  async run(context, { data }) {
+    // Only now: other commands do not wait for the service to be read from disk.
+    const { rescueToken } = await import('./serve.ts')
+    // Before the token is kept: a value that nobody has seen must not be made.
+    const show = (value: string) =>
+      context.hand(`${context.json ? JSON.stringify({ token: value }) : value}\n`).catch((error) => {
+        throw new CommandError(`The token could not be shown (${error.code}); none was made.`)
+      })
+    const { id } = await rescueToken(context.environment.all, { data }, show)
+    context.note(`${id} can do everything, until it is revoked. Its value is shown this once.`)
+    return undefined
+  },
+})
+
 function readScopes(given: readonly string[]): Scope[] {
   const words = given.flatMap((text) => text.split(',')).map((word) => word.trim())
   const known = (word: string): word is Scope => (SCOPES as readonly string[]).includes(word)
@@ -140,4 +163,4 @@ const columnsFor = ({ now }: Context): Column<Token>[] => [
   { title: 'CREATED', cell: ({ createdAt }) => formatAgo(createdAt, now()) },
 ]
 
-export const token: Family = { subcommands: { create, ls, rm } }
+export const token: Family = { subcommands: { create, ls, rm, rescue } }

@@ -30,6 +30,7 @@ export const EVENTS = {
   'file.uploaded': 'Files were uploaded',
   'file.restored': 'Something was put back from the trash',
   'file.trash_emptied': 'The trash was emptied',
+  'file.trash_freed': 'The oldest items of the trash were removed to make room',
   'file.packed': 'Files were packed into an archive',
   'file.unpacked': 'An archive was unpacked',
   'file.pulled': 'A file was fetched from an address',

@@ -12,6 +12,12 @@ export interface Agent {
   tasks: AgentTasks
   facts: AgentFacts
   links: AgentLinks
+  disks: AgentDisks
+}
+
+export interface AgentDisks {
+  /** Writes and syncs a few bytes on each disk, and fails with the code that a request would fail with. Costs a sync. */
+  probe(): Promise<void>
 }
 
 export interface AgentLinks {

@@ -35,6 +35,8 @@ export const ERRORS = {
   agent_unreachable: { status: 503, title: 'The machine of this server cannot be reached' },
   dns_unavailable: { status: 503, title: 'The DNS provider has not done its part yet' },
   not_ready: { status: 503, title: 'The service is not ready' },
+  disk_read_only: { status: 503, title: 'The disk is read-only' },
+  disk_failing: { status: 503, title: 'The disk reports errors' },
   disk_full: { status: 507, title: 'The disk is full' },
 } as const satisfies Record<string, { status: number; title: string }>
 

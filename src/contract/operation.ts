@@ -51,8 +51,8 @@ export type AnswerOf<O extends Operation> =
   SuccessOf<O> extends infer A ? (A extends { schema: infer S } ? StaticOr<S, undefined> : undefined) : never
 
 /**
- * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, `disk_full` even to
- * one that only reads: the activity may have to be written.
+ * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, those of the disk
+ * even to one that only reads: the activity may have to be written.
  */
 export const SHARED_ERRORS = [
   'invalid_request',
@@ -61,5 +61,7 @@ export const SHARED_ERRORS = [
   'not_found',
   'rate_limited',
   'internal',
+  'disk_read_only',
+  'disk_failing',
   'disk_full',
 ] as const satisfies readonly ErrorCode[]

@@ -1,5 +1,5 @@
 // Control, wired by hand: builds everything, listens to nothing.
-import { access, constants } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
@@ -15,15 +15,16 @@ import { backupContentRoutes, backupPlanRoutes, backupRoutes } from './backups/r
 import { createBackupSlice } from './backups/slice.ts'
 import type { Config } from './config.ts'
 import { createChanges } from './db/changes.ts'
-import { type OpenDatabase, pingDatabase } from './db/database.ts'
+import { type OpenDatabase, pingDatabase, probeDatabase } from './db/database.ts'
 import { instanceIdOf } from './db/instance.ts'
 import { contentRoutes, fileRoutes } from './files/routes.ts'
 import { createFiles } from './files/service.ts'
 import { createFileWork } from './files/work.ts'
 import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
+import { createBaseUrl } from './http/base-url.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
-import { countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
+import { atMostOncePer, countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
 import { takeBodiesAsBytes } from './http/json-body.ts'
 import { createCursors } from './http/paging.ts'
@@ -49,8 +50,8 @@ export interface AppDeps {
   providers: Providers
   /** Hands a request on to the agent's own door. */
   forward: Forward
-  /** The address under which callers reach the agent's doors. */
-  agentUrl: () => string
+  /** The address that we listen on, or the configured one. */
+  ownUrl: () => string
   secret: Buffer
   clock: { now(): number }
   log: Logger
@@ -73,6 +74,8 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
+/** Anybody may ask whether we are ready, and a probe costs a sync. */
+const PROBES_KEPT_MS = SECOND_MS
 const FINISHED_JOBS_KEPT_MS = 7 * DAY_MS
 
 export async function buildApp(deps: AppDeps): Promise<App> {
@@ -113,7 +116,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     links,
     cursors,
     clock,
-    agentUrl: deps.agentUrl,
     maxUploadBytes: config.maxUploadBytes,
   })
   const fileWork = createFileWork({ db, agent, activity, jobs })
@@ -128,7 +130,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     cursors,
     clock,
     log,
-    agentUrl: deps.agentUrl,
     shared: !alone,
     atOnce: config.backupsAtOnce,
   })
@@ -161,13 +162,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
   })
+  const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
   const routes: RouteOptions[] = []
   http.addHook('onRoute', (route) => void routes.push(route))
   await describeRoutes(http, config.publicUrl, version)
   countRequests(http, metrics)
   await http.register(async (app) => {
     takeBodiesAsBytes(app)
-    const api: Api = { app, auth, idempotency }
+    const api: Api = { app, auth, idempotency, baseUrlOf }
     serverRoutes(api, servers, serverJobs, streams)
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
@@ -179,10 +181,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await http.register(async (app) => {
     takeBodiesAsStreams(app)
     answerBeforeTheEnd(app)
-    contentRoutes({ app, auth, idempotency }, files, deps.forward, config.maxUploadBytes)
-    backupContentRoutes({ app, auth, idempotency }, backups, deps.forward)
+    contentRoutes({ app, auth, idempotency, baseUrlOf }, files, deps.forward, config.maxUploadBytes)
+    backupContentRoutes({ app, auth, idempotency, baseUrlOf }, backups, deps.forward)
   })
-  const checks = [...readinessChecks(config, database), backups.health]
+  const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, checks, log })
   await documentRoutes(http)
   // Streams end first: a server that waits for its answers to end would wait for ever.
@@ -225,12 +227,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     async stop() {
       await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), ...linksEnding])
-      await tokens.flushUse()
+      await tokens.flushUse().catch((error: unknown) => {
+        log.warn({ err: error }, 'when tokens were last used could not be written')
+      })
     },
   }
 }
 
-function readinessChecks(config: Config, { db, file }: OpenDatabase): HealthCheck[] {
+function readinessChecks(config: Config, { db, file }: OpenDatabase, agent: Agent): HealthCheck[] {
+  const probeRows = atMostOncePer(PROBES_KEPT_MS, () => probeDatabase(db))
+  const probeDisks = atMostOncePer(PROBES_KEPT_MS, () => agent.disks.probe())
   return [
     {
       name: 'database',
@@ -238,9 +244,17 @@ function readinessChecks(config: Config, { db, file }: OpenDatabase): HealthChec
         // An open file goes on answering after it was deleted, and everything written to it is lost.
         if (file !== null) await access(file)
         await pingDatabase(db)
+        await probeRows()
         return undefined
       },
     },
-    { name: 'dataDirectory', check: async () => void (await access(config.dataDir, constants.W_OK)) },
+    {
+      name: 'dataDirectory',
+      async check() {
+        await access(config.dataDir)
+        await probeDisks()
+        return undefined
+      },
+    },
   ]
 }

@@ -3,18 +3,21 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { hasCode } from '../kit/errno.ts'
+import { StartFault } from '../kit/start-fault.ts'
 
 const BYTES = 32
 
 export type Purpose = 'cursors' | 'activity' | 'links'
 
-export function loadSecret(dataDir: string, configured: Buffer | null): Buffer {
+/** Made only for a database that has never been used: another one was sealed with a secret that must not be replaced. */
+export function loadSecret(dataDir: string, configured: Buffer | null, isDatabaseFresh = false): Buffer {
   if (configured) return configured
   const file = join(dataDir, 'secret.key')
   try {
     return decode(readFileSync(file, 'utf8'), file)
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error
+    if (!isDatabaseFresh) throw missingSecret(file)
   }
   const draft = `${file}.new`
   const fd = openSync(draft, 'w', 0o600)
@@ -23,15 +26,25 @@ export function loadSecret(dataDir: string, configured: Buffer | null): Buffer {
   closeSync(fd)
   linkSync(draft, file)
   unlinkSync(draft)
+  const directory = openSync(dataDir, 'r')
+  fsyncSync(directory)
+  closeSync(directory)
   return decode(readFileSync(file, 'utf8'), file)
 }
 
 function decode(text: string, file: string): Buffer {
   const secret = Buffer.from(text.trim(), 'hex')
   if (secret.length !== BYTES)
-    throw new Error(`${file} does not hold 64 hex digits; restore it from your backup of the data directory`)
+    throw new StartFault(`${file} does not hold 64 hex digits; restore it from your backup of the data directory`)
   return secret
 }
+
+const missingSecret = (file: string) =>
+  new StartFault(
+    `${file} is missing, and the database was used with it. Put it back from your backup of the data directory, or set ` +
+      'GAMEKEEPER_SECRET to what it held. If it is lost for good, write 64 new hex digits to it (openssl rand -hex 32): ' +
+      'activity until now can then no longer be verified, and links that are out no longer work.',
+  )
 
 export function keyFor(secret: Buffer, purpose: Purpose): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `gamekeeper ${purpose}`, BYTES))

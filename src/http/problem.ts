@@ -2,6 +2,7 @@
 import type { FastifyError } from 'fastify'
 import { ERRORS, type ErrorCode, type Failure, fail, isFailure } from '../contract/errors.ts'
 import type { Problem } from '../contract/schema.ts'
+import { diskFaultOf } from '../kit/disk-faults.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
@@ -16,7 +17,11 @@ const FASTIFY_CODES: Record<string, ErrorCode> = {
 /** Anything that is thrown, as a failure that may be shown. What we did not foresee says nothing of itself. */
 export function toFailure(error: unknown): Failure {
   if (isFailure(error)) return error
-  const { code: fastifyCode = '', statusCode = 500 } = (error ?? {}) as Partial<FastifyError>
+  const diskFault = diskFaultOf(error)
+  if (diskFault) return fail(diskFault, {}, error)
+  const { code: ownCode, statusCode = 500 } = (error ?? {}) as { code?: unknown; statusCode?: number }
+  // That of an aborted signal is a number.
+  const fastifyCode = typeof ownCode === 'string' ? ownCode : ''
   const refused = fastifyCode.startsWith('FST_ERR_') && statusCode >= 400 && statusCode < 500
   const code = FASTIFY_CODES[fastifyCode] ?? (refused ? 'invalid_request' : undefined)
   if (code === 'invalid_request') return fail(code, (error as FastifyError).message, error)

@@ -25,14 +25,13 @@ export async function withBuiltApp(
   const agent = createAgent({ dataDir, trashKeepMs: 0, linksKey: secret, clock, log })
   const providers = await openProviders([], { host: '127.0.0.1', port: 0, directory: dataDir })
   const { forward } = agent
-  const agentUrl = () => 'http://localhost'
   const app = await buildApp({
     config,
     version: '0',
     database,
     agent,
     forward,
-    agentUrl,
+    ownUrl: () => 'http://localhost',
     providers,
     secret,
     clock,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { openEvents } from './events.ts'
 
 export interface Http {
+  url: string
   // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects by asserting on it
   call(method: string, path: string, body?: object): Promise<{ status: number; body: any }>
   /** Waits by the event stream, as a program would, and answers the last state. */
@@ -29,6 +30,7 @@ export function createHttp(url: string, token: string): Http {
     return last
   }
   return {
+    url,
     call,
     whenEnded,
     async backup(serverId, body = {}) {

@@ -46,7 +46,7 @@ export interface TestService {
 export async function startTestService(
   options: { engine?: Engine; env?: Record<string, string> } = {},
 ): Promise<TestService> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
+  const dataDir = options.env?.GAMEKEEPER_DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'gamekeeper-test-')))
   const databaseUrl = await freshDatabase(options.engine ?? 'sqlite')
   const adminToken = `gk_admin_${randomBytes(32).toString('hex')}`
   const env = {

@@ -100,8 +100,9 @@ it('downloads as archives that the usual tools read, the same bytes each time, f
   symlinkSync('world/text', join(root, 'link'))
   const { backupId } = await agent.create(serverId)
   const expected = Object.fromEntries(Object.entries(snapshot(root)).map(([path, { is }]) => [path, is]))
+  const { signal } = new AbortController()
   const get = async (format: ArchiveFormat, start: number) => {
-    const { stream, sizeBytes } = await agent.backups.download({ serverId, backupId, format, start })
+    const { stream, sizeBytes } = await agent.backups.download({ serverId, backupId, format, start, signal })
     return { bytes: await buffer(stream), sizeBytes }
   }
   for (const format of ['tar', 'tar.gz', 'tar.zst', 'zip'] as const) {
@@ -111,6 +112,13 @@ it('downloads as archives that the usual tools read, the same bytes each time, f
       const start = Math.floor(bytes.length * share)
       assert.ok((await get(format, start)).bytes.equals(bytes.subarray(start)), `${format} from ${start}`)
     }
+    const left = AbortSignal.abort()
+    const unwanted = async () => {
+      const start = bytes.length - 1
+      const { stream } = await agent.backups.download({ serverId, backupId, format, start, signal: left })
+      return await buffer(stream)
+    }
+    await assert.rejects(unwanted(), { name: 'AbortError' }, `${format} goes on without a reader`)
     const folder = temporaryFolder(t)
     const archive = join(folder, `archive.${format}`)
     writeFileSync(archive, bytes)

@@ -25,24 +25,34 @@ export async function openDownload(
   repository: Repository,
   manifest: Manifest,
   format: ArchiveFormat,
-  start = 0,
+  { start, signal }: { start: number; signal: AbortSignal },
 ): Promise<Download> {
   const reader = createContentReader(repository)
   if (format !== 'tar') {
-    const whole = writeArchive(format, archiveEntries(manifest, reader))
-    return { stream: start === 0 ? whole : Readable.from(skip(whole, start), { objectMode: false }), sizeBytes: null }
+    const whole = writeArchive(format, archiveEntries(manifest, reader, signal))
+    const rest = () => Readable.from(skip(whole, start, signal), { objectMode: false })
+    return { stream: start === 0 ? whole : rest(), sizeBytes: null }
   }
-  const sizeBytes = await tarSize(manifest, reader)
+  const sizeBytes = await tarSize(manifest, reader, signal)
   if (start > sizeBytes) throw fail('range_not_satisfiable', 'The range begins after the end of the archive.')
-  return { stream: Readable.from(tarFrom(manifest, reader, start), { objectMode: false }), sizeBytes }
+  return { stream: Readable.from(tarFrom(manifest, reader, start, signal), { objectMode: false }), sizeBytes }
 }
 
-async function* archiveEntries(manifest: Manifest, reader: ContentReader): AsyncGenerator<ArchiveEntry> {
-  for await (const chunk of manifest.chunks()) for (const entry of chunk) yield archiveEntry(entry, reader)
+async function* archiveEntries(
+  manifest: Manifest,
+  reader: ContentReader,
+  signal: AbortSignal,
+): AsyncGenerator<ArchiveEntry> {
+  for await (const chunk of manifest.chunks()) {
+    for (const entry of chunk) {
+      signal.throwIfAborted()
+      yield archiveEntry(entry, reader, signal)
+    }
+  }
 }
 
 /** Further hard links are files of their own here: not every format knows them, and one that does needs the first. */
-function archiveEntry(entry: KeyedEntry, reader: ContentReader): ArchiveEntry {
+function archiveEntry(entry: KeyedEntry, reader: ContentReader, signal: AbortSignal): ArchiveEntry {
   return {
     path: segmentsOf(entry.path).join('/'),
     kind: entry.kind,
@@ -50,7 +60,15 @@ function archiveEntry(entry: KeyedEntry, reader: ContentReader): ArchiveEntry {
     modifiedAt: new Date(Number(entry.mtimeNs / 1_000_000n)),
     sizeBytes: entry.sizeBytes,
     target: entry.target ?? '',
-    content: () => reader.read(entry),
+    content: () => untilAborted(reader.read(entry), signal),
+  }
+}
+
+/** A compressor swallows gigabytes of zeros before it gives anything that could be found unwanted. */
+async function* untilAborted(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const block of source) {
+    signal.throwIfAborted()
+    yield block
   }
 }
 
@@ -63,18 +81,24 @@ async function tarHeader(entry: ArchiveEntry): Promise<Uint8Array> {
   return first.value
 }
 
-async function tarSize(manifest: Manifest, reader: ContentReader): Promise<number> {
+async function tarSize(manifest: Manifest, reader: ContentReader, signal: AbortSignal): Promise<number> {
   let total = TAR_END
   for await (const chunk of manifest.chunks()) {
+    signal.throwIfAborted()
     for (const entry of chunk) {
-      const header = await tarHeader(archiveEntry(entry, reader))
+      const header = await tarHeader(archiveEntry(entry, reader, signal))
       total += header.length + (entry.kind === 'file' ? padded(entry.sizeBytes) : 0)
     }
   }
   return total
 }
 
-async function* tarFrom(manifest: Manifest, reader: ContentReader, start: number): AsyncGenerator<Uint8Array> {
+async function* tarFrom(
+  manifest: Manifest,
+  reader: ContentReader,
+  start: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   let at = 0
   /** What of the piece at `at` lies beyond the start. */
   const beyond = (piece: Uint8Array) => {
@@ -83,8 +107,10 @@ async function* tarFrom(manifest: Manifest, reader: ContentReader, start: number
     return part
   }
   for await (const chunk of manifest.chunks()) {
+    // Nothing is given before the start, so nobody who stops reading would be noticed.
+    signal.throwIfAborted()
     for (const entry of chunk) {
-      const header = beyond(await tarHeader(archiveEntry(entry, reader)))
+      const header = beyond(await tarHeader(archiveEntry(entry, reader, signal)))
       if (header.length > 0) yield header
       if (entry.kind !== 'file') continue
       const skipped = Math.min(entry.sizeBytes, Math.max(0, start - at))
@@ -97,9 +123,11 @@ async function* tarFrom(manifest: Manifest, reader: ContentReader, start: number
   yield beyond(Buffer.alloc(TAR_END))
 }
 
-async function* skip(source: Readable, bytes: number): AsyncGenerator<Uint8Array> {
+/** Nothing is given before the end of what is skipped, so that only the signal says whether anybody still waits for it. */
+async function* skip(source: Readable, bytes: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   let left = bytes
   for await (const chunk of source as AsyncIterable<Uint8Array>) {
+    signal.throwIfAborted()
     if (chunk.length > left) yield chunk.subarray(left)
     left = Math.max(0, left - chunk.length)
   }

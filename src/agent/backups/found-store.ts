@@ -9,7 +9,7 @@ import { FORMAT_BLOB, manifestBlob } from './format.ts'
 import { listManifests } from './manifests.ts'
 import { isDiskFull } from './pack-sink.ts'
 import { createSealer, type Sealer } from './seal.ts'
-import { keyProblem, readStoreFormat, type StoreFormat } from './store-format.ts'
+import { holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from './store-format.ts'
 
 export type StoreFaultCode = 'no_store' | 'unknown_format' | 'key_needed' | 'wrong_key' | 'not_alike' | 'disk_full'
 
@@ -70,7 +70,7 @@ export async function takeOver(
   if (existsSync(dir) && realpathSync(dir) === realpathSync(found.dir)) return nothing
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const own = await openBlobStore({ kind: 'local', dir }, { clear: true })
-  const isFresh = await isEmpty(own)
+  const isFresh = await holdsNothing(own)
   await agreeOnFormat(found, own, isFresh)
   const missing = await blobsToCopy(found.blobs, own, listed, isFresh)
   const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
@@ -143,11 +143,6 @@ async function copyBlob(from: BlobStore, to: BlobStore, { name, sizeBytes }: Blo
     throw error
   }
   await writer.commit()
-}
-
-async function isEmpty(blobs: BlobStore): Promise<boolean> {
-  for (const prefix of ['packs/', 'manifests/']) for await (const _ of blobs.list(prefix)) return false
-  return true
 }
 
 function requireRoom(dir: string, bytes: number): void {

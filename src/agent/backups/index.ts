@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import type { AgentBackups, BackupReport, BackupsWork } from '../../contract/agent-backups.ts'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { explainDisk } from '../files/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandler } from '../tasks.ts'
@@ -16,7 +17,6 @@ import { type BlockHash, Damage } from './format.ts'
 import { markLock, removeMark } from './lock-marks.ts'
 import { type Manifest, openManifest } from './manifest.ts'
 import { deleteManifest, latestManifest, listManifests } from './manifests.ts'
-import { isDiskFull } from './pack-sink.ts'
 import { createContentReader } from './reader.ts'
 import { runReclaim } from './reclaim.ts'
 import { openRepository, type Repository } from './repository.ts'
@@ -54,7 +54,14 @@ export interface BackupsOfAgent extends AgentBackups {
   start(): Promise<void>
   stop(): Promise<void>
   /** An archive from the byte `start`, for the agent's own HTTP routes. The same bytes every time. */
-  download(request: { serverId: string; backupId: string; format: ArchiveFormat; start?: number }): Promise<Download>
+  /** The stream fails, and what is read for it ends, when the signal fires. */
+  download(request: {
+    serverId: string
+    backupId: string
+    format: ArchiveFormat
+    start?: number
+    signal: AbortSignal
+  }): Promise<Download>
   /** One file, from `start` up to, not including, `end`. */
   readFile(request: {
     serverId: string
@@ -224,10 +231,10 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       }
     },
 
-    async download({ serverId, backupId, format, start = 0 }) {
+    async download({ serverId, backupId, format, start = 0, signal }) {
       const manifest = await manifestOf(serverId, backupId)
       const opened = await repository()
-      return await explained(() => openDownload(opened, manifest, format, start))
+      return await explained(() => openDownload(opened, manifest, format, { start, signal }))
     },
     async readFile({ serverId, backupId, path, start, end }) {
       const entry = await explained(async () => requireFile(await manifestOf(serverId, backupId), path))
@@ -261,7 +268,6 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof Damage) throw fail('backup_damaged', 'The backup is damaged and cannot be read.', error)
-    if (isDiskFull(error)) throw fail('disk_full', 'The disk is full.', error)
-    throw error
+    throw explainDisk(error)
   }
 }

@@ -12,7 +12,7 @@ import { createSharedLock, type SharedLock } from './locks.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createSealer, type Sealer } from './seal.ts'
-import { keyProblem, readStoreFormat, type StoreFormat, writeStoreFormat } from './store-format.ts'
+import { agreeOnKey } from './store-format.ts'
 
 /**
  * So small an index gives way to that of a larger backup, which need not be copied then. It is done in one step, in which
@@ -78,7 +78,7 @@ export interface Repository {
 
 export async function openRepository(config: RepositoryConfig): Promise<Repository> {
   const blobs = await openBlobStore(config.blobs, { clear: true })
-  const { blockHash } = await checkedFormat(blobs, config)
+  const { blockHash } = await agreeOnKey(blobs, config.key, () => config.blockHash ?? fastestBlockHash())
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
   const printKey = randomBytes(PRINT_KEY_BYTES)
@@ -131,14 +131,6 @@ async function publish(
     for (const _ of index.addAll(blocks)) if (turn.due()) await turn.take()
   }
   for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
-}
-
-async function checkedFormat(blobs: BlobStore, config: RepositoryConfig): Promise<StoreFormat> {
-  const format = await readStoreFormat(blobs)
-  if (!format) return await writeStoreFormat(blobs, config.key, config.blockHash ?? fastestBlockHash())
-  const problem = keyProblem(format, config.key)
-  if (problem) throw new Error(`the backup store ${problem}`)
-  return format
 }
 
 /**

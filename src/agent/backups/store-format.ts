@@ -1,6 +1,7 @@
-// The blob that says how a store is made. It is the first to be written and never changes.
+// The blob that says how a store is made. It is the first to be written and never changes once something is stored.
 import { randomBytes } from 'node:crypto'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { StartFault } from '../../kit/start-fault.ts'
 import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash } from './format.ts'
 import { keyCheckOf } from './seal.ts'
 
@@ -34,11 +35,32 @@ export function keyProblem({ keyCheck }: StoreFormat, key: Uint8Array | null): s
   return key ? 'is encrypted with another key' : 'is encrypted: its key is needed'
 }
 
-export async function writeStoreFormat(
+const REMEDIES = {
+  needed: 'Set GAMEKEEPER_BACKUP_KEY or GAMEKEEPER_BACKUP_KEY_FILE to the key that it was made with.',
+  surplus: 'Start without GAMEKEEPER_BACKUP_KEY: a key can be given only while the store is empty.',
+}
+
+/** The format of the store, which is made if there is none. Until something is stored, its key may change. */
+export async function agreeOnKey(
   blobs: BlobStore,
   key: Uint8Array | null,
-  blockHash: BlockHash,
+  chooseBlockHash: () => BlockHash,
 ): Promise<StoreFormat> {
+  const format = await readStoreFormat(blobs)
+  if (!format) return await writeStoreFormat(blobs, key, chooseBlockHash())
+  const problem = keyProblem(format, key)
+  if (!problem) return format
+  if (await holdsNothing(blobs)) return await writeStoreFormat(blobs, key, format.blockHash)
+  const remedy = format.keyCheck === null ? REMEDIES.surplus : REMEDIES.needed
+  throw new StartFault(`The store of backups ${problem}. ${remedy}`)
+}
+
+export async function holdsNothing(blobs: BlobStore): Promise<boolean> {
+  for (const prefix of ['packs/', 'index/', 'manifests/']) for await (const _ of blobs.list(prefix)) return false
+  return true
+}
+
+async function writeStoreFormat(blobs: BlobStore, key: Uint8Array | null, blockHash: BlockHash): Promise<StoreFormat> {
   const storeId = randomBytes(16).toString('hex')
   const format = { version: FORMAT_VERSION, storeId, blockBytes: BLOCK_BYTES, blockHash, keyCheck: keyCheckOf(key) }
   await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify(format)}\n`))

@@ -18,7 +18,7 @@ export interface BatchOptions {
   overwrite: boolean
   /** Of each file. */
   maxBytes: number
-  /** Of all files together, where the sender has said so: taken before the first byte arrives. */
+  /** Of all files together, where the sender has said so, which may be a lie; else 0. */
   expectedBytes: number
   signal: AbortSignal
 }
@@ -48,11 +48,13 @@ export async function writeBatch(
   options: BatchOptions,
 ): Promise<FileEntry[]> {
   const directory = parsePath(options.directory)
+  if (options.expectedBytes > options.maxBytes * FILES_MAX)
+    throw fail('too_large', `One request takes at most ${FILES_MAX} files of at most ${options.maxBytes} bytes.`)
   const names = createNames()
   await using staged = server.staging.open()
   return await explainedAsync(options.directory, async () => {
-    using reservation = await server.usage.reserve(options.expectedBytes)
-    const space = spaceFrom(reservation, spaceOf(options.expectedBytes))
+    using reservation = await server.usage.announce(options.expectedBytes)
+    const space = spaceFrom(reservation)
     mkdirAt(staged.folder, staged.name, 0o700)
     using folder = openChild(staged.folder, staged.name)
     const received: Received[] = []
@@ -69,8 +71,9 @@ export async function writeBatch(
       received.push({ segments, stagedName, sizeBytes })
     }
     options.signal.throwIfAborted()
+    await reservation.clear(received.reduce((sum, { sizeBytes }) => sum + spaceOf(sizeBytes), 0))
     const entries = await placeAll(server, folder, received, options)
-    reservation.commit(received.reduce((sum, { sizeBytes }) => sum + spaceOf(sizeBytes), 0))
+    reservation.commit()
     return entries
   })
 }

@@ -60,7 +60,7 @@ export interface WriteOptions {
   /** False refuses to replace anything. */
   overwrite?: boolean
   maxBytes?: number
-  /** What the sender said it would send, so that a quota that is too small is noticed before the first byte. */
+  /** What the sender says it will send, which may be a lie: refused if it could not fit, and otherwise worth nothing. */
   expectedBytes?: number
   signal?: AbortSignal
   /** The id of the work that this is the result of: noted, so that the work can be begun again after a crash. */
@@ -77,14 +77,15 @@ export async function writeContent(
   checkTarget(server, segments, options)
   await using staged = server.staging.open()
   return await explainedAsync(path, async () => {
-    using reservation = await server.usage.reserve(options.expectedBytes ?? 0)
+    using reservation = await server.usage.announce(options.expectedBytes ?? 0)
     using file = createFileAt(staged.folder, staged.name)
-    const bytes = await receiveBytes(file, source, spaceFrom(reservation, spaceOf(options.expectedBytes ?? 0)), options)
+    const bytes = await receiveBytes(file, source, spaceFrom(reservation), options)
     await fsyncFile(file)
     options.signal?.throwIfAborted()
+    await reservation.clear(spaceOf(bytes))
     if (options.workId) await server.placements.note(options.workId, path, etagOf(lstatAt(staged.folder, staged.name)))
     const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
-    reservation.commit(spaceOf(bytes))
+    reservation.commit()
     return placed
   })
 }

@@ -51,10 +51,11 @@ export async function copy(server: ServerFiles, location: string, signal?: Abort
     await using staged = server.staging.open()
     const isSynced = size.bytes <= SYNCED_BYTES && size.files <= SYNCED_FILES
     const written = await stage(place.parent, place.name, stats, staged, { isSynced, signal })
+    await reservation.clear(written)
     signal?.throwIfAborted()
     const names = freeNames(place.name, stats.isDirectory(), 'copy')
     const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
-    reservation.commit(written)
+    reservation.commit()
     await fsyncDirectory(place.parent)
     return describeAt(place.parent, name)
   })

@@ -1,4 +1,5 @@
 import { type Failure, fail, isFailure } from '../../contract/errors.ts'
+import { diskFaultOf } from '../../kit/disk-faults.ts'
 import { hasCode } from '../../kit/errno.ts'
 
 /** What a failed system call means to the caller who named `path`. Whatever it does not explain is handed back as it is. */
@@ -13,8 +14,21 @@ export function explain(error: unknown, path: string): Failure | unknown {
   if (hasCode(error, 'ENXIO', 'ENODEV')) return fail('invalid_path', `${quote(path)} is not a regular file.`, error)
   // Only readlink(2) answers so here: what was a symlink a moment ago no longer is one.
   if (hasCode(error, 'EINVAL')) return fail('invalid_path', `${quote(path)} was changed meanwhile.`, error)
-  if (hasCode(error, 'ENOSPC', 'EDQUOT')) return fail('disk_full', 'The disk is full.', error)
-  return error
+  return explainDisk(error)
+}
+
+/** The same where no path was named: only what the disk itself has to say. */
+export function explainDisk(error: unknown): Failure | unknown {
+  const fault = isFailure(error) ? undefined : diskFaultOf(error)
+  return fault ? fail(fault, {}, error) : error
+}
+
+export async function explainedDisk<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw explainDisk(error)
+  }
 }
 
 export function explained<T>(path: string, work: () => T): T {

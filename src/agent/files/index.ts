@@ -10,6 +10,7 @@ import { type PackWork, pack } from './archives/pack.ts'
 import { type UnpackWork, unpack } from './archives/unpack.ts'
 import { copy } from './copy.ts'
 import { fsyncDirectory, mkdirAt, statsIfThere } from './directory.ts'
+import { createDisks, type TrashOnDisk } from './disk.ts'
 import { describeAt, describePath } from './entries.ts'
 import { explained } from './errors.ts'
 import { list } from './list.ts'
@@ -20,6 +21,7 @@ import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
 import { search } from './search.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
+import type { FreedTrash } from './trash-freeing.ts'
 
 const SWEEP_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
@@ -31,6 +33,8 @@ export interface AgentFilesOptions {
   now?: () => number
   /** Who may be fetched from, and how much. */
   pullOptions?: PullOptions
+  /** Resolves once it is durable that trash of this server went to make room. */
+  recordFreed?: (serverId: string, freed: FreedTrash) => Promise<void>
   onUnexpected: (error: unknown, serverId: string) => void
 }
 
@@ -53,6 +57,7 @@ export function createAgentFiles({
   trashKeepMs = DAY_MS,
   now = Date.now,
   pullOptions = PULL_OPTIONS,
+  recordFreed = async () => {},
   onUnexpected,
 }: AgentFilesOptions): FilesOfAgent {
   const servers = new Map<string, ServerFiles>()
@@ -61,17 +66,20 @@ export function createAgentFiles({
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let sweeping = Promise.resolve()
+  const diskOf = createDisks(trashes)
 
   function server(serverId: string): ServerFiles {
     const known = servers.get(serverId)
     if (known) return known
-    const made = createServerFiles({ layout, trashKeepMs, now, freeElsewhere }, serverId)
+    const made = createServerFiles({ layout, trashKeepMs, now, diskOf, recordFreed }, serverId)
     servers.set(serverId, made)
     return made
   }
 
+  const serverIds = () => readdirSync(layout.servers).filter((entry) => entry.startsWith('srv_'))
+
   async function forEachServer(work: (server: ServerFiles) => Promise<void>): Promise<void> {
-    for (const name of readdirSync(layout.servers).filter((entry) => entry.startsWith('srv_'))) {
+    for (const name of serverIds()) {
       if (stopping.signal.aborted) return
       try {
         await work(server(name))
@@ -81,10 +89,15 @@ export function createAgentFiles({
     }
   }
 
-  async function freeElsewhere(bytes: number, except: string): Promise<void> {
-    let freed = 0
-    await forEachServer(async ({ serverId, trash }) => {
-      if (serverId !== except && freed < bytes) freed += await trash.free(bytes - freed)
+  function trashes(): TrashOnDisk[] {
+    return serverIds().flatMap((serverId) => {
+      try {
+        const { trash, folders } = server(serverId)
+        return [{ trash, folder: folders.trash }]
+      } catch (error) {
+        if (!isFailure(error, 'not_found')) onUnexpected(error, serverId)
+        return []
+      }
     })
   }
 
@@ -159,7 +172,7 @@ export function createAgentFiles({
         found.usage.touch()
         return describePath(found.files, path)
       }),
-    emptyTrash: async ({ serverId }) => ({ freedBytes: await server(serverId).trash.free(Number.POSITIVE_INFINITY) }),
+    emptyTrash: async ({ serverId }) => ({ freedBytes: await server(serverId).trash.emptyAll() }),
 
     usage: async ({ serverId }) => await server(serverId).usage.read(),
     async setQuota({ serverId, quotaBytes }) {

@@ -2,11 +2,19 @@
 // of the process it is exact, and after a power cut it is what the file system has kept, which may be less than the
 // sender was told; the sender asks before it goes on. The bytes are synced before the file is put in its place.
 import { createHash } from 'node:crypto'
-import { ftruncateSync, mkdirSync } from 'node:fs'
+import { fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { checkTarget, placeFile } from './content.ts'
-import { createFileAt, type Directory, fsyncFile, openForUpdateAt, openRoot, statsIfThere } from './directory.ts'
+import {
+  createFileAt,
+  type Directory,
+  fsyncFile,
+  type OpenFile,
+  openForUpdateAt,
+  openRoot,
+  statsIfThere,
+} from './directory.ts'
 import { describeAt } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import {
@@ -22,16 +30,15 @@ import {
   writeRecord,
 } from './partial-records.ts'
 import { parsePath } from './paths.ts'
-import { receiveBytes, type Space } from './receive.ts'
+import { type ReceiveOptions, receiveBytes, type Space, spaceFrom } from './receive.ts'
+import type { Reservation } from './reservation.ts'
 import type { ServerFiles } from './server-files.ts'
-import { type Reservation, spaceOf } from './usage.ts'
+import { blocksIn, spaceOf } from './usage.ts'
 
 /** Unfinished ones, of one server. */
 const UNFINISHED_MAX = 1000
 /** Refusals that trying again will not change. */
 const FINAL = ['already_exists', 'invalid_path', 'not_found'] as const
-/** The whole length is taken when the upload is made. */
-const RESERVED: Space = { need: () => undefined }
 
 export interface Checksum {
   algorithm: string
@@ -90,13 +97,15 @@ export function createPartialUploads(
   }
 
   /** The whole length counts from the beginning to the end, whatever has arrived of it. */
-  async function reserve({ record, offset }: PartialState): Promise<void> {
-    if (record.isFinished || reservations.has(record.id)) return
+  async function reserve({ record, offset }: PartialState): Promise<Reservation> {
+    const known = reservations.get(record.id)
+    if (known) return known
     const reservation = server.usage.hold(offset)
-    const missing = spaceOf(record.sizeBytes) - spaceOf(offset)
     try {
-      if (missing > 0) await reservation.grow(missing)
+      await reservation.announce(spaceOf(record.sizeBytes) - spaceOf(offset))
+      reservation.settle(blocksIn(offset))
       reservations.set(record.id, reservation)
+      return reservation
     } catch (error) {
       reservation[Symbol.dispose]()
       throw error
@@ -113,7 +122,7 @@ export function createPartialUploads(
     release(id)
   }
 
-  async function place(folder: Directory, record: PartialRecord): Promise<FileEntry> {
+  async function place(folder: Directory, record: PartialRecord, reservation: Reservation): Promise<FileEntry> {
     const segments = parsePath(record.path)
     const part = statsIfThere(folder, partName(record.id))
     const placed = server.files.lstatIfThere(segments)
@@ -128,6 +137,7 @@ export function createPartialUploads(
     }
     using file = openForUpdateAt(folder, partName(record.id))
     await fsyncFile(file)
+    await reservation.clear(spaceOf(record.sizeBytes))
     const { entry } = await placeFile(server, segments, { folder, name: partName(record.id) }, record)
     return entry
   }
@@ -135,14 +145,14 @@ export function createPartialUploads(
   async function finish(folder: Directory, state: PartialState): Promise<void> {
     const { record } = state
     if (record.isFinished) return
-    await reserve(state)
+    const reservation = await reserve(state)
     try {
-      await onPlaced(record, await place(folder, record))
+      await onPlaced(record, await place(folder, record, reservation))
     } catch (error) {
       if (isFailure(error) && FINAL.some((code) => code === error.code)) remove(folder, record.id)
       throw error
     }
-    reservations.get(record.id)?.commit(spaceOf(record.sizeBytes))
+    reservation.commit()
     release(record.id)
     // Kept for a while, so that a sender that missed the answer hears that all of it is here.
     await writeRecord(folder, { ...record, isFinished: true })
@@ -156,7 +166,9 @@ export function createPartialUploads(
       if (reservations.size >= UNFINISHED_MAX)
         throw fail('server_busy', `At most ${UNFINISHED_MAX} uploads of a server can be unfinished.`)
       await explainedAsync(record.path, async () => {
-        reservations.set(record.id, await server.usage.reserve(record.sizeBytes))
+        const reservation = await server.usage.announce(record.sizeBytes)
+        reservation.settle(0)
+        reservations.set(record.id, reservation)
         try {
           createFileAt(folder, partName(record.id))[Symbol.dispose]()
           await writeRecord(folder, record)
@@ -177,20 +189,16 @@ export function createPartialUploads(
       const state = require(folder, id)
       const { offset, record } = state
       if (record.isFinished) return offset
-      await reserve(state)
+      const reservation = await reserve(state)
+      const space = spaceFrom(reservation)
       using file = openForUpdateAt(folder, partName(id))
       const options = { at: offset, maxBytes: record.sizeBytes - offset, signal, ownsChunks: true }
       return await explainedAsync(record.path, async () => {
-        if (!checksum) return offset + (await receiveBytes(file, source, RESERVED, { ...options, keepPartial: true }))
-        mark(folder, id, offset)
         try {
-          const checked = verifying(source, checksum)
-          return offset + (await receiveBytes(file, checked, RESERVED, options))
-        } catch (error) {
-          ftruncateSync(file.fd, offset)
-          throw error
+          if (!checksum) return offset + (await receiveBytes(file, source, space, { ...options, keepPartial: true }))
+          return offset + (await receiveChecked(folder, id, file, verifying(source, checksum), space, options))
         } finally {
-          unmark(folder, id, offset)
+          reservation.settle(blocksIn(Number(fstatSync(file.fd).size)))
         }
       })
     },
@@ -242,6 +250,26 @@ function discardUnchecked(folder: Directory, id: string, offset: number): void {
     if (Number(file.stats.size) > offset) ftruncateSync(file.fd, offset)
   }
   unmark(folder, id, offset)
+}
+
+/** All of it or nothing, also when the process dies. */
+async function receiveChecked(
+  folder: Directory,
+  id: string,
+  file: OpenFile,
+  source: AsyncIterable<Uint8Array>,
+  space: Space,
+  options: ReceiveOptions & { at: number },
+): Promise<number> {
+  mark(folder, id, options.at)
+  try {
+    return await receiveBytes(file, source, space, options)
+  } catch (error) {
+    ftruncateSync(file.fd, options.at)
+    throw error
+  } finally {
+    unmark(folder, id, options.at)
+  }
 }
 
 async function* verifying(source: AsyncIterable<Uint8Array>, { algorithm, base64 }: Checksum) {

@@ -1,14 +1,14 @@
-// Bytes on their way from a sender to a file. The size limit and the quota are held against every chunk before it is
+// Bytes on their way from a sender to a file. Every chunk is checked against the size limit and the quota before it is
 // written; chunks are gathered so that the disk gets few large writes, one of them under way while the next is gathered.
 import { writev } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
 import type { OpenFile } from './directory.ts'
-import { type Reservation, spaceOf } from './usage.ts'
+import { type Reservation, STEP_BYTES } from './reservation.ts'
+import { spaceOf } from './usage.ts'
 
 /** Two of these are in memory for each transfer: large enough for the disk, small enough for many transfers at once. */
 const GATHERED_BYTES = 128 * 1024
-const GROWTH_BYTES = 4 * 1024 * 1024
 const writevAsync = promisify(writev)
 
 export interface ReceiveOptions {
@@ -22,38 +22,26 @@ export interface ReceiveOptions {
   ownsChunks?: boolean
 }
 
-/** Takes space as bytes arrive, ahead of them, from one reservation that several files may share. */
+/** Takes space as bytes arrive, a step ahead of them, from one reservation that several files may share. */
 export interface Space {
   /** Resolves once `bytes` more may be written, else fails with `quota_exceeded` or `disk_full`. */
   need(bytes: number, maxBytes: number): Promise<void> | undefined
 }
 
-/** `held` bytes are in the reservation already. */
-export function spaceFrom(reservation: Reservation, held: number): Space {
-  let left = held
+export function spaceFrom(reservation: Reservation): Space {
   async function grow(bytes: number, maxBytes: number): Promise<void> {
-    const needed = spaceOf(bytes - left)
-    left += await growBy(reservation, Math.max(needed, Math.min(GROWTH_BYTES, spaceOf(maxBytes))), needed)
-    left -= bytes
+    const needed = spaceOf(bytes - reservation.unwritten())
+    const ahead = Math.min(STEP_BYTES, reservation.unarrived() || spaceOf(maxBytes))
+    // No trash goes for a step ahead: near the limit, only what is needed is taken.
+    if (ahead <= needed || !(await reservation.tryGrow(ahead))) await reservation.grow(needed)
+    reservation.written(bytes)
   }
   return {
     need(bytes, maxBytes) {
-      if (bytes > left) return grow(bytes, maxBytes)
-      left -= bytes
+      if (bytes > reservation.unwritten()) return grow(bytes, maxBytes)
+      reservation.written(bytes)
       return undefined
     },
-  }
-}
-
-/** Takes a generous step, or, near the limit, only what is needed. */
-async function growBy(reservation: Reservation, generous: number, needed: number): Promise<number> {
-  try {
-    await reservation.grow(generous)
-    return generous
-  } catch (error) {
-    if (generous === needed) throw error
-    await reservation.grow(needed)
-    return needed
   }
 }
 

@@ -4,11 +4,13 @@ import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
+import type { ServerDisk } from './disk.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
 import { createPlacements, type Placements } from './placements.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createTrash, type Trash } from './trash.ts'
+import type { FreedTrash } from './trash-freeing.ts'
 import { createUsage, type Usage } from './usage.ts'
 
 export interface ServerFiles {
@@ -28,8 +30,9 @@ export interface ServerFilesDeps {
   layout: Layout
   trashKeepMs: number
   now: () => number
-  /** Frees so many bytes of the trash of other servers, as far as there are. */
-  freeElsewhere: (bytes: number, serverId: string) => Promise<void>
+  diskOf: (serverId: string, folder: string) => ServerDisk
+  /** Resolves once it is durable that trash of this server was freed. */
+  recordFreed: (serverId: string, freed: FreedTrash) => Promise<void>
 }
 
 export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
@@ -44,15 +47,14 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     keepMs: deps.trashKeepMs,
     now: deps.now,
     onFreed: (bytes) => usage.trashFreed(bytes),
+    recordFreed: (freed) => deps.recordFreed(serverId, freed),
   })
   const usage: Usage = createUsage({
+    serverId,
     folders,
     quotaBytes: readQuota(quotaFile),
-    freeTrash: trash.free,
-    async freeDisk(bytes) {
-      const freed = await trash.free(bytes)
-      if (freed < bytes) await deps.freeElsewhere(bytes - freed, serverId)
-    },
+    trash,
+    disk: deps.diskOf(serverId, folders.files),
     now: deps.now,
   })
   return {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type ErrorCode, isFailure } from '../../contract/errors.ts'
 import { layout } from '../layout.ts'
-import { createAgentFiles } from './index.ts'
+import { type AgentFilesOptions, createAgentFiles } from './index.ts'
 import { fillTree, makeTree } from './trees.testing.ts'
 
 export const serverId = 'srv_test'
@@ -18,7 +18,7 @@ export const request = <T extends object>(fields: T) => ({ serverId, requestId: 
 export async function startServer(
   t: TestContext,
   files: Record<string, string | Uint8Array> = {},
-  options: { now?: () => number } = {},
+  options: Pick<AgentFilesOptions, 'now' | 'recordFreed'> = {},
 ) {
   const places = layout(makeTree(t, { [`servers/${serverId}/files/`]: '' }))
   const folders = places.server(serverId)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isFailure } from '../../contract/errors.ts'
@@ -38,10 +38,11 @@ test('writers that run together cannot pass the quota together, and trash makes 
 
 test('what a scan comes upon before it is committed does not count twice', async (t) => {
   const { agent, server, at } = await startServer(t, { old: Buffer.alloc(4096) })
-  const reservation = await server.usage.reserve(8192)
+  const reservation = await server.usage.reserve(8192, 1)
   writeFileSync(at('new'), Buffer.alloc(8192))
   await server.usage.rescan()
-  reservation.commit(8192)
+  await reservation.clear(8192)
+  reservation.commit()
   assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
 })
 
@@ -126,7 +127,7 @@ const partialRecord = (sizeBytes: number): PartialRecord => ({
   isFinished: false,
 })
 
-test('when the disk is short the trash of other servers makes way, own trash first', {
+test('when the disk is short the oldest trash makes way, whose ever it is, and only on that disk', {
   skip: withoutRoot(),
 }, async (t) => {
   const base = makeTree(t, { 'data/': '' })
@@ -135,9 +136,12 @@ test('when the disk is short the trash of other servers makes way, own trash fir
   const mib = (count: number) => Buffer.alloc(count * 1024 * 1024, 1)
   fillTree(places.server(serverId).files, { old: mib(8) })
   fillTree(places.server('srv_other').files, { old: mib(8), kept: mib(2) })
+  mkdirSync(places.server('srv_elsewhere').root, { recursive: true })
+  using _elsewhere = mount(places.server('srv_elsewhere').root, '-t', 'tmpfs', '-o', 'size=20m', 'tmpfs')
+  fillTree(places.server('srv_elsewhere').files, { old: mib(8) })
   const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
   await agent.start()
-  for (const each of [serverId, 'srv_other'])
+  for (const each of ['srv_elsewhere', serverId, 'srv_other'])
     await agent.remove({ serverId: each, requestId: `req_${each}`, root: '/', files: ['old'] })
   const trashed = async (each: string) => (await agent.listTrash({ serverId: each })).items.length
   // 40 MiB less 18 in use and 8 that are never given away: 14 are free.
@@ -152,9 +156,32 @@ test('when the disk is short the trash of other servers makes way, own trash fir
   await write('/c', 7)
   assert.deepEqual([await trashed(serverId), await trashed('srv_other')], [0, 0])
   await assert.rejects(write('/d', 8), code('disk_full'))
+  assert.equal(await trashed('srv_elsewhere'), 1)
   assert.deepEqual(readFileSync(join(places.server('srv_other').files, 'kept')), mib(2))
   assert.equal((await agent.usage({ serverId: 'srv_other' })).usedBytes, 2 * 1024 * 1024)
   await agent.stop()
+})
+
+test('a sender that lies about its size is counted by what came', async (t) => {
+  const { agent, server } = await startServer(t, { kept: Buffer.alloc(4096) })
+  await agent.setQuota({ serverId, quotaBytes: 40_960 })
+  const body = (sizeBytes: number) => bytes('x'.repeat(sizeBytes))
+  await writeContent(server, '/less', body(4096), { expectedBytes: 20_480 })
+  await writeContent(server, '/more', body(20_480), { expectedBytes: 4096 })
+  const { usedBytes, reservedBytes } = await agent.usage({ serverId })
+  assert.deepEqual([usedBytes, reservedBytes], [28_672, 0])
+  await assert.rejects(writeContent(server, '/far more', body(20_480), { expectedBytes: 4096 }), code('quota_exceeded'))
+  const failing = async function* () {
+    yield Buffer.alloc(4096)
+    throw new Error('cut')
+  }
+  await assert.rejects(writeContent(server, '/cut', failing(), { expectedBytes: 8192 }), /cut/)
+  assert.deepEqual(await agent.usage({ serverId }), {
+    usedBytes: 28_672,
+    trashBytes: 0,
+    reservedBytes: 0,
+    quotaBytes: 40_960,
+  })
 })
 
 test('while the tree is being swapped everything else is told so', async (t) => {

@@ -1,5 +1,6 @@
 // A deletion is one folder in the trash: a record of what was where, written and synced before anything moves, and the
-// things themselves under their numbers. An item is in the trash when its number is there.
+// things themselves under their numbers. An item is in the trash when its number is there. What leaves the trash to make
+// room is moved into a folder of the same form first.
 import { readFileSync, writeSync } from 'node:fs'
 import type { FileKind } from '../../contract/agent-files.ts'
 import { hasCode } from '../../kit/errno.ts'
@@ -28,6 +29,14 @@ export interface TrashRecord {
   items: { path: string; kind: FileKind }[]
 }
 
+/** Of items on their way out of the trash for good, so that a crash in between cannot leave them unrecorded. */
+export interface FreeingRecord extends Omit<TrashRecord, 'reason'> {
+  /** What ran short: the quota of the server, or the disk that it shares with others. */
+  reason: 'quota' | 'disk'
+  /** Whose work needed the room. */
+  requestedBy: string
+}
+
 /** The open folder of one deletion. */
 export interface TrashBatch extends Disposable {
   readonly id: string
@@ -48,8 +57,13 @@ export function parseItemId(id: string): { batch: string; slot: string; index: n
  * Once this resolves the record is on disk, and things may be moved into the batch's slots. The batch is one of
  * `filling` from before it can be seen; the caller takes it out.
  */
-export async function writeBatch(trash: Directory, record: TrashRecord, filling: Set<string>): Promise<TrashBatch> {
-  const id = newId('trs', record.deletedAt)
+export async function writeBatch(
+  trash: Directory,
+  record: TrashRecord | FreeingRecord,
+  filling: Set<string>,
+  prefix = '',
+): Promise<TrashBatch> {
+  const id = `${prefix}${newId('trs', record.deletedAt)}`
   filling.add(id)
   mkdirAt(trash, id, 0o700)
   const folder = openChild(trash, id)
@@ -68,9 +82,9 @@ export async function writeBatch(trash: Directory, record: TrashRecord, filling:
 }
 
 /** Undefined for a folder whose record was never finished: nothing was moved into it. */
-export function readRecord(folder: Directory): TrashRecord | undefined {
+export function readRecord<R extends TrashRecord | FreeingRecord = TrashRecord>(folder: Directory): R | undefined {
   try {
-    return JSON.parse(readFileSync(addressOf(folder, RECORD), 'utf8')) as TrashRecord
+    return JSON.parse(readFileSync(addressOf(folder, RECORD), 'utf8')) as R
   } catch (error) {
     if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined
     throw error
@@ -87,7 +101,7 @@ export function dropRecord(folder: Directory): void {
 
 export function presentItems(
   folder: Directory,
-  record: TrashRecord,
+  record: Pick<TrashRecord, 'items'>,
 ): { index: number; path: string; kind: FileKind }[] {
   return record.items
     .map((item, index) => ({ ...item, index }))

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { code, request, serverId, startServer } from './server.testing.ts'
+import { type FreedTrash, planFreeing } from './trash-freeing.ts'
 import { fillTree } from './trees.testing.ts'
 
 test('deleting checks everything first', async (t) => {
@@ -115,6 +116,60 @@ test('what somebody is about to move things into is not emptied, however much sp
   batch[Symbol.dispose]()
   await agent.emptyTrash({ serverId })
   assert.deepEqual(readdirSync(folders.trash), [])
+})
+
+test('of one deletion only as many items go as are needed, and what was taken back meanwhile stays', async (t) => {
+  const freed: FreedTrash[] = []
+  const names = ['a', 'b', 'c', 'd']
+  const tree = Object.fromEntries(names.map((name) => [name, Buffer.alloc(4096)]))
+  const { agent, server, at } = await startServer(t, tree, {
+    recordFreed: async (_server, what) => void freed.push(what),
+  })
+  await agent.remove(request({ root: '/', files: names }))
+  const plan = await planFreeing([server.trash], 4097)
+  assert.equal(await planFreeing([server.trash], 4 * 4096 + 1), undefined)
+  const { items } = await agent.listTrash({ serverId })
+  await agent.restoreTrash(request({ trashId: items[0]?.id ?? '' }))
+  for (const [trash, planned] of plan ?? []) await trash.free(planned, { reason: 'quota', requestedBy: serverId })
+  assert.deepEqual(
+    (await agent.listTrash({ serverId })).items.map(({ path }) => path),
+    ['/c', '/d'],
+  )
+  assert.deepEqual(readFileSync(at('a')), Buffer.alloc(4096))
+  assert.deepEqual(
+    freed.map(({ id: _id, ...entry }) => entry),
+    [{ reason: 'quota', requestedBy: serverId, freedBytes: 4096, items: 1, paths: ['/b'] }],
+  )
+})
+
+test('what a crash cut short between the trash and its entry is recorded at the next start, then removed', async (t) => {
+  const recorded: FreedTrash[] = []
+  let isBroken = true
+  const { agent, server, folders } = await startServer(
+    t,
+    { 'tree/a': Buffer.alloc(4096), b: Buffer.alloc(4096) },
+    {
+      recordFreed: async (_server, what) => {
+        if (isBroken) throw new Error('killed here')
+        recorded.push(what)
+      },
+    },
+  )
+  await agent.remove(request({ root: '/', files: ['tree', 'b'] }))
+  const plan = await planFreeing([server.trash], 8192)
+  const free = async () => {
+    for (const [trash, items] of plan ?? []) await trash.free(items, { reason: 'disk', requestedBy: 'srv_other' })
+  }
+  await assert.rejects(free(), /killed here/)
+  assert.deepEqual((await agent.listTrash({ serverId })).items, [])
+  assert.equal(readdirSync(folders.trash).length, 1, 'nothing is removed before it is recorded')
+  isBroken = false
+  await server.trash.recover()
+  assert.deepEqual(readdirSync(folders.trash), [])
+  assert.deepEqual(
+    recorded.map(({ id: _id, ...entry }) => entry),
+    [{ reason: 'disk', requestedBy: 'srv_other', freedBytes: 8192, items: 2, paths: ['/tree', '/b'] }],
+  )
 })
 
 test('a batch of more than 65,536 items is listed to its end, and its last item comes back', async (t) => {

@@ -12,6 +12,14 @@ import { removeTree } from './remove-tree.ts'
 import { moveToFreeName } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
 import {
+  createTrashMeasure,
+  describeFreeing,
+  FREEING,
+  type FreeableTrash,
+  type FreedTrash,
+  setAside,
+} from './trash-freeing.ts'
+import {
   dropRecord,
   isBatchName,
   itemId,
@@ -23,10 +31,11 @@ import {
   writeBatch,
 } from './trash-records.ts'
 import { diskBytes } from './usage.ts'
+import { openIfStillThere } from './walk.ts'
 
 const EMPTYING = 'emptying-'
 
-export interface Trash {
+export interface Trash extends FreeableTrash {
   /**
    * Writes down what is about to be moved into the trash; the caller then moves each item into its slot. Until the batch
    * is disposed of, nothing empties it.
@@ -37,9 +46,9 @@ export interface Trash {
   restore(id: string): Promise<string>
   /** Empties what is older than the time that things are kept. */
   expire(signal?: AbortSignal): Promise<void>
-  /** Empties the oldest until so many bytes are free; all of it when there is not so much. */
-  free(bytes: number): Promise<number>
-  /** Finishes emptying what a process that died had begun on. */
+  /** Empties all of it. Answers how many bytes that freed. */
+  emptyAll(): Promise<number>
+  /** Finishes emptying and freeing what a process that died had begun on. */
   recover(signal?: AbortSignal): Promise<void>
 }
 
@@ -49,6 +58,8 @@ export function createTrash(deps: {
   keepMs: number
   now: () => number
   onFreed: (bytes: number) => void
+  /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
+  recordFreed: (freed: FreedTrash) => Promise<void>
 }): Trash {
   const open = () => {
     mkdirSync(deps.folderPath, { recursive: true, mode: 0o700 })
@@ -58,6 +69,9 @@ export function createTrash(deps: {
   /** Whoever frees space must not take away what somebody is about to move things into. */
   const filling = new Set<string>()
   const isFilled = (batch: string) => !filling.has(batch)
+  /** What is being freed now is not for `recover`. */
+  const freeing = new Set<string>()
+  const sizes = createTrashMeasure()
 
   /** Newest first: ids sort by the time of the deletion. */
   function batches(trash: Directory): string[] {
@@ -67,6 +81,7 @@ export function createTrash(deps: {
   /** From the rename on the items are out of sight, so that nobody can take back half of one. */
   async function empty(trash: Directory, batch: string, isRelaxed: boolean, signal?: AbortSignal): Promise<number> {
     if (statsIfThere(trash, batch) === undefined) return 0
+    sizes.forget(batch)
     renameAt(trash, batch, trash, `${EMPTYING}${batch}`)
     return await removeEmptying(trash, `${EMPTYING}${batch}`, isRelaxed, signal)
   }
@@ -85,6 +100,14 @@ export function createTrash(deps: {
       },
     })
     return freed
+  }
+
+  async function finishFreeing(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
+    const freed = await describeFreeing(trash, name)
+    if (freed) await deps.recordFreed(freed)
+    const emptying = `${EMPTYING}${name.slice(FREEING.length)}`
+    renameAt(trash, name, trash, emptying)
+    await removeEmptying(trash, emptying, isRelaxed, signal)
   }
 
   return {
@@ -126,6 +149,7 @@ export function createTrash(deps: {
       using place = deps.files.openNewPlace(splitPath(item.path), { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
       const { path } = moveToFreeName({ folder, name: wanted.slot }, place.parent, names)
+      sizes.forget(wanted.batch)
       await fsyncDirectory(place.parent)
       await fsyncDirectory(folder)
       if (isFilled(wanted.batch) && presentItems(folder, record).length === 0) dropEmptied(trash, folder, wanted.batch)
@@ -140,20 +164,40 @@ export function createTrash(deps: {
       }
     },
 
-    async free(bytes) {
+    async emptyAll() {
       using trash = open()
       let freed = 0
-      for (const batch of batches(trash).filter(isFilled).reverse()) {
-        if (freed >= bytes) break
-        freed += await empty(trash, batch, false)
-      }
+      for (const batch of batches(trash).filter(isFilled)) freed += await empty(trash, batch, false)
       return freed
+    },
+
+    batches() {
+      using trash = open()
+      return batches(trash).filter(isFilled).reverse()
+    },
+    async measure(batch) {
+      using trash = open()
+      return await sizes.measure(trash, batch)
+    },
+    async free(items, why) {
+      using trash = open()
+      const touched = new Set(items.map(({ batch }) => batch))
+      for (const batch of touched) sizes.forget(batch)
+      const name = await setAside(trash, items, why, { now: deps.now(), underWay: freeing })
+      try {
+        for (const batch of touched) dropIfEmptied(trash, batch)
+        await finishFreeing(trash, name, false)
+      } finally {
+        freeing.delete(name)
+      }
     },
 
     async recover(signal) {
       using trash = open()
-      for (const name of readdirSync(trash.address, { encoding: 'latin1' }).map(nameFromLatin1))
+      for (const name of readdirSync(trash.address, { encoding: 'latin1' }).map(nameFromLatin1)) {
         if (name.startsWith(EMPTYING)) await removeEmptying(trash, name, true, signal)
+        if (name.startsWith(FREEING) && !freeing.has(name)) await finishFreeing(trash, name, true, signal)
+      }
     },
   }
 }
@@ -183,6 +227,14 @@ function deletedAt(trash: Directory, batch: string): number {
 function dropEmptied(trash: Directory, folder: Directory, batch: string): void {
   dropRecord(folder)
   if (statsIfThere(trash, batch)) rmdirAt(trash, batch)
+}
+
+function dropIfEmptied(trash: Directory, batch: string): void {
+  const opened = openIfStillThere(trash, batch)
+  if (!opened) return
+  using folder = opened
+  const record = readRecord(folder)
+  if (record && presentItems(folder, record).length === 0) dropEmptied(trash, folder, batch)
 }
 
 function notInTrash() {

@@ -1,28 +1,27 @@
 // How much of its quota a server uses. What we write is accounted for as it is written; what the game writes is found
 // by a rescan. Files and trash count, by the disk space they take; what is still being staged is held by reservations,
-// so that transfers that run together cannot pass the quota together.
-import { statfs } from 'node:fs/promises'
+// so that transfers that run together cannot pass the quota together. The trash of the server makes way for what would
+// not fit otherwise, in the moment in which a transfer that is complete is put in its place.
 import type { DiskUsage } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { carryOut, type ServerDisk } from './disk.ts'
+import { createReservation, type Reservation } from './reservation.ts'
 import { openSandbox } from './sandbox.ts'
+import { type FreeableTrash, planFreeing } from './trash-freeing.ts'
 import { isTrashRecord } from './trash-records.ts'
 
 const BLOCK_BYTES = 4096
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
-/** Never given away, so that records, logs and the database can still be written. */
-const DISK_MARGIN_BYTES = 8 * 1024 * 1024
-
-export interface Reservation extends Disposable {
-  /** Takes more, or fails with `quota_exceeded` or `disk_full`. */
-  grow(bytes: number): Promise<void>
-  /** What was reserved has become real: it now counts as used. What is left over is given back. */
-  commit(bytes: number): void
-}
 
 export interface Usage {
-  /** Space for `bytes` in `files` many files. Given back when disposed of without a commit. */
-  reserve(bytes: number, files?: number): Promise<Reservation>
+  /**
+   * For what somebody says will come. Refused with `quota_exceeded` or `disk_full` if it could not fit even with the
+   * trash gone; nothing is freed for it before its bytes are there. Given back when disposed of without a commit.
+   */
+  announce(bytes: number): Promise<Reservation>
+  /** For `bytes` in `files` many files whose size we have measured ourselves, and which are written now. */
+  reserve(bytes: number, files: number): Promise<Reservation>
   /** For what lies in staging already and goes on after a restart: counted without asking whether there is room. */
   hold(bytes: number): Reservation
   /** So much of the trash was emptied. */
@@ -34,23 +33,45 @@ export interface Usage {
   setQuota(bytes: number | null): void
 }
 
+/** What reservations do to the account. */
+export interface Account {
+  /** Counts so much as reserved, or fails with `quota_exceeded` if it would not fit even with the server's trash gone. */
+  promise(bytes: number): Promise<void>
+  /** Whether so much fits as things are; if so it counts as reserved. */
+  tryPromise(bytes: number): boolean
+  /** So much of what is reserved is about to become files: makes room for it, at the cost of the trash if need be. */
+  clear(bytes: number): Promise<void>
+  /** What was reserved, and cleared, no longer is. */
+  release(promised: number, cleared: number): void
+  /** It has become files. */
+  add(bytes: number, scansBefore: number): void
+  scans(): number
+}
+
 export function spaceOf(bytes: number, files = 1): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES + (files - 1) * BLOCK_BYTES
 }
 
+/** Of that, what fills whole blocks. */
+export function blocksIn(bytes: number): number {
+  return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES
+}
+
 export function createUsage(deps: {
+  serverId: string
   folders: { files: string; trash: string }
   quotaBytes: number | null
-  /** Empties the trash, oldest first, until so much is free or nothing is left. Tells how much was freed. */
-  freeTrash: (bytes: number) => Promise<number>
-  /** The same for the disk, which other servers' trash takes space of too. */
-  freeDisk: (bytes: number) => Promise<void>
+  trash: FreeableTrash
+  disk: ServerDisk
   now: () => number
 }): Usage {
+  const { disk, trash: ownTrash } = deps
   let quota = deps.quotaBytes
   let used = 0
   let trash = 0
-  let reserved = 0
+  let promised = 0
+  /** Of what is promised: what is being put in its place, with the room for it made. */
+  let cleared = 0
   let changes = 0
   let scans = 0
   let isStale = true
@@ -80,61 +101,75 @@ export function createUsage(deps: {
     return scanning
   }
 
-  const missing = (bytes: number) => (quota === null ? 0 : used + reserved + bytes - quota)
+  const over = (bytes: number) => (quota === null ? 0 : used + bytes - quota)
   const scannedLongAgo = () => deps.now() - scannedAt > SMALLEST_RESCAN_GAP_MS
+  const exceeded = () => fail('quota_exceeded', 'The disk quota of this server does not allow it.')
 
-  async function take(bytes: number): Promise<void> {
+  /** What the game has written counts before anything is refused or freed. */
+  async function lookAgain(bytes: () => number): Promise<void> {
     if (scannedAt === Number.NEGATIVE_INFINITY) await rescan()
-    if (missing(bytes) > 0 && scannedLongAgo()) await rescan()
-    if (missing(bytes) > 0) await deps.freeTrash(missing(bytes))
-    // Nothing is awaited between this look and the taking, so two callers cannot both have the last byte.
-    if (missing(bytes) > 0) throw fail('quota_exceeded', 'The disk quota of this server does not allow it.')
-    reserved += bytes
-    try {
-      await requireDisk(bytes)
-    } catch (error) {
-      reserved -= bytes
-      throw error
-    }
+    if (over(bytes()) > 0 && scannedLongAgo()) await rescan()
   }
 
-  function reservation(taken: number): Reservation {
-    let held = taken
-    const scansBefore = scans
-    return {
-      async grow(more) {
-        await take(more)
-        held += more
-      },
-      commit(actual) {
-        reserved -= held
-        held = 0
-        used += actual
-        changes++
-        // A scan since then may have come upon it already, and it would count twice until the next one.
-        if (scans !== scansBefore) isStale = true
-      },
-      [Symbol.dispose]() {
-        reserved -= held
-        held = 0
-      },
-    }
+  async function clearByFreeing(bytes: number): Promise<void> {
+    const short = over(cleared + bytes)
+    const plan = short > 0 ? await planFreeing([ownTrash], short) : new Map()
+    if (!plan) throw exceeded()
+    await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
+    if (over(cleared + bytes) > 0) throw exceeded()
+    cleared += bytes
   }
 
-  async function requireDisk(bytes: number): Promise<void> {
-    const short = await shortage(deps.folders.files, bytes)
-    if (short > 0) await deps.freeDisk(short)
-    if (short > 0 && (await shortage(deps.folders.files, bytes)) > 0) throw fail('disk_full', 'The disk is full.')
+  // Nothing is awaited between the last look and the taking, so two callers cannot both have the last byte.
+  const account: Account = {
+    async promise(bytes) {
+      const all = () => promised + bytes
+      await lookAgain(all)
+      for (let freeable = 0; over(all()) > freeable; ) {
+        const short = over(all())
+        if (!(await planFreeing([ownTrash], short))) throw exceeded()
+        freeable = short
+      }
+      promised += bytes
+    },
+    tryPromise(bytes) {
+      if (scannedAt === Number.NEGATIVE_INFINITY || over(promised + bytes) > 0) return false
+      promised += bytes
+      return true
+    },
+    async clear(bytes) {
+      const all = () => cleared + bytes
+      await lookAgain(all)
+      if (over(all()) > 0) return await disk.deciding(() => clearByFreeing(bytes))
+      cleared += bytes
+    },
+    release(bytes, clearedBytes) {
+      promised -= bytes
+      cleared -= clearedBytes
+    },
+    add(bytes, scansBefore) {
+      used += bytes
+      changes++
+      // A scan since then may have come upon it already, and it would count twice until the next one.
+      if (scans !== scansBefore) isStale = true
+    },
+    scans: () => scans,
   }
 
   return {
-    async reserve(bytes, files = 1) {
-      await take(spaceOf(bytes, files))
-      return reservation(spaceOf(bytes, files))
+    async announce(bytes) {
+      const reservation = createReservation(account, disk)
+      await reservation.announce(spaceOf(bytes))
+      return reservation
+    },
+    async reserve(bytes, files) {
+      const reservation = createReservation(account, disk)
+      await reservation.takeWhole(spaceOf(bytes, files))
+      return reservation
     },
     hold(bytes) {
-      reserved += spaceOf(bytes)
-      return reservation(spaceOf(bytes))
+      promised += spaceOf(bytes)
+      return createReservation(account, disk, spaceOf(bytes))
     },
     trashFreed(bytes) {
       used = Math.max(0, used - bytes)
@@ -147,19 +182,13 @@ export function createUsage(deps: {
     },
     async read() {
       if (isStale || scannedLongAgo()) await rescan()
-      return { usedBytes: used, trashBytes: trash, reservedBytes: reserved, quotaBytes: quota }
+      return { usedBytes: used, trashBytes: trash, reservedBytes: promised, quotaBytes: quota }
     },
     rescan,
     setQuota(bytes) {
       quota = bytes
     },
   }
-}
-
-/** How much is missing on the disk for `bytes` more; 0 or less when there is room. */
-async function shortage(folder: string, bytes: number): Promise<number> {
-  const disk = await statfs(folder)
-  return bytes + DISK_MARGIN_BYTES - disk.bavail * disk.bsize
 }
 
 async function measure(

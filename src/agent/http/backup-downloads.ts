@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
@@ -29,7 +30,7 @@ interface Whole {
   /** null until it has to be known. */
   sizeBytes: number | null
   /** May cost as much as the whole download. */
-  measure(signal: AbortSignal): Promise<number>
+  measure(): Promise<number>
   /** From `start` to, not including, `end`. */
   open(start: number, end: number | null): Promise<Readable>
 }
@@ -40,11 +41,11 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   /** Of archives that were measured: a download that resumes more than once is measured once. */
   const sizes = new Map<string, number>()
 
-  async function archive({ serverId, detail }: OpenedLink, backupId: string): Promise<Whole> {
+  async function archive({ serverId, detail }: OpenedLink, backupId: string, signal: AbortSignal): Promise<Whole> {
     const format = String(detail.format ?? 'tar.zst') as ArchiveFormat
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
-    const open = (start: number) => backups.download({ serverId, backupId, format, start })
-    const measure = async (signal: AbortSignal) => {
+    const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })
+    const measure = async () => {
       const { stream, sizeBytes } = await open(0)
       const size = sizeBytes ?? (await lengthOf(stream, signal))
       stream.destroy()
@@ -57,7 +58,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
       modifiedAt: new Date(Number(detail.createdAt)),
       name: `${String(detail.name ?? backupId)}.${format}`,
       mime: ARCHIVE_MIME[format],
-      sizeBytes: sizes.get(etag) ?? (format === 'tar' ? await measure(new AbortController().signal) : null),
+      sizeBytes: sizes.get(etag) ?? (format === 'tar' ? await measure() : null),
       measure,
       async open(start, end) {
         const { stream } = await open(start)
@@ -85,8 +86,12 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
     door.under('download-backup', link, async (opened, signal) => {
       const backupId = textOf(opened, 'backupId')
       const { path } = opened.detail
-      const whole = await (typeof path === 'string' ? file(opened, backupId, path) : archive(opened, backupId))
-      return await send(whole, request, reply, signal)
+      return await whileClientStays(reply, signal, async (staying) => {
+        const whole = await (typeof path === 'string'
+          ? file(opened, backupId, path)
+          : archive(opened, backupId, staying))
+        return await send(whole, request, reply, staying)
+      })
     })
 }
 
@@ -99,7 +104,7 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
     'content-disposition': attachment(whole.name),
   })
   if (isUnchanged(request.headers, whole)) return reply.code(304).send()
-  const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure(signal))
+  const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure())
   const range = sizeBytes === null ? undefined : rangeOf(request.headers, whole, sizeBytes)
   if (range === 'unsatisfiable')
     throw fail('range_not_satisfiable', {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { Forward } from '../../http/forward.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import type { FactLog } from '../facts.ts'
 import { openContent, writeContent } from '../files/content.ts'
 import type { FilesOfAgent } from '../files/index.ts'
@@ -24,7 +25,9 @@ export function serveContent(
   return door.under('read-content', link, async (opened, signal) => {
     const content = openContent(files.server(opened.serverId), textOf(opened, 'path'))
     // Bytes, whatever they are: this is the address of the API and of the panel, and no place for pages of others.
-    return await serveFile({ ...content, mime: 'application/octet-stream' }, request, reply, signal)
+    return await whileClientStays(reply, signal, (staying) =>
+      serveFile({ ...content, mime: 'application/octet-stream' }, request, reply, staying),
+    )
   })
 }
 

@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Closed, Path, Type } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import type { ServeBackup } from './backup-downloads.ts'
 import type { ContentDeps } from './content.ts'
 import { serveDownload } from './downloads.ts'
@@ -56,7 +57,9 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     schema,
     handler: (request, reply) =>
       deps.door.under('download', linkOf(request), (opened, signal) =>
-        serveDownload(deps.files.server(opened.serverId), opened, signal, request, reply),
+        whileClientStays(reply, signal, (staying) =>
+          serveDownload(deps.files.server(opened.serverId), opened, staying, request, reply),
+        ),
       ),
   })
   app.route({

@@ -47,6 +47,7 @@ export async function sendStream(stream: Readable, reply: FastifyReply, signal: 
   const stop = () => stream.destroy(signal.reason)
   signal.addEventListener('abort', stop, { once: true })
   try {
+    signal.throwIfAborted()
     const closed = once(reply.raw, 'close')
     void reply.send(stream)
     await closed

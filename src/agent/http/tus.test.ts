@@ -157,6 +157,29 @@ test('a restart in the middle loses nothing, and the quota still counts the whol
   })
 })
 
+test('an upload that finds its space used at the end waits, whole, until there is room', async (t) => {
+  const agent = await startAgent(t)
+  const { files } = agent.agent
+  await files.setQuota({ serverId, quotaBytes: 4 * MIB })
+  writeFileSync(agent.at('old'), randomBytes(3 * MIB))
+  await files.remove({ serverId, requestId: 'req_remove', root: '/', files: ['old'] })
+  assert.equal((await files.usage({ serverId })).trashBytes, 3 * MIB)
+  const content = randomBytes(2 * MIB)
+  const url = await begun(agent, content.length)
+  const [item] = (await files.listTrash({ serverId })).items
+  await files.restoreTrash({ serverId, requestId: 'req_restore', trashId: item?.id ?? '' })
+  const full = await patch(url, 0, content)
+  assert.deepEqual([full.status, full.code], [409, 'quota_exceeded'])
+  assert.deepEqual(agent.tree(), ['old'])
+  await files.remove({ serverId, requestId: 'req_again', root: '/', files: ['old'] })
+  assert.equal(await offsetOf(url), content.length)
+  assert.deepEqual(readFileSync(agent.at('a.bin')), content)
+  assert.deepEqual(
+    (await agent.facts()).map(({ kind }) => kind),
+    ['file.trash_freed', 'file.uploaded'],
+  )
+})
+
 test('what a crash cut short between the last byte and the answer is finished at the next start', async (t) => {
   const agent = await startAgent(t)
   const url = await begun(agent, 4)

@@ -31,7 +31,13 @@ export interface Contents {
   ): Promise<Page<BackupFile>>
   versions(actor: Actor, serverId: string, path: string): Promise<{ data: FileVersion[] }>
   compare(actor: Actor, serverId: string, query: PageQuery & { from: string; to?: string }): Promise<Page<BackupChange>>
-  requestDownload(actor: Actor, serverId: string, backupId: string, format?: ArchiveFormat): Promise<DownloadLocation>
+  requestDownload(
+    actor: Actor,
+    serverId: string,
+    baseUrl: string,
+    backupId: string,
+    format?: ArchiveFormat,
+  ): Promise<DownloadLocation>
   /** A link for a request that is already here and goes to the agent in the caller's name. */
   linkFor(
     actor: Actor,
@@ -48,7 +54,6 @@ export function createContents(deps: {
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
-  agentUrl: () => string
 }): Contents {
   const { db, agent, activity, links, cursors, clock } = deps
 
@@ -121,11 +126,11 @@ export function createContents(deps: {
       return { data: changes, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
     },
 
-    async requestDownload(actor, serverId, backupId, format = FORMAT_DEFAULT) {
+    async requestDownload(actor, serverId, baseUrl, backupId, format = FORMAT_DEFAULT) {
       const row = await requireReadable(actor, serverId, backupId)
       const link = await sign(actor, row, { format })
       return recordDownload(actor, row, format, {
-        url: `${deps.agentUrl()}${BASE_PATH}/backup-downloads/${link}`,
+        url: `${baseUrl}${BASE_PATH}/backup-downloads/${link}`,
         expiresAt: new Date(clock.now() + LINK_LIFE_MS).toISOString(),
       })
     },

@@ -1,4 +1,5 @@
 // The work behind a backup. A row is there before it, and says how it ended after it, whatever happens in between.
+import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
@@ -6,7 +7,7 @@ import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
-import { transact } from '../db/transact.ts'
+import { onCommit, transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
@@ -39,9 +40,10 @@ export function createMaking(deps: {
   locks: LockKeeper
   changes: Changes
   clock: { now(): number }
+  log: Logger
   atOnce: number
 }): Making {
-  const { db, agent, activity, jobs, removal, expiry, locks, changes, clock } = deps
+  const { db, agent, activity, jobs, removal, expiry, locks, changes, clock, log } = deps
 
   async function begin(trx: Trx, row: BackupRow): Promise<void> {
     await store.updateBackup(trx, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
@@ -106,6 +108,7 @@ export function createMaking(deps: {
       if (row.deleted_at !== null) return removal.finish(trx, row)
       if (status === 'cancelled') return removal.remove(trx, actor, row, 'backup.cancelled')
       await activity.record(trx, actor, 'backup.failed', row.server_id, { backupId, name: row.name, error })
+      onCommit(trx, () => log.error({ backupId, serverId: row.server_id, error: failure }, 'a backup failed'))
     },
   }
 

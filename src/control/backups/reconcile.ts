@@ -9,7 +9,7 @@ import { isName } from '../../contract/schema.ts'
 import { timeOfId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
-import { transact } from '../db/transact.ts'
+import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/actor.ts'
 import { findServer, type Servers } from '../servers/service.ts'
 import { newBackupRow, reported } from './present.ts'
@@ -62,6 +62,7 @@ export function createReconciling(deps: {
     const error = { code: 'backup_damaged', detail: 'The backup is no longer in the store.' }
     await store.updateBackup(trx, row.id, { status: 'failed', error: JSON.stringify(error), damage: null })
     await activity.record(trx, SYSTEM, 'backup.lost', row.server_id, { backupId: row.id, name: row.name })
+    onCommit(trx, () => log.error({ backupId: row.id, serverId: row.server_id, error }, 'a backup was lost'))
   }
 
   /** Where a crash came between the two, or one of them is an older copy, the lock counts: nothing is deleted in error. */
@@ -142,6 +143,7 @@ export function createReconciling(deps: {
           if (row.deleted_at !== null) return removal.finish(trx, row)
           const told = { backupId: row.id, name: row.name, error }
           await activity.record(trx, SYSTEM, 'backup.failed', row.server_id, told)
+          onCommit(trx, () => log.error({ backupId: row.id, serverId: row.server_id, error }, 'a backup failed'))
         })
       }
     },

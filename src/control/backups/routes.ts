@@ -48,7 +48,13 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     asJob,
   )
   serve(api, inside.requestBackupDownload, (call) =>
-    contents.requestDownload(call.actor, call.params.serverId, call.params.backupId, call.body.format),
+    contents.requestDownload(
+      call.actor,
+      call.params.serverId,
+      api.baseUrlOf(call.request),
+      call.params.backupId,
+      call.body.format,
+    ),
   )
   serve(api, inside.browseBackup, (call) =>
     contents.browse(call.actor, call.params.serverId, call.params.backupId, call.query),

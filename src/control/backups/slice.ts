@@ -33,7 +33,6 @@ export interface BackupSliceDeps {
   cursors: Cursors
   clock: { now(): number }
   log: Logger
-  agentUrl: () => string
   /** Whether other processes may write to the same database. */
   shared: boolean
   /** How many may be made at once. */
@@ -66,8 +65,8 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups }),
 
-    /** Whether every backup is known to be sound. */
-    health: { name: 'backups', check: () => findDamage(db, agent) } satisfies HealthCheck,
+    /** Whether every backup is known to be sound, and no server waits for one that failed. */
+    health: { name: 'backups', check: () => findFault(db, agent) } satisfies HealthCheck,
 
     measure(registry: Registry): void {
       const registers = [registry]
@@ -102,9 +101,11 @@ export function createBackupSlice(deps: BackupSliceDeps) {
   }
 }
 
-async function findDamage(db: Db, agent: Pick<Agent, 'backups'>): Promise<string | undefined> {
+async function findFault(db: Db, agent: Pick<Agent, 'backups'>): Promise<string | undefined> {
   const damaged = await store.countDamaged(db)
   if (damaged > 0) return `${damaged} damaged; the activity says which`
+  const failed = await store.countUnresolvedFailures(db)
+  if (failed > 0) return `${failed} failed and no later one of the server has completed; the activity says which`
   const { damagedBlobs } = await agent.backups.store()
   return damagedBlobs.length > 0 ? 'the store has damage that touches no backup' : undefined
 }

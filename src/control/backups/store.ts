@@ -128,6 +128,28 @@ export async function countDamaged(db: Db): Promise<number> {
   return Number(count)
 }
 
+/** Failed, not deleted since, and the server has no newer one that is good. */
+export async function countUnresolvedFailures(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('backups as failed')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .where('failed.status', '=', 'failed')
+    .where('failed.deleted_at', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('backups as newer')
+            .select('newer.id')
+            .whereRef('newer.server_id', '=', 'failed.server_id')
+            .whereRef('newer.id', '>', 'failed.id')
+            .where('newer.status', '=', 'completed'),
+        ),
+      ),
+    )
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function countByStatus(db: Db): Promise<{ status: string; count: number }[]> {
   const rows = await db
     .selectFrom('backups')

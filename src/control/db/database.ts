@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
+import { guardPool, type MayUse } from './postgres-pool.ts'
 import { readThrough } from './prepare.ts'
 import { openReader, sqliteDialect } from './sqlite.ts'
 import type { Db, Tables } from './tables.ts'
@@ -23,9 +24,14 @@ export function openDatabase(options: {
   dataDir: string
   url: string | null
   onBroken: (error: Error) => void
+  /** Of a PostgreSQL; always unless told. */
+  mayUse?: MayUse
 }): OpenDatabase {
-  return options.url ? openPostgres(options.url, options.onBroken) : openSqlite(join(options.dataDir, 'gamekeeper.db'))
+  const { url, onBroken, mayUse = () => true } = options
+  return url ? openPostgres(url, onBroken, mayUse) : openSqlite(sqliteFile(options.dataDir))
 }
+
+export const sqliteFile = (dataDir: string) => join(dataDir, 'gamekeeper.db')
 
 function openSqlite(file: string): OpenDatabase {
   const reader = openReader(file)
@@ -38,30 +44,26 @@ function openSqlite(file: string): OpenDatabase {
   return { db, engine: 'sqlite', file, close }
 }
 
-function openPostgres(url: string, onBroken: (error: Error) => void): OpenDatabase {
-  const db = new Kysely<Tables>({ dialect: postgresDialect(url, onBroken) })
-  return { db, engine: 'postgres', file: null, close: () => db.destroy() }
-}
-
-function postgresDialect(url: string, onBroken: (error: Error) => void): PostgresDialect {
+function openPostgres(url: string, onBroken: (error: Error) => void, mayUse: MayUse): OpenDatabase {
   const pool = new pg.Pool({ connectionString: url, max: 20, connectionTimeoutMillis: 5000 })
   // A connection that breaks while idle is replaced by the pool; without a listener it would end the process.
   pool.on('error', onBroken)
-  // One that breaks while in use rejects its query, and says so on the client too, with the same effect.
-  pool.on('connect', (client) => client.on('error', onBroken))
-  return new PostgresDialect({ pool })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: guardPool(pool, onBroken, mayUse) }) })
+  return { db, engine: 'postgres', file: null, close: () => db.destroy() }
 }
 
 export async function pingDatabase(db: Db): Promise<void> {
   await sql`select 1`.execute(db)
 }
 
-/** Whether a write failed for want of room, on either engine. */
-export function isDiskFull(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  const SQLITE_FULL = 13
-  return code === '53100' || errcode === SQLITE_FULL
+/** Writes and syncs one row: a database that is full or read-only goes on answering what only reads. */
+export async function probeDatabase(db: Db): Promise<void> {
+  const value = new Date().toISOString()
+  await db
+    .insertInto('instance')
+    .values({ key: 'readiness.probe', value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+    .execute()
 }
 
 /** Whether a write failed since a row with that key is there already, on either engine. */

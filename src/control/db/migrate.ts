@@ -1,6 +1,7 @@
 // Brings the database to this version of the code: forward only, in one transaction, recorded. On PostgreSQL an
 // advisory lock lets two processes start at once; on SQLite the lock on the data directory does.
 import { sql } from 'kysely'
+import { StartFault } from '../../kit/start-fault.ts'
 import type { Engine } from './database.ts'
 import type { Db } from './tables.ts'
 
@@ -26,10 +27,19 @@ export async function migrate(db: Db, engine: Engine, migrations: readonly Migra
   })
 }
 
+/** Whether nothing has ever been kept in the database. */
+export async function isFresh(db: Db, engine: Engine): Promise<boolean> {
+  const { rows } = await (engine === 'postgres'
+    ? sql`select 1 where to_regclass('migrations') is not null`
+    : sql`select 1 from sqlite_master where name = 'migrations'`
+  ).execute(db)
+  return rows.length === 0
+}
+
 export function planMigrations(applied: readonly string[], known: readonly Migration[]): Migration[] {
   const unknown = applied.filter((name) => !known.some((migration) => migration.name === name))
   if (unknown.length > 0) {
-    throw new Error(
+    throw new StartFault(
       `The database was made by a later version of Gamekeeper (it has ${unknown.join(', ')}). Run that version, or restore an older database.`,
     )
   }

@@ -1,7 +1,7 @@
-import { fail } from '../../contract/errors.ts'
+import { ERRORS, fail, isFailure } from '../../contract/errors.ts'
+import { diskFaultOf } from '../../kit/disk-faults.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Actor } from '../http/actor.ts'
-import { isDiskFull } from './database.ts'
 import type { Db, Trx } from './tables.ts'
 
 /** What PostgreSQL says to one of two transactions that wait for each other: nothing of it has happened. */
@@ -29,7 +29,8 @@ export async function transact<T>(db: Db, actor: Pick<Actor, 'remember'>, work: 
       answer = await transaction
     } catch (error) {
       if (attempt < ATTEMPTS && hasCode(error, ...CONFLICTS)) continue
-      throw isDiskFull(error) ? fail('disk_full', 'The disk of the database is full.', error) : error
+      const diskFault = isFailure(error) ? undefined : diskFaultOf(error)
+      throw diskFault ? fail(diskFault, `${ERRORS[diskFault].title}, at the database.`, error) : error
     }
     for (const hook of hooks) hook()
     return answer

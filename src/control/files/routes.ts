@@ -15,11 +15,13 @@ export function fileRoutes(api: Api, service: Files, work: FileWork): void {
     call.reply.raw.once('close', () => gone.abort())
     return service.copy(call.actor, call.params.serverId, call.body.location, gone.signal)
   })
-  serve(api, files.requestUpload, (call) => service.requestUpload(call.actor, call.params.serverId))
+  serve(api, files.requestUpload, (call) =>
+    service.requestUpload(call.actor, call.params.serverId, api.baseUrlOf(call.request)),
+  )
   serve(api, files.listFiles, (call) => service.list(call.actor, call.params.serverId, call.query))
   serve(api, files.moveFiles, (call) => service.move(call.actor, call.params.serverId, call.body))
-  serve(api, files.requestDownload, (call) =>
-    service.requestDownload(call.actor, call.params.serverId, call.query.path, call.query.format),
+  serve(api, files.requestDownload, ({ actor, params, query, request }) =>
+    service.requestDownload(actor, params.serverId, api.baseUrlOf(request), query.path, query.format),
   )
   serve(api, files.packFiles, (call) => work.pack(call.actor, call.params.serverId, call.body))
   serve(api, files.unpackFile, (call) => work.unpack(call.actor, call.params.serverId, call.body))

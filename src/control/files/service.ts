@@ -27,8 +27,6 @@ export interface FileDeps {
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
-  /** The address under which callers reach the agent's doors. */
-  agentUrl: () => string
   maxUploadBytes: number
 }
 
@@ -59,7 +57,7 @@ export function createFiles(deps: FileDeps) {
   }
 
   async function signedUrl(
-    actor: Actor,
+    { actor, baseUrl }: { actor: Actor; baseUrl: string },
     serverId: string,
     purpose: LinkPurpose,
     door: string,
@@ -68,7 +66,7 @@ export function createFiles(deps: FileDeps) {
     const grant = { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail }
     const link = await links.sign(purpose, grant, LINK_LIFE_MS)
     return {
-      url: `${deps.agentUrl()}${BASE_PATH}/${door}/${link}`,
+      url: `${baseUrl}${BASE_PATH}/${door}/${link}`,
       expiresAt: new Date(clock.now() + LINK_LIFE_MS).toISOString(),
     }
   }
@@ -125,24 +123,28 @@ export function createFiles(deps: FileDeps) {
         () => ({ moves: moves.slice(0, LISTED_NAMES), count: moves.length }),
       ),
 
-    async requestUpload(actor: Actor, serverId: string): Promise<UploadLocation> {
+    async requestUpload(actor: Actor, serverId: string, baseUrl: string): Promise<UploadLocation> {
       const server = await requireReadyServer(db, actor, serverId)
       const id = newId('upl', clock.now())
       const maxBytes = Math.min(deps.maxUploadBytes, server.limit_disk_bytes ?? Number.MAX_SAFE_INTEGER)
-      const { url, expiresAt } = await signedUrl(actor, serverId, 'upload', 'uploads', { uploadId: id, maxBytes })
+      const { url, expiresAt } = await signedUrl({ actor, baseUrl }, serverId, 'upload', 'uploads', {
+        uploadId: id,
+        maxBytes,
+      })
       return { id, url, expiresAt, maxBytes, protocols: ['multipart', 'tus'] }
     },
 
     async requestDownload(
       actor: Actor,
       serverId: string,
+      baseUrl: string,
       path: string,
       format?: ArchiveFormat,
     ): Promise<DownloadLocation> {
       await requireServer(db, actor, serverId)
       const entry = await files.stat({ serverId, path })
       const chosen = format ?? (entry.kind === 'directory' ? 'zip' : 'raw')
-      return signedUrl(actor, serverId, 'download', 'downloads', { path, format: chosen })
+      return signedUrl({ actor, baseUrl }, serverId, 'download', 'downloads', { path, format: chosen })
     },
 
     /** A link for a request that is already here and goes to the agent in the caller's name. */

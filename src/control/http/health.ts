@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { fail } from '../../contract/errors.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { allows } from '../../contract/scopes.ts'
+import { toFailure } from '../../http/problem.ts'
 import type { Auth } from './auth.ts'
 import { NO_QUERY } from './openapi.ts'
 import { operationOf } from './route.ts'
@@ -123,7 +124,17 @@ async function runCheck({ name, check }: HealthCheck, log: Logger): Promise<{ na
     return { name, fault: (await Promise.race([check(), timeout])) ?? null }
   } catch (error) {
     log.error({ err: error, check: name }, 'not ready')
-    return { name, fault: 'does not work; the log says why' }
+    const { code, detail } = toFailure(error)
+    return { name, fault: code === 'internal' ? 'does not work; the log says why' : `${code}: ${detail}` }
+  }
+}
+
+/** Those who ask meanwhile, and for `keptMs` after, share one run and what came of it. */
+export function atMostOncePer(keptMs: number, run: () => Promise<void>): () => Promise<void> {
+  let latest: Promise<void> | undefined
+  return () => {
+    latest ??= run().finally(() => setTimeout(() => (latest = undefined), keptMs).unref())
+    return latest
   }
 }
 

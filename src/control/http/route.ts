@@ -12,6 +12,7 @@ import { hasBody } from '../../http/bodies.ts'
 import { withoutTrailingSlash } from '../../http/methods.ts'
 import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
+import type { BaseUrlOf } from './base-url.ts'
 import type { Idempotency } from './idempotency.ts'
 import { readBody, refuseContentOfGet } from './json-body.ts'
 import { describe } from './openapi.ts'
@@ -20,6 +21,8 @@ export interface Api {
   app: FastifyInstance
   auth: Auth
   idempotency: Idempotency
+  /** How links begin that the caller is given. */
+  baseUrlOf: BaseUrlOf
 }
 
 export interface Call<O extends Operation> {

@@ -3,6 +3,7 @@
 import type { Logger } from 'pino'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Progress, WorkError } from '../../contract/jobs.ts'
+import { toFailure } from '../../http/problem.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
@@ -215,7 +216,7 @@ export function createJobs(deps: {
       if (problem.code === 'internal' && !context.signal.aborted)
         log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
       const status = context.signal.aborted ? 'cancelled' : 'failed'
-      const wait = status === 'failed' ? (handler.retryAfterMs?.(error, row.attempts) ?? null) : null
+      const wait = status === 'failed' ? retryWait(handler, row, error) : null
       if (wait !== null) {
         const dueAt = clock.now() + (running.get(row.id)?.hastened ? 0 : wait)
         return await store.requeueJob(db, row.id, dueAt, problem)
@@ -362,9 +363,15 @@ export function factsOf(row: JobRow): JobFacts<unknown> {
   return { jobId: row.id, serverId: row.server_id, input, actor }
 }
 
+/** Work that the database was away for is done again, whatever it is: nothing was wrong with it. */
+function retryWait(handler: JobHandler, { attempts }: JobRow, error: unknown): number | null {
+  if (isFailure(error, 'not_ready')) return backOffMs(attempts)
+  return handler.retryAfterMs?.(error, attempts) ?? null
+}
+
 function workError(error: unknown): WorkError {
-  if (isFailure(error)) return { code: error.code, detail: error.detail }
-  return { code: 'internal', detail: 'Something went wrong on our side.' }
+  const { code, detail } = toFailure(error)
+  return { code, detail }
 }
 
 /** 1 s, 2 s, 4 s … up to a minute. */

@@ -6,7 +6,6 @@ import { type MintedToken, type NewToken, TOKEN_FORM, type Token } from '../../c
 import { newId } from '../../kit/ids.ts'
 import { iso, isoOrNull } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
-import { isUniqueViolation } from '../db/database.ts'
 import type { Db, TokenRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -31,8 +30,12 @@ export interface Tokens {
   create(actor: Actor, request: NewToken): Promise<MintedToken>
   list(actor: Actor, query: { limit?: number; cursor?: string }): Promise<Page<Token>>
   revoke(actor: Actor, tokenId: string): Promise<void>
-  /** Makes the first token if there is none, or sees that the configured one works. Returns a value to show, once. */
-  ensureAdmin(configured: string | null): Promise<{ show: string | null; warning: string | null }>
+  /** Makes the first token if there is none, and returns its value. */
+  ensureFirst(show: ShowToken): Promise<string | null>
+  /** Makes the configured token unless it is there. Returns what is wrong with it, if something is. */
+  ensureConfigured(value: string): Promise<string | null>
+  /** Another token that can do everything, for whoever is at the machine itself. */
+  rescue(show: ShowToken): Promise<MintedToken>
   /** For ending links whose end a crash may have prevented. */
   recentlyRevoked(): Promise<string[]>
   /** Writes down when tokens were last used. */
@@ -41,6 +44,12 @@ export interface Tokens {
   endRevoked(): Promise<void>
 }
 
+/**
+ * Shows a value to whoever is to have it. It is called before the token is kept: a value that could not be shown, since the
+ * process was killed or nobody could be written to, is no token, and another one is made the next time.
+ */
+export type ShowToken = (value: string) => Promise<void>
+
 interface Known {
   identity: Identity
   hash: Buffer
@@ -48,9 +57,15 @@ interface Known {
   proven?: Buffer
 }
 
+interface Draft {
+  row: TokenRow
+  value: string
+}
+
 const CACHED_MAX = 10_000
 const SECRET_LENGTH = 64
 const LIST = 'tokens'
+const EVERYTHING: Reach = { scopes: ['*'], servers: '*', expiresAt: null }
 /** No link lives longer than this without its token being asked for again. */
 const LINKS_OUTLIVE_MS = 7 * 24 * 3600_000
 
@@ -69,6 +84,8 @@ export function createTokens(deps: {
   const known = new Map<string, Known>()
   const used = new Map<string, number>()
   let revocations = 0
+  /** While a token is shown that is not kept yet, whoever is quick enough to use it waits. */
+  let showing: Promise<unknown> = Promise.resolve()
 
   function accept(entry: Known, secret: string): Identity | undefined {
     const { identity } = entry
@@ -80,6 +97,7 @@ export function createTokens(deps: {
   }
 
   async function load(id: string): Promise<Known | undefined> {
+    await showing
     const before = revocations
     const row = await findToken(db, id)
     if (!row || row.revoked_at !== null) return undefined
@@ -105,12 +123,23 @@ export function createTokens(deps: {
     await activity.record(trx, actor, 'token.created', null, { tokenId: row.id, name: row.name, scopes, servers })
   }
 
-  async function mint(trx: Trx, actor: Actor, request: Reach & { name: string }, createdBy: string | null) {
+  function draft(request: Reach & { name: string }, createdBy: string | null): Draft {
     const secret = randomBytes(32).toString('hex')
     const id = newId('tok', clock.now())
     const row = tokenRow(id, secret, request, createdBy, clock.now())
+    return { row, value: `gk_${id.slice('tok_'.length)}_${secret}` }
+  }
+
+  async function mint(trx: Trx, actor: Actor, { row, value }: Draft): Promise<MintedToken> {
     await keep(trx, actor, row)
-    return { ...present(row), token: `gk_${id.slice('tok_'.length)}_${secret}` }
+    return { ...present(row), token: value }
+  }
+
+  function mintShown(name: string, show: ShowToken): Promise<MintedToken> {
+    const drafted = draft({ ...EVERYTHING, name }, null)
+    const minted = show(drafted.value).then(() => transact(db, SYSTEM, (trx) => mint(trx, SYSTEM, drafted)))
+    showing = minted.catch(() => {})
+    return minted
   }
 
   return {
@@ -133,7 +162,7 @@ export function createTokens(deps: {
         const missing = await missingServers(db, reach.servers)
         if (missing.length > 0) throw invalidField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
       }
-      return transact(db, actor, (trx) => mint(trx, actor, { ...reach, name: request.name }, actor.id))
+      return transact(db, actor, (trx) => mint(trx, actor, draft({ ...reach, name: request.name }, actor.id)))
     },
 
     async list(actor, query) {
@@ -164,31 +193,22 @@ export function createTokens(deps: {
       })
     },
 
-    async ensureAdmin(configured) {
-      const admin = { name: 'admin', scopes: ['*'] as const, servers: '*' as const, expiresAt: null }
-      if (configured === null) {
-        if ((await countTokens(db)) > 0) return { show: null, warning: null }
-        const minted = await transact(db, SYSTEM, (trx) => mint(trx, SYSTEM, admin, null))
-        return { show: minted.token, warning: null }
-      }
-      const [, shortId = '', secret = ''] = TOKEN_FORM.exec(configured) ?? []
-      const id = `tok_${shortId}`
-      const check = async () => {
-        const existing = await findToken(db, id)
-        return existing && { show: null, warning: configuredFault(existing, secret, clock.now()) }
-      }
-      const checked = await check()
-      if (checked) return checked
-      try {
-        await transact(db, SYSTEM, (trx) => keep(trx, SYSTEM, tokenRow(id, secret, admin, null, clock.now())))
-      } catch (error) {
-        // Another process that starts on the same database was quicker.
-        const made = isUniqueViolation(error) ? await check() : undefined
-        if (!made) throw error
-        return made
-      }
-      return { show: null, warning: null }
+    async ensureFirst(show) {
+      if ((await countTokens(db)) > 0) return null
+      return (await mintShown('admin', show)).token
     },
+
+    async ensureConfigured(value) {
+      const [, shortId = '', secret = ''] = TOKEN_FORM.exec(value) ?? []
+      const id = `tok_${shortId}`
+      const existing = await findToken(db, id)
+      if (existing) return configuredFault(existing, secret, clock.now())
+      const row = tokenRow(id, secret, { ...EVERYTHING, name: 'admin' }, null, clock.now())
+      await transact(db, SYSTEM, (trx) => keep(trx, SYSTEM, row))
+      return null
+    },
+
+    rescue: (show) => mintShown('rescue', show),
 
     recentlyRevoked: () => revokedSince(db, clock.now() - LINKS_OUTLIVE_MS),
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { withDatabase } from '../../../test/support/database.ts'
@@ -249,30 +248,4 @@ onBothEngines('the first token', (engine) => {
     await assert.rejects(start(narrow.token), /cannot do everything/)
     await service.stop()
   })
-})
-
-test('what another process has revoked ends here too', async (t) => {
-  if (!process.env.GAMEKEEPER_TEST_POSTGRES) return t.skip('no PostgreSQL: run the tests with npm test')
-  const service = await startTestService({ engine: 'postgres' })
-  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
-  const twin = await startService(
-    readConfig({
-      GAMEKEEPER_PORT: '0',
-      GAMEKEEPER_DATA_DIR: dataDir,
-      GAMEKEEPER_LOG_LEVEL: 'silent',
-      GAMEKEEPER_DATABASE_URL: service.databaseUrl ?? '',
-      GAMEKEEPER_ADMIN_TOKEN: service.adminToken,
-    }),
-  )
-  const server = await service.createServer()
-  const { id, token } = await service.mint(['*'])
-  const events = await openEvents(`${twin.url}/v1/game/servers/${server.id}/activity`, token)
-  assert.equal(events.status, 200)
-  await service.call('DELETE', `/tokens/${id}`)
-  assert.equal(await events.next(), undefined)
-  const refused = await fetch(`${twin.url}/v1/game/servers`, { headers: { authorization: `Bearer ${token}` } })
-  assert.equal(refused.status, 401)
-  await twin.stop()
-  await service.stop()
-  await rm(dataDir, { recursive: true, force: true })
 })

@@ -34,7 +34,7 @@ export async function* treeEntries(
     }
     using place = files.openPlace(path)
     const stats = explained(place.path, () => lstatAt(place.parent, place.name))
-    yield* one(place.parent, place.name, path.slice(root.length).join('/'))
+    yield* one(place.parent, place.name, path.slice(root.length).join('/'), signal)
     if (!stats.isDirectory()) continue
     using directory = explained(place.path, () => openChild(place.parent, place.name))
     yield* beneath(directory, root.length, signal)
@@ -44,11 +44,11 @@ export async function* treeEntries(
 async function* beneath(directory: Directory, depth: number, signal?: AbortSignal): AsyncGenerator<ArchiveEntry> {
   for await (const { parent, name, path } of walk(directory, { sorted: true, ...(signal ? { signal } : {}) })) {
     signal?.throwIfAborted()
-    yield* one(parent, name, splitPath(path).slice(depth).join('/'))
+    yield* one(parent, name, splitPath(path).slice(depth).join('/'), signal)
   }
 }
 
-function* one(parent: Directory, name: string, path: string): Generator<ArchiveEntry> {
+function* one(parent: Directory, name: string, path: string, signal?: AbortSignal): Generator<ArchiveEntry> {
   try {
     const stats = lstatAt(parent, name)
     const common = { path, mode: Number(stats.mode) & 0o7777, modifiedAt: new Date(Number(stats.mtimeMs)) }
@@ -57,15 +57,17 @@ function* one(parent: Directory, name: string, path: string): Generator<ArchiveE
       yield { ...common, kind: 'symlink', sizeBytes: 0, target: readlinkAt(parent, name), content: nothing }
     if (!stats.isFile()) return
     using file = openFileAt(parent, name)
-    yield { ...common, kind: 'file', sizeBytes: Number(file.stats.size), target: '', content: () => contentOf(file) }
+    const content = () => contentOf(file, signal)
+    yield { ...common, kind: 'file', sizeBytes: Number(file.stats.size), target: '', content }
   } catch (error) {
     // Gone or become something else since it was looked at: an archive of a tree in use holds what was there.
     if (!hasCode(error, 'ENOENT', 'EINVAL', 'ELOOP') && !isFailure(error, 'invalid_path')) throw error
   }
 }
 
-async function* contentOf(file: OpenFile): AsyncGenerator<Uint8Array> {
+async function* contentOf(file: OpenFile, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = 0; ; ) {
+    signal?.throwIfAborted()
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, Number(file.stats.size) - at)))
     const { bytesRead } = await readAsync(file.fd, buffer, 0, buffer.length, at)
     if (bytesRead === 0) return

@@ -11,9 +11,10 @@ import { explain, explainedAsync } from '../errors.ts'
 import { nameToDisk } from '../names.ts'
 import { parsePath, type Segments } from '../paths.ts'
 import { receiveBytes, spaceFrom } from '../receive.ts'
+import type { Reservation } from '../reservation.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { type Reservation, spaceOf } from '../usage.ts'
+import { spaceOf } from '../usage.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { detectFormat, readArchive } from './formats.ts'
 import { merge } from './merge.ts'
@@ -45,7 +46,7 @@ export async function unpack(
   const target = parsePath(work.directory)
   using archive = server.files.openFile(work.path)
   await using staged = server.staging.open()
-  using reservation = await server.usage.reserve(0)
+  using reservation = await server.usage.announce(0)
   mkdirAt(staged.folder, staged.name)
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`)
   const budget = createBudget(Number(archive.stats.size), limits, reservation)
@@ -60,9 +61,10 @@ export async function unpack(
     }
     await syncs.drain()
   })
+  await reservation.clear(budget.space())
   signal.throwIfAborted()
   await explainedAsync(work.directory, () => merge(server, tree, target, work.overwrite ?? false))
-  reservation.commit(budget.space())
+  reservation.commit()
   return describePath(server.files, work.directory)
 }
 
@@ -74,7 +76,7 @@ interface Work {
 
 function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: Reservation) {
   const most = Math.min(limits.maxBytes, Math.max(limits.harmlessBytes, archiveBytes * limits.maxRatio))
-  const allowance = spaceFrom(reservation, 0)
+  const allowance = spaceFrom(reservation)
   let entries = 0
   let bytes = 0
   let space = 0

@@ -1,0 +1,39 @@
+// Whether the disks of this machine take bytes, found out by writing some: a full or read-only disk goes on answering
+// everything else.
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, stat, statfs, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fail } from '../contract/errors.ts'
+import { ignoreAbsent } from '../kit/errno.ts'
+import { DISK_MARGIN_BYTES } from './files/disk.ts'
+import type { Layout } from './layout.ts'
+
+const PROBE_BYTES = 4096
+
+/** Writes and syncs a small file on each disk that the folders lie on; fails as a write there would. */
+export async function probeDisks(dataDir: string, layout: Layout): Promise<void> {
+  const probed = new Set<number>()
+  // The data directory itself is never made anew here: one that is gone is a fault.
+  await probeFolder(dataDir, probed)
+  for (const folder of [layout.servers, layout.backups, layout.facts]) {
+    await mkdir(folder, { recursive: true })
+    await probeFolder(folder, probed)
+  }
+}
+
+async function probeFolder(folder: string, probed: Set<number>): Promise<void> {
+  const { dev } = await stat(folder)
+  if (probed.has(dev)) return
+  probed.add(dev)
+  const probe = join(folder, `.probe-${randomBytes(8).toString('hex')}`)
+  const file = await open(probe, 'wx', 0o600)
+  try {
+    await file.write(Buffer.alloc(PROBE_BYTES))
+    await file.sync()
+  } finally {
+    await file.close()
+    await unlink(probe).catch(ignoreAbsent)
+  }
+  const { bavail, bsize } = await statfs(folder)
+  if (bavail * bsize < DISK_MARGIN_BYTES) throw fail('disk_full', 'The disk is full.')
+}

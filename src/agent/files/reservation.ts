@@ -1,0 +1,132 @@
+// Room that one transfer holds: in the account of its server from when it is announced, on the disk only for what has
+// really arrived and a short step ahead of it, so that a sender who announces much and sends little costs nobody anything.
+import type { ServerDisk } from './disk.ts'
+import type { Account } from './usage.ts'
+
+/** Large enough that asking for room costs nothing, small enough that what is taken ahead is missed by nobody. */
+export const STEP_BYTES = 4 * 1024 * 1024
+
+export interface Reservation extends Disposable {
+  /** For what somebody says will come on top of what is held. Frees nothing. */
+  announce(bytes: number): Promise<void>
+  /** Takes room for bytes that are there to be written, at the cost of the trash if need be. */
+  grow(bytes: number): Promise<void>
+  /** Takes room that is free as it is. False, and nothing is taken, when there is none. */
+  tryGrow(bytes: number): Promise<boolean>
+  /** Announced, and not grown into yet. */
+  unarrived(): number
+  /** Taken from the disk, and not written yet. */
+  unwritten(): number
+  written(bytes: number): void
+  /** Nothing is being written any more, and what lies in staging takes so much: the rest of the disk is given back. */
+  settle(arrived: number): void
+  /**
+   * `bytes` in all are complete. Must come before they are put in their place: only here, where nothing but that is left
+   * to do, does the trash of the server make way for its quota. Fails with `quota_exceeded`.
+   */
+  clear(bytes: number): Promise<void>
+  /** What was cleared has become real: it now counts as used. What is left over is given back. */
+  commit(): void
+}
+
+export interface OwnReservation extends Reservation {
+  /** Announces it and takes it from the disk in one. */
+  takeWhole(bytes: number): Promise<void>
+}
+
+/** `held` bytes of it count as promised, and lie on the disk, already. */
+export function createReservation(account: Account, disk: ServerDisk, held = 0): OwnReservation {
+  let promised = held
+  let arrived = held
+  let unwritten = 0
+  let cleared = 0
+  const scansBefore = account.scans()
+  const unarrived = () => Math.max(0, promised - arrived)
+
+  function release(): void {
+    account.release(promised, cleared)
+    disk.give(unwritten)
+    promised = arrived = unwritten = cleared = 0
+  }
+
+  async function promise(bytes: number): Promise<void> {
+    await account.promise(bytes)
+    promised += bytes
+  }
+
+  function take(bytes: number): void {
+    arrived += bytes
+    unwritten += bytes
+  }
+
+  /** Whatever fails, what was promised for it is given back. What was announced before is promised already. */
+  async function promising<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+    if (bytes > 0) await promise(bytes)
+    try {
+      return await work()
+    } catch (error) {
+      account.release(bytes, 0)
+      promised -= bytes
+      throw error
+    }
+  }
+
+  return {
+    unarrived,
+    unwritten: () => unwritten,
+    announce: (bytes) =>
+      promising(bytes, async () => {
+        const short = await disk.shortage(bytes)
+        if (short > 0) return await disk.requireFreeable(short)
+        // The first step is what small transfers need: with it they ask the disk once.
+        const step = Math.min(bytes, STEP_BYTES)
+        disk.takeFound(step)
+        take(step)
+      }),
+    async takeWhole(bytes) {
+      await promising(bytes, async () => {
+        await disk.take(bytes)
+        // Written from now on by the kernel, which does not tell us how far it has come.
+        disk.give(bytes)
+        arrived += bytes
+      })
+    },
+    async grow(bytes) {
+      await promising(Math.max(0, bytes - unarrived()), () => disk.take(bytes))
+      take(bytes)
+    },
+    async tryGrow(bytes) {
+      const more = Math.max(0, bytes - unarrived())
+      if (more > 0 && !account.tryPromise(more)) return false
+      promised += more
+      if (await disk.tryTake(bytes)) {
+        take(bytes)
+        return true
+      }
+      account.release(more, 0)
+      promised -= more
+      return false
+    },
+    written(bytes) {
+      disk.give(bytes)
+      unwritten -= bytes
+    },
+    settle(bytes) {
+      disk.give(unwritten)
+      unwritten = 0
+      arrived = bytes
+    },
+    async clear(bytes) {
+      const more = bytes - cleared
+      if (more <= 0) return
+      await account.clear(more)
+      cleared = bytes
+    },
+    commit() {
+      const bytes = cleared
+      release()
+      account.add(bytes, scansBefore)
+    },
+    [Symbol.dispose]: release,
+  }
+}

@@ -1,0 +1,181 @@
+// Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
+// all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
+import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
+import {
+  type FreeingRecord,
+  presentItems,
+  readRecord,
+  slotName,
+  type TrashRecord,
+  writeBatch,
+} from './trash-records.ts'
+import { diskBytes } from './usage.ts'
+import { openIfStillThere, walk } from './walk.ts'
+
+export const FREEING = 'freeing-'
+/** Numbers of items, each a few bytes: enough for any trash that is asked for again and again. */
+const MEASURED_MAX = 100_000
+const PATHS_RECORDED = 100
+
+export interface TrashedItem {
+  batch: string
+  index: number
+  /** What the disk gains when it goes: nothing for a file that has another name elsewhere. */
+  bytes: number
+}
+
+/** One line of the activity. */
+export interface FreedTrash {
+  /** The same for the same items, however often it is told. */
+  id: string
+  reason: FreeingRecord['reason']
+  requestedBy: string
+  freedBytes: number
+  items: number
+  /** Where the first of them were, before they were deleted or replaced. */
+  paths: string[]
+}
+
+export interface FreeableTrash {
+  /** Oldest first; ids sort by the time of the deletion, also among servers. */
+  batches(): string[]
+  measure(batch: string): Promise<readonly TrashedItem[]>
+  free(items: readonly TrashedItem[], why: Pick<FreeingRecord, 'reason' | 'requestedBy'>): Promise<void>
+}
+
+export type FreeingPlan = Map<FreeableTrash, TrashedItem[]>
+
+/** The oldest items that are `bytes` together; undefined where all of them are less. Frees nothing. */
+export async function planFreeing(trashes: Iterable<FreeableTrash>, bytes: number): Promise<FreeingPlan | undefined> {
+  const batches = [...trashes].flatMap((trash) => trash.batches().map((batch) => ({ trash, batch })))
+  const plan: FreeingPlan = new Map()
+  let planned = 0
+  for (const { trash, batch } of batches.sort((a, b) => (a.batch < b.batch ? -1 : 1))) {
+    for (const item of await trash.measure(batch)) {
+      if (planned >= bytes) return plan
+      if (item.bytes === 0) continue
+      const items = plan.get(trash)
+      if (items) items.push(item)
+      else plan.set(trash, [item])
+      planned += item.bytes
+    }
+  }
+  return planned >= bytes ? plan : undefined
+}
+
+/** What the batches of one trash hold. Asked for often by whoever is refused often, so it is not counted anew each time. */
+export function createTrashMeasure() {
+  const known = new Map<string, readonly TrashedItem[]>()
+  let count = 0
+  return {
+    forget(batch: string): void {
+      count -= known.get(batch)?.length ?? 0
+      known.delete(batch)
+    },
+    async measure(trash: Directory, batch: string): Promise<readonly TrashedItem[]> {
+      const found = known.get(batch)
+      if (found) return found
+      const { items, isFinal } = await measureBatch(trash, batch)
+      if (!isFinal) return items
+      if (count + items.length > MEASURED_MAX) {
+        known.clear()
+        count = 0
+      }
+      known.set(batch, items)
+      count += items.length
+      return items
+    },
+  }
+}
+
+/** Not final where a file has another name: it may lose that one, and take space here alone. */
+async function measureBatch(trash: Directory, batch: string): Promise<{ items: TrashedItem[]; isFinal: boolean }> {
+  const opened = openIfStillThere(trash, batch)
+  if (!opened) return { items: [], isFinal: false }
+  using folder = opened
+  const record = readRecord(folder)
+  const items: TrashedItem[] = []
+  let isFinal = true
+  for (const { index } of record ? presentItems(folder, record) : []) {
+    const measured = await measureItem(folder, slotName(index))
+    isFinal &&= measured.isFinal
+    items.push({ batch, index, bytes: measured.bytes })
+  }
+  return { items, isFinal }
+}
+
+async function measureItem(folder: Directory, slot: string): Promise<{ bytes: number; isFinal: boolean }> {
+  const own = statsIfThere(folder, slot)
+  if (!own) return { bytes: 0, isFinal: false }
+  if (!own.isDirectory())
+    return own.nlink > 1n ? { bytes: 0, isFinal: false } : { bytes: diskBytes(own), isFinal: true }
+  const opened = openIfStillThere(folder, slot)
+  if (!opened) return { bytes: 0, isFinal: false }
+  using directory = opened
+  let bytes = 0
+  let isFinal = true
+  for await (const { stats } of walk(directory)) {
+    if (stats.isDirectory()) continue
+    if (stats.nlink > 1n) isFinal = false
+    else bytes += diskBytes(stats)
+  }
+  return { bytes, isFinal }
+}
+
+/** Takes the items out of the trash, into a folder that says what they are and why they go. Answers its name. */
+export async function setAside(
+  trash: Directory,
+  items: readonly TrashedItem[],
+  why: Pick<FreeingRecord, 'reason' | 'requestedBy'>,
+  { now, underWay }: { now: number; underWay: Set<string> },
+): Promise<string> {
+  const byBatch = Map.groupBy(items, ({ batch }) => batch)
+  const entries = [...byBatch].flatMap(([batch, group]) => entriesOf(trash, batch, group))
+  using aside = await writeBatch(trash, { version: 1, ...why, deletedAt: now, items: entries }, underWay, FREEING)
+  try {
+    let slot = 0
+    for (const [batch, group] of byBatch) {
+      const opened = openIfStillThere(trash, batch)
+      if (opened) {
+        using folder = opened
+        // Somebody may have taken it back out of the trash meanwhile.
+        for (const [at, { index }] of group.entries())
+          if (statsIfThere(folder, slotName(index)))
+            renameAt(folder, slotName(index), aside.folder, slotName(slot + at))
+        await fsyncDirectory(folder)
+      }
+      slot += group.length
+    }
+    await fsyncDirectory(aside.folder)
+  } catch (error) {
+    underWay.delete(aside.id)
+    throw error
+  }
+  return aside.id
+}
+
+/** In the order of `items`. Of a batch that is gone by now none will be moved, and none needs a name. */
+function entriesOf(trash: Directory, batch: string, items: readonly TrashedItem[]): TrashRecord['items'] {
+  const opened = openIfStillThere(trash, batch)
+  using folder = opened
+  const record = folder && readRecord(folder)
+  return items.map(({ index }) => record?.items[index] ?? { path: '/', kind: 'other' })
+}
+
+/** What was set aside, as its entry tells of it; undefined where nothing was moved there. */
+export async function describeFreeing(trash: Directory, name: string): Promise<FreedTrash | undefined> {
+  using folder = openChild(trash, name)
+  const record = readRecord<FreeingRecord>(folder)
+  const items = record ? presentItems(folder, record) : []
+  if (!record || items.length === 0) return undefined
+  let freedBytes = 0
+  for (const { index } of items) freedBytes += (await measureItem(folder, slotName(index))).bytes
+  return {
+    id: name.slice(FREEING.length),
+    reason: record.reason,
+    requestedBy: record.requestedBy,
+    freedBytes,
+    items: items.length,
+    paths: items.slice(0, PATHS_RECORDED).map(({ path }) => path),
+  }
+}
