@@ -1,5 +1,4 @@
-// The app as main.ts builds it, around a database and an agent with barriers; and a way to look at the database from the
-// side, which answers also while an actor is held in the middle of a transaction.
+// The app as main.ts builds it, around a database and an agent with barriers.
 import './disk-barriers.ts'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -7,9 +6,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { pino } from 'pino'
 import { createAgent, type LocalAgent } from '../../src/agent/agent.ts'
 import { buildApp } from '../../src/control/app.ts'
@@ -23,6 +20,7 @@ import { freshDatabase } from '../support/engines.ts'
 import { LOCAL_DNS } from '../support/subdomains.ts'
 import { ACTOR_HEADER, asActor, currentActor } from './actors.ts'
 import { installBarriers, withBarriers, withForwardBarriers } from './barriers.ts'
+import { postgresSide, sqliteSide } from './side.ts'
 
 export const ZONE = 'play.test'
 const ZONES = JSON.stringify([{ zone: ZONE, provider: 'embedded', target: '203.0.113.7', ttl: 60 }])
@@ -45,6 +43,8 @@ interface Payload {
   bytes: Buffer
 }
 
+type CleanUp = (() => Promise<void>)[]
+
 export interface Stage {
   engine: Engine
   dataDir: string
@@ -59,10 +59,53 @@ export interface Stage {
 }
 
 export async function openStage(engine: Engine): Promise<Stage> {
-  installBarriers()
+  const cleanUp: CleanUp = []
+  const stop = async () => {
+    for (const step of cleanUp.splice(0).reverse()) await step()
+  }
+  try {
+    return { ...(await open(engine, cleanUp)), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function open(engine: Engine, cleanUp: CleanUp): Promise<Omit<Stage, 'stop'>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-orders-'))
-  const url = await freshDatabase(engine)
+  cleanUp.push(() => rm(dataDir, { recursive: true, force: true }))
+  const databaseUrl = await freshDatabase(engine)
   const adminToken = `gk_admin_${randomBytes(32).toString('hex')}`
+  const { app, agent } = await assemble(dataDir, databaseUrl, cleanUp)
+  const side = databaseUrl ? postgresSide(databaseUrl) : sqliteSide(join(dataDir, 'gamekeeper.db'))
+  cleanUp.push(side.close)
+  await app.tokens.ensureConfigured(adminToken)
+  await agent.start()
+  cleanUp.push(app.stop)
+  await app.start()
+  await app.http.listen({ host: '127.0.0.1', port: 0 })
+  cleanUp.push(() => app.http.close())
+  const doorUrl = openDoor(app.http.server)
+
+  return {
+    engine,
+    dataDir,
+    agent,
+    async call(method, path, { token = adminToken, body, payload } = {}) {
+      const url = path.startsWith('http') ? path.replace(/^https?:..[^/]+/, '') : `/v1/game${path}`
+      const headers = { authorization: `Bearer ${token}` }
+      if (payload) return send(doorUrl + url, { method, headers, payload })
+      const reply = await app.http.inject({ method: method as 'GET', url, headers, ...(body ? { payload: body } : {}) })
+      return { status: reply.statusCode, body: parsed(reply.payload) }
+    },
+    look: side.look as Stage['look'],
+    isBlocked: side.isBlocked,
+  }
+}
+
+/** As main.ts does it, with barriers around the agent; those of the database are in its driver. */
+async function assemble(dataDir: string, url: string | null, cleanUp: CleanUp) {
+  installBarriers()
   const config = readConfig({
     GAMEKEEPER_DATA_DIR: dataDir,
     GAMEKEEPER_RATE_LIMIT: '0',
@@ -73,57 +116,28 @@ export async function openStage(engine: Engine): Promise<Stage> {
   const log = pino({ level: process.env.ORDERS_LOG ?? 'silent' })
   const clock = { now: () => Date.now() }
   const database = openDatabase({ dataDir, url, onBroken: () => {} })
+  cleanUp.push(database.close)
   await migrate(database.db, database.engine, MIGRATIONS)
   const secret = randomBytes(32)
   const agent = createAgent({ dataDir, trashKeepMs: 24 * 3600_000, linksKey: keyFor(secret, 'links'), clock, log })
-  const providers = await openProviders(config.zones, {
-    host: config.dnsHost,
-    port: config.dnsPort,
-    directory: join(dataDir, 'dns'),
-  })
+  cleanUp.push(agent.stop)
+  const directory = join(dataDir, 'dns')
+  const providers = await openProviders(config.zones, { host: config.dnsHost, port: config.dnsPort, directory })
+  cleanUp.push(providers.close)
   const app = await buildApp({
     config,
     version: '0',
     database,
     agent: withBarriers(agent),
     forward: withForwardBarriers(agent.forward),
-    agentUrl: () => '',
+    ownUrl: () => 'http://localhost',
     providers,
     secret,
     clock,
     log,
   })
   await app.http.register(agent.routes)
-  await app.tokens.ensureAdmin(adminToken)
-  await agent.start()
-  await app.start()
-  await app.http.listen({ host: '127.0.0.1', port: 0 })
-  const doorUrl = openDoor(app.http.server)
-  const side = url ? postgresSide(url) : sqliteSide(join(dataDir, 'gamekeeper.db'))
-
-  return {
-    engine,
-    dataDir,
-    agent,
-    async call(method, path, { token = adminToken, body, payload } = {}) {
-      const url = path.startsWith('/v1/') ? path : `/v1/game${path}`
-      const headers = { authorization: `Bearer ${token}` }
-      if (payload) return send(doorUrl + url, { method, headers, payload })
-      const reply = await app.http.inject({ method: method as 'GET', url, headers, ...(body ? { payload: body } : {}) })
-      return { status: reply.statusCode, body: parsed(reply.payload) }
-    },
-    look: side.look as Stage['look'],
-    isBlocked: side.isBlocked,
-    async stop() {
-      await app.http.close()
-      await app.stop()
-      await providers.close()
-      await agent.stop()
-      await side.close()
-      await database.close()
-      await rm(dataDir, { recursive: true, force: true })
-    },
-  }
+  return { app, agent }
 }
 
 /** Bytes that flow need a socket, which no context crosses: the header says whose they are. */
@@ -154,43 +168,6 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return text
-  }
-}
-
-interface Side {
-  look(sql: string, ...values: string[]): Promise<unknown[]>
-  isBlocked(backends: ReadonlySet<number>): Promise<boolean>
-  close(): Promise<void>
-}
-
-function sqliteSide(path: string): Side {
-  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
-  return {
-    look: async (sql, ...values) => db.prepare(sql).all(...values),
-    isBlocked: async () => false,
-    close: async () => db.close(),
-  }
-}
-
-function postgresSide(url: string): Side {
-  const pool = new pg.Pool({ connectionString: url, max: 2 })
-  const look: Side['look'] = async (sql, ...values) => {
-    let index = 0
-    return (
-      await pool.query(
-        sql.replaceAll('?', () => `$${++index}`),
-        values,
-      )
-    ).rows
-  }
-  return {
-    look,
-    async isBlocked(backends) {
-      if (backends.size === 0) return false
-      const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and pid in (${[...backends]})`
-      return (await look(waiting)).length > 0
-    },
-    close: () => pool.end(),
   }
 }
 
