@@ -1,7 +1,18 @@
 // A disk that fills up while a backup is made, as somebody sees it who asked for the backup over HTTP.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -105,3 +116,51 @@ for (const [label, folderOnDisk] of [
     }
   })
 }
+
+test('a full disk: a change of files is refused and not made, or made and recorded; the trash can be emptied', {
+  skip: withoutRoot(),
+}, async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-full-'))
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }))
+  using _mounted = mount(dataDir, '-t', 'tmpfs', '-o', 'size=64m', 'none')
+  const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: ADMIN, GAMEKEEPER_RATE_LIMIT: '0' }
+  const service = await spawnService(env)
+  try {
+    const http = createHttp(service.url, ADMIN)
+    const { id } = (await http.call('POST', '/servers', { name: 'Castle' })).body
+    const [files, filler] = [join(dataDir, 'servers', id, 'files'), join(dataDir, 'filler')]
+    for (const name of ['a', 'b', 'trashed']) writeFileSync(join(files, name), randomBytes(MIB))
+    assert.equal((await http.call('DELETE', `/files/${id}`, { files: ['trashed'] })).status, 200)
+    fillUp(filler)
+    const changes = [
+      [
+        'file.moved',
+        'POST',
+        '/move',
+        { moves: [{ from: '/a', to: '/moved' }] },
+        () => existsSync(join(files, 'moved')),
+      ],
+      ['file.folder_created', 'POST', '/folder', { name: 'made' }, () => existsSync(join(files, 'made'))],
+      ['file.deleted', 'DELETE', '', { files: ['b'] }, () => !existsSync(join(files, 'b'))],
+    ] as const
+    const done = new Map<string, boolean>()
+    for (const [event, method, path, body, isDone] of changes) {
+      const { status } = await http.call(method, `/files/${id}${path}`, body)
+      assert.ok(status < 300 || status === 507, `${event}: ${status}`)
+      assert.equal(isDone(), status < 300, `${event}: ${status}, and done: ${isDone()}`)
+      done.set(event, isDone())
+    }
+    // What there was in the trash gives its space back, and says so, however full the disk is.
+    const emptied = await http.call('DELETE', `/files/${id}/trash`)
+    assert.deepEqual([emptied.status, readdirSync(join(files, '../trash'))], [200, []], JSON.stringify(emptied.body))
+    rmSync(filler)
+    const count = async (event: string) =>
+      (await http.call('GET', `/servers/${id}/activity?event=${event}`)).body.data.length as number
+    const expected = new Map([...done].map(([event, isDone]) => [event, isDone ? 1 : 0]))
+    expected.set('file.deleted', 1 + (expected.get('file.deleted') ?? 0)).set('file.trash_emptied', 1)
+    for (const [event, entries] of expected) await until(async () => (await count(event)) >= entries)
+    for (const [event, entries] of expected) assert.equal(await count(event), entries, event)
+  } finally {
+    await service.kill('SIGTERM')
+  }
+})

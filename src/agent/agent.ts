@@ -1,4 +1,5 @@
 // One machine's disk and processes behind the Agent port.
+import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
@@ -6,7 +7,6 @@ import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
 import { probeDisks } from './disk-probe.ts'
-import { createFacts } from './facts.ts'
 import { explainedDisk } from './files/errors.ts'
 import { createAgentFiles } from './files/index.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
@@ -15,6 +15,7 @@ import { createLinkDoor } from './http/link-door.ts'
 import { createLinkRevocations } from './http/revocations.ts'
 import { agentRoutes } from './http/routes.ts'
 import { createTusUploads } from './http/tus-uploads.ts'
+import { createJournal } from './journal/journal.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createAgentServers } from './servers.ts'
 import { createTasks } from './tasks.ts'
@@ -45,15 +46,23 @@ export interface LocalAgent extends Agent {
 export function createAgent(deps: AgentDeps): LocalAgent {
   const { dataDir, trashKeepMs, linksKey, clock, log } = deps
   const layout = layoutOf(dataDir)
-  const facts = createFacts(layout.facts, clock)
+  const journal = createJournal({
+    folder: layout.journal,
+    oldFolder: layout.facts,
+    now: clock.now,
+    onUnexpected: (error) => log.error({ err: error }, 'a record of the journal could not be written or read'),
+  })
   const files = createAgentFiles({
     layout,
+    journal,
     trashKeepMs,
     now: clock.now,
     recordFreed: async (serverId, { id, requestedBy, ...properties }) => {
       // Whose work needed the room is nobody else's business.
       const requester = requestedBy === serverId ? { requestedBy } : {}
-      await facts.add({
+      await journal.add({
+        // Told again after a crash, it is the same entry.
+        id: id.replace('trs_', 'act_'),
         serverId,
         kind: 'file.trash_freed',
         cause: null,
@@ -71,49 +80,58 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })
   const revocations = createLinkRevocations(layout.revoked, clock)
-  const door = createLinkDoor({ links: createSignedLinks(linksKey, clock), revocations, clock })
+  const isHere = (serverId: string) => existsSync(layout.server(serverId).root)
+  const door = createLinkDoor({ links: createSignedLinks(linksKey, clock), revocations, isHere, clock })
   const uploads = createTusUploads({
     serversFolder: layout.servers,
     files,
-    facts,
+    journal,
     door,
     clock,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of uploads failed'),
   })
-  const servers = createAgentServers(layout, (serverId) => {
-    uploads.forget(serverId)
-    files.forget(serverId)
+  const servers = createAgentServers(layout, {
+    async quiesce(serverId) {
+      await door.endForServer(serverId)
+      return files.server(serverId).lock.exclude()
+    },
+    onRemoved(serverId) {
+      uploads.forget(serverId)
+      files.forget(serverId)
+    },
   })
   const tasks = createTasks({
     handlers: { ...files.handlers, ...backups.handlers },
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   const serveBackup = createBackupDownloads({ backups, door })
-  const forwardFiles = createForward({ files, facts, door })
+  const forwardFiles = createForward({ files, door })
   return {
     servers,
     files,
     backups,
     tasks,
-    facts,
+    facts: journal,
     forward: (purpose, link, request, reply) =>
       purpose === 'download-backup' ? serveBackup(link, request, reply) : forwardFiles(purpose, link, request, reply),
-    routes: async (app) => agentRoutes(app, { files, facts, door, uploads, serveBackup }),
+    routes: async (app) => agentRoutes(app, { files, door, uploads, serveBackup }),
     links: revocations,
     disks: { probe: () => explainedDisk(() => probeDisks(dataDir, layout)) },
     async start() {
       await servers.recover()
+      files.settle()
       // Before anything tidies up: a restore that was cut short is finished from what it has staged.
       await backups.start()
       await files.start()
       await uploads.start()
     },
     async stop() {
-      facts.stop()
+      journal.stop()
       uploads.stop()
       await tasks.stop()
       await files.stop()
       await backups.stop()
+      journal.close()
     },
   }
 }

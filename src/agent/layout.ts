@@ -18,7 +18,12 @@ export interface ServerFolders {
 export interface Layout {
   servers: string
   backups: string
+  /** Changes and what came of them, until they are recorded. */
+  journal: string
+  /** Where facts lay before there was a journal. */
   facts: string
+  /** Deleted servers that can be brought back, each whole under its id. */
+  held: string
   /** Whole servers on their way out. */
   removed: string
   /** The tokens whose links are dead. */
@@ -31,7 +36,9 @@ export function layout(dataDir: string): Layout {
   return {
     servers,
     backups: join(dataDir, 'backups'),
+    journal: join(dataDir, 'journal'),
     facts: join(dataDir, 'facts'),
+    held: join(dataDir, 'held'),
     removed: join(dataDir, 'removed'),
     revoked: join(dataDir, 'revoked-links.json'),
     server(serverId) {

@@ -1,7 +1,10 @@
-// The folders of the servers on this machine: making them, and taking them away without ever leaving half a server.
-import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
+// The folders of the servers on this machine: making them, putting them aside, and taking them away without ever leaving
+// half a server.
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { AgentServers } from '../contract/agent.ts'
+import { fail } from '../contract/errors.ts'
 import { hasCode, ignoreAbsent } from '../kit/errno.ts'
 import { explainedDisk } from './files/errors.ts'
 import type { Layout } from './layout.ts'
@@ -10,9 +13,20 @@ const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
 
 export function createAgentServers(
   layout: Layout,
-  onRemoved: (serverId: string) => void,
+  deps: {
+    /** Ends what is under way on the folders; nothing new begins until the answer is disposed of. */
+    quiesce: (serverId: string) => Promise<Disposable>
+    onRemoved: (serverId: string) => void
+  },
 ): AgentServers & { recover(): Promise<void> } {
   const doomed = (serverId: string) => join(layout.removed, serverId)
+  const aside = (serverId: string) => join(layout.held, serverId)
+
+  /** One rename, so that the server is there whole or not at all. */
+  async function moveFolder(from: string, to: string): Promise<void> {
+    await rename(from, to)
+    for (const parent of [dirname(to), dirname(from)]) await syncDirectory(parent)
+  }
 
   async function sweepOne(serverId: string): Promise<boolean> {
     const folders = layout.server(serverId)
@@ -30,6 +44,7 @@ export function createAgentServers(
   return {
     async create({ serverId }) {
       const folders = layout.server(serverId)
+      if (!existsSync(folders.root) && existsSync(aside(serverId))) await moveFolder(aside(serverId), folders.root)
       await explainedDisk(async () => {
         await mkdir(layout.servers, { recursive: true })
         // One by one: Node's recursive way says ENOENT where the system says EROFS.
@@ -38,12 +53,30 @@ export function createAgentServers(
       })
     },
 
+    async hold({ serverId }) {
+      const { root } = layout.server(serverId)
+      if (!existsSync(root)) return
+      await mkdir(layout.held, { recursive: true })
+      using _quiet = await deps.quiesce(serverId)
+      await moveFolder(root, aside(serverId))
+      deps.onRemoved(serverId)
+    },
+
+    async unhold({ serverId }) {
+      const { root } = layout.server(serverId)
+      if (existsSync(root)) return
+      if (!existsSync(aside(serverId))) throw fail('not_found', 'The folders of the server are not there.')
+      await moveFolder(aside(serverId), root)
+    },
+
     async remove({ serverId }) {
       await mkdir(layout.removed, { recursive: true })
-      // One rename, so that the server is there whole or not at all; what follows can be resumed.
-      await rename(layout.server(serverId).root, doomed(serverId)).catch(ignoreAbsent)
-      onRemoved(serverId)
-      await rm(doomed(serverId), { recursive: true, force: true })
+      for (const folder of [layout.server(serverId).root, aside(serverId)]) {
+        // What follows the rename can be resumed.
+        await rename(folder, doomed(serverId)).catch(ignoreAbsent)
+        deps.onRemoved(serverId)
+        await rm(doomed(serverId), { recursive: true, force: true })
+      }
     },
 
     async sweep({ known }) {
@@ -62,6 +95,15 @@ export function createAgentServers(
         await rm(doomed(name), { recursive: true, force: true })
       }
     },
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
   }
 }
 

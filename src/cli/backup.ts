@@ -1,11 +1,11 @@
-// `gamekeeper backup create|ls|show|lock|unlock|restore|download|browse|verify|rm|recover|keep`
+// `gamekeeper backup create|ls|show|lock|unlock|restore|finish-restore|download|browse|verify|rm|recover|keep`
 import { type Backup, BackupError, type Client } from '../sdk/index.ts'
 import { browse, download } from './backup-contents.ts'
 import { keep } from './backup-keep.ts'
 import { recover } from './backup-recover.ts'
 import { command, type Family } from './command.ts'
 import type { Context } from './context.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT, UsageError } from './exit-codes.ts'
 import { createProgress } from './progress.ts'
 import { serverIdOf, take } from './server-reference.ts'
 import { type Column, formatFields, formatTable, type Style } from './text.ts'
@@ -130,6 +130,32 @@ const restore = command({
   },
 })
 
+const finishRestore = command({
+  summary: 'Finish a restore that has stopped in the middle',
+  description:
+    'With --forward the files become what the backup has, with --back what they were before the restore. Nothing newer is lost: it stays, or goes to the trash.',
+  args: ['server'],
+  options: {
+    forward: { type: 'boolean', help: 'Go on to what the backup has' },
+    back: { type: 'boolean', help: 'Go back to what was there before' },
+    'no-wait': NO_WAIT,
+  },
+  examples: ['gamekeeper backup finish-restore Castle --forward', 'gamekeeper backup finish-restore Castle --back'],
+  async run(context, options, { server }) {
+    if (options.forward === options.back) throw new UsageError('Choose one of --forward and --back.')
+    const client = context.client()
+    const { signal } = context.io
+    const serverId = await serverIdOf(client, server, signal)
+    const job = await client.backups.finishRestore(serverId, options.forward ? 'forward' : 'back', { signal })
+    if (options['no-wait']) return sayJob(context, job)
+    const done = await followJob(context, client, serverId, job.id, 'Finishing')
+    if (context.json) context.print(done)
+    else if (options.back) context.say('The files are what they were before the restore.')
+    else context.say(`Restored: ${summaryOf(done.result)}.`)
+    return undefined
+  },
+})
+
 const verify = command({
   summary: 'Read every block of a backup and check it',
   description: 'Exits with 1 when something is damaged.',
@@ -248,6 +274,7 @@ export const backup: Family = {
     lock: onBackup('Lock a backup, so that nothing deletes it', 'lock'),
     unlock: onBackup('Unlock a backup', 'unlock'),
     restore,
+    'finish-restore': finishRestore,
     download,
     browse,
     verify,

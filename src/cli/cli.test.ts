@@ -43,7 +43,7 @@ describe('help and usage', () => {
   for (const [args, message] of [
     [['sever', 'ls'], 'Did you mean "gamekeeper server"?'],
     [['server', 'lst'], 'Did you mean "gamekeeper server ls"?'],
-    [['server'], 'needs one of create, ls, show, set, rm'],
+    [['server'], 'needs one of create, ls, show, set, rm, undelete'],
     [['server', 'create', 'x', '--prot', '1'], 'Did you mean --port?'],
     [['server', 'ls', '--limit'], '--limit needs a value'],
     [['server', 'ls', '--json=yes'], '--json takes no value'],
@@ -174,9 +174,17 @@ describe('server', () => {
     assert.equal((await json('server', 'show', id)).status, 'ready')
     const right = await runAtTerminal(['server', 'rm', 'Doomed'], envOf(), ['Doomed'])
     assert.deepEqual([right.code, right.stdout], [0, 'Deleted Doomed.\n'])
-    assert.equal((await run('server', 'show', id)).code, 4)
-    await json('server', 'create', 'Doomed')
+    assert.match(right.stderr, /This deletes Doomed with 0 B of files, 0 backups \(0 B\)\./)
+    assert.match(right.stderr, /It can be brought back until /)
+    assert.equal((await json('server', 'show', id)).status, 'deleted')
+    assert.deepEqual(
+      (await json('server', 'ls', '--deleted')).map((server: { id: string }) => server.id),
+      [id],
+    )
+    assert.deepEqual((await run('server', 'undelete', 'Doomed')).stdout, 'Doomed is back.\n')
     assert.equal((await json('server', 'rm', 'Doomed', '--confirm', 'Doomed')).deleted, true)
+    assert.equal((await json('server', 'rm', id, '--purge', '--confirm', 'Doomed')).purged, true)
+    assert.equal((await run('server', 'show', id)).code, 4)
   })
 })
 

@@ -9,17 +9,24 @@ export async function serverIdOf(client: Client, reference: string, signal: Abor
   return ID.test(reference) ? reference : (await findByName(client, reference, signal)).id
 }
 
-export function findServer(client: Client, reference: string, signal: AbortSignal): Promise<Server> {
-  return ID.test(reference) ? client.servers.read(reference, { signal }) : findByName(client, reference, signal)
+export function findServer(
+  client: Client,
+  reference: string,
+  signal: AbortSignal,
+  { deleted = false }: { deleted?: boolean } = {},
+): Promise<Server> {
+  return ID.test(reference)
+    ? client.servers.read(reference, { signal })
+    : findByName(client, reference, signal, deleted)
 }
 
-async function findByName(client: Client, name: string, signal: AbortSignal): Promise<Server> {
+async function findByName(client: Client, name: string, signal: AbortSignal, deleted = false): Promise<Server> {
   const found: Server[] = []
-  for await (const server of client.servers.all({ q: name, limit: 100 }, { signal })) {
+  for await (const server of client.servers.all({ q: name, limit: 100, ...(deleted ? { deleted } : {}) }, { signal })) {
     if (server.name === name) found.push(server)
   }
   const [server, ...others] = found
-  if (!server) throw new CommandError(`No server is named "${name}".`, EXIT.notFound)
+  if (!server) throw new CommandError(`No ${deleted ? 'deleted ' : ''}server is named "${name}".`, EXIT.notFound)
   if (others.length > 0) {
     const ids = found.map(({ id }) => id).join(', ')
     throw new CommandError(`${found.length} servers are named "${name}". Name one by its id: ${ids}`, EXIT.conflict)

@@ -1,11 +1,11 @@
-// `gamekeeper server create|ls|show|set|rm`
+// `gamekeeper server create|ls|show|set`; deleting and bringing back have a file of their own.
 import { GAME_IDS, type GameId } from '../contract/games.ts'
-import type { Client, NewServer, Server, ServerChange } from '../sdk/index.ts'
+import type { NewServer, Server, ServerChange } from '../sdk/index.ts'
 import { command, type Family, type Options, type ValuesOf } from './command.ts'
 import type { Context } from './context.ts'
-import { CommandError, UsageError } from './exit-codes.ts'
+import { UsageError } from './exit-codes.ts'
 import { nearest } from './nearest.ts'
-import { createProgress } from './progress.ts'
+import { rm, undelete } from './server-deletion.ts'
 import { findServer, serverIdOf, take } from './server-reference.ts'
 import { type Column, formatFields, formatTable } from './text.ts'
 import { formatAgo, formatSize, formatTime, orNone, readSize, readWhole } from './units.ts'
@@ -42,20 +42,27 @@ const ls = command({
   args: [],
   options: {
     game: { type: 'string', value: 'GAME', help: 'Only those of a game' },
+    deleted: { type: 'boolean', help: 'Those that are deleted and can be brought back' },
     search: { type: 'string', value: 'TEXT', help: 'Only those with this in their name' },
     limit: { type: 'string', value: 'N', help: 'At most so many; all unless told' },
   },
-  examples: ['gamekeeper server ls', 'gamekeeper server ls --game minecraft-java --json'],
+  examples: [
+    'gamekeeper server ls',
+    'gamekeeper server ls --game minecraft-java --json',
+    'gamekeeper server ls --deleted',
+  ],
   async run(context, options) {
     const limit = options.limit === undefined ? Number.POSITIVE_INFINITY : readWhole(options.limit, '--limit')
     const query = {
       limit: Math.min(100, Math.max(1, limit)),
       ...(options.game ? { game: readGame(options.game) } : {}),
+      ...(options.deleted ? { deleted: true } : {}),
       ...(options.search ? { q: options.search } : {}),
     }
     const servers = await take(context.client().servers.all(query, { signal: context.io.signal }), limit)
     if (context.json) context.print(servers)
-    else if (servers.length === 0) context.note('There are no servers.')
+    else if (servers.length === 0)
+      context.note(options.deleted ? 'There are no deleted servers.' : 'There are no servers.')
     else context.say(formatTable(servers, columnsFor(context), context.paint))
     return undefined
   },
@@ -94,58 +101,6 @@ const set = command({
     return undefined
   },
 })
-
-const rm = command({
-  summary: 'Delete a server with its files',
-  description: 'Asks for the name of the server; where there is nobody to ask, --confirm has to give it.',
-  args: ['server'],
-  options: {
-    confirm: { type: 'string', value: 'NAME', help: 'The name of the server, exactly' },
-    'no-wait': { type: 'boolean', help: 'Return once the deletion has begun' },
-  },
-  examples: ['gamekeeper server rm Castle', 'gamekeeper server rm Castle --confirm Castle'],
-  async run(context, options, { server: reference }) {
-    const client = context.client()
-    const { signal } = context.io
-    const server = await findServer(client, reference, signal)
-    await confirm(context, server, options.confirm)
-    if (options['no-wait']) {
-      const job = await client.servers.delete(server.id, server.name, { signal })
-      if (context.json) context.print(job)
-      else context.say(`${server.name} is being deleted by ${job.id}.`)
-      return undefined
-    }
-    await deleteAndShow(context, client, server)
-    if (context.json) context.print({ id: server.id, name: server.name, deleted: true })
-    else context.say(`Deleted ${server.name}.`)
-    return undefined
-  },
-})
-
-async function deleteAndShow(context: Context, client: Client, server: Server): Promise<void> {
-  const progress = createProgress(context.io.stderr, { quiet: context.json })
-  try {
-    await client.servers.deleteAndWait(server.id, server.name, {
-      signal: context.io.signal,
-      onProgress: (job) => progress.update(`Deleting ${server.name}`, job.progress),
-    })
-  } finally {
-    progress.end()
-  }
-}
-
-async function confirm(context: Context, server: Server, given: string | undefined): Promise<void> {
-  if (given === undefined && !context.canAsk) {
-    throw new UsageError(
-      'Deleting a server needs --confirm with its name.',
-      `Add --confirm ${JSON.stringify(server.name)}.`,
-    )
-  }
-  const question = `This deletes ${server.name} with all its files and backups. Type its name to go on: `
-  if ((given ?? (await context.ask(question))) !== server.name) {
-    throw new CommandError('That is not the name of the server; nothing was deleted.')
-  }
-}
 
 function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'name'> {
   const game = orNone(options.game, readGame)
@@ -208,6 +163,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       Name: server.name,
       Id: server.id,
       Status: server.status,
+      ...(server.deletion ? { 'Gone for good': formatTime(server.deletion.purgeAt) } : {}),
       Game: server.game ?? '-',
       Port: String(server.port ?? '-'),
       Description: server.description ?? '-',
@@ -225,4 +181,4 @@ function describeServer({ paint, now }: Context, server: Server): string {
   )
 }
 
-export const server: Family = { subcommands: { create, ls, show, set, rm } }
+export const server: Family = { subcommands: { create, ls, show, set, rm, undelete } }

@@ -130,7 +130,7 @@ async function findSubdomain(
   throw new CommandError(`"${reference}" is in several zones. Name one in full: ${names}`, EXIT.conflict)
 }
 
-const STYLES = { active: 'green', pending: 'yellow', deleting: 'yellow', failed: 'red' } as const
+const STYLES = { active: 'green', pending: 'yellow', withdrawn: 'yellow', deleting: 'yellow', failed: 'red' } as const
 
 const columnsFor = ({ now }: Context): Column<Subdomain>[] => [
   { title: 'PLAYERS TYPE', cell: ({ connect }) => connect, style: () => 'cyan' },

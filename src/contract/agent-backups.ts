@@ -13,6 +13,8 @@ export interface AgentBackups {
   remove(request: { serverId: string; backupId: string }): Promise<void>
   /** Keeps with the backup whether it is locked, for the day when the database is gone. Durable once it answers. */
   setLock(request: { serverId: string; backupId: string; isLocked: boolean }): Promise<void>
+  /** Fails with `not_found` for the first path that the backup does not hold, with `invalid_path` for what is none. */
+  requirePaths(request: { serverId: string; backupId: string; paths: string[] }): Promise<void>
   /** What a directory in the backup holds, by name, after the name `after`. */
   browse(request: {
     serverId: string
@@ -31,6 +33,12 @@ export interface AgentBackups {
     limit: number
     after: string | null
   }): Promise<{ changes: BackupChange[]; next: string | null }>
+  /** What has become of a job's restore: null where it has changed nothing, or `forgetRestore` was called. */
+  readRestore(request: { serverId: string; jobId: string }): Promise<RestoreOutcome | null>
+  /** Control has recorded how it ended. Must be idempotent; changes nothing of one that has not ended. */
+  forgetRestore(request: { serverId: string; jobId: string }): Promise<void>
+  /** The restore into this server that has stopped in the middle, if one has. */
+  stoppedRestore(request: { serverId: string }): Promise<StoppedRestore | null>
   store(): Promise<StoreState>
 }
 
@@ -120,15 +128,19 @@ export type BackupsWork =
       ignored: string
       isLocked: boolean
     }
-  /** Result: RestoreReport. The task's server is restored into; the backup may be another's. */
+  /** Result: RestoreReport. The task's server is restored into; the backup may be another's. May end as `restore_unfinished`. */
   | {
       kind: 'backups.restore'
+      /** The job that wants it. Repeating it for a job whose restore has ended answers how, and changes nothing. */
+      jobId: string
       backupId: string
       sourceServerId: string
       mode: 'replace' | 'merge'
       /** null: everything. */
       paths: string[] | null
     }
+  /** Result: RestoreOutcome, `done` or `undone`. For a restore that has stopped; may end as `restore_unfinished` again. */
+  | { kind: 'backups.finishRestore'; jobId: string; direction: 'forward' | 'back' }
   /** Result: VerifyReport. */
   | { kind: 'backups.verify'; backupId: string }
   /** Result: ScrubReport. `share` of the store's bytes, going on where the last one ended; 1 for all of it. */
@@ -143,6 +155,22 @@ export interface RestoreReport {
   bytesRestored: number
   /** How many things went to the trash. */
   displaced: number
+}
+
+/** A restore that has stopped in the middle, after it had begun to change files. The server is busy until it is finished. */
+export interface StoppedRestore {
+  jobId: string
+  backupId: string
+  since: number
+  /** Where it stopped, if at one place. */
+  path: string | null
+  reason: string
+}
+
+export interface RestoreOutcome {
+  /** `forward`, `back`: under way. `done`, `undone`: all of it. */
+  phase: 'forward' | 'back' | 'stopped' | 'done' | 'undone'
+  report: RestoreReport | null
 }
 
 export interface DamageReport {

@@ -1,5 +1,6 @@
 // The part of the Agent port that deals with a server's files. Paths are text such as "/a/b", "/" being the top; a name
 // on disk that is not valid UTF-8 is carried as docs/files.md says. Bytes of files never cross this port.
+import type { ChangeOrigin } from './agent.ts'
 import type { ArchiveFormat, DiskUsage, FileEntry, SearchMatch, TrashItem } from './files.ts'
 
 export type { ArchiveFormat, DiskUsage, FileEntry, FileKind, SearchMatch, TrashItem } from './files.ts'
@@ -14,6 +15,19 @@ export interface ListPosition {
   name: string
 }
 
+/** For what does the same when it is repeated, which may go without a name. */
+export interface RepeatableRequest {
+  serverId: string
+  requestId?: string
+  /** Nobody but the system itself by default. */
+  origin?: ChangeOrigin
+}
+
+export interface ChangeRequest extends RepeatableRequest {
+  /** What names the request, the same again when it is repeated. */
+  requestId: string
+}
+
 export interface ListRequest {
   serverId: string
   path: string
@@ -24,31 +38,25 @@ export interface ListRequest {
 }
 
 /**
- * Every call names its server. A call that changes something and would do something else when repeated carries a
- * `requestId`: the same id gives the same answer again for ten minutes.
+ * Every call names its server. A call that changes something has a `requestId`: the same id gives the same answer
+ * again for ten minutes, and, while its fact is not forgotten, also after a crash. `AgentFacts.find` has the fact by then.
  */
 export interface AgentFiles {
   list(request: ListRequest): Promise<{ entries: FileEntry[]; next: ListPosition | null }>
   stat(request: { serverId: string; path: string }): Promise<FileEntry>
   /** Makes missing parents. `created` is false when the directory was there. Must be idempotent. */
-  makeFolder(request: { serverId: string; path: string; name: string }): Promise<{ entry: FileEntry; created: boolean }>
-  copy(request: { serverId: string; requestId: string; location: string }): Promise<FileEntry>
+  makeFolder(
+    request: RepeatableRequest & { path: string; name: string },
+  ): Promise<{ entry: FileEntry; created: boolean }>
+  copy(request: ChangeRequest & { location: string }): Promise<FileEntry>
   /** Ends a copy under way, which then fails and leaves nothing. Must be idempotent. */
   cancelCopy(request: { serverId: string; requestId: string }): Promise<void>
   /** Checks every entry before it touches any. What is removed can be had back from the trash. */
-  remove(request: {
-    serverId: string
-    requestId: string
-    root: string
-    files: string[]
-  }): Promise<{ deleted: string[]; missing: string[] }>
+  remove(request: ChangeRequest & { root: string; files: string[] }): Promise<{ deleted: string[]; missing: string[] }>
   /** Checks every move before it makes any. With `overwrite`, what was there goes to the trash. */
-  move(request: {
-    serverId: string
-    requestId: string
-    moves: { from: string; to: string }[]
-    overwrite?: boolean
-  }): Promise<{ entries: FileEntry[] }>
+  move(
+    request: ChangeRequest & { moves: { from: string; to: string }[]; overwrite?: boolean },
+  ): Promise<{ data: FileEntry[] }>
   /** Names that hold the text and, when asked, lines of text files that do; letter case does not count. */
   search(request: {
     serverId: string
@@ -64,9 +72,9 @@ export interface AgentFiles {
     after?: string | null
   }): Promise<{ items: TrashItem[]; next: string | null }>
   /** Puts an item back where it was, under a free name when its own is taken. */
-  restoreTrash(request: { serverId: string; requestId: string; trashId: string }): Promise<FileEntry>
+  restoreTrash(request: ChangeRequest & { trashId: string }): Promise<FileEntry>
   /** Frees the space of everything in the trash now. Must be idempotent. */
-  emptyTrash(request: { serverId: string }): Promise<{ freedBytes: number }>
+  emptyTrash(request: RepeatableRequest): Promise<{ freedBytes: number }>
   usage(request: { serverId: string }): Promise<DiskUsage>
   /** Null for no quota. Kept on the agent's disk. Must be idempotent. */
   setQuota(request: { serverId: string; quotaBytes: number | null }): Promise<void>

@@ -1,6 +1,7 @@
 // The Agent port: what control asks of the machine that holds a server. Everything that crosses it is plain data that
 // could travel a network. Every call names its server, may be repeated safely, and may time out. Bytes of files never
 // cross it: they flow over the agent's own HTTP routes, opened by signed links.
+import type { ActivitySource } from './activity.ts'
 import type { AgentBackups } from './agent-backups.ts'
 import type { AgentFiles } from './agent-files.ts'
 import type { ErrorCode } from './errors.ts'
@@ -26,9 +27,16 @@ export interface AgentLinks {
 }
 
 export interface AgentServers {
-  /** Makes the server's folders. Must be idempotent. */
+  /** Makes the server's folders, or puts held ones back: a server that was lost to control may still have files. Must be idempotent. */
   create(request: { serverId: string }): Promise<void>
-  /** Takes the server's folders away. Must be idempotent: a server that is not there is a success. */
+  /**
+   * Puts the server's folders aside: nothing reads or changes them, and links to them are dead. What is under way on them
+   * has ended when it answers. Must be idempotent.
+   */
+  hold(request: { serverId: string }): Promise<void>
+  /** Puts held folders back as they were. Must be idempotent. */
+  unhold(request: { serverId: string }): Promise<void>
+  /** Takes the server's folders away, held or not. Must be idempotent: a server that is not there is a success. */
   remove(request: { serverId: string }): Promise<void>
   /** Removes folders that hold nothing and belong to none of these servers: what a crash during creation leaves. */
   sweep(request: { known: string[] }): Promise<{ removed: string[] }>
@@ -65,23 +73,54 @@ export interface TaskState {
 }
 
 /**
- * What happened on the agent without control asking (an upload arrived, a scrub found damage), kept on disk until
- * control has written it down: read, record, then forget.
+ * What happened on the agent (files were changed, an upload arrived), kept on its disk until control has recorded it:
+ * read, record under the fact's own id, then forget. Nothing here depends on the order of ids or on a clock.
  */
 export interface AgentFacts {
-  /** Oldest first. Answers at once when there are any, else when one arrives or `waitMs` have passed. */
-  read(request: { limit: number; waitMs: number }): Promise<AgentFact[]>
-  /** Must be idempotent. Forgets every fact up to and including this one. */
-  forget(request: { upTo: string }): Promise<void>
+  /** Answers at once when there are any but `except`, else when one arrives or `waitMs` have passed. */
+  read(request: { limit: number; waitMs: number; except?: string[] }): Promise<AgentFact[]>
+  /** What came of a request of `AgentFiles`, until it is forgotten; null where it changed nothing. */
+  find(request: { serverId: string; requestId: string }): Promise<AgentFact | null>
+  /** Must be idempotent. Forgets these and no others: a fact may have arrived since they were read. */
+  forget(request: { ids: string[] }): Promise<void>
 }
 
 export interface AgentFact {
-  /** Sortable and unique, so that a fact read twice is recorded once. */
+  /** The id of the activity entry that tells of it, so that a fact that is read twice is recorded once. */
   id: string
   serverId: string
   kind: string
   at: number
-  /** Who caused it, where somebody did: from the signed link that opened the door. */
-  cause: { tokenId: string; requestId: string; ip: string; userAgent: string } | null
+  /** Who caused it, where somebody did. */
+  cause: FactCause | null
   properties: Record<string, unknown>
+  /** The request of `AgentFiles` that it came of. */
+  requestId?: string | null
+  /** What keeps the answer for the caller's idempotency key, and the answer. */
+  idempotency?: KeptRequest | null
+  answer?: unknown
+}
+
+export interface FactCause {
+  tokenId: string
+  requestId: string
+  ip: string | null
+  userAgent: string | null
+  /** A signed link by default. */
+  source?: ActivitySource
+}
+
+/** Who asks for a change of files: it is written down before the disk is touched. */
+export interface ChangeOrigin {
+  cause: FactCause | null
+  idempotency: KeptRequest | null
+}
+
+/** A request with an idempotency key, as far as it takes to keep its answer without the caller's token. */
+export interface KeptRequest {
+  tokenId: string
+  key: string
+  fingerprint: string
+  /** Encrypts this answer and nothing else, in Base64. */
+  answerKey: string
 }

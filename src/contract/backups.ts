@@ -91,6 +91,13 @@ export const RestoreRequest = Closed(
 )
 export type RestoreRequest = Static<typeof RestoreRequest>
 
+export const FinishRequest = Closed({
+  direction: OneOf(['forward', 'back'], {
+    description: '`forward`: to what the backup has. `back`: to what was there before the restore',
+  }),
+})
+export type FinishRequest = Static<typeof FinishRequest>
+
 export const Recovery = Type.Object({
   servers: Type.Array(Id, { description: 'Servers that were unknown and are there again, without their files' }),
   adopted: Type.Array(Id, { description: 'Backups that were unknown and are in the list again' }),
@@ -243,13 +250,32 @@ export const restoreBackup = operation({
   description:
     'Everything is checked before anything is touched; the new tree is built beside the old one and swapped in. ' +
     'A backup of what is there now is taken first by default. With `targetServerId` it is restored into another server. ' +
-    'The body says what to restore: `{"mode": "replace"}` for everything, or `paths`.',
+    'The body says what to restore: `{"mode": "replace"}` for everything, or `paths`. A path that the backup does not ' +
+    'hold is `not_found`.',
   scope: 'backups:write',
   params: BackupParams,
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
   answers: job('restore'),
-  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy'],
+  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy', 'invalid_path', 'agent_unreachable'],
+})
+
+export const finishRestore = operation({
+  id: 'finishRestore',
+  method: 'POST',
+  path: '/servers/{serverId}/restore/finish',
+  tag,
+  summary: 'Finish a restore that has stopped in the middle',
+  description:
+    '`forward` goes on to what the backup has. `back` takes back what was done: what was there before comes back from the ' +
+    'trash, and what was placed goes away, into the trash where it was changed since. Nothing that is newer than the ' +
+    'restore is lost either way. Where it stops again, both can be chosen again. `not_found` where no restore has stopped.',
+  scope: 'backups:write',
+  params,
+  body: FinishRequest,
+  bodyExample: { direction: 'back' },
+  answers: job('restore.finish'),
+  errors: [...bodyErrors, 'server_busy', 'agent_unreachable'],
 })
 
 export const verifyBackup = operation({
@@ -294,6 +320,7 @@ export const BACKUP_OPERATIONS = [
   unlockBackup,
   deleteBackup,
   restoreBackup,
+  finishRestore,
   verifyBackup,
   recoverBackups,
 ] as const

@@ -19,6 +19,8 @@ export const ERRORS = {
   subdomain_limit_reached: { status: 409, title: 'The server has all the subdomains it may have' },
   server_running: { status: 409, title: 'The server is running' },
   server_busy: { status: 409, title: 'Other work on the server is under way' },
+  restore_unfinished: { status: 409, title: 'A restore has stopped in the middle' },
+  server_deleted: { status: 409, title: 'The server is deleted; it can be brought back' },
   quota_exceeded: { status: 409, title: 'The disk quota of the server is exceeded' },
   subdomain_taken: { status: 409, title: 'The name is taken' },
   idempotency_conflict: { status: 409, title: 'The idempotency key was used for another request' },

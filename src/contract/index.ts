@@ -16,6 +16,8 @@ export const OPERATIONS: readonly Operation[] = [
   servers.readServer,
   servers.changeServer,
   servers.deleteServer,
+  servers.planDeletion,
+  servers.undeleteServer,
   ...BACKUP_OPERATIONS,
   ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,

@@ -52,13 +52,14 @@ export type AnswerOf<O extends Operation> =
 
 /**
  * What any operation can answer. `forbidden` and `not_found` belong to every operation that has a scope, those of the disk
- * even to one that only reads: the activity may have to be written.
+ * even to one that only reads: the activity may have to be written. `server_deleted` belongs to everything that needs a server.
  */
 export const SHARED_ERRORS = [
   'invalid_request',
   'unauthenticated',
   'forbidden',
   'not_found',
+  'server_deleted',
   'rate_limited',
   'internal',
   'disk_read_only',

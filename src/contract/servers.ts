@@ -41,6 +41,33 @@ const NewLimits = Closed({
   subdomains: Type.Optional(Nullable(Count)),
 })
 
+export const SERVER_STATUSES = ['ready', 'deleting', 'deleted', 'undeleting', 'purging'] as const
+
+/** What goes for good when a server is purged. */
+export const Freed = Type.Object({
+  files: Type.Object({ sizeBytes: Bytes }),
+  trash: Type.Object({ sizeBytes: Bytes }),
+  backups: Type.Object({
+    count: Type.Integer(),
+    storedBytes: Type.Integer({ description: 'What these backups added to the store; blocks that others use stay' }),
+  }),
+  subdomains: Type.Array(Type.String(), { description: 'Hostnames that are kept for the server until then' }),
+})
+export type Freed = Static<typeof Freed>
+
+export const Deletion = Type.Object({
+  deletedAt: Timestamp,
+  purgeAt: Type.String({ format: 'date-time', description: 'Until then it can be brought back' }),
+  frees: Freed,
+})
+
+export const DeletionPlan = Type.Object({
+  purgeAt: Type.String({ format: 'date-time', description: 'When it would be gone for good, were it deleted now' }),
+  lockedBackups: Type.Integer({ description: 'While there are any, the server is not deleted' }),
+  frees: Freed,
+})
+export type DeletionPlan = Static<typeof DeletionPlan>
+
 export const Server = Type.Object({
   id: Id,
   name: Name,
@@ -49,9 +76,28 @@ export const Server = Type.Object({
   port: Nullable(Port),
   limits: Limits,
   labels: Type.Record(Type.String(), Type.String()),
-  status: OneOf(['ready', 'deleting'], { description: 'A server that is being deleted takes no more changes' }),
+  status: OneOf(SERVER_STATUSES, {
+    description:
+      'Only a server that is `ready` takes changes. A `deleted` one can be brought back, with everything it had, until it is purged',
+  }),
+  deletion: Type.Union([Deletion, Type.Null()], { description: 'null unless the server is deleted' }),
   diskUsage: Nullable(
     Type.Object({ sizeBytes: Bytes, measuredAt: Timestamp }, { description: 'null until it has been measured' }),
+  ),
+  unfinishedRestore: Nullable(
+    Type.Object(
+      {
+        jobId: Id,
+        backupId: Type.String(),
+        since: Timestamp,
+        path: Nullable(Type.String({ description: 'Where it stopped, if at one place' })),
+        reason: Type.String(),
+      },
+      {
+        description:
+          'A restore that has stopped in the middle. Until it is finished, forward or back, the server is busy: its files take no changes, and it takes no backup and no other restore',
+      },
+    ),
   ),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -83,9 +129,18 @@ const example = {
   limits: { diskBytes: 21_474_836_480, backups: 30, subdomains: 2 },
   labels: { owner: 'anna' },
   status: 'ready',
+  deletion: null,
   diskUsage: { sizeBytes: 1_932_735_283, measuredAt: '2026-11-15T00:00:00.000Z' },
+  unfinishedRestore: null,
   createdAt: '2026-11-15T00:00:00.000Z',
   updatedAt: '2026-11-15T00:00:00.000Z',
+}
+
+const frees = {
+  files: { sizeBytes: 1_932_735_283 },
+  trash: { sizeBytes: 4_194_304 },
+  backups: { count: 12, storedBytes: 2_147_483_648 },
+  subdomains: ['castle.play.example.org'],
 }
 
 const bodyErrors = ['too_large', 'unsupported_media_type'] as const
@@ -110,10 +165,11 @@ export const listServers = operation({
   path: '/servers',
   tag: 'Servers',
   summary: 'List the servers that the token can see',
-  description: 'Newest first.',
+  description: 'Newest first. Deleted ones are listed apart.',
   scope: 'servers:read',
   query: Closed({
     ...PageQuery,
+    deleted: Type.Optional(Type.Boolean({ description: 'true: those that are deleted and can be brought back' })),
     game: Type.Optional(GameId),
     q: Type.Optional(Type.String({ minLength: 1, maxLength: 191, pattern: TEXT, description: 'Part of the name' })),
   }),
@@ -156,12 +212,57 @@ export const deleteServer = operation({
   tag: 'Servers',
   summary: 'Delete a server',
   description:
-    'The body repeats the name of the server as confirmation. Refused while the server has locked backups. ' +
-    'The work goes on in the background; the server answers `not_found` once it is done.',
+    'The body repeats the name of the server as confirmation. Refused while the server has locked backups. The job ends ' +
+    'work that is under way and takes the names out of DNS. Files, backups, schedules and names are then kept for ' +
+    '`GAMEKEEPER_DELETED_SERVER_DAYS`; until then one call brings everything back. With `purge` it is gone for good at ' +
+    'once, also where it is deleted already.',
   scope: 'servers:write',
   params: ServerParams,
-  body: Closed({ name: Type.String({ description: 'The name of the server, exactly' }) }),
+  body: Closed({
+    name: Type.String({ description: 'The name of the server, exactly' }),
+    purge: Type.Optional(Type.Boolean({ description: 'For good, at once. false by default' })),
+  }),
   bodyExample: { name: 'Castle' },
   answers: { 202: { description: 'The job that deletes it', schema: Job, example: jobExample } },
   errors: [...bodyErrors, 'backup_locked', 'server_busy'],
+})
+
+export const planDeletion = operation({
+  id: 'planDeletion',
+  method: 'GET',
+  path: '/servers/{serverId}/deletion',
+  tag: 'Servers',
+  summary: 'See what deleting a server would free',
+  description: 'Nothing is changed. For a server that is deleted already: what purging it will free.',
+  scope: 'servers:read',
+  params: ServerParams,
+  answers: {
+    200: {
+      description: 'What would go',
+      schema: DeletionPlan,
+      example: { purgeAt: '2026-11-22T00:00:00.000Z', lockedBackups: 0, frees },
+    },
+  },
+  errors: ['agent_unreachable'],
+})
+
+export const undeleteServer = operation({
+  id: 'undeleteServer',
+  method: 'POST',
+  path: '/servers/{serverId}/undelete',
+  tag: 'Servers',
+  summary: 'Bring a deleted server back',
+  description:
+    'With its files, trash, backups, schedules, retention, labels and limits as they were. Its names are published again. ' +
+    'Possible until the server is purged.',
+  scope: 'servers:write',
+  params: ServerParams,
+  answers: {
+    202: {
+      description: 'The job that brings it back',
+      schema: Job,
+      example: { ...jobExample, kind: 'server.undelete' },
+    },
+  },
+  errors: ['server_busy', 'already_exists', 'idempotency_conflict'],
 })

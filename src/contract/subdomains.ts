@@ -1,7 +1,8 @@
 import { operation } from './operation.ts'
 import { Closed, Id, Nullable, OneOf, Page, PageQuery, ServerParams, type Static, Timestamp, Type } from './schema.ts'
 
-export const SUBDOMAIN_STATUSES = ['pending', 'active', 'deleting', 'failed'] as const
+/** `withdrawn`: out of DNS and kept for its server, which is deleted and can be brought back. */
+export const SUBDOMAIN_STATUSES = ['pending', 'active', 'withdrawn', 'deleting', 'failed'] as const
 
 /** Why the provider has not done what it should have; programs may switch on it. */
 export const DNS_REASONS = {

@@ -32,7 +32,9 @@ import type { Api } from './http/route.ts'
 import { createStreams } from './http/streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
+import { createDeletion } from './servers/deletion.ts'
 import { createServerJobs } from './servers/jobs.ts'
+import { createQuotas } from './servers/quotas.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
 import type { Providers } from './subdomains/providers.ts'
@@ -98,21 +100,35 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     void ending.finally(() => linksEnding.delete(ending))
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
+  const parts = () => [subdomains.part, backups.backups.part]
+  const quotas = createQuotas({ db, agent, log })
   const servers = createServers({
+    db,
+    agent,
+    activity,
+    cursors,
+    clock,
+    quotas,
+    parts,
+  })
+  const deletion = createDeletion({
     db,
     agent,
     activity,
     jobs,
     streams,
-    cursors,
+    quotas,
     clock,
-    parts: () => [subdomains.part, backups.backups.part],
+    log,
+    keepMs: config.deletedServerDays * DAY_MS,
+    parts,
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
+  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const files = createFiles({
     db,
     agent,
-    activity,
+    facts: factKeeper,
     links,
     cursors,
     clock,
@@ -133,7 +149,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     shared: !alone,
     atOnce: config.backupsAtOnce,
   })
-  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, log })
   const subdomains = createSubdomains({
     db,
     activity,
@@ -170,7 +185,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await http.register(async (app) => {
     takeBodiesAsBytes(app)
     const api: Api = { app, auth, idempotency, baseUrlOf }
-    serverRoutes(api, servers, serverJobs, streams)
+    serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
@@ -196,6 +211,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       ...(alone ? [] : [{ name: 'revoked streams', everyMs: SECOND_MS, run: tokens.endRevoked }]),
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
+      { name: 'deleted servers', everyMs: MINUTE_MS, atStart: true, run: deletion.purgeExpired },
       { name: 'schedules', everyMs: SECOND_MS, run: backups.schedules.tick },
       { name: 'scrub', everyMs: HOUR_MS, run: backups.verifying.upkeep },
       { name: 'store of backups', everyMs: DAY_MS, run: backups.reconciling.reconcile },
@@ -218,10 +234,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     recover: () => backups.reconciling.recover(SYSTEM),
     async start() {
       await servers.sweep()
+      await quotas.applyAll()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()
-      factKeeper.start()
+      await factKeeper.start()
       await jobs.start()
       upkeep.start()
     },

@@ -27,6 +27,8 @@ export interface Config {
   /** Where the embedded DNS server listens, if a zone asks for it. */
   dnsHost: string
   dnsPort: number
+  /** How long a deleted server can be brought back. */
+  deletedServerDays: number
   /** How long a released subdomain is kept from other servers. */
   nameHoldDays: number
   /** 32 bytes that sign links and cursors and seal the activity; null: a file in the data directory keeps them. */
@@ -95,6 +97,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     zones: setting('ZONES', [], (text) => zones(text, env)),
     dnsHost: setting('DNS_HOST', '0.0.0.0', hostname),
     dnsPort: setting('DNS_PORT', 53, integer(0, 65535)),
+    deletedServerDays: setting('DELETED_SERVER_DAYS', 7, integer(0, 365)),
     nameHoldDays: setting('NAME_HOLD_DAYS', 7, integer(0, 365)),
     secret: setting('SECRET', null, secret),
     backupKey: oneKey(setting('BACKUP_KEY', null, secret), setting('BACKUP_KEY_FILE', null, secretFile)),

@@ -95,6 +95,16 @@ export function createBackupsApi(transport: Transport) {
       }),
     ),
 
+    /** Ends a restore that has stopped in the middle: `forward` to what the backup has, `back` to what was there before. */
+    finishRestore: transport.method(
+      backups.finishRestore,
+      (serverId: string, direction: backups.FinishRequest['direction'], options: CallOptions = {}) => ({
+        params: { serverId },
+        body: { direction },
+        ...options,
+      }),
+    ),
+
     /** The whole backup as an archive. */
     download: Object.assign(
       async (

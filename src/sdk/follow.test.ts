@@ -108,7 +108,7 @@ test('ends with the refusal when the token is revoked, lacks the scope, or the s
 
   const gone = client.activity.follow(id, { lastEventId: 'act_0' })
   assert.equal((await gone.next()).value?.event, 'server.created')
-  await client.servers.deleteAndWait(id, 'Refused')
+  await client.servers.deleteAndWait(id, 'Refused', { purge: true })
   await assert.rejects(
     async () => {
       for await (const _ of gone);

@@ -54,6 +54,11 @@ describe('the client against the service', () => {
     assert.deepEqual(page, { data: [changed], nextCursor: null })
     const statuses: string[] = []
     await client.servers.deleteAndWait(created.id, 'Castle', { onProgress: (job) => statuses.push(job.status) })
+    const [deleted] = (await client.servers.list({ deleted: true })).data
+    assert.deepEqual([deleted?.id, deleted?.status], [created.id, 'deleted'])
+    assert.deepEqual((await client.servers.planDeletion(created.id)).frees, deleted?.deletion?.frees)
+    assert.equal((await client.servers.undeleteAndWait(created.id)).status, 'ready')
+    await client.servers.deleteAndWait(created.id, 'Castle', { purge: true })
     await assert.rejects(client.servers.read(created.id), (error) => isApiError(error, 'not_found'))
   })
 

@@ -1,16 +1,19 @@
-// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again; or two at once in
-// every order (`orders`), of which a filter such as 'delete server × ' takes some.
+// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again, or plays two
+// operations at once in every order.
 import { run as killBackups } from './backups.ts'
 import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
+import { runHistories } from './history/main.ts'
+import { runMutants } from './history/mutants.ts'
+import { runSweep } from './history/sweep.ts'
 import { playOrders } from './orders.ts'
 import { killService } from './service.ts'
 
 interface Fault {
   about: string
   rounds: number
-  run(rounds: number, say: (line: string) => void, filter: string): Promise<void>
+  run(rounds: number, say: (line: string) => void, args: string[]): Promise<void>
 }
 
 const FAULTS: Record<string, Fault> = {
@@ -46,20 +49,40 @@ const FAULTS: Record<string, Fault> = {
     rounds: 200,
     run: killFiles,
   },
+  history: {
+    about:
+      'random histories through kills, clock steps, full disks and injected errors, compared with disk, database, store, ' +
+      'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
+    rounds: 200,
+    run: runHistories,
+  },
+  'history-errors': {
+    about: 'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them)',
+    rounds: 0,
+    run: runSweep,
+  },
+  'history-mutants': {
+    about: 'takes one fix out again at a time: the histories find each (rounds at most for one)',
+    rounds: 10,
+    run: runMutants,
+  },
   orders: {
-    about: 'two operations on one server in every order of their steps, on both engines (so many orders of each pair)',
+    about:
+      'two operations on one server in every order of their steps (at most as many orders of each pair as rounds; ' +
+      "--pair 'delete server × ', --engine sqlite, --seed S)",
     rounds: 1000,
     run: playOrders,
   },
 }
 
-const [name = '', rounds, filter = ''] = process.argv.slice(2)
+const [name = '', ...args] = process.argv.slice(2)
+const rounds = /^\d+$/.test(args[0] ?? '') ? args[0] : undefined
 const fault = FAULTS[name]
 if (!fault) {
-  console.log('npm run faults -- NAME [rounds] [filter]\n')
+  console.log('npm run faults -- NAME [rounds]\n')
   for (const [known, { about, rounds: all }] of Object.entries(FAULTS))
     console.log(`  ${known}  ${about} (${all} rounds)`)
   process.exitCode = name === '' ? 0 : 2
 } else {
-  await fault.run(Number(rounds ?? fault.rounds), console.log, filter)
+  await fault.run(Number(rounds ?? fault.rounds), console.log, args)
 }

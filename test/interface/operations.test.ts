@@ -71,7 +71,10 @@ onBothEngines('every operation', (engine) => {
     const own = [`/servers/${serverId}/activity`, `/files/${serverId}`, `/files/${serverId}/trash`]
     const paths = ['/tokens', '/activity?event=server.created', ...(serverId ? own : [])]
     const replies = await Promise.all(paths.map((path) => service.call('GET', path)))
-    return JSON.stringify(replies.map(({ body }) => body)).replace(/"lastUsedAt":[^,}]*/g, '')
+    return JSON.stringify(replies.map(({ status, body }) => (status < 300 ? body : body.code))).replace(
+      /"lastUsedAt":[^,}]*/g,
+      '',
+    )
   }
 
   function isRefused(reply: Reply, status: number, code: string, field?: string): void {

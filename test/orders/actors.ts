@@ -48,8 +48,10 @@ export class Actor {
   readonly backends = new Set<number>()
   /** Set while it waits for SQLite's only connection. */
   waitsFor: Actor | 'others' | undefined
-  /** Steps that have begun and not ended. */
+  /** Statements and calls of the file system that have begun and not ended. */
   underWay = 0
+  /** Calls of the agent that have not ended, within which it may wait for another's. */
+  asking = 0
   lastStepAt = performance.now()
   isHeld = false
   /** Whether the agent's calls of the file system are points too. */
@@ -121,14 +123,14 @@ export function arrive(label: string): Promise<void> | undefined {
 }
 
 /** A step between two points, so that it is known whether its actor is at work or waits. */
-export async function step<T>(work: () => Promise<T>): Promise<T> {
+export async function step<T>(kind: 'underWay' | 'asking', work: () => Promise<T>): Promise<T> {
   const actor = storage.getStore()
   if (!actor) return work()
-  actor.underWay++
+  actor[kind]++
   try {
     return await work()
   } finally {
-    actor.underWay--
+    actor[kind]--
     actor.lastStepAt = performance.now()
   }
 }

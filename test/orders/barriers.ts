@@ -72,7 +72,7 @@ function instrument(connection: DatabaseConnection, engine: 'sqlite' | 'postgres
     // Within a transaction on SQLite nobody else gets at the database: what can differ differs at its end.
     else if (engine === 'postgres' || label === 'commit') await arrive(label)
     if (label === 'begin') use.isTransaction = true
-    return step(() => execute(query))
+    return step('underWay', () => execute(query))
   }
   connection.executeQuery = observed as typeof connection.executeQuery
   return execute
@@ -100,7 +100,7 @@ const WAITING = new Set(['tasks.poll', 'facts.read'])
 
 export function withBarriers(agent: Agent): Agent {
   const wrapped: Record<string, Record<string, unknown>> = {}
-  for (const area of ['servers', 'files', 'backups', 'tasks', 'facts', 'links'] as const) {
+  for (const area of ['servers', 'files', 'backups', 'tasks', 'facts', 'links', 'disks'] as const) {
     const methods = agent[area] as unknown as Record<string, unknown>
     const barred: Record<string, unknown> = {}
     for (const [name, method] of Object.entries(methods)) {
@@ -115,7 +115,7 @@ function barredCall(name: string, call: (...request: unknown[]) => unknown) {
   return async (...request: unknown[]) => {
     if (!currentActor()) return call(...request)
     await arrive(`agent ${name}`)
-    const answer = WAITING.has(name) ? await call(...request) : await step(async () => call(...request))
+    const answer = WAITING.has(name) ? await call(...request) : await step('asking', async () => call(...request))
     await arrive(`agent ${name} answered`)
     return answer
   }
@@ -124,7 +124,7 @@ function barredCall(name: string, call: (...request: unknown[]) => unknown) {
 export function withForwardBarriers(forward: Forward): Forward {
   return async (...request) => {
     await arrive('agent forward')
-    const answer = await step(async () => forward(...request))
+    const answer = await step('asking', async () => forward(...request))
     await arrive('agent forward answered')
     return answer
   }

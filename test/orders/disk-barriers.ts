@@ -24,7 +24,9 @@ for (const name of WITH_PROMISE) {
   const barred: Call = (...values) => {
     const actor = currentActor()
     if (!actor?.stopsAtDisk) return original(...values)
-    return actor.arrive(`disk ${name} ${placeOf(values[0])}`).then(() => step(async () => original(...values)))
+    return actor
+      .arrive(`disk ${name} ${placeOf(values[0])}`)
+      .then(() => step('underWay', async () => original(...values)))
   }
   Object.assign(fs.promises, { [name]: barred })
 }
@@ -34,5 +36,5 @@ syncBuiltinESMExports()
 /** Enough of a path to know it by, without what differs from run to run. */
 function placeOf(path: unknown): string {
   const parts = String(path).split('/').slice(-2)
-  return parts.map((part) => part.replace(/[0-9a-z]{26}|[0-9a-f]{16,}/g, '…')).join('/')
+  return parts.map((part) => part.replace(/[0-9a-z]{26}|[0-9a-f]{16,}|(?<=orders-)\w+/g, '…')).join('/')
 }

@@ -63,7 +63,7 @@ export const EXCUSES: readonly Excuse[] = [
   },
   {
     why: 'How far the work came that is under way when its server goes does not matter, as long as none of it fails.',
-    pair: [/^(create backup|verify backup|restore|restore one file|pack files)$/, /^delete server$/],
+    pair: [/^(create backup|verify backup|restore|restore one file|pack files)$/, /^(delete|purge) server$/],
     forget(outcome) {
       const { state } = outcome
       const jobs = state.jobs.filter(
@@ -71,12 +71,12 @@ export const EXCUSES: readonly Excuse[] = [
       )
       const ends = /^(backup.(completed|cancelled|verified|restored|restore_cancelled)|file.packed)$/
       const activity = state.activity.filter((event) => !ends.test(event))
-      return state.server === 'not_found' ? { ...outcome, state: { ...state, jobs, activity } } : outcome
+      return /^(not_found|deleted)/.test(state.server) ? { ...outcome, state: { ...state, jobs, activity } } : outcome
     },
   },
   {
     why: 'Who deletes files of a server that goes meanwhile is told, truly, that none of them was there any more.',
-    pair: [/^delete files$/, /^delete server$/],
+    pair: [/^delete files$/, /^(delete|purge) server$/],
     take: (outcome, role) =>
       outcome.answers[role] === '200' && !outcome.state.activity.includes('file.deleted')
         ? answered(outcome, role, '404 not_found')

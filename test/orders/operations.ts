@@ -104,6 +104,8 @@ export const OPERATIONS: Record<string, Operation> = {
   ),
   'delete schedule': request('DELETE', (scene) => backups(`/schedules/${scene.scheduleId}`)(scene), ['schedule']),
   'delete server': request('DELETE', server, [], ({ scene }) => ({ name: scene.name })),
+  'purge server': request('DELETE', server, [], ({ scene }) => ({ name: scene.name, purge: true })),
+  'undelete server': request('POST', (scene) => `${server(scene)}/undelete`, ['deleted']),
   'change quota': request('PATCH', server, [], ({ who }) => ({ limits: { diskBytes: who === 'A' ? 2e6 : 3e6 } })),
   'change backup limit': request('PATCH', server, [], { limits: { backups: 1 } }),
   'create subdomain': request('POST', ({ serverId }) => `/subdomains/${serverId}/subdomains`, [], subdomain),
@@ -128,11 +130,12 @@ export const OPERATIONS: Record<string, Operation> = {
 
 /** Pairs that are not played, and why. */
 export const NEVER_MEET: readonly { why: string; pair: readonly [RegExp, RegExp] }[] = [
+  { why: 'A server with a locked backup is not deleted.', pair: [/^unlock backup$/, /^undelete server$/] },
   {
     why: 'It has no job that could be cancelled.',
     pair: [
       /^cancel job$/,
-      /^(?!create backup|create locked backup|restore$|restore one file|verify backup|pack files|delete server)/,
+      /^(?!create backup|create locked backup|restore$|restore one file|verify backup|pack files|delete server|purge server)/,
     ],
   },
 ]

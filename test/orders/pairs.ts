@@ -54,9 +54,10 @@ export async function rehearse(stage: Stage, pair: Pair, atDisk = false): Promis
     const roles: Role[] = first === 'A' ? ['A', 'B'] : ['B', 'A']
     const outcome = await playInTurn(stage, pair, roles, atDisk)
     rehearsal.serials.push({ order: roles.join(', then '), outcome })
-    // One that is refused when it is alone would meet nobody.
+    // A request that is wrong in itself meets nobody. One in conflict with what is there may meet what changes that.
     const answer = outcome.answers[first] ?? ''
-    if (!/^2|^nothing to cancel$/.test(answer)) throw new Error(`${pair[first === 'A' ? 'a' : 'b']} alone: ${answer}`)
+    if (!/^2|^409|^nothing to cancel$/.test(answer))
+      throw new Error(`${pair[first === 'A' ? 'a' : 'b']} alone: ${answer}`)
     const points = outcome.points[first]
     for (const [index, hold] of holdsOf(points).entries())
       rehearsal.schedules.push({ first, hold, point: points[index] ?? '', atDisk })

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { type Stage, settle, ZONE } from './stage.ts'
 
 /** What has to be there for an operation to have something to do. */
-export type Need = 'backup' | 'locked' | 'newer' | 'trash' | 'schedule' | 'subdomain' | 'token'
+export type Need = 'backup' | 'locked' | 'newer' | 'trash' | 'schedule' | 'subdomain' | 'token' | 'deleted'
 
 export interface Scene {
   serverId: string
@@ -44,6 +44,8 @@ export async function prepare(stage: Stage, needs: ReadonlySet<Need>): Promise<S
   if (wants('schedule')) scene.scheduleId = await scheduled(stage, serverId)
   if (wants('subdomain')) scene.subdomainId = await named(stage, scene)
   if (wants('token')) scene.token = await minted(stage, serverId)
+  assert.deepEqual(await settle(stage, serverId), [])
+  if (wants('deleted')) await ok(stage.call('DELETE', `/servers/${serverId}`, { body: { name } }))
   assert.deepEqual(await settle(stage, serverId), [])
   return scene
 }

@@ -46,6 +46,8 @@ export interface Played extends Outcome {
  */
 const QUEUED_MS = 25
 const STILL_MS = 150
+/** The same where it has asked the agent for something and the agent says nothing. */
+const ASKING_MS = 400
 
 const nameOf = (pair: Pair, role: Role) => (role === 'A' ? pair.a : pair.b)
 const otherOf = (role: Role): Role => (role === 'A' ? 'B' : 'A')
@@ -112,7 +114,7 @@ export async function play(stage: Stage, pair: Pair, schedule: Schedule): Promis
   const scene = await sceneFor(stage, pair)
   const { first, hold, atDisk = false } = schedule
   const leader = new Actor(first, { hold, stopsAtDisk: atDisk })
-  const follower = new Actor(otherOf(first))
+  const follower = new Actor(otherOf(first), { stopsAtDisk: atDisk })
   const led = leader.run(() => runAs(stage, scene, pair, first))
   const isHeld = await Promise.race([leader.held.then(() => true), ended(stage, scene, led, []).then(() => false)])
   const heldAt = isHeld ? leader.points.length - 1 : null
@@ -154,6 +156,7 @@ async function untilWaiting(
     if (follower.waitsFor === leader) return 'waited for a lock'
     if (await stage.isBlocked(follower.backends)) return 'waited for a lock'
     if (follower.underWay > 0) continue
-    if (performance.now() - follower.lastStepAt > (await stillAfterMs())) return 'waited'
+    const mostMs = follower.asking > 0 ? ASKING_MS : await stillAfterMs()
+    if (performance.now() - follower.lastStepAt > mostMs) return 'waited'
   }
 }

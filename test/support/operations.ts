@@ -33,6 +33,12 @@ export function createThings(service: TestService) {
       const serverId = await server()
       return { serverId, backupId: (await world.backup(serverId)).id }
     },
+    async deletedServer() {
+      const serverId = await server()
+      const { body } = await service.call('DELETE', `/servers/${serverId}`, { body: { name: 'Castle' } })
+      await world.jobEnded(serverId, body.id)
+      return serverId
+    },
     async schedule() {
       const serverId = await server()
       const body = { name: 'Nightly', cron: '0 4 1 1 *' }
@@ -92,7 +98,9 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   listServers: async () => ({ query: { limit: '10' } }),
   readServer: onServer,
   changeServer: async (things) => ({ ...(await onServer(things)), body: { name: 'Keep', ...SERVER } }),
-  deleteServer: async (things) => ({ ...(await onServer(things)), body: { name: 'Castle' } }),
+  deleteServer: async (things) => ({ ...(await onServer(things)), body: { name: 'Castle', purge: false } }),
+  planDeletion: onServer,
+  undeleteServer: async (things) => ({ params: { serverId: await things.deletedServer() } }),
   createBackup: async (things) => ({ ...(await onServer(things)), body: { name: 'x', ignored: '', isLocked: true } }),
   listBackups: onServer,
   readBackup: onBackup,

@@ -16,8 +16,9 @@ export interface ServiceProcess {
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>
 }
 
-export async function spawnService(env: Record<string, string>): Promise<ServiceProcess> {
-  const started = startProcess(env)
+/** `preload`: a module that is loaded into the service before its own code, and that can be sent messages. */
+export async function spawnService(env: Record<string, string>, preload?: string): Promise<ServiceProcess> {
+  const started = startProcess(env, preload)
   const url = await Promise.race([started.listening, started.exited.then(() => undefined)])
   if (url === undefined) throw new Error(`the service did not start: ${started.output()}`)
   // The address is the first thing it says; once it answers it has said everything and hears signals.
@@ -40,18 +41,18 @@ export function killLeftovers(): void {
   for (const child of children) child.kill('SIGKILL')
 }
 
-function startProcess(env: Record<string, string>) {
+function startProcess(env: Record<string, string>, preload?: string) {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
+  const child = spawn(process.execPath, [...(preload ? ['--import', preload] : []), MAIN, 'serve'], {
     env: { ...clean, NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: preload ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)
   child.once('close', () => children.delete(child))
   let text = ''
   const { promise: listening, resolve } = Promise.withResolvers<string>()
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
+    stream?.on('data', (chunk: Buffer) => {
       text += chunk
       const url = /https?:\/\/[\w.[\]:-]+:\d+/.exec(text)?.[0]
       if (url) resolve(url)

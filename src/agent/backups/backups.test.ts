@@ -347,7 +347,7 @@ it('restores large files whose blocks stand in another order than in the pack, o
   writeFileSync(join(root, 'd'), fileOf(inOrder.filter((block) => block % 3 > 0)))
   const { backupId } = await agent.create('srv_a')
   const other = agent.filesOf('srv_b')
-  await agent.run({ kind: 'backups.restore', backupId, sourceServerId: 'srv_a', mode: 'replace', paths: null }, 'srv_b')
+  await agent.restore('srv_b', backupId, { sourceServerId: 'srv_a' })
   assertSameTree(snapshot(other), snapshot(root))
 })
 

@@ -9,6 +9,7 @@ import type {
   BackupReport,
   BackupsWork,
   ReclaimReport,
+  RestoreOutcome,
   RestoreReport,
   ScrubReport,
   VerifyReport,
@@ -43,6 +44,7 @@ export interface TestAgent {
 interface Results {
   'backups.create': BackupReport
   'backups.restore': RestoreReport
+  'backups.finishRestore': RestoreOutcome
   'backups.verify': VerifyReport
   'backups.scrub': ScrubReport
   'backups.reclaim': ReclaimReport
@@ -91,7 +93,15 @@ export async function startAgent(dataDir: string, options: Partial<AgentBackupsO
       run({ kind: 'backups.create', backupId, name: 'a backup', createdAt: Date.now(), ignored, isLocked }, serverId),
     restore: (serverId, backupId, more = {}) =>
       run(
-        { kind: 'backups.restore', backupId, sourceServerId: serverId, mode: 'replace', paths: null, ...more },
+        {
+          kind: 'backups.restore',
+          jobId: newId('job'),
+          backupId,
+          sourceServerId: serverId,
+          mode: 'replace',
+          paths: null,
+          ...more,
+        },
         serverId,
       ),
     async stop() {

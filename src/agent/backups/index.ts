@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { AgentBackups, BackupReport, BackupsWork } from '../../contract/agent-backups.ts'
+import type { AgentBackups, BackupReport, BackupsWork, RestoreReport } from '../../contract/agent-backups.ts'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { explainDisk } from '../files/errors.ts'
@@ -15,12 +15,14 @@ import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFi
 import { type Download, openDownload } from './download.ts'
 import { type BlockHash, Damage } from './format.ts'
 import { markLock, removeMark } from './lock-marks.ts'
-import { type Manifest, openManifest } from './manifest.ts'
+import { holdManifest, type Manifest, openManifest } from './manifest.ts'
 import { deleteManifest, latestManifest, listManifests } from './manifests.ts'
 import { createContentReader } from './reader.ts'
 import { runReclaim } from './reclaim.ts'
 import { openRepository, type Repository } from './repository.ts'
-import { type RestoreTarget, recoverRestores, runRestore } from './restore.ts'
+import { type RestoreTarget, runRestore } from './restore.ts'
+import { finishRestore, forgetRestore, readOutcome, recoverRestores, sweepEnded, unfinished } from './restore-finish.ts'
+import { requirePaths } from './restore-plan.ts'
 import { runScrub } from './scrub.ts'
 import { runVerify } from './verify.ts'
 
@@ -31,7 +33,7 @@ const HOUR_MS = 3600_000
 export interface AgentBackupsOptions {
   layout: Layout
   /** From the agent's files. */
-  server(serverId: string): Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'lock' | 'usage'>
+  server(serverId: string): Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'lock' | 'usage' | 'gate'>
   /** 32 bytes, or null: the store is not encrypted. */
   key: Uint8Array | null
   /** Of what is read from servers' files by one backup. */
@@ -94,11 +96,15 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   }
 
   function targetOf(serverId: string): RestoreTarget {
-    const { folders, files, trash } = server(serverId)
+    const { folders, files, trash, usage, gate } = server(serverId)
     return {
       folders,
       sandbox: files,
       prepareTrash: (items) => trash.prepare('replaced', items),
+      usage,
+      gate,
+      now,
+      onUnexpected: (error) => options.onUnexpected(error, serverId),
     }
   }
 
@@ -126,7 +132,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     const { files, lock } = server(serverId)
     using _files = lock.share()
     using _store = await opened.writing.share(signal)
-    const previous = await latestManifest(opened, serverId)
+    // Held: whoever deletes it meanwhile does not take away what this one is compared with.
+    await using previous = await latestManifest(opened, serverId)
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
     const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
     const { backupId, name, serverName, createdAt, isLocked } = work
@@ -137,23 +144,39 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   }
 
   async function restore(work: Work<'backups.restore'>, { serverId, signal, report }: TaskContext) {
-    const { backupId, sourceServerId, mode, paths } = work
-    const manifest = await manifestOf(sourceServerId, backupId)
+    const { jobId, backupId, sourceServerId, mode, paths } = work
+    const target = targetOf(serverId)
+    const earlier = endedReport(target, jobId)
+    if (earlier) return earlier
     const opened = await repository()
-    const { lock, usage } = server(serverId)
-    using _files = await lock.exclude(signal)
+    const { blobs, sealer } = opened
+    await using manifest = await holdManifest(blobs, sealer, { serverId: sourceServerId, backupId })
+    using _files = await server(serverId).lock.exclude(signal)
     using _store = await opened.writing.share(signal)
     if (paths === null) report({ filesTotal: manifest.meta.fileCount, bytesTotal: manifest.meta.sizeBytes })
     const isOrigin = sourceServerId === serverId
-    if (!isOrigin) await requireRoom(usage, manifest)
-    // One that was committed and could not be finished comes first: its journal speaks of the tree as it was then.
-    await recoverRestores(targetOf(serverId))
-    const request = { manifest, mode, paths, isOrigin }
-    const result = await runRestore(opened, targetOf(serverId), request, signal, (filesDone, bytesDone) =>
-      report({ filesDone, bytesDone }),
-    )
-    usage.touch()
-    return result
+    await sweepEnded(target)
+    const request = { jobId, manifest, mode, paths, isOrigin }
+    return await runRestore(opened, target, request, signal, (filesDone, bytesDone) => report({ filesDone, bytesDone }))
+  }
+
+  /** Undefined where nothing was changed yet. */
+  function endedReport(target: RestoreTarget, jobId: string): RestoreReport | undefined {
+    const outcome = readOutcome(target, jobId)
+    const stopped = target.gate.stopped()
+    if (outcome?.phase === 'stopped' && stopped) throw unfinished(stopped)
+    if (outcome?.phase === 'undone') throw fail('not_found', 'The restore was taken back.')
+    return outcome?.phase === 'done' ? (outcome.report ?? undefined) : undefined
+  }
+
+  async function finish({ jobId, direction }: Work<'backups.finishRestore'>, { serverId, signal }: TaskContext) {
+    const { lock, usage } = server(serverId)
+    using _files = await lock.exclude(signal, { isFinishing: true })
+    try {
+      return await finishRestore(targetOf(serverId), { jobId, direction })
+    } finally {
+      usage.touch()
+    }
   }
 
   return {
@@ -177,6 +200,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
         alone(context.serverId, () => create(work as Work<'backups.create'>, context)),
       'backups.restore': (work, context) =>
         alone(context.serverId, () => restore(work as Work<'backups.restore'>, context)),
+      'backups.finishRestore': (work, context) =>
+        alone(context.serverId, () => finish(work as Work<'backups.finishRestore'>, context)),
       'backups.verify': async (work, { serverId, signal, report }) => {
         const { backupId } = work as Work<'backups.verify'>
         return await runVerify(await repository(), { serverId, backupId }, signal, (bytesDone) => report({ bytesDone }))
@@ -204,6 +229,10 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const { blobs } = await repository()
       await explained(() => markLock(blobs, name, isLocked))
     },
+    async requirePaths({ serverId, backupId, paths }) {
+      const manifest = await manifestOf(serverId, backupId)
+      await explained(() => requirePaths(manifest, paths))
+    },
     async browse({ serverId, backupId, path, limit, after }) {
       const manifest = await manifestOf(serverId, backupId)
       return await explained(() => listDirectory(manifest, path, { limit, after }))
@@ -219,6 +248,15 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const opened = await repository()
       const { files } = server(serverId)
       return await explained(() => compareWithLive(opened, before, files, page, new AbortController().signal))
+    },
+    async readRestore({ serverId, jobId }) {
+      return readOutcome(targetOf(serverId), jobId)
+    },
+    async forgetRestore({ serverId, jobId }) {
+      await forgetRestore(targetOf(serverId), jobId)
+    },
+    async stoppedRestore({ serverId }) {
+      return server(serverId).gate.stopped() ?? null
     },
     async store() {
       const { packs, index, sealer, damagedBlobs } = await repository()
@@ -243,13 +281,6 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
     },
   }
-}
-
-/** A server's own tree may always come back. Another's must not be a way around the quota. */
-async function requireRoom(usage: ServerFiles['usage'], { meta }: Manifest): Promise<void> {
-  const { quotaBytes } = await usage.read()
-  if (quotaBytes !== null && meta.sizeBytes > quotaBytes)
-    throw fail('quota_exceeded', `The backup holds ${meta.sizeBytes} bytes; the quota of the server is ${quotaBytes}.`)
 }
 
 async function ownIgnoreFile(files: ServerFiles['files']): Promise<string> {

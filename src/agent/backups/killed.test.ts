@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { newId } from '../../kit/ids.ts'
 import { assertSameTree, isSameTree, snapshot, startAgent, temporaryFolder } from './backups.testing.ts'
 import { killDuring } from './killed.testing.ts'
 
@@ -22,11 +23,12 @@ it('wherever a restore is killed, the next start has the old tree or the new one
   const wanted = snapshot(root)
   await first.stop()
   const work = { kind: 'backups.restore', backupId, sourceServerId: 'srv_a', mode: 'replace', paths: null } as const
+  const once = () => ({ ...work, jobId: newId('job') })
   const outcomes = { old: 0, new: 0 }
   for (let atRename = 1, isDone = false; !isDone; atRename++) {
     fill(root, 'old')
     const before = snapshot(root)
-    isDone = await killDuring(folder, 'srv_a', work, { afterMs: 5000, atRename })
+    isDone = await killDuring(folder, 'srv_a', once(), { afterMs: 5000, atRename })
     const agent = await startAgent(folder)
     const after = snapshot(root)
     await agent.stop()

@@ -12,10 +12,14 @@ const SCRIPT = fileURLToPath(import.meta.url)
 
 export type DoomedWork = BackupsWork | { kind: 'remove'; backupId: string }
 
-/** The end comes after so many milliseconds, or before the process renames for that time, whichever is sooner. */
+/**
+ * The end comes after so many milliseconds, or before the process renames for that time, or before it changes the tree in
+ * any way (renames, links, unlinks, makes or removes a directory) for that time, whichever is sooner.
+ */
 export interface Doom {
   afterMs: number
-  atRename: number
+  atRename?: number
+  atChange?: number
 }
 
 /** Nobody else may have the folder open. Answers whether the work was done before the end came. */
@@ -23,9 +27,11 @@ export async function killDuring(
   dataDir: string,
   serverId: string,
   work: DoomedWork,
-  { afterMs, atRename }: Doom,
+  { afterMs, atRename = 0, atChange = 0 }: Doom,
 ): Promise<boolean> {
-  const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work), String(atRename)], { execArgv: [] })
+  const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work), String(atRename), String(atChange)], {
+    execArgv: [],
+  })
   let isDone = false
   try {
     const [first] = (await once(child, 'message')) as [string]
@@ -60,12 +66,26 @@ function dieAtRename(atRename: number): void {
   syncBuiltinESMExports()
 }
 
+function dieAtChange(atChange: number): void {
+  let count = 0
+  for (const name of ['renameSync', 'linkSync', 'unlinkSync', 'mkdirSync', 'rmdirSync'] as const) {
+    const change = fs[name] as (...parameters: unknown[]) => unknown
+    const counted = (...parameters: unknown[]) => {
+      if (++count === atChange) process.kill(process.pid, 'SIGKILL')
+      return change(...parameters)
+    }
+    Object.assign(fs, { [name]: counted })
+  }
+  syncBuiltinESMExports()
+}
+
 if (process.argv[1] === SCRIPT) {
-  const [dataDir = '', serverId = '', text = '', atRename = ''] = process.argv.slice(2)
+  const [dataDir = '', serverId = '', text = '', atRename = '', atChange = ''] = process.argv.slice(2)
   const work = JSON.parse(text) as DoomedWork
   const agent = await startAgent(dataDir)
   process.send?.('begun')
   dieAtRename(Number(atRename))
+  dieAtChange(Number(atChange))
   if (work.kind === 'remove') await agent.backups.remove({ serverId, backupId: work.backupId })
   else await agent.run(work, serverId)
   process.send?.('done')

@@ -1,4 +1,5 @@
 // Goes through a manifest side by side with something else in the same order. Waits only where a chunk ends.
+import { isFailure } from '../../contract/errors.ts'
 import type { StoredEntry } from './entries.ts'
 import { Damage } from './format.ts'
 import type { Manifest } from './manifest.ts'
@@ -8,9 +9,9 @@ export interface ManifestCursor {
   seek(key: string): StoredEntry | undefined | Promise<StoredEntry | undefined>
 }
 
-/** What a damaged chunk listed, and all after it, is read anew: that takes longer and loses nothing. */
+/** What a damaged chunk, or one of a backup deleted meanwhile, listed and all after it is read anew: slower, nothing lost. */
 function orNothing(error: unknown): undefined {
-  if (!(error instanceof Damage)) throw error
+  if (!(error instanceof Damage) && !isFailure(error, 'not_found')) throw error
 }
 
 export function createManifestCursor(manifest: Manifest | undefined): ManifestCursor {

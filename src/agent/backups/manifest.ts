@@ -1,6 +1,6 @@
 // A manifest is a backup: every entry in walk order, in chunks that are read one at a time, and a tail that says what the
 // backup is and where each chunk is. It is written last, in one step; before that the backup does not exist.
-import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { BlobMissing, type BlobStore, type ByteRange } from '../../blobs/store.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { asBuffer } from '../../kit/bytes.ts'
@@ -143,7 +143,7 @@ export interface Manifest {
   readonly checksum: string
   readonly sizeBytes: number
   readonly entryCount: number
-  /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage. */
+  /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage, and `not_found` once it is deleted. */
   chunks(fromKey?: string): AsyncGenerator<StoredEntry[], void, undefined>
   entries(fromKey?: string): AsyncGenerator<StoredEntry, void, undefined>
   /** One entry at a time from `fromKey` on, each made when it is asked for: for whoever goes through them all. */
@@ -154,8 +154,43 @@ export interface Manifest {
   find(path: string): Promise<StoredEntry | undefined>
 }
 
-export async function openManifest(
+/** Readable until it is disposed of, also when the backup is deleted meanwhile; see `BlobStore.open`. */
+export type HeldManifest = Manifest & AsyncDisposable
+
+export async function holdManifest(
   blobs: BlobStore,
+  sealer: Sealer,
+  place: { serverId: string; backupId: string },
+): Promise<HeldManifest> {
+  const name = manifestBlob(place.serverId, place.backupId)
+  const reader = await blobs.open(name).catch(asNotFound)
+  const held: ManifestBlobs = {
+    stat: blobs.stat,
+    get: (_, range) => reader.get(range),
+  }
+  try {
+    const manifest = await openManifest(held, sealer, place)
+    return { ...manifest, [Symbol.asyncDispose]: reader.close }
+  } catch (error) {
+    await reader.close()
+    throw error
+  }
+}
+
+/** What reading one manifest needs of a store. */
+interface ManifestBlobs {
+  stat(name: string): Promise<{ sizeBytes: number }>
+  get(name: string, range: ByteRange): Promise<Uint8Array>
+}
+
+/** Backups are deleted at any time, also between two chunks of their manifest. */
+function asNotFound(error: unknown): never {
+  if (error instanceof BlobMissing) throw fail('not_found', 'The store has no such backup.', error)
+  throw error
+}
+
+export async function openManifest(
+  blobs: ManifestBlobs,
   sealer: Sealer,
   place: { serverId: string; backupId: string },
 ): Promise<Manifest> {
@@ -176,7 +211,7 @@ export async function openManifest(
   }
 
   async function readChunk(place: ChunkPlace): Promise<Chunk> {
-    const stored = await blobs.get(name, { offset: place.offset, length: place.storedLength })
+    const stored = await blobs.get(name, { offset: place.offset, length: place.storedLength }).catch(asNotFound)
     if (hex(digest(stored)) !== place.digest) throw new Damage(name, `the chunk at ${place.offset} is damaged`)
     return { raw: asBuffer(decoded(sealer, name, stored, place)), stored, place }
   }
@@ -242,29 +277,22 @@ function lastNotAfter(keys: string[], key: string): number {
   return Math.max(0, low - 1)
 }
 
-async function readTail(blobs: BlobStore, sealer: Sealer, name: string) {
-  const sizeBytes = await blobs.stat(name).then(
-    (info) => info.sizeBytes,
-    (error) => {
-      if (error instanceof BlobMissing) throw fail('not_found', 'The store has no such backup.', error)
-      throw error
-    },
-  )
+async function readTail(blobs: ManifestBlobs, sealer: Sealer, name: string) {
+  const read = (offset: number, length: number) => blobs.get(name, { offset, length }).catch(asNotFound)
+  const { sizeBytes } = await blobs.stat(name).catch(asNotFound)
   if (sizeBytes < MAGIC_BYTES + TRAILER_BYTES) throw new Damage(name, 'too short for a manifest')
   // One read nearly always holds the whole tail.
   const guess = Math.min(sizeBytes, 64 * 1024)
-  let end = asBuffer(await blobs.get(name, { offset: sizeBytes - guess, length: guess }))
+  let end = asBuffer(await read(sizeBytes - guess, guess))
   const trailer = end.subarray(end.length - TRAILER_BYTES)
-  const head = asBuffer(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
+  const head = asBuffer(await read(0, MAGIC_BYTES))
   if (trailer.toString('latin1', 16 + ID_BYTES) !== MANIFEST_MAGIC || head.toString('latin1') !== MANIFEST_MAGIC)
     throw new Damage(name, 'does not begin and end as a manifest does')
   const [length, rawLength] = [trailer.readUInt32LE(0), trailer.readUInt32LE(4)]
   const [codec, crc] = [trailer.readUInt32LE(8), trailer.readUInt32LE(12)]
   if (length > sizeBytes - MAGIC_BYTES - TRAILER_BYTES) throw new Damage(name, 'its tail is longer than itself')
-  if (length + TRAILER_BYTES > end.length) {
-    const range = { offset: sizeBytes - TRAILER_BYTES - length, length: length + TRAILER_BYTES }
-    end = asBuffer(await blobs.get(name, range))
-  }
+  if (length + TRAILER_BYTES > end.length)
+    end = asBuffer(await read(sizeBytes - TRAILER_BYTES - length, length + TRAILER_BYTES))
   const stored = end.subarray(end.length - TRAILER_BYTES - length, end.length - TRAILER_BYTES)
   const checksum = digest(stored)
   if (!checksum.equals(trailer.subarray(16, 16 + ID_BYTES))) throw new Damage(name, 'its tail is damaged')

@@ -3,7 +3,7 @@ import type { StoredBackup } from '../../contract/agent-backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { Damage, lastSegment, manifestBlob } from './format.ts'
 import { readMarks } from './lock-marks.ts'
-import { type Manifest, openManifest } from './manifest.ts'
+import { type HeldManifest, holdManifest, type Manifest, openManifest } from './manifest.ts'
 import type { Repository } from './repository.ts'
 
 /** What reading manifests needs of a store. */
@@ -26,12 +26,14 @@ export async function manifestNames(repository: Pick<Repository, 'blobs'>, serve
 }
 
 /** Undefined where it is gone: backups are deleted at any time, whoever reads the store. */
-export async function openIfThere(
-  { blobs, sealer }: ManifestSource,
-  name: ManifestName,
-): Promise<Manifest | undefined> {
+export function openIfThere({ blobs, sealer }: ManifestSource, name: ManifestName): Promise<Manifest | undefined> {
+  return unlessGone(() => openManifest(blobs, sealer, name))
+}
+
+/** Undefined where the backup is deleted before or while it is read. */
+export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await openManifest(blobs, sealer, name)
+    return await read()
   } catch (error) {
     if (isFailure(error, 'not_found')) return undefined
     throw error
@@ -59,6 +61,7 @@ export async function listManifests(
       if (isThorough) for await (const _ of manifest.rawChunks());
       listed.push({ ...name, backup, damage: null })
     } catch (error) {
+      if (isFailure(error, 'not_found')) continue
       if (!(error instanceof Damage)) throw error
       listed.push({ ...name, backup, damage: error.message })
     }
@@ -67,25 +70,28 @@ export async function listManifests(
 }
 
 /** The one to compare a tree with. A damaged one only makes the next backup slower. */
-export async function latestManifest(repository: Repository, serverId: string): Promise<Manifest | undefined> {
+export async function latestManifest(repository: Repository, serverId: string): Promise<HeldManifest | undefined> {
+  const hold = (name: ManifestName) => ifSound(() => holdManifest(repository.blobs, repository.sealer, name))
   const known = repository.latest.get(serverId)
-  const manifest = known && (await openIfSound(repository, { serverId, ...known }))
-  return manifest ?? (await newestManifest(repository, serverId))
+  const manifest = known && (await hold({ serverId, ...known }))
+  if (manifest) return manifest
+  const newest = await newestManifest(repository, serverId)
+  return newest && (await hold(newest))
 }
 
-async function newestManifest(repository: Repository, serverId: string): Promise<Manifest | undefined> {
+async function newestManifest(repository: Repository, serverId: string): Promise<ManifestName | undefined> {
   let latest: Manifest | undefined
   const names = (await manifestNames(repository, serverId)).sort((a, b) => (a.backupId < b.backupId ? 1 : -1))
   for (const name of names.slice(0, CANDIDATES)) {
-    const manifest = await openIfSound(repository, name)
+    const manifest = await ifSound(() => openManifest(repository.blobs, repository.sealer, name))
     if (manifest && (!latest || manifest.meta.startedAt > latest.meta.startedAt)) latest = manifest
   }
-  return latest
+  return latest?.meta
 }
 
-async function openIfSound(repository: Repository, name: ManifestName): Promise<Manifest | undefined> {
+async function ifSound<T>(open: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await openIfThere(repository, name)
+    return await unlessGone(open)
   } catch (error) {
     if (error instanceof Damage) return undefined
     throw error

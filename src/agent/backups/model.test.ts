@@ -132,7 +132,14 @@ const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<v
     if (!chosen) return
     const before = snapshot(world.agent.filesOf(step.server))
     const { backupId, serverId: sourceServerId, tree } = chosen
-    const work = { kind: 'backups.restore', backupId, sourceServerId, mode: 'replace', paths: null } as const
+    const work = {
+      kind: 'backups.restore',
+      jobId: newId('job'),
+      backupId,
+      sourceServerId,
+      mode: 'replace',
+      paths: null,
+    } as const
     const isDone = await crash(world, step.server, work, step.doom)
     const after = snapshot(world.agent.filesOf(step.server))
     assertSameTree(after, isDone || isSameTree(after, tree) ? tree : before)

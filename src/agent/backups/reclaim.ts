@@ -7,7 +7,7 @@ import { visitIds } from './entries.ts'
 import { DAMAGE_BLOB, Damage, packBlob } from './format.ts'
 import { createIndexWriter, indexesFor, listedPacks } from './index-blobs.ts'
 import type { Manifest } from './manifest.ts'
-import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
+import { type ManifestName, manifestNames, openIfThere, unlessGone } from './manifests.ts'
 import { createPack, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
 import { decodeTable, type Frame, tableOf } from './tables.ts'
@@ -86,17 +86,17 @@ async function mark(repository: Repository, signal: AbortSignal): Promise<Marks>
   const bits = new Uint8Array(Math.ceil(index.blockCount / 8) + 1)
   let damaged = 0
   for (const name of await manifestNames(repository)) {
-    const manifest = await openForMark(repository, name)
-    if (!manifest) continue
-    for await (const chunk of manifest.rawChunks()) {
-      signal.throwIfAborted()
-      visitIds(chunk, (idAt) => {
-        const block = index.findAny(chunk, idAt)
-        if (block < 0) return
-        if (index.isDamaged(block)) damaged++
-        bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
-      })
-    }
+    await unlessGone(async () => {
+      for await (const chunk of (await openForMark(repository, name))?.rawChunks() ?? []) {
+        signal.throwIfAborted()
+        visitIds(chunk, (idAt) => {
+          const block = index.findAny(chunk, idAt)
+          if (block < 0) return
+          if (index.isDamaged(block)) damaged++
+          bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
+        })
+      }
+    })
   }
   return { has: (block) => ((bits[block >> 3] ?? 0) & (1 << (block & 7))) !== 0, damaged }
 }

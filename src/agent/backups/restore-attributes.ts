@@ -1,5 +1,6 @@
 // Owner, mode and times, as a backup has them.
 import {
+  type BigIntStats,
   chmodSync,
   chownSync,
   closeSync,
@@ -74,6 +75,13 @@ function secondsOf(ns: bigint): number {
   while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
     seconds += step
   return seconds
+}
+
+/** Of what is there. */
+export function attributesFrom(stats: BigIntStats): Attributes {
+  const mode = Number(stats.mode) & 0o7777
+  const isSymlink = stats.isSymbolicLink()
+  return { mode, uid: Number(stats.uid), gid: Number(stats.gid), mtime: String(stats.mtimeNs), isSymlink }
 }
 
 export function attributesOf(entry: Entry): Attributes {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { newId } from '../../kit/ids.ts'
 import { snapshot, type Tree, testAgent } from './backups.testing.ts'
 
 const FILES = 150
@@ -17,6 +18,7 @@ it('a restore that is cancelled while files are compared changes nothing and let
   const saved = contentsOf(snapshot(root))
   const restore = {
     kind: 'backups.restore' as const,
+    jobId: newId('job'),
     backupId,
     sourceServerId: 'srv_a',
     mode: 'replace' as const,

@@ -1,12 +1,25 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openChild, openRoot } from '../files/directory.ts'
 import { openSandbox } from '../files/sandbox.ts'
+import { createRestoreGate } from '../restore-state.ts'
 import { assertSameTree, snapshot, temporaryFolder } from './backups.testing.ts'
-import { createJournal, readCommitment, rollForward } from './restore-journal.ts'
+import type { RestoreTarget } from './restore.ts'
+import { rollForward } from './restore-forward.ts'
+import { createJournal, readCommitment } from './restore-journal.ts'
 import { syncPaths } from './restore-stage.ts'
+import { createWay } from './restore-way.ts'
 
 const BATCH = 'batch'
 const FILES = 3000
@@ -24,23 +37,42 @@ async function committed(t: TestContext) {
     trash[Symbol.dispose]()
   })
   const journal = createJournal(staging)
-  journal.add('displace', { path: ['old', 'file'], item: 0 })
+  const { ino } = lstatSync(join(base, 'tree/old/file'), { bigint: true })
+  journal.add('displace', { path: ['old', 'file'], item: 0, inode: String(ino) })
   journal.add('mkdir', { path: ['new'] })
   for (let staged = 0; staged < FILES; staged++) {
     writeFileSync(join(base, 'staging', String(staged)), `content ${staged}`)
     journal.add('place', { path: pathOf(staged), staged })
   }
   journal.add('link', { path: ['linked'], to: ['new', nameOf(1)] })
-  journal.add('meta', { path: ['new'], mode: 0o711, isSymlink: false, ...attributes })
-  journal.add('meta', { path: ['gone', 'since'], mode: 0o711, isSymlink: false, ...attributes })
-  await journal.commit([BATCH])
+  journal.add('meta', { path: ['new'], mode: 0o711, isSymlink: false, before: null, ...attributes })
+  journal.add('meta', { path: ['gone', 'since'], mode: 0o711, isSymlink: false, before: null, ...attributes })
+  const report = { filesRestored: FILES, filesKept: 0, bytesRestored: 0, displaced: 1 }
+  const head = { jobId: 'job_a', backupId: 'bkp_a', report, trashBatches: [BATCH], stagedCount: FILES }
+  await journal.commit(head, new Float64Array(3 * FILES))
   journal.close()
   const roll = async () => {
-    const commitment = readCommitment(staging)
-    assert.ok(commitment)
-    return await rollForward(staging, commitment, openSandbox(join(base, 'tree')), (batch) => openChild(trash, batch))
+    const openTrash = (batch: string) => openChild(trash, batch)
+    const target = targetFor(base)
+    const way = createWay(target, staging, openTrash, 'forward')
+    return await rollForward({ staging, head: readCommitment(staging, 'forward'), target, openTrash, way })
   }
   return { base, tree: join(base, 'tree'), staging, roll }
+}
+
+/** As an agent has it, for files in `tree`. */
+function targetFor(base: string): RestoreTarget {
+  const files = openSandbox(join(base, 'tree'))
+  const gate = createRestoreGate(join(base, 'staging'))
+  return {
+    folders: { staging: join(base, 'staging'), trash: join(base, 'trash') },
+    sandbox: files,
+    prepareTrash: () => assert.fail('nothing is in the way'),
+    usage: { quotaBytes: () => null, hold: () => assert.fail(), touch: () => {} },
+    gate,
+    now: Date.now,
+    onUnexpected: assert.fail,
+  }
 }
 
 const pathOf = (staged: number) => [...(staged % 2 ? ['new'] : ['old', 'file']), nameOf(staged)]

@@ -1,8 +1,7 @@
 // The swap of a restore, written down before it begins. Everything before the journal is committed touches only staging;
-// everything after it can be repeated, and is repeated at the next start if a crash came in between. So after a crash at
-// any instant the tree is the old one or becomes the new one.
+// everything after it can be repeated, forward or back, from any point at which an earlier run ended.
 import { createHash, type Hash } from 'node:crypto'
-import { closeSync, constants, linkSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
@@ -11,49 +10,44 @@ import {
   type Directory,
   fsyncDirectory,
   fsyncFile,
-  mkdirAt,
   type OpenFile,
   renameAt,
   statsIfThere,
   unlinkAt,
 } from '../files/directory.ts'
-import type { Sandbox } from '../files/sandbox.ts'
-import { createTurns } from '../files/walk.ts'
-import { digest, ID_BYTES } from './format.ts'
-import { type Attributes, setAttributes } from './restore-attributes.ts'
-import { openParents } from './restore-parents.ts'
+import { formatHead, PHASES, parseHead, type RestoreHead, type RestorePhase } from '../restore-state.ts'
+import { ID_BYTES } from './format.ts'
+import type { Attributes } from './restore-attributes.ts'
 
-const JOURNAL = 'journal'
 const BUFFERED_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 /** In this order. Taking away comes first, so that every name is free when it is needed; times come last. */
-const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
-type Section = (typeof SECTIONS)[number]
-/** Above this, one sync of the file system is cheaper than one for every path. */
-export const SYNCED_ONE_BY_ONE = 128
+export const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
+export type Section = (typeof SECTIONS)[number]
+/** What staged files were when they were made, by their numbers: the sixth list. */
+const MADE = 'made'
+const TAKEN_BACK = 'taken-back'
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 
-interface Operations {
-  /** Moves what has the path into the trash, as item `item` of the restore's batches. */
-  displace: { path: string[]; item: number }
+export interface Operations {
+  /**
+   * Moves the thing that the plan has seen at the path, told by its inode, into the trash, as item `item` of the restore's
+   * batches. Whatever else is there by then is newer: a step that needs the place moves it.
+   */
+  displace: { path: string[]; item: number; inode: string }
   mkdir: { path: string[] }
   /** Moves the staged thing to the path. */
   place: { path: string[]; staged: number }
   link: { path: string[]; to: string[] }
-  meta: { path: string[] } & Attributes
-}
-
-interface Commitment {
-  version: 1
-  trashBatches: string[]
-  digests: Record<Section, string>
+  /** `before`: what it was, of something that is there already. */
+  meta: { path: string[]; before: Attributes | null } & Attributes
 }
 
 export interface JournalWriter {
   add<S extends Section>(section: S, operation: Operations[S]): void
   /** What is staged must be durable before. From the moment this resolves, the restore will happen. */
-  commit(trashBatches: string[]): Promise<void>
+  commit(head: Omit<RestoreHead, 'version' | 'digests'>, made: Float64Array): Promise<void>
   close(): void
 }
 
@@ -67,7 +61,15 @@ export function createJournal(staging: Directory): JournalWriter {
     const bytes = Buffer.from(to.text)
     to.text = ''
     to.hash.update(bytes)
-    for (let done = 0; done < bytes.length; ) done += writeSync(to.file.fd, bytes, done)
+    writeWhole(to.file, bytes)
+  }
+
+  async function writeMade(made: Float64Array): Promise<string> {
+    const bytes = Buffer.from(made.buffer, made.byteOffset, made.byteLength)
+    using file = createFileAt(staging, MADE, 0o600)
+    writeWhole(file, bytes)
+    await fsyncFile(file)
+    return digestOf(createSectionHash().update(bytes))
   }
 
   return {
@@ -75,19 +77,18 @@ export function createJournal(staging: Directory): JournalWriter {
       sections[section].text += `${JSON.stringify(operation)}\n`
       if (sections[section].text.length >= BUFFERED_BYTES) flush(section)
     },
-    async commit(trashBatches) {
-      const digests = {} as Commitment['digests']
+    async commit(head, made) {
+      const digests: RestoreHead['digests'] = { [MADE]: await writeMade(made) }
       for (const section of SECTIONS) {
         flush(section)
         await fsyncFile(sections[section].file)
         digests[section] = digestOf(sections[section].hash)
       }
-      const text = JSON.stringify({ version: 1, trashBatches, digests } satisfies Commitment)
-      using file = createFileAt(staging, `${JOURNAL}.new`, 0o600)
-      writeSync(file.fd, `${digest(Buffer.from(text)).toString('hex')}\n${text}`)
+      using file = createFileAt(staging, 'head.new', 0o600)
+      writeWhole(file, Buffer.from(formatHead({ version: 2, ...head, digests })))
       await fsyncFile(file)
       await fsyncDirectory(staging)
-      renameAt(staging, `${JOURNAL}.new`, staging, JOURNAL)
+      renameAt(staging, 'head.new', staging, 'forward' satisfies RestorePhase)
       await fsyncDirectory(staging)
     },
     close() {
@@ -96,13 +97,17 @@ export function createJournal(staging: Directory): JournalWriter {
   }
 }
 
+function writeWhole(file: OpenFile, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file.fd, bytes, done)
+}
+
 const createSectionHash = () => createHash('blake2b512')
 const digestOf = (hash: Hash) => hash.digest().subarray(0, ID_BYTES).toString('hex')
 
 /** A section has a line for every file, so it is not read whole. */
-function* piecesOf(staging: Directory, section: Section): Generator<Buffer> {
+function* piecesOf(staging: Directory, list: string): Generator<Buffer> {
   const piece = Buffer.allocUnsafeSlow(BUFFERED_BYTES)
-  const fd = openSync(addressOf(staging, section), constants.O_RDONLY | constants.O_NOFOLLOW)
+  const fd = openSync(addressOf(staging, list), constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     for (let length = readSync(fd, piece); length > 0; length = readSync(fd, piece)) yield piece.subarray(0, length)
   } finally {
@@ -110,8 +115,8 @@ function* piecesOf(staging: Directory, section: Section): Generator<Buffer> {
   }
 }
 
-/** Many lines at a time, none of them cut. */
-function* linesOf(staging: Directory, section: Section): Generator<string[]> {
+/** Many operations at a time. */
+export function* operationsOf<S extends Section>(staging: Directory, section: S): Generator<Operations[S][]> {
   let rest = Buffer.alloc(0)
   for (const piece of piecesOf(staging, section)) {
     const end = piece.lastIndexOf(NEWLINE) + 1
@@ -119,122 +124,95 @@ function* linesOf(staging: Directory, section: Section): Generator<string[]> {
       yield Buffer.concat([rest, piece.subarray(0, end - 1)])
         .toString()
         .split('\n')
+        .map((line) => JSON.parse(line) as Operations[S])
     rest = Buffer.concat([end > 0 ? Buffer.alloc(0) : rest, piece.subarray(end)])
   }
 }
 
-function digestOfSection(staging: Directory, section: Section): string {
-  const hash = createSectionHash()
-  for (const piece of piecesOf(staging, section)) hash.update(piece)
-  return digestOf(hash)
-}
-
 /** Undefined where the restore was never committed: nothing but staging was touched. */
-export function readCommitment(staging: Directory): Commitment | undefined {
-  if (!statsIfThere(staging, JOURNAL)) return undefined
-  const text = readFileSync(addressOf(staging, JOURNAL), 'utf8')
-  const at = text.indexOf('\n')
-  const body = text.slice(at + 1)
-  if (digest(Buffer.from(body)).toString('hex') !== text.slice(0, at)) throw new Error('a restore journal is damaged')
-  const commitment = JSON.parse(body) as Commitment
-  for (const section of SECTIONS) {
-    if (digestOfSection(staging, section) !== commitment.digests[section])
-      throw new Error(`the ${section} part of a restore journal is damaged`)
-  }
-  return commitment
+export function readPhase(staging: Directory): RestorePhase | undefined {
+  return PHASES.find((phase) => statsIfThere(staging, phase) !== undefined)
 }
 
-/** The new tree is whole and durable: whatever else is in staging is rubbish from now on. */
-export async function closeCommitment(staging: Directory): Promise<void> {
-  unlinkAt(staging, JOURNAL)
+/** Durable once it resolves. */
+export async function changePhase(staging: Directory, from: RestorePhase, to: RestorePhase): Promise<void> {
+  renameAt(staging, from, staging, to)
   await fsyncDirectory(staging)
+}
+
+/**
+ * Durable once it resolves: on the way back nothing that was placed is in the tree any more. What is at those paths from
+ * now on has come back, and must not be taken for something that was placed.
+ */
+export async function markTakenBack(staging: Directory): Promise<void> {
+  createFileAt(staging, TAKEN_BACK, 0o600)[Symbol.dispose]()
+  await fsyncDirectory(staging)
+}
+
+export const isTakenBack = (staging: Directory) => statsIfThere(staging, TAKEN_BACK) !== undefined
+
+/** Before anything is placed again. */
+export async function unmarkTakenBack(staging: Directory): Promise<void> {
+  if (!isTakenBack(staging)) return
+  unlinkAt(staging, TAKEN_BACK)
+  await fsyncDirectory(staging)
+}
+
+/** Throws where it is not what was written. */
+export function readHead(staging: Directory, phase: RestorePhase): RestoreHead {
+  const head = parseHead(readFileSync(addressOf(staging, phase), 'utf8'))
+  if (!head) throw new Error('a restore journal is damaged')
+  return head
+}
+
+/** As `readHead`, with every list checked against its digest. */
+export function readCommitment(staging: Directory, phase: RestorePhase): RestoreHead {
+  const head = readHead(staging, phase)
+  for (const list of [...SECTIONS, MADE]) {
+    const hash = createSectionHash()
+    for (const piece of piecesOf(staging, list)) hash.update(piece)
+    if (digestOf(hash) !== head.digests[list]) throw new Error(`the ${list} part of a restore journal is damaged`)
+  }
+  return head
+}
+
+interface Look {
+  ino: number
+  size: number
+  mtimeMs: number
+}
+
+/** Grows with what is staged; three numbers for each. */
+export function createMadeList() {
+  let numbers = new Float64Array(3 * 256)
+  return {
+    add(staged: number, { ino, size, mtimeMs }: Look): void {
+      while (numbers.length < 3 * (staged + 1)) {
+        const larger = new Float64Array(numbers.length * 2)
+        larger.set(numbers)
+        numbers = larger
+      }
+      numbers.set([ino, size, mtimeMs], 3 * staged)
+    },
+    take: (count: number) => numbers.subarray(0, 3 * count),
+  }
+}
+
+export function readMade(staging: Directory): {
+  ino(staged: number): number
+  isAsMade(staged: number, now: Look): boolean
+} {
+  const bytes = readFileSync(addressOf(staging, MADE))
+  const numbers = new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
+  const at = (index: number) => numbers[index] ?? -1
+  return {
+    ino: (staged) => at(3 * staged),
+    isAsMade: (staged, { ino, size, mtimeMs }) =>
+      at(3 * staged) === ino && at(3 * staged + 1) === size && at(3 * staged + 2) === mtimeMs,
+  }
 }
 
 /** Somebody has taken it away since, or put something else where a directory above it was. */
 export function isGone(error: unknown): boolean {
   return isFailure(error, 'not_found') || isFailure(error, 'invalid_path') || hasCode(error, 'ENOENT', 'ENOTDIR')
-}
-
-/**
- * Must be idempotent, from any point at which an earlier run ended. Answers the paths that must be synced, or undefined
- * where they are so many that the whole file system should be.
- */
-export async function rollForward(
-  staging: Directory,
-  commitment: Commitment,
-  sandbox: Sandbox,
-  openTrash: (batch: string) => Directory,
-): Promise<string[][] | undefined> {
-  const turn = createTurns()
-  const touched = new Map<string, string[]>()
-  const touch = (path: string[]) => touched.set(path.join('/'), path)
-  using parents = openParents(sandbox)
-  const apply: { [S in Section]: (operation: Operations[S]) => void } = {
-    displace({ path, item }) {
-      using slotFolder = openTrash(commitment.trashBatches[Math.floor(item / BATCH_ITEMS)] ?? '')
-      const slot = (item % BATCH_ITEMS).toString(16).padStart(4, '0')
-      if (statsIfThere(slotFolder, slot) || !sandbox.lstatIfThere(path)) return
-      using place = sandbox.openPlace(path)
-      renameAt(place.parent, place.name, slotFolder, slot)
-    },
-    // A game that takes a directory away while this runs must not keep the rest from being put in place.
-    mkdir({ path }) {
-      try {
-        parents.within(path, (parent, name) => mkdirAt(parent, name, 0o700))
-      } catch (error) {
-        if (!hasCode(error, 'EEXIST')) throw error
-      }
-    },
-    place({ path, staged }) {
-      // What is not in staging any more is in its place, whatever has become of that since.
-      const isDone = () => statsIfThere(staging, String(staged)) === undefined
-      try {
-        parents.within(path, (parent, name) => renameAt(staging, String(staged), parent, name), isDone)
-      } catch (error) {
-        if (!isDone()) throw error
-      }
-    },
-    link({ path, to }) {
-      try {
-        using target = sandbox.openPlace(to)
-        const isDone = () => statsIfThere(target.parent, target.name) === undefined
-        const from = addressOf(target.parent, target.name)
-        parents.within(path, (parent, name) => linkSync(from, addressOf(parent, name)), isDone)
-      } catch (error) {
-        if (!hasCode(error, 'EEXIST') && !isGone(error)) throw error
-      }
-    },
-    meta({ path, ...attributes }) {
-      if (path.length === 0) {
-        using top = sandbox.openDirectory([])
-        setAttributes(`${top.address}/.`, attributes)
-        return
-      }
-      try {
-        using place = sandbox.openPlace(path)
-        setAttributes(addressOf(place.parent, place.name), attributes)
-      } catch (error) {
-        if (!isGone(error)) throw error
-      }
-    },
-  }
-  for (const section of SECTIONS) {
-    for (const lines of linesOf(staging, section)) {
-      for (const line of lines) {
-        const operation = JSON.parse(line)
-        ;(apply[section] as (operation: unknown) => void)(operation)
-        if (touched.size <= SYNCED_ONE_BY_ONE) touch(section === 'meta' ? operation.path : operation.path.slice(0, -1))
-        if (turn.due()) {
-          parents.letGo()
-          await turn.take()
-        }
-      }
-    }
-  }
-  if (touched.size > SYNCED_ONE_BY_ONE) return undefined
-  for (const batch of commitment.trashBatches) {
-    using folder = openTrash(batch)
-    await fsyncDirectory(folder)
-  }
-  return [...touched.values()]
 }

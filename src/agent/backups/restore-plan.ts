@@ -169,6 +169,13 @@ function openPlaceIfThere(sandbox: Sandbox, path: Segments) {
   }
 }
 
+/** Before anything is done for a restore of these paths. In their order, so that no part of the manifest is read twice. */
+export async function requirePaths(manifest: Manifest, paths: readonly string[]): Promise<void> {
+  const keyed = paths.map((text) => formatPath(parsePath(text))).map((path) => ({ path, key: orderKey(path) }))
+  for (const { path } of keyed.sort((a, b) => (a.key < b.key ? -1 : 1)))
+    if (path !== '/' && !(await manifest.find(path))) throw notInBackup(path)
+}
+
 export function targetOf(live: LiveEntry): string {
   return readlinkAt(live.parent, live.name)
 }

@@ -2,7 +2,7 @@
 // nothing that fails is ever put in place.
 
 import { execFile } from 'node:child_process'
-import { closeSync, fstatSync, fsync, ftruncateSync, openSync, symlinkSync } from 'node:fs'
+import { closeSync, fstatSync, fsync, ftruncateSync, lstatSync, openSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type DirectTarget, openDirect } from '../../blobs/direct-io.ts'
 import { fail } from '../../contract/errors.ts'
@@ -10,6 +10,7 @@ import { hasCode } from '../../kit/errno.ts'
 import { addressOf, createDescriptorAt, type Directory, fsyncDirectory } from '../files/directory.ts'
 import { nameToDisk } from '../files/names.ts'
 import type { Sandbox } from '../files/sandbox.ts'
+import { spaceOf } from '../files/usage.ts'
 import { OPEN_FILE } from './backup.ts'
 import { eachBlock } from './content.ts'
 import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
@@ -17,7 +18,8 @@ import type { KeyedEntry } from './entries.ts'
 import type { ManifestMeta } from './manifest.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
-import { isGone, SYNCED_ONE_BY_ONE } from './restore-journal.ts'
+import { SYNCED_ONE_BY_ONE } from './restore-forward.ts'
+import { createMadeList, isGone } from './restore-journal.ts'
 
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
@@ -47,6 +49,12 @@ export interface Stager {
   abandon(): Promise<void>
   /** Once this resolves, everything staged survives a power failure. */
   sync(): Promise<void>
+  /** How many were added. */
+  count(): number
+  /** What the files built so far take on the disk; holes take nothing. */
+  diskBytes(): number
+  /** What each was when it was made, once `finish` has resolved. */
+  made(): Float64Array
 }
 
 export function createStager(
@@ -63,27 +71,34 @@ export function createStager(
   let largeBytes = 0
   let count = 0
   let owner: { uid: number; gid: number } | undefined
+  let diskBytes = 0
+  const made = createMadeList()
 
   async function build(entries: Staged[]): Promise<void> {
-    const files: { entry: KeyedEntry; target: DirectTarget }[] = []
+    const files: { entry: KeyedEntry; number: number; target: DirectTarget }[] = []
     let bytes = 0
     try {
       const packs = new Map<string, WantedBlock[]>()
       for (const { entry, number } of entries) {
         if (entry.kind === 'symlink') {
           makeSymlink(entry, addressOf(staging, String(number)))
+          made.add(number, lstatSync(addressOf(staging, String(number))))
           continue
         }
         const target = { fd: createDescriptorAt(staging, String(number), MADE_MODE), directFd: -1 }
-        files.push({ entry, target })
+        files.push({ entry, number, target })
         if (entry.sizeBytes >= LARGE_BYTES) target.directFd = openDirect(target.fd)
-        const written = collectBlocks(repository, entry, target, packs)
+        const { end, writtenBytes } = collectBlocks(repository, entry, target, packs)
         // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
-        if (written < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
+        if (end < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
+        diskBytes += spaceOf(writtenBytes)
         bytes += entry.sizeBytes
       }
       await decodeAll(repository, packs)
-      for (const { entry, target } of files) setMadeAttributes(target.fd, ownerOf(target.fd), entry)
+      for (const { entry, number, target } of files) {
+        setMadeAttributes(target.fd, ownerOf(target.fd), entry)
+        made.add(number, fstatSync(target.fd))
+      }
     } finally {
       for (const { target } of files) {
         if (target.directFd >= 0) closeSync(target.directFd)
@@ -149,6 +164,9 @@ export function createStager(
     async abandon() {
       await Promise.all(running)
     },
+    count: () => count,
+    diskBytes: () => diskBytes,
+    made: () => made.take(count),
     async sync() {
       if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
       else await inGroups([...Array(count).keys()], (number) => syncAddress(addressOf(staging, String(number))))
@@ -215,14 +233,15 @@ function makeSymlink(entry: KeyedEntry, address: string | Buffer): void {
   setAttributes(address, attributesOf(entry))
 }
 
-/** Adds the entry's blocks to those wanted of each pack. Answers where the last of them ends in the file. */
+/** Adds the entry's blocks to those wanted of each pack. Answers where the last of them ends, and their bytes. */
 function collectBlocks(
   repository: Repository,
   entry: KeyedEntry,
   target: DirectTarget,
   packs: Map<string, WantedBlock[]>,
-): number {
+): { end: number; writtenBytes: number } {
   let end = 0
+  let writtenBytes = 0
   eachBlock(entry, (idAt, offset, length) => {
     if (idAt < 0) return
     const block = repository.index.findAny(entry.content, idAt)
@@ -233,8 +252,9 @@ function collectBlocks(
     packs.set(place.packId, wanted)
     wanted.push({ frame: place, inner: place.inner, length, ids: entry.content, idAt, target, offset })
     end = offset + length
+    writtenBytes += length
   })
-  return end
+  return { end, writtenBytes }
 }
 
 async function decodeAll(repository: Repository, packs: Map<string, WantedBlock[]>): Promise<void> {

@@ -1,41 +1,34 @@
-// Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched.
-import { mkdirSync, openSync, readdirSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
+// Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched. Up to
+// the commit any failure leaves the files as they were; from then on restore-finish.ts brings it to an end.
+import { mkdirSync, openSync } from 'node:fs'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
-import { newId } from '../../kit/ids.ts'
-import { addressOf, type Directory, mkdirAt, openChild, openRoot } from '../files/directory.ts'
+import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import type { TrashBatch } from '../files/trash-records.ts'
+import type { TrashBatch, TrashRecord } from '../files/trash-records.ts'
+import type { Usage } from '../files/usage.ts'
 import type { ServerFolders } from '../layout.ts'
+import type { RestoreGate } from '../restore-state.ts'
 import { isUnchanged, OPEN_FILE, touchOf } from './backup.ts'
 import { type KeyedEntry, segmentsOf } from './entries.ts'
 import type { Manifest } from './manifest.ts'
 import { isDiskFull } from './pack-sink.ts'
 import type { Repository } from './repository.ts'
-import { type Attributes, attributesOf } from './restore-attributes.ts'
+import { type Attributes, attributesFrom, attributesOf } from './restore-attributes.ts'
 import { type Checked, type Checks, createChecks } from './restore-checks.ts'
-import {
-  BATCH_ITEMS,
-  closeCommitment,
-  createJournal,
-  type JournalWriter,
-  readCommitment,
-  rollForward,
-} from './restore-journal.ts'
+import { finishSwap, folderOf } from './restore-finish.ts'
+import { BATCH_ITEMS, createJournal, type JournalWriter } from './restore-journal.ts'
 import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from './restore-plan.ts'
-import { createStager, type Stager, syncFileSystem, syncPaths } from './restore-stage.ts'
+import { createStager, type Stager } from './restore-stage.ts'
 
-const STAGED = 'restore-'
-const COMPLETE_RETRIES = 12
-const PASSING = ['ENOSPC', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EBUSY', 'EAGAIN']
 /** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 1_000n
 
 export interface RestoreRequest {
+  /** Of the job that wants it: what comes of the restore is known under this id. */
+  jobId: string
   manifest: Manifest
   mode: 'replace' | 'merge'
   paths: string[] | null
@@ -47,7 +40,12 @@ export interface RestoreTarget {
   folders: Pick<ServerFolders, 'staging' | 'trash'>
   sandbox: Sandbox
   /** Writes down, durably, what is about to be moved into a new batch of the trash. At most 65,536 items. */
-  prepareTrash(items: { path: string; kind: 'file' | 'directory' | 'symlink' }[]): Promise<TrashBatch>
+  prepareTrash(items: TrashRecord['items']): Promise<TrashBatch>
+  usage: Pick<Usage, 'hold' | 'quotaBytes' | 'touch'>
+  gate: RestoreGate
+  now(): number
+  /** Of what went wrong and is neither the end of the restore nor its caller's to know. */
+  onUnexpected(error: unknown): void
 }
 
 interface Run {
@@ -57,10 +55,11 @@ interface Run {
   journal: JournalWriter
   stager: Stager
   displaced: { path: string; kind: 'file' | 'directory' | 'symlink' }[]
+  quotaBytes: number | null
   /** Paths, live, that stay as they are: what a further hard link may be one of. */
   kept: Map<string, bigint>
   /** Those whose times or modes must be set at the end, once everything in them is in place. */
-  directories: { path: string; attributes: Attributes; isAsWanted: boolean }[]
+  directories: { path: string; attributes: Attributes; before: Attributes | null; isAsWanted: boolean }[]
   /** Directories in which something is put or taken away. */
   touched: Set<string>
   result: RestoreReport
@@ -76,7 +75,8 @@ export async function runRestore(
 ): Promise<RestoreReport> {
   mkdirSync(target.folders.staging, { recursive: true })
   using stagingRoot = openRoot(target.folders.staging)
-  const name = `${STAGED}${newId('job')}`
+  const name = folderOf(request.jobId)
+  await removeTree(stagingRoot, name)
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
@@ -94,6 +94,7 @@ export async function runRestore(
     stager,
     result,
     displaced: [],
+    quotaBytes: target.usage.quotaBytes(),
     kept: new Map(),
     directories: [],
     touched: new Set(),
@@ -104,11 +105,18 @@ export async function runRestore(
   }
   // Held until everything is in them: nothing may empty them before.
   using batches = new DisposableStack()
+  using reservations = new DisposableStack()
   try {
     await stageAll(run, target, signal)
     await stager.sync()
     signal.throwIfAborted()
-    await journal.commit(await prepareTrash(target, run.displaced, batches))
+    const reservation = await requireRoom(run, target, reservations)
+    result.displaced = run.displaced.length
+    const trashBatches = await prepareTrash(target, run.displaced, batches)
+    const { jobId, manifest } = request
+    const head = { jobId, backupId: manifest.meta.backupId, report: result, trashBatches, stagedCount: stager.count() }
+    await journal.commit(head, stager.made())
+    reservations.defer(() => reservation?.commit())
   } catch (error) {
     journal.close()
     await stager.abandon()
@@ -117,9 +125,20 @@ export async function runRestore(
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
   journal.close()
-  await completeInTheEnd(target, stagingRoot, name)
-  result.displaced = run.displaced.length
-  return result
+  try {
+    await finishSwap(target, request.jobId, 'forward')
+    return result
+  } finally {
+    target.usage.touch()
+  }
+}
+
+/** What is displaced stays, in the trash, so all that was staged is added. Fails with `quota_exceeded`. */
+async function requireRoom({ stager, quotaBytes }: Run, { usage }: RestoreTarget, held: DisposableStack) {
+  if (quotaBytes === null) return undefined
+  const reservation = held.use(usage.hold(stager.diskBytes()))
+  await reservation.clear(stager.diskBytes())
+  return reservation
 }
 
 async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
@@ -132,15 +151,19 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
   await run.checks.finish()
   await run.stager.finish()
   // Deepest first, since whatever is put into a directory changes its times.
-  for (const { path, attributes, isAsWanted } of run.directories.reverse()) {
+  for (const { path, attributes, before, isAsWanted } of run.directories.reverse()) {
     if (isAsWanted && !run.touched.has(path)) continue
-    run.journal.add('meta', { path: segmentsOf(path), ...attributes })
+    run.journal.add('meta', { path: segmentsOf(path), before, ...attributes })
   }
 }
 
-async function relieve({ checks, stager }: Run, signal: AbortSignal): Promise<void> {
+async function relieve(run: Run, signal: AbortSignal): Promise<void> {
+  const { checks, stager, quotaBytes } = run
   if (checks.isFull()) await checks.step()
   if (stager.isFull()) await stager.flush()
+  // It can only grow: no need to fill the disk first.
+  if (quotaBytes !== null && stager.diskBytes() > quotaBytes)
+    throw fail('quota_exceeded', 'The disk quota of this server does not allow it; nothing was restored.')
   signal.throwIfAborted()
 }
 
@@ -156,7 +179,7 @@ const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'
 function displace(run: Run, { path, stats }: Checked): void {
   run.touched.add(parentOf(path))
   const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
-  run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length })
+  run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length, inode: String(stats.ino) })
   run.displaced.push({ path, kind })
 }
 
@@ -170,7 +193,7 @@ function create(run: Run, wanted: KeyedEntry): void {
   run.touched.add(parentOf(wanted.path))
   if (wanted.kind === 'directory') {
     run.journal.add('mkdir', { path })
-    noteDirectory(run, wanted, false)
+    noteDirectory(run, wanted, undefined)
   } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
     run.journal.add('link', { path, to: segmentsOf(wanted.hardLink) })
     run.result.filesRestored++
@@ -178,8 +201,15 @@ function create(run: Run, wanted: KeyedEntry): void {
 }
 
 /** Not the entry itself, which holds on to its whole chunk of the manifest. */
-function noteDirectory(run: Run, wanted: KeyedEntry, isAsWanted: boolean): void {
-  run.directories.push({ path: wanted.path, attributes: attributesOf(wanted), isAsWanted })
+function noteDirectory(run: Run, wanted: KeyedEntry, live: LiveEntry['stats'] | undefined): void {
+  const isAsWanted = live !== undefined && hasAttributes(wanted, live)
+  const before = live ? attributesFrom(live) : null
+  run.directories.push({ path: wanted.path, attributes: attributesOf(wanted), before, isAsWanted })
+}
+
+function changeAttributes(run: Run, wanted: KeyedEntry, live: LiveEntry['stats']): void {
+  const before = attributesFrom(live)
+  run.journal.add('meta', { path: segmentsOf(wanted.path), before, ...attributesOf(wanted) })
 }
 
 /** A further link whose first is not part of this restore becomes a file of its own. */
@@ -189,14 +219,12 @@ function isChosen(run: Run, path: string): boolean {
 
 function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   if (wanted.kind === 'directory') {
-    noteDirectory(run, wanted, hasAttributes(wanted, live.stats))
+    noteDirectory(run, wanted, live.stats)
     return
   }
   if (wanted.kind === 'symlink') {
     if (targetOf(live) !== wanted.target) replace(run, wanted, live)
-    else if (!hasAttributes(wanted, live.stats)) {
-      run.journal.add('meta', { path: segmentsOf(wanted.path), ...attributesOf(wanted) })
-    }
+    else if (!hasAttributes(wanted, live.stats)) changeAttributes(run, wanted, live.stats)
     return
   }
   const first = wanted.hardLink !== null && isChosen(run, wanted.hardLink) ? wanted.hardLink : null
@@ -217,7 +245,7 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
 function keep(run: Run, wanted: KeyedEntry, { path, stats }: Checked): void {
   run.result.filesKept++
   if (stats.nlink > 1n) run.kept.set(path, stats.ino)
-  if (!hasAttributes(wanted, stats)) run.journal.add('meta', { path: segmentsOf(path), ...attributesOf(wanted) })
+  if (!hasAttributes(wanted, stats)) changeAttributes(run, wanted, stats)
 }
 
 function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
@@ -236,46 +264,4 @@ async function prepareTrash(target: RestoreTarget, displaced: Run['displaced'], 
   for (let at = 0; at < displaced.length; at += BATCH_ITEMS)
     ids.push(held.use(await target.prepareTrash(displaced.slice(at, at + BATCH_ITEMS))).id)
   return ids
-}
-
-/**
- * Once the journal is committed there is no way back, and the server stays busy: what stops the swap and may pass, such
- * as a full disk, is waited out. If it does not pass, the next restore or the next start goes on from the journal.
- */
-async function completeInTheEnd(target: RestoreTarget, stagingRoot: Directory, name: string): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await complete(target, stagingRoot, name)
-    } catch (error) {
-      if (attempt >= COMPLETE_RETRIES || !hasCode(error, ...PASSING)) throw error
-      await delay(Math.min(100 * 2 ** attempt, 10_000))
-    }
-  }
-}
-
-/** From the journal to the end. What is left of staging is taken away last, and its journal with it. */
-async function complete(target: RestoreTarget, stagingRoot: Directory, name: string): Promise<void> {
-  using staging = openChild(stagingRoot, name)
-  const commitment = readCommitment(staging)
-  if (commitment) {
-    mkdirSync(target.folders.trash, { recursive: true, mode: 0o700 })
-    using trash = openRoot(target.folders.trash)
-    const touched = await rollForward(staging, commitment, target.sandbox, (batch) => openChild(trash, batch))
-    if (touched) await syncPaths(target.sandbox, touched)
-    else await syncFileSystem(staging)
-    await closeCommitment(staging)
-  }
-  await removeTree(stagingRoot, name)
-}
-
-/** Finishes what a crash interrupted: a committed restore is rolled forward, any other leaves the old tree. */
-export async function recoverRestores(target: RestoreTarget): Promise<number> {
-  mkdirSync(target.folders.staging, { recursive: true })
-  using stagingRoot = openRoot(target.folders.staging)
-  let count = 0
-  for (const name of readdirSync(stagingRoot.address).filter((entry) => entry.startsWith(STAGED))) {
-    await complete(target, stagingRoot, name)
-    count++
-  }
-  return count
 }

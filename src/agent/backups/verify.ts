@@ -1,12 +1,13 @@
 // Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
 import { BlobMissing, isLost } from '../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../contract/agent-backups.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { eachBlock } from './content.ts'
 import { decodeJobs } from './decode-jobs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from './format.ts'
 import { listedPacks } from './index-blobs.ts'
 import { openManifest } from './manifest.ts'
-import { type ManifestName, manifestNames, openIfThere } from './manifests.ts'
+import { type ManifestName, manifestNames, openIfThere, unlessGone } from './manifests.ts'
 import { readPackTable } from './packs.ts'
 import type { Repository } from './repository.ts'
 import { CODEC_FILLER } from './seal.ts'
@@ -146,8 +147,9 @@ export async function checkIndexes({ blobs, sealer }: Repository, findings: Find
 
 export async function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
   await noting(findings, async () => {
-    const manifest = await openIfThere(repository, name)
-    if (manifest) for await (const _ of manifest.rawChunks());
+    await unlessGone(async () => {
+      for await (const _ of (await openIfThere(repository, name))?.rawChunks() ?? []);
+    })
   })
 }
 
@@ -199,8 +201,8 @@ async function findTouched(repository: Repository, reports: Map<string, DamageRe
         }
       }
     } catch (error) {
-      // A manifest that cannot be read is a finding of its own when its turn comes.
-      if (!(error instanceof Damage)) throw error
+      // A manifest that cannot be read is a finding of its own when its turn comes; one that was deleted meanwhile is none.
+      if (!(error instanceof Damage) && !isFailure(error, 'not_found')) throw error
     }
   }
 }

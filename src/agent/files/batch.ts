@@ -2,10 +2,12 @@
 // every one is complete are they put in their places, each by one rename. Whatever is refused before that leaves nothing.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { type Change, journaled } from './changes.ts'
 import { checkTarget, placeFile } from './content.ts'
 import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from './directory.ts'
 import { explainedAsync } from './errors.ts'
 import { formatPath, parseEntry, parsePath, type Segments } from './paths.ts'
+import { inodeOf, uploadProperties } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './usage.ts'
@@ -21,6 +23,7 @@ export interface BatchOptions {
   /** Of all files together, where the sender has said so, which may be a lie; else 0. */
   expectedBytes: number
   signal: AbortSignal
+  change: Change
 }
 
 export interface NamedSource {
@@ -32,6 +35,7 @@ export interface NamedSource {
 interface Received {
   segments: Segments
   stagedName: string
+  inode: string
   sizeBytes: number
 }
 
@@ -68,13 +72,22 @@ export async function writeBatch(
       // What the last block of each has over counts too: small files take more than their bytes.
       await space.need(spaceOf(sizeBytes) - sizeBytes, 0)
       await fsyncFile(file)
-      received.push({ segments, stagedName, sizeBytes })
+      received.push({ segments, stagedName, inode: inodeOf(file.stats), sizeBytes })
     }
     options.signal.throwIfAborted()
     await reservation.clear(received.reduce((sum, { sizeBytes }) => sum + spaceOf(sizeBytes), 0))
-    const entries = await placeAll(server, folder, received, options)
-    reservation.commit()
-    return entries
+    const files = received.map(({ segments, inode, sizeBytes }) => ({ path: formatPath(segments), inode, sizeBytes }))
+    const probe = { op: 'uploaded', directory: options.directory, files } as const
+    const place = async (durable: Promise<void>) => {
+      await durable
+      const entries = await placeAll(server, folder, received, options)
+      reservation.commit()
+      return { answer: entries, properties: uploadProperties(options.directory, entries, 'multipart') }
+    }
+    return await server.claims.alone(
+      () => files.map(({ path }) => path),
+      () => journaled(server, options.change, probe, place),
+    )
   })
 }
 

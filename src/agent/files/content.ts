@@ -4,6 +4,7 @@ import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { type Change, journaled } from './changes.ts'
 import {
   addressOf,
   createFileAt,
@@ -17,6 +18,7 @@ import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
+import { inodeOf } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
@@ -65,6 +67,14 @@ export interface WriteOptions {
   signal?: AbortSignal
   /** The id of the work that this is the result of: noted, so that the work can be begun again after a crash. */
   workId?: string | undefined
+  /** Who writes, where the writing has an entry of its own; what a job writes is told of by the job. */
+  change?: Change
+}
+
+interface Placed {
+  entry: FileEntry
+  etag: string
+  created: boolean
 }
 
 export async function writeContent(
@@ -72,7 +82,7 @@ export async function writeContent(
   path: string,
   source: AsyncIterable<Uint8Array>,
   options: WriteOptions = {},
-): Promise<{ entry: FileEntry; etag: string; created: boolean }> {
+): Promise<Placed> {
   const segments = parsePath(path)
   checkTarget(server, segments, options)
   await using staged = server.staging.open()
@@ -80,18 +90,46 @@ export async function writeContent(
     using reservation = await server.usage.announce(options.expectedBytes ?? 0)
     using file = createFileAt(staged.folder, staged.name)
     const bytes = await receiveBytes(file, source, spaceFrom(reservation), options)
-    await fsyncFile(file)
     options.signal?.throwIfAborted()
     await reservation.clear(spaceOf(bytes))
-    if (options.workId) await server.placements.note(options.workId, path, etagOf(lstatAt(staged.folder, staged.name)))
-    const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
-    reservation.commit()
-    return placed
+    const place = async (): Promise<Placed> => {
+      options.signal?.throwIfAborted()
+      const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
+      reservation.commit()
+      return placed
+    }
+    const { change, workId } = options
+    if (change)
+      return await placeJournaled(server, change, { path: formatPath(segments), sizeBytes: bytes }, file, place)
+    await fsyncFile(file)
+    if (workId) await server.placements.note(workId, path, etagOf(lstatAt(staged.folder, staged.name)))
+    return await place()
   })
+}
+
+/** The bytes and the intent go to the disk together, before the file is put in its place. */
+function placeJournaled(
+  server: ServerFiles,
+  change: Change,
+  written: { path: string; sizeBytes: number },
+  file: OpenFile,
+  place: () => Promise<Placed>,
+): Promise<Placed> {
+  const probe = { op: 'written', file: { ...written, inode: inodeOf(file.stats) } } as const
+  return server.claims.alone(
+    () => [written.path],
+    () =>
+      journaled(server, change, probe, async (durable) => {
+        await fsyncFile(file)
+        await durable
+        return { answer: await place(), properties: written }
+      }),
+  )
 }
 
 /** Before the first byte, so that a sender is stopped early; again when the file is put in its place. */
 export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
+  server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
   for (let depth = 1; depth < segments.length; depth++) {
@@ -120,7 +158,7 @@ export async function placeFile(
   segments: Segments,
   source: Source,
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
-): Promise<{ entry: FileEntry; etag: string; created: boolean }> {
+): Promise<Placed> {
   using _held = server.lock.share()
   using place = server.files.openNewPlace(segments)
   const before = statsIfThere(place.parent, place.name)

@@ -4,6 +4,7 @@ import { type BigIntStats, chmodSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { type Change, journaled } from './changes.ts'
 import { cloneFile } from './clone.ts'
 import {
   addressOf,
@@ -22,6 +23,7 @@ import { explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
 import { nameToDisk } from './names.ts'
 import { type Segments, splitPath } from './paths.ts'
+import { inodeOf } from './probes.ts'
 import { moveToFreeName } from './replace.ts'
 import { openSandbox, type Place, type Sandbox } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
@@ -37,7 +39,12 @@ const AT_ONCE = 8
 const SYNCED_BYTES = 64 * 1024 * 1024
 const SYNCED_FILES = 5000
 
-export async function copy(server: ServerFiles, location: string, signal?: AbortSignal): Promise<FileEntry> {
+export async function copy(
+  server: ServerFiles,
+  location: string,
+  change: Change,
+  signal?: AbortSignal,
+): Promise<FileEntry> {
   using _held = server.lock.share()
   using place = server.files.openPlace(server.files.resolveParent(location))
   return await explainedAsync(place.path, async () => {
@@ -53,11 +60,18 @@ export async function copy(server: ServerFiles, location: string, signal?: Abort
     const written = await stage(place.parent, place.name, stats, staged, { isSynced, signal })
     await reservation.clear(written)
     signal?.throwIfAborted()
-    const names = freeNames(place.name, stats.isDirectory(), 'copy')
-    const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
-    reservation.commit()
-    await fsyncDirectory(place.parent)
-    return describeAt(place.parent, name)
+    const inode = inodeOf(lstatAt(staged.folder, staged.name))
+    const probe = { op: 'copied', from: location, directory: place.parent.path, inode } as const
+    return await journaled(server, change, probe, async (durable) => {
+      await durable
+      signal?.throwIfAborted()
+      const names = freeNames(place.name, stats.isDirectory(), 'copy')
+      const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
+      reservation.commit()
+      await fsyncDirectory(place.parent)
+      const entry = describeAt(place.parent, name)
+      return { answer: entry, properties: { from: location, to: entry.path } }
+    })
   })
 }
 

@@ -1,33 +1,36 @@
 // The agent's side of files: the port that control calls, and what the agent's own HTTP routes, backups and tasks use.
 import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { AgentFiles } from '../../contract/agent-files.ts'
-import { fail, isFailure } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
+import type { AgentFiles, FileEntry, RepeatableRequest } from '../../contract/agent-files.ts'
+import { isFailure } from '../../contract/errors.ts'
+import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskHandler } from '../tasks.ts'
 import { type PackWork, pack } from './archives/pack.ts'
 import { type UnpackWork, unpack } from './archives/unpack.ts'
+import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from './changes.ts'
 import { copy } from './copy.ts'
-import { fsyncDirectory, mkdirAt, statsIfThere } from './directory.ts'
 import { createDisks, type TrashOnDisk } from './disk.ts'
-import { describeAt, describePath } from './entries.ts'
-import { explained } from './errors.ts'
+import { describePath } from './entries.ts'
+import { makeFolder } from './folder.ts'
 import { list } from './list.ts'
 import { move } from './move.ts'
-import { checkNewName, parseEntry, parsePath } from './paths.ts'
+import { formatPath, splitPath } from './paths.ts'
 import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull.ts'
 import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
 import { search } from './search.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
 import type { FreedTrash } from './trash-freeing.ts'
+import { isBatchName } from './trash-records.ts'
 
 const SWEEP_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
 
 export interface AgentFilesOptions {
   layout: Layout
+  /** One of its own by default. */
+  journal?: Journal
   /** How long deleted things are kept. */
   trashKeepMs?: number
   now?: () => number
@@ -45,6 +48,8 @@ export interface FilesOfAgent extends AgentFiles {
   handlers: Record<string, TaskHandler>
   /** Must be called when a server's folders are taken away. */
   forget(serverId: string): void
+  /** Sees to what a crash has cut short, so that every change has its fact. Before anything else looks at the files. */
+  settle(): void
   /** Takes away what a crash left, then sweeps now and then, in the background. */
   start(): Promise<void>
   /** Empties old trash and corrects the accounts, after a sweep that is under way. */
@@ -52,14 +57,13 @@ export interface FilesOfAgent extends AgentFiles {
   stop(): Promise<void>
 }
 
-export function createAgentFiles({
-  layout,
-  trashKeepMs = DAY_MS,
-  now = Date.now,
-  pullOptions = PULL_OPTIONS,
-  recordFreed = async () => {},
-  onUnexpected,
-}: AgentFilesOptions): FilesOfAgent {
+export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
+  const { layout, trashKeepMs = DAY_MS, now = Date.now, pullOptions = PULL_OPTIONS, onUnexpected } = options
+  const { recordFreed = async () => {} } = options
+  const ownJournal = options.journal
+    ? undefined
+    : createJournal({ folder: layout.journal, now, onUnexpected: (error) => onUnexpected(error, '') })
+  const journal = options.journal ?? (ownJournal as Journal)
   const servers = new Map<string, ServerFiles>()
   const repeats = createRepeats(now)
   const copies = new Map<string, AbortController>()
@@ -71,7 +75,7 @@ export function createAgentFiles({
   function server(serverId: string): ServerFiles {
     const known = servers.get(serverId)
     if (known) return known
-    const made = createServerFiles({ layout, trashKeepMs, now, diskOf, recordFreed }, serverId)
+    const made = createServerFiles({ layout, journal, trashKeepMs, now, diskOf, recordFreed }, serverId)
     servers.set(serverId, made)
     return made
   }
@@ -113,6 +117,19 @@ export function createAgentFiles({
     return sweeping
   }
 
+  /** Once for a request, however often it is asked for; what is remembered here is forgotten with the process. */
+  async function once<T>(
+    kind: string,
+    { serverId, requestId, origin = BY_THE_SYSTEM }: RepeatableRequest,
+    work: (server: ServerFiles, change: Change) => Promise<T>,
+  ): Promise<T> {
+    const found = server(serverId)
+    const make = async () => await work(found, { kind, requestId: requestId ?? null, origin })
+    if (requestId === undefined) return await make()
+    const before = await answeredBefore(found, requestId, origin)
+    return before ? (before.answer as T) : await repeats.once(`${kind} ${serverId} ${requestId}`, make)
+  }
+
   return {
     server,
     handlers: {
@@ -122,6 +139,18 @@ export function createAgentFiles({
     },
     forget(serverId) {
       servers.delete(serverId)
+    },
+
+    settle() {
+      for (const intent of journal.unsettled()) {
+        try {
+          settle(server(intent.serverId), intent)
+        } catch (error) {
+          // A server that is gone took the change with it; whatever else is in the way may be gone at the next start.
+          if (isFailure(error, 'not_found')) journal.drop(intent)
+          onUnexpected(error, intent.serverId)
+        }
+      }
     },
 
     async start() {
@@ -136,43 +165,37 @@ export function createAgentFiles({
       stopping.abort()
       for (const abort of copies.values()) abort.abort()
       await sweeping
+      ownJournal?.close()
     },
 
     list: async ({ serverId, ...request }) => await list(server(serverId).files, request),
     stat: async ({ serverId, path }) => describePath(server(serverId).files, path),
-    makeFolder: async ({ serverId, path, name }) => await makeFolder(server(serverId), path, name),
+    makeFolder: ({ path, name, ...asked }) =>
+      once('file.folder_created', asked, (found, change) => makeFolder(found, { path, name }, change)),
 
-    copy: ({ serverId, requestId, location }) =>
-      repeats.once(`copy ${serverId} ${requestId}`, async () => {
-        const abort = new AbortController()
-        copies.set(`${serverId} ${requestId}`, abort)
-        try {
-          return await copy(server(serverId), location, abort.signal)
-        } finally {
-          copies.delete(`${serverId} ${requestId}`)
-        }
-      }),
+    copy({ location, ...asked }) {
+      const name = `${asked.serverId} ${asked.requestId}`
+      const abort = copies.get(name) ?? new AbortController()
+      copies.set(name, abort)
+      return once('file.copied', asked, (found, change) => copy(found, location, change, abort.signal)).finally(() =>
+        copies.delete(name),
+      )
+    },
     async cancelCopy({ serverId, requestId }) {
       copies.get(`${serverId} ${requestId}`)?.abort()
     },
 
-    remove: ({ serverId, requestId, root, files }) =>
-      repeats.once(`remove ${serverId} ${requestId}`, async () => await remove(server(serverId), { root, files })),
-    move: ({ serverId, requestId, ...request }) =>
-      repeats.once(`move ${serverId} ${requestId}`, async () => await move(server(serverId), request)),
+    remove: ({ root, files, ...asked }) =>
+      once('file.deleted', asked, (found, change) => remove(found, { root, files }, change)),
+    move: ({ moves, overwrite = false, ...asked }) =>
+      once('file.moved', asked, (found, change) => move(found, { moves, overwrite }, change)),
     search: async ({ serverId, ...request }) =>
       await search(server(serverId).files, { ...request, signal: stopping.signal }),
 
     listTrash: async ({ serverId, limit = 50, after = null }) => server(serverId).trash.list(limit, after),
-    restoreTrash: ({ serverId, requestId, trashId }) =>
-      repeats.once(`restore ${serverId} ${requestId}`, async () => {
-        const found = server(serverId)
-        using _held = found.lock.share()
-        const path = await found.trash.restore(trashId)
-        found.usage.touch()
-        return describePath(found.files, path)
-      }),
-    emptyTrash: async ({ serverId }) => ({ freedBytes: await server(serverId).trash.emptyAll() }),
+    restoreTrash: ({ trashId, ...asked }) =>
+      once('file.restored', asked, (found, change) => restoreTrash(found, trashId, change)),
+    emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),
 
     usage: async ({ serverId }) => await server(serverId).usage.read(),
     async setQuota({ serverId, quotaBytes }) {
@@ -181,25 +204,29 @@ export function createAgentFiles({
   }
 }
 
-async function makeFolder({ files, lock }: ServerFiles, path: string, name: string) {
-  using _held = lock.share()
-  checkNewName(name)
-  const parents = parsePath(path)
-  parseEntry(parents, name)
-  using parent = files.mkdirs(parents)
-  const created = made(() => mkdirAt(parent, name))
-  if (!created && !statsIfThere(parent, name)?.isDirectory())
-    throw fail('already_exists', `Something that is not a directory is named ${JSON.stringify(name)}.`)
-  await fsyncDirectory(parent)
-  return { entry: describeAt(parent, name), created }
+async function restoreTrash(server: ServerFiles, trashId: string, change: Change): Promise<FileEntry> {
+  using _held = server.lock.share()
+  const restore = async () => {
+    const { path: before, inode } = server.trash.find(trashId)
+    const directory = formatPath(splitPath(before).slice(0, -1))
+    return await journaled(server, change, { op: 'restored', trashId, directory, inode }, async (durable) => {
+      await durable
+      const path = await server.trash.restore(trashId)
+      server.usage.touch()
+      return { answer: describePath(server.files, path), properties: { trashId, path } }
+    })
+  }
+  return await server.claims.alone(() => [`trash ${trashId}`], restore)
 }
 
-function made(make: () => void): boolean {
-  try {
-    explained('/', make)
-    return true
-  } catch (error) {
-    if (isFailure(error, 'already_exists') || hasCode(error, 'EEXIST')) return false
-    throw error
+async function emptyTrash(server: ServerFiles, change: Change): Promise<{ freedBytes: number }> {
+  const empty = () => {
+    const batches = readdirSync(server.folders.trash).filter(isBatchName)
+    return journaled(server, change, { op: 'emptied', batches }, async (durable) => {
+      await durable
+      const freedBytes = await server.trash.emptyAll()
+      return { answer: { freedBytes }, properties: { freedBytes } }
+    })
   }
+  return await server.claims.alone(() => ['trash'], empty)
 }

@@ -1,14 +1,18 @@
 // Whoever changes a server's files holds the lock with others; whoever swaps the whole tree holds it alone.
 import { fail } from '../../contract/errors.ts'
+import type { RestoreGate } from '../restore-state.ts'
 
 export interface ServerLock {
-  /** For one change. Refused with `server_busy` while the tree is being swapped or about to be. */
+  /** For one change. Refused with `server_busy` while the tree is being swapped, about to be, or stopped in the middle. */
   share(): Disposable
-  /** Waits for the changes under way, refusing new ones. A second one at a time is refused with `server_busy`. */
-  exclude(signal?: AbortSignal): Promise<Disposable>
+  /**
+   * Waits for the changes under way, refusing new ones. A second one at a time is refused with `server_busy`, and so is one
+   * while a restore has stopped in the middle, but for whoever finishes that.
+   */
+  exclude(signal?: AbortSignal, options?: { isFinishing: boolean }): Promise<Disposable>
 }
 
-export function createServerLock(): ServerLock {
+export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): ServerLock {
   let shares = 0
   let isExclusive = false
   let drained: (() => void) | undefined
@@ -25,6 +29,7 @@ export function createServerLock(): ServerLock {
 
   return {
     share() {
+      gate.requireOpen()
       if (isExclusive) throw fail('server_busy', 'The files of this server are being replaced by a restore.')
       shares++
       return once(() => {
@@ -32,8 +37,9 @@ export function createServerLock(): ServerLock {
       })
     },
 
-    async exclude(signal) {
+    async exclude(signal, { isFinishing } = { isFinishing: false }) {
       signal?.throwIfAborted()
+      if (!isFinishing) gate.requireOpen()
       if (isExclusive) throw fail('server_busy', 'The files of this server are being replaced already.')
       isExclusive = true
       const release = once(() => {

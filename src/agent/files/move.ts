@@ -2,10 +2,12 @@
 // before it are taken back.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { type Change, journaled } from './changes.ts'
 import { fsyncDirectory, renameNewAt, statsIfThere } from './directory.ts'
 import { describeAt, kindOf } from './entries.ts'
 import { explained } from './errors.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
+import { inodeOf, moveProperties } from './probes.ts'
 import { moveReplacing, moveToNewName } from './replace.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash-records.ts'
@@ -13,6 +15,7 @@ import { slotName, type TrashBatch, type TrashRecord } from './trash-records.ts'
 interface Move {
   from: Segments
   to: Segments
+  inode: string
   /** What is in the way, with its slot in the trash. */
   replaced: { kind: TrashRecord['items'][number]['kind']; index: number } | undefined
 }
@@ -20,12 +23,29 @@ interface Move {
 export async function move(
   server: ServerFiles,
   request: { moves: { from: string; to: string }[]; overwrite?: boolean },
-): Promise<{ entries: FileEntry[] }> {
+  change: Change,
+): Promise<{ data: FileEntry[] }> {
   using _held = server.lock.share()
   const moves = plan(request.moves)
-  for (const planned of moves) check(server, planned, moves, request.overwrite ?? false)
+  const claimed = moves.flatMap(({ from, to }) => [formatPath(from), formatPath(to)])
+  return await server.claims.alone(
+    () => claimed,
+    async () => {
+      for (const planned of moves) check(server, planned, moves, request.overwrite ?? false)
+      const probed = moves.map(({ from, to, inode }) => ({ from: formatPath(from), to: formatPath(to), inode }))
+      return await journaled(server, change, { op: 'moved', moves: probed }, async (durable) => {
+        const data = await applyAll(server, moves, durable)
+        server.usage.touch()
+        return { answer: { data }, properties: moveProperties(request.moves) }
+      })
+    },
+  )
+}
+
+async function applyAll(server: ServerFiles, moves: Move[], durable: Promise<void>): Promise<FileEntry[]> {
   const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
   using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  await durable
   const done: Move[] = []
   const entries: FileEntry[] = []
   try {
@@ -37,13 +57,17 @@ export async function move(
     for (const planned of done.reverse()) takeBack(server, planned, batch)
     throw error
   }
-  server.usage.touch()
-  return { entries }
+  return entries
 }
 
 /** What can be decided from the paths alone. */
 function plan(moves: { from: string; to: string }[]): Move[] {
-  const planned = moves.map(({ from, to }) => ({ from: parsePath(from), to: parsePath(to), replaced: undefined }))
+  const planned = moves.map(({ from, to }) => ({
+    from: parsePath(from),
+    to: parsePath(to),
+    inode: '',
+    replaced: undefined,
+  }))
   for (const [index, { from, to }] of planned.entries()) {
     if (from.length === 0 || to.length === 0)
       throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
@@ -62,7 +86,9 @@ function plan(moves: { from: string; to: string }[]): Move[] {
 /** What needs the disk. */
 function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): void {
   using source = server.files.openPlace(planned.from)
-  if (!statsIfThere(source.parent, source.name)) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
+  const stats = statsIfThere(source.parent, source.name)
+  if (!stats) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
+  planned.inode = inodeOf(stats)
   const there = server.files.lstatIfThere(planned.to)
   if (!there) {
     // Names that are there already are left alone, however odd they are: only what is new is held to the rules.

@@ -183,7 +183,7 @@ test('moves are checked first, refuse to overwrite, and put what they replace in
     'invalid_request',
   )
   assert.deepEqual(tree(), before)
-  const { entries } = await agent.move(
+  const { data } = await agent.move(
     request({
       moves: [
         { from: '/a', to: '/p/q/a' },
@@ -192,7 +192,7 @@ test('moves are checked first, refuse to overwrite, and put what they replace in
     }),
   )
   assert.deepEqual(
-    entries.map(({ path }) => path),
+    data.map(({ path }) => path),
     ['/p/q/a', '/e/d'],
   )
   await agent.move(request({ moves: [{ from: '/p/q/a', to: '/b' }], overwrite: true }))

@@ -2,6 +2,7 @@
 // folder `part-<id>` holds the bytes and `part-<id>.json` the record. While a chunk that has a checksum is being received
 // `part-<id>.from-<offset>` marks where it began: what lies beyond was never checked, should the process die now.
 import { readdirSync, readFileSync, writeSync } from 'node:fs'
+import type { FactCause } from '../../contract/agent.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf, createFileAt, type Directory, fsyncDirectory, fsyncFile, renameAt, unlinkAt } from './directory.ts'
 
@@ -13,7 +14,7 @@ export interface PartialRecord {
   id: string
   /** The link that it was begun under. */
   uploadId: string
-  cause: { tokenId: string; requestId: string; ip: string; userAgent: string }
+  cause: FactCause
   directory: string
   /** Where it is going. */
   path: string

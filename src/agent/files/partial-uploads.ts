@@ -3,7 +3,6 @@
 // sender was told; the sender asks before it goes on. The bytes are synced before the file is put in its place.
 import { createHash } from 'node:crypto'
 import { fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
-import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { checkTarget, placeFile } from './content.ts'
 import {
@@ -15,7 +14,6 @@ import {
   openRoot,
   statsIfThere,
 } from './directory.ts'
-import { describeAt } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import {
   dropPart,
@@ -73,7 +71,8 @@ export interface AppendOptions {
 /** Of one server. The caller sees to it that an upload has one request at a time. */
 export function createPartialUploads(
   server: ServerFiles,
-  onPlaced: (record: PartialRecord, entry: FileEntry) => Promise<void>,
+  /** May be called again for the same upload after a crash. */
+  onPlaced: (record: PartialRecord) => Promise<void>,
 ): PartialUploads {
   const reservations = new Map<string, Reservation>()
 
@@ -122,7 +121,7 @@ export function createPartialUploads(
     release(id)
   }
 
-  async function place(folder: Directory, record: PartialRecord, reservation: Reservation): Promise<FileEntry> {
+  async function place(folder: Directory, record: PartialRecord, reservation: Reservation): Promise<void> {
     const segments = parsePath(record.path)
     const part = statsIfThere(folder, partName(record.id))
     const placed = server.files.lstatIfThere(segments)
@@ -132,14 +131,12 @@ export function createPartialUploads(
       dropPart(folder, record.id)
       // A scan may have counted it already, before it is counted as this upload's.
       server.usage.touch()
-      using found = server.files.openPlace(segments)
-      return describeAt(found.parent, found.name)
+      return
     }
     using file = openForUpdateAt(folder, partName(record.id))
     await fsyncFile(file)
     await reservation.clear(spaceOf(record.sizeBytes))
-    const { entry } = await placeFile(server, segments, { folder, name: partName(record.id) }, record)
-    return entry
+    await placeFile(server, segments, { folder, name: partName(record.id) }, record)
   }
 
   async function finish(folder: Directory, state: PartialState): Promise<void> {
@@ -147,7 +144,8 @@ export function createPartialUploads(
     if (record.isFinished) return
     const reservation = await reserve(state)
     try {
-      await onPlaced(record, await place(folder, record, reservation))
+      await place(folder, record, reservation)
+      await onPlaced(record)
     } catch (error) {
       if (isFailure(error) && FINAL.some((code) => code === error.code)) remove(folder, record.id)
       throw error

@@ -1,10 +1,13 @@
 // Deleting: everything is checked before anything is touched, then each thing is one rename into the trash.
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { newId } from '../../kit/ids.ts'
+import { type Change, journaled } from './changes.ts'
 import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './directory.ts'
 import { kindOf } from './entries.ts'
 import { explain } from './errors.ts'
 import { formatPath, isWithin, parseEntry, parsePath, type Segments } from './paths.ts'
+import { deleteProperties } from './probes.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashRecord } from './trash-records.ts'
@@ -20,18 +23,40 @@ interface Doomed {
 export async function remove(
   server: ServerFiles,
   request: { root: string; files: string[] },
+  change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
   using _held = server.lock.share()
   const root = parsePath(request.root)
   const entries = [...new Set(request.files)].map((entry) => ({ entry, segments: parseEntry(root, entry) }))
+  const claimed = entries.map(({ segments }) => formatPath(segments))
+  return await server.claims.alone(
+    () => claimed,
+    () => removeEntries(server, request.root, entries, change),
+  )
+}
+
+async function removeEntries(
+  server: ServerFiles,
+  root: string,
+  entries: { entry: string; segments: Segments }[],
+  change: Change,
+): Promise<{ deleted: string[]; missing: string[] }> {
   const found = entries.flatMap(({ entry, segments }) => look(server, entry, segments))
   const outermost = found.filter(
     ({ segments }, index) => !found.some((other, at) => at !== index && covers(other.segments, segments, at < index)),
   )
-  const gone = outermost.length > 0 ? await moveToTrash(server, outermost) : new Set<string>()
-  const isDeleted = (entry: string) => found.some((item) => item.entry === entry) && !gone.has(entry)
-  const deleted = entries.map(({ entry }) => entry).filter(isDeleted)
-  return { deleted, missing: entries.map(({ entry }) => entry).filter((entry) => !deleted.includes(entry)) }
+  const answer = (gone: ReadonlySet<string>) => {
+    const isDeleted = (entry: string) => found.some((item) => item.entry === entry) && !gone.has(entry)
+    const deleted = entries.map(({ entry }) => entry).filter(isDeleted)
+    return { deleted, missing: entries.map(({ entry }) => entry).filter((entry) => !deleted.includes(entry)) }
+  }
+  if (outermost.length === 0) return answer(new Set())
+  const batch = newId('trs')
+  const items = outermost.map(({ entry }) => entry)
+  return await journaled(server, change, { op: 'deleted', root, batch, items }, async (durable) => {
+    const done = answer(await moveToTrash(server, outermost, batch, durable))
+    return { answer: done, properties: done.deleted.length > 0 ? deleteProperties(root, done.deleted) : null }
+  })
 }
 
 /** Whether removing `outer` removes `inner` too; of two spellings of one thing the first counts. */
@@ -56,9 +81,15 @@ function look(server: ServerFiles, entry: string, segments: Segments): Doomed[] 
 }
 
 /** Answers the entries that turned out to be gone when their turn came. */
-async function moveToTrash(server: ServerFiles, doomed: Doomed[]): Promise<Set<string>> {
+async function moveToTrash(
+  server: ServerFiles,
+  doomed: Doomed[],
+  batchId: string,
+  durable: Promise<void>,
+): Promise<Set<string>> {
   const items = doomed.map(({ segments, kind }) => ({ path: formatPath(segments), kind }))
-  using batch = await server.trash.prepare('deleted', items)
+  using batch = await server.trash.prepare('deleted', items, batchId)
+  await durable
   const gone = new Set<string>()
   const parents = new Map<string, Directory>()
   try {

@@ -3,7 +3,10 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
+import { createRestoreGate, type RestoreGate } from '../restore-state.ts'
+import { type Claims, createClaims } from './claims.ts'
 import type { ServerDisk } from './disk.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
 import { createPlacements, type Placements } from './placements.ts'
@@ -21,13 +24,19 @@ export interface ServerFiles {
   readonly trash: Trash
   readonly usage: Usage
   readonly lock: ServerLock
+  /** Closed while a restore has stopped in the middle. */
+  readonly gate: RestoreGate
   readonly placements: Placements
+  readonly journal: Journal
+  /** Of paths, and of what else two changes cannot share. */
+  readonly claims: Claims
   /** Kept on disk. */
   setQuota(bytes: number | null): void
 }
 
 export interface ServerFilesDeps {
   layout: Layout
+  journal: Journal
   trashKeepMs: number
   now: () => number
   diskOf: (serverId: string, folder: string) => ServerDisk
@@ -40,19 +49,22 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   if (!existsSync(folders.root)) throw fail('not_found', 'No such server.')
   for (const folder of [folders.files, folders.trash, folders.staging]) mkdirSync(folder, { recursive: true })
   const quotaFile = join(folders.root, 'quota.json')
+  let quotaBytes = readQuota(quotaFile)
   const files = openSandbox(folders.files)
+  const gate = createRestoreGate(folders.staging)
   const trash = createTrash({
     folderPath: folders.trash,
     files,
     keepMs: deps.trashKeepMs,
     now: deps.now,
     onFreed: (bytes) => usage.trashFreed(bytes),
+    isHeld: gate.holds,
     recordFreed: (freed) => deps.recordFreed(serverId, freed),
   })
   const usage: Usage = createUsage({
     serverId,
     folders,
-    quotaBytes: readQuota(quotaFile),
+    quotaBytes,
     trash,
     disk: deps.diskOf(serverId, folders.files),
     now: deps.now,
@@ -64,11 +76,16 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     staging: createStaging(folders.staging),
     trash,
     usage,
-    lock: createServerLock(),
+    lock: createServerLock(gate),
+    gate,
+    journal: deps.journal,
+    claims: createClaims(),
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(bytes) {
+      if (bytes === quotaBytes) return
       writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
       renameSync(`${quotaFile}.new`, quotaFile)
+      quotaBytes = bytes
       usage.setQuota(bytes)
     },
   }

@@ -1,5 +1,6 @@
 // Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
+import { newId } from '../../kit/ids.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
 import {
   type FreeingRecord,
@@ -131,7 +132,8 @@ export async function setAside(
 ): Promise<string> {
   const byBatch = Map.groupBy(items, ({ batch }) => batch)
   const entries = [...byBatch].flatMap(([batch, group]) => entriesOf(trash, batch, group))
-  using aside = await writeBatch(trash, { version: 1, ...why, deletedAt: now, items: entries }, underWay, FREEING)
+  const record = { version: 1, ...why, deletedAt: now, items: entries } as const
+  using aside = await writeBatch(trash, `${FREEING}${newId('trs', now)}`, record, underWay)
   try {
     let slot = 0
     for (const [batch, group] of byBatch) {

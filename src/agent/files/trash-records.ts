@@ -4,7 +4,6 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { FileKind } from '../../contract/agent-files.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { newId } from '../../kit/ids.ts'
 import {
   addressOf,
   createFileAt,
@@ -59,11 +58,10 @@ export function parseItemId(id: string): { batch: string; slot: string; index: n
  */
 export async function writeBatch(
   trash: Directory,
+  id: string,
   record: TrashRecord | FreeingRecord,
   filling: Set<string>,
-  prefix = '',
 ): Promise<TrashBatch> {
-  const id = `${prefix}${newId('trs', record.deletedAt)}`
   filling.add(id)
   mkdirAt(trash, id, 0o700)
   const folder = openChild(trash, id)

@@ -3,11 +3,22 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import type { TrashItem } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { type Directory, fsyncDirectory, openChild, openRoot, renameAt, rmdirAt, statsIfThere } from './directory.ts'
-import { explained } from './errors.ts'
+import { newId } from '../../kit/ids.ts'
+import {
+  type Directory,
+  fsyncDirectory,
+  lstatAt,
+  openChild,
+  openRoot,
+  renameAt,
+  rmdirAt,
+  statsIfThere,
+} from './directory.ts'
+import { explained, explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
 import { nameFromLatin1 } from './names.ts'
 import { splitPath } from './paths.ts'
+import { inodeOf } from './probes.ts'
 import { removeTree } from './remove-tree.ts'
 import { moveToFreeName } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -38,10 +49,12 @@ const EMPTYING = 'emptying-'
 export interface Trash extends FreeableTrash {
   /**
    * Writes down what is about to be moved into the trash; the caller then moves each item into its slot. Until the batch
-   * is disposed of, nothing empties it.
+   * is disposed of, nothing empties it. `id` is for whoever has to name the batch beforehand.
    */
-  prepare(reason: TrashRecord['reason'], items: TrashRecord['items']): Promise<TrashBatch>
+  prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
   list(limit: number, after: string | null): { items: TrashItem[]; next: string | null }
+  /** Where an item was, and its inode. */
+  find(id: string): { path: string; inode: string }
   /** Answers the path that the item has now. */
   restore(id: string): Promise<string>
   /** Empties what is older than the time that things are kept. */
@@ -58,6 +71,8 @@ export function createTrash(deps: {
   keepMs: number
   now: () => number
   onFreed: (bytes: number) => void
+  /** Whether a restore may still have to bring back what the batch holds. */
+  isHeld: (batch: string) => boolean
   /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
   recordFreed: (freed: FreedTrash) => Promise<void>
 }): Trash {
@@ -68,7 +83,7 @@ export function createTrash(deps: {
 
   /** Whoever frees space must not take away what somebody is about to move things into. */
   const filling = new Set<string>()
-  const isFilled = (batch: string) => !filling.has(batch)
+  const isFilled = (batch: string) => !filling.has(batch) && !deps.isHeld(batch)
   /** What is being freed now is not for `recover`. */
   const freeing = new Set<string>()
   const sizes = createTrashMeasure()
@@ -111,9 +126,10 @@ export function createTrash(deps: {
   }
 
   return {
-    async prepare(reason, items) {
+    async prepare(reason, items, id = newId('trs', deps.now())) {
       using trash = open()
-      const batch = await writeBatch(trash, { version: 1, reason, deletedAt: deps.now(), items }, filling)
+      const record: TrashRecord = { version: 1, reason, deletedAt: deps.now(), items }
+      const batch = await explainedAsync('trash', () => writeBatch(trash, id, record, filling))
       return {
         ...batch,
         [Symbol.dispose]() {
@@ -138,14 +154,17 @@ export function createTrash(deps: {
       return { items, next: null }
     },
 
-    async restore(id) {
-      const wanted = parseItemId(id)
+    find(id) {
       using trash = open()
-      if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
-      using folder = explained('trash', () => openChild(trash, wanted.batch))
-      const record = readRecord(folder)
-      const item = record && presentItems(folder, record).find(({ index }) => index === wanted.index)
-      if (!record || !item) throw notInTrash()
+      const { wanted, item, folder: opened } = openItem(trash, id)
+      using folder = opened
+      return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
+    },
+
+    async restore(id) {
+      using trash = open()
+      const { wanted, item, record, folder: opened } = openItem(trash, id)
+      using folder = opened
       using place = deps.files.openNewPlace(splitPath(item.path), { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
       const { path } = moveToFreeName({ folder, name: wanted.slot }, place.parent, names)
@@ -200,6 +219,18 @@ export function createTrash(deps: {
       }
     },
   }
+}
+
+/** The caller closes `folder`. */
+function openItem(trash: Directory, id: string) {
+  const wanted = parseItemId(id)
+  if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
+  const folder = explained('trash', () => openChild(trash, wanted.batch))
+  const record = readRecord(folder)
+  const item = record && presentItems(folder, record).find(({ index }) => index === wanted.index)
+  if (record && item) return { wanted, item, record, folder }
+  folder[Symbol.dispose]()
+  throw notInTrash()
 }
 
 function itemsOf(trash: Directory, batch: string, keepMs: number): TrashItem[] {

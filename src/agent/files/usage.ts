@@ -30,6 +30,8 @@ export interface Usage {
   touch(): void
   read(): Promise<DiskUsage>
   rescan(signal?: AbortSignal): Promise<void>
+  /** Without a look at the disk. */
+  quotaBytes(): number | null
   setQuota(bytes: number | null): void
 }
 
@@ -185,6 +187,7 @@ export function createUsage(deps: {
       return { usedBytes: used, trashBytes: trash, reservedBytes: promised, quotaBytes: quota }
     },
     rescan,
+    quotaBytes: () => quota,
     setQuota(bytes) {
       quota = bytes
     },

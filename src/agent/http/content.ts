@@ -4,15 +4,13 @@ import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { Forward } from '../../http/forward.ts'
 import { whileClientStays } from '../../http/leaving.ts'
-import type { FactLog } from '../facts.ts'
 import { openContent, writeContent } from '../files/content.ts'
 import type { FilesOfAgent } from '../files/index.ts'
-import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
+import { changeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
 import { serveFile } from './serve-file.ts'
 
 export interface ContentDeps {
   files: FilesOfAgent
-  facts: FactLog
   door: LinkDoor
 }
 
@@ -32,7 +30,7 @@ export function serveContent(
 }
 
 export function acceptContent(
-  { files, facts, door }: ContentDeps,
+  { files, door }: ContentDeps,
   link: string,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -51,14 +49,9 @@ export function acceptContent(
         maxBytes: numberOf(opened, 'maxBytes'),
         ...(expectedBytes === undefined ? {} : { expectedBytes }),
         signal,
+        change: changeOf('file.written', opened, request),
       },
     )
-    await facts.add({
-      serverId: opened.serverId,
-      kind: 'file.written',
-      cause: causeOf(opened, request),
-      properties: { path: entry.path, sizeBytes: entry.sizeBytes },
-    })
     return reply
       .code(created ? 201 : 200)
       .header('etag', etag)

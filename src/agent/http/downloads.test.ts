@@ -65,7 +65,7 @@ test('a file is downloaded whole, in part, or not again', async (t) => {
   const head = await get(url, {}, 'HEAD')
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', '10'])
   assert.deepEqual(
-    openDescriptors().filter((path) => path.includes(agent.dataDir)),
+    openDescriptors().filter((path) => path.includes(agent.folders.root)),
     [],
   )
 })
@@ -123,7 +123,7 @@ test('a revoked token ends a download under way', async (t) => {
   const response = await slowly(await agent.downloadUrl('/big'))
   await agent.agent.links.revoke({ tokenIds: ['tok_test'] })
   await assert.rejects(response.toArray())
-  await until(() => openDescriptors().every((path) => !path.includes(agent.dataDir)))
+  await until(() => openDescriptors().every((path) => !path.includes(agent.folders.root)))
 })
 
 test('a file that is cut while it is sent ends the answer, which then lacks bytes', async (t) => {

@@ -42,7 +42,7 @@ async function backupPort(t: TestContext) {
         return download
       },
     },
-    door: createLinkDoor({ links, revocations, clock }),
+    door: createLinkDoor({ links, revocations, isHere: () => true, clock }),
   })
   const app = createHttpServer({ logger: pino({ level: 'silent' }), trustedProxies: [], https: false })
   app.get('/:link', (request, reply) => {

@@ -1,8 +1,9 @@
 // What a request under a signed link is let in for, and for how long the link of an upload is good.
 import type { FastifyRequest } from 'fastify'
-import type { AgentFact } from '../../contract/agent.ts'
+import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
+import type { Change } from '../files/changes.ts'
 import type { LinkRevocations } from './revocations.ts'
 
 /** For so long after its last byte an upload's link is good, whatever time it was given. */
@@ -11,12 +12,14 @@ const RENEWED_MS = 15 * 60_000
 const LONGEST_MS = 6 * 24 * 3600_000
 
 export interface LinkDoor {
-  /** Runs `work` under the link; it is aborted when the link's token is revoked. */
+  /** Runs `work` under the link; it is aborted when the link's token is revoked, and when the server is put aside. */
   under<T>(
     purpose: LinkPurpose,
     link: string,
     work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>,
   ): Promise<T>
+  /** Ends what is under way for a server, and resolves once it has ended. */
+  endForServer(serverId: string): Promise<void>
   /** Ends what is under way, so that the service can stop: an upload by tus goes on where it was. */
   close(): void
   /** Bytes have arrived for this upload. */
@@ -26,17 +29,25 @@ export interface LinkDoor {
 export function createLinkDoor(deps: {
   links: SignedLinks
   revocations: LinkRevocations
+  /** Whether the server has its folders here; without them its links are dead. */
+  isHere: (serverId: string) => boolean
   clock: { now(): number }
 }): LinkDoor {
   const lastBytesAt = new Map<string, number>()
   const closing = new AbortController()
+  const underWay = new Set<{ serverId: string; abort: AbortController; done: Promise<unknown> }>()
 
   async function open(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
+    const opened = await openInTime(purpose, link)
+    if (!deps.isHere(opened.serverId)) throw dead()
+    return opened
+  }
+
+  async function openInTime(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
     if (purpose !== 'upload') return await deps.links.open(purpose, link)
     const opened = await deps.links.open('upload', link, LONGEST_MS)
     const renewedUntil = (lastBytesAt.get(textOf(opened, 'uploadId')) ?? Number.NEGATIVE_INFINITY) + RENEWED_MS
-    if (deps.clock.now() > Math.max(opened.expiresAt, renewedUntil))
-      throw fail('not_found', 'The link is not valid, or its time is over.')
+    if (deps.clock.now() > Math.max(opened.expiresAt, renewedUntil)) throw dead()
     return opened
   }
 
@@ -48,9 +59,22 @@ export function createLinkDoor(deps: {
     async under(purpose, link, work) {
       const opened = await open(purpose, link)
       if (purpose === 'upload') forgetOld()
-      return await deps.revocations.under(opened.tokenId, (signal) =>
-        work(opened, AbortSignal.any([signal, closing.signal])),
+      const abort = new AbortController()
+      const done = deps.revocations.under(opened.tokenId, (signal) =>
+        work(opened, AbortSignal.any([signal, closing.signal, abort.signal])),
       )
+      const entry = { serverId: opened.serverId, abort, done }
+      underWay.add(entry)
+      try {
+        return await done
+      } finally {
+        underWay.delete(entry)
+      }
+    },
+    async endForServer(serverId) {
+      const mine = [...underWay].filter((entry) => entry.serverId === serverId)
+      for (const { abort } of mine) abort.abort(dead())
+      await Promise.allSettled(mine.map(({ done }) => done))
     },
     close() {
       closing.abort(fail('not_ready', 'The service is stopping.'))
@@ -60,6 +84,8 @@ export function createLinkDoor(deps: {
     },
   }
 }
+
+const dead = () => fail('not_found', 'The link is not valid, or its time is over.')
 
 export function textOf({ detail }: OpenedLink, field: string): string {
   const value = detail[field]
@@ -73,11 +99,15 @@ export function numberOf({ detail }: OpenedLink, field: string): number {
   return value
 }
 
-export function causeOf(opened: OpenedLink, request: FastifyRequest): NonNullable<AgentFact['cause']> {
+export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause {
   return {
     tokenId: opened.tokenId,
     requestId: opened.requestId,
     ip: request.ip,
     userAgent: request.headers['user-agent'] ?? '',
   }
+}
+
+export function changeOf(kind: string, opened: OpenedLink, request: FastifyRequest): Change {
+  return { kind, requestId: null, origin: { cause: causeOf(opened, request), idempotency: null } }
 }

@@ -2,11 +2,11 @@
 import { readdirSync } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import type { FactLog } from '../facts.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { createPartialUploads, type PartialUploads } from '../files/partial-uploads.ts'
+import { uploadProperties } from '../files/probes.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { LinkDoor } from './link-door.ts'
-import { nameWithin } from './uploads.ts'
 
 export const EXPIRES_AFTER_MS = 24 * 3600_000
 const SWEEP_MS = 10 * 60_000
@@ -26,7 +26,7 @@ export interface TusUploads {
 export function createTusUploads(deps: {
   serversFolder: string
   files: FilesOfAgent
-  facts: FactLog
+  journal: Journal
   door: LinkDoor
   clock: { now(): number }
   onUnexpected: (error: unknown, serverId: string) => void
@@ -38,18 +38,14 @@ export function createTusUploads(deps: {
   function of(serverId: string): PartialUploads {
     const known = servers.get(serverId)
     if (known) return known
-    const made = createPartialUploads(deps.files.server(serverId), ({ cause, directory }, entry) =>
-      deps.facts.add({
+    const made = createPartialUploads(deps.files.server(serverId), (record) =>
+      deps.journal.add({
+        // Made of the upload's own id: an upload that is finished again after a crash is told of once.
+        id: `act_${record.id.slice('upl_'.length)}`,
         serverId,
         kind: 'file.uploaded',
-        cause,
-        properties: {
-          directory,
-          files: [nameWithin(directory, entry.path)],
-          count: 1,
-          sizeBytes: entry.sizeBytes,
-          protocol: 'tus',
-        },
+        cause: record.cause,
+        properties: uploadProperties(record.directory, [record], 'tus'),
       }),
     )
     servers.set(serverId, made)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -88,7 +88,7 @@ test('tus-js-client uploads, into a directory, with nested names', async (t) => 
   const { reservedBytes } = await agent.agent.files.usage({ serverId })
   assert.equal(reservedBytes, 0)
   assert.deepEqual(
-    openDescriptors().filter((path) => path.includes(agent.dataDir)),
+    openDescriptors().filter((path) => path.includes(agent.folders.root)),
     [],
   )
 })
@@ -191,6 +191,39 @@ test('what a crash cut short between the last byte and the answer is finished at
   assert.equal((await agent.facts()).length, 1)
   assert.equal(await offsetOf(url), 4, 'a sender that missed the answer hears that it is done')
   assert.deepEqual(agent.staged(), [`part-${id}.json`])
+})
+
+test('an upload that is finished again after a crash is told of once, under an id of its own', async (t) => {
+  const agent = await startAgent(t)
+  const url = await begun(agent, 4)
+  const id = url.slice(url.lastIndexOf('/') + 1)
+  const [part, record] = [join(agent.folders.staging, `part-${id}`), join(agent.folders.staging, `part-${id}.json`)]
+  const ids = async () => (await agent.facts()).map((fact) => fact.id)
+  const told = [id.replace('upl_', 'act_')]
+  // As the disk is when the process dies once the file is in its place, before the fact.
+  writeFileSync(part, 'full')
+  renameSync(part, agent.at('a.bin'))
+  await agent.restart()
+  assert.deepEqual(await ids(), told)
+  // When it dies between the fact and the record, control may have recorded and forgotten the fact, or not.
+  for (const isForgotten of [false, true]) {
+    if (isForgotten) await agent.agent.facts.forget({ ids: told })
+    writeFileSync(record, readFileSync(record, 'utf8').replace('"isFinished":true', '"isFinished":false'))
+    await agent.restart()
+    assert.deepEqual(await ids(), told, 'the same id, so that control knows it again')
+  }
+  assert.equal(await offsetOf(url), 4)
+  assert.equal(await offsetOf(url), 4)
+  assert.deepEqual(await ids(), told)
+})
+
+test('an upload that somebody has taken away since it was placed is told of all the same', async (t) => {
+  const agent = await startAgent(t)
+  const url = await begun(agent, 4)
+  rmSync(join(agent.folders.staging, `part-${url.slice(url.lastIndexOf('/') + 1)}`))
+  await agent.restart()
+  const [fact] = await agent.facts()
+  assert.deepEqual([fact?.properties.files, fact?.properties.sizeBytes], [['a.bin'], 4])
 })
 
 test('a chunk that does not match its checksum is not taken', async (t) => {

@@ -240,7 +240,7 @@ test('a connection cut anywhere leaves nothing behind', async (t) => {
     await nothingLeft(agent)
   }
   assert.deepEqual(
-    openDescriptors().filter((path) => path.includes(agent.dataDir)),
+    openDescriptors().filter((path) => path.includes(agent.folders.root)),
     [],
   )
 })

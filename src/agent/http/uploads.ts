@@ -3,15 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
-import { pathNames } from '../../kit/path-names.ts'
 import { type NamedSource, writeBatch } from '../files/batch.ts'
 import { announcedBytes, type ContentDeps } from './content.ts'
 import { parseDisposition } from './disposition.ts'
-import { causeOf, numberOf, textOf } from './link-door.ts'
+import { changeOf, numberOf, textOf } from './link-door.ts'
 import { boundaryOf, type Part, readMultipart } from './multipart.ts'
 
 const FIELDS = ['files', 'files[]']
-const NAMES_TOLD = 100
 /** The body of a form is its files and this much more, unless they are thousands. */
 const FRAMING_BYTES = 1024 * 1024
 
@@ -21,7 +19,7 @@ export interface UploadQuery {
 }
 
 export async function acceptForm(
-  { files, facts, door }: ContentDeps,
+  { files, door }: ContentDeps,
   opened: OpenedLink,
   signal: AbortSignal,
   request: FastifyRequest,
@@ -37,18 +35,7 @@ export async function acceptForm(
     maxBytes: numberOf(opened, 'maxBytes'),
     expectedBytes: Math.max(0, (announcedBytes(request) ?? 0) - FRAMING_BYTES),
     signal,
-  })
-  await facts.add({
-    serverId: opened.serverId,
-    kind: 'file.uploaded',
-    cause: causeOf(opened, request),
-    properties: {
-      directory,
-      files: entries.slice(0, NAMES_TOLD).map(({ path }) => nameWithin(directory, path)),
-      count: entries.length,
-      sizeBytes: entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-      protocol: 'multipart',
-    },
+    change: changeOf('file.uploaded', opened, request),
   })
   return reply.send({ data: entries })
 }
@@ -68,10 +55,4 @@ async function* filesOf(parts: AsyncIterable<Part>): AsyncGenerator<NamedSource>
 
 function formFault(path: string, message: string) {
   return fail('invalid_request', { detail: `The form is not valid: ${path} ${message}.`, errors: [{ path, message }] })
-}
-
-/** As the sender named it: what comes after the directory. */
-export function nameWithin(directory: string, path: string): string {
-  const base = `/${pathNames(directory).join('/')}`
-  return base === '/' ? path.slice(1) : path.slice(base.length + 1)
 }

@@ -43,7 +43,7 @@ onBothEngines('activity', (engine) => {
     const expected = [
       ['server.created', created, { name: 'Seen', game: 'rust', port: 1 }],
       ['server.changed', changed, { changes: { name: { from: 'Seen', to: 'Seen again' } } }],
-      ['server.deletion_started', deleted, { name: 'Seen again' }],
+      ['server.deletion_started', deleted, { name: 'Seen again', purge: false }],
     ] as const
     for (const [event, reply, properties] of expected) {
       const entry = entries.find(
@@ -243,13 +243,13 @@ onBothEngines('activity', (engine) => {
     assert.equal(wrong.status, 400)
   })
 
-  test('a follower of a server that is deleted is let go', async () => {
+  test('a follower of a server that is purged is let go', async () => {
     const server = await service.createServer()
     const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, service.adminToken)
-    await service.call('DELETE', `/servers/${server.id}`, { body: { name: server.name } })
+    await service.call('DELETE', `/servers/${server.id}`, { body: { name: server.name, purge: true } })
     const seen: string[] = []
     for (let event = await events.next(); event; event = await events.next()) seen.push(event.data.event)
-    assert.deepEqual(seen, ['server.deletion_started', 'server.deleted'])
+    assert.deepEqual(seen, ['server.deletion_started', 'server.deleted', 'server.purged'])
   })
 
   test('HEAD does not open a stream', async () => {

@@ -1,62 +1,151 @@
-// Writes down what agents tell of: an upload that arrived, damage that a scrub found. A fact is recorded once, also
-// when a crash comes between recording and forgetting.
+// Records what agents tell of: changes of files, uploads that arrived, damage that a scrub found. An entry has the id of
+// its fact, so a fact is recorded once, however often it is read and whoever comes first: the request that caused it, or
+// the reader in the background.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type ActivityEvent, EVENTS } from '../../contract/activity.ts'
 import type { AgentFact, AgentFacts } from '../../contract/agent.ts'
 import type { Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
+import type { Idempotency } from '../http/idempotency.ts'
 import type { Activity } from './service.ts'
+import { findEntryAndServer, lockHead } from './store.ts'
 
-const LAST = 'facts.last'
-const BATCH = 100
+/** In one transaction; on SQLite everything else waits for it. */
+const BATCH = 20
 const WAIT_MS = 20_000
-const PAUSE_AFTER_FAULT_MS = 2000
+const FIRST_REST_MS = 500
+const LONGEST_REST_MS = 15_000
+/** Where so many fail one after the other, it is the database and not the facts. */
+const FAILURES_IN_A_ROW = 3
 
 export interface FactKeeper {
-  start(): void
+  /** Records what came of a request. Never fails: where the database refuses, the reader tries again later. */
+  record(actor: Actor, fact: AgentFact): Promise<void>
+  /** Resolves once what an earlier process left is recorded, as far as it can be: before requests are taken. */
+  start(): Promise<void>
   stop(): Promise<void>
 }
 
-export function createFactKeeper(deps: { db: Db; facts: AgentFacts; activity: Activity; log: Logger }): FactKeeper {
-  const { db, facts, activity, log } = deps
+interface Rest {
+  failures: number
+  until: number
+}
+
+export function createFactKeeper(deps: {
+  db: Db
+  facts: AgentFacts
+  activity: Activity
+  idempotency: Pick<Idempotency, 'rememberLate'>
+  log: Logger
+}): FactKeeper {
+  const { db, facts, activity, idempotency, log } = deps
   const stopping = new AbortController()
   const stopped = new Promise<never[]>((resolve) => stopping.signal.addEventListener('abort', () => resolve([])))
+  /** Facts that could not be recorded rest a while, longer each time, and keep no others waiting. */
+  const resting = new Map<string, Rest>()
   let loop: Promise<void> = Promise.resolve()
 
-  async function keep(fact: AgentFact): Promise<void> {
-    await transact(db, {}, async (trx) => {
-      const last = await trx.selectFrom('instance').select('value').where('key', '=', LAST).executeTakeFirst()
-      if (last && last.value >= fact.id) return
-      if (fact.kind in EVENTS) {
-        await activity.record(trx, await actorOf(trx, fact), fact.kind as ActivityEvent, fact.serverId, fact.properties)
-      } else {
-        log.error({ kind: fact.kind }, 'the agent tells of something that has no name here')
+  /** Under the lock of the chain, so that of two who record the same fact the second sees the entry of the first. */
+  async function keep(trx: Trx, fact: AgentFact, actor?: Actor): Promise<void> {
+    const { id, serverId, kind } = fact
+    if (!(kind in EVENTS)) return log.error({ id, kind }, 'the agent tells of something that has no name here')
+    await lockHead(trx, serverId)
+    const found = await findEntryAndServer(trx, id, serverId)
+    if (found.entry) return
+    // Nothing follows the entry that tells of the deletion.
+    if (!found.server) return log.warn({ id, kind, serverId }, 'a fact came too late: its server is deleted')
+    const by = actor ?? (await actorOf(trx, fact))
+    await activity.record(trx, by, kind as ActivityEvent, serverId, fact.properties, id)
+    if (fact.idempotency && fact.answer !== undefined)
+      await idempotency.rememberLate(trx, fact.idempotency, fact.answer)
+  }
+
+  /** Answers the ids of those that are recorded. */
+  async function keepAll(batch: readonly AgentFact[]): Promise<string[]> {
+    // In one order, so that two who lock several chains do not wait for each other.
+    const sorted = batch.toSorted((a, b) => (a.serverId < b.serverId ? -1 : a.serverId > b.serverId ? 1 : 0))
+    try {
+      await transact(db, {}, async (trx) => {
+        for (const fact of sorted) await keep(trx, fact)
+      })
+      return batch.map(({ id }) => id)
+    } catch (error) {
+      return batch.length === 1 ? rest(batch, error) : await keepEach(batch)
+    }
+  }
+
+  /** One that cannot be recorded must not hold up the others. */
+  async function keepEach(batch: readonly AgentFact[]): Promise<string[]> {
+    const kept: string[] = []
+    let failures = 0
+    const byFailures = batch.toSorted((a, b) => failuresOf(a) - failuresOf(b))
+    for (const [index, fact] of byFailures.entries()) {
+      try {
+        await transact(db, {}, (trx) => keep(trx, fact))
+        kept.push(fact.id)
+        failures = 0
+      } catch (error) {
+        failures++
+        rest([fact], error)
+        if (failures === FAILURES_IN_A_ROW) {
+          rest(byFailures.slice(index + 1), error)
+          break
+        }
       }
-      await trx
-        .insertInto('instance')
-        .values({ key: LAST, value: fact.id })
-        .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: fact.id }))
-        .execute()
-    })
+    }
+    return kept
+  }
+
+  const failuresOf = ({ id }: AgentFact) => resting.get(id)?.failures ?? 0
+
+  function rest(batch: readonly AgentFact[], error: unknown): never[] {
+    if (batch.length > 0) log.error({ err: error, facts: batch.map(({ id }) => id) }, 'facts could not be recorded')
+    for (const fact of batch) {
+      const failures = failuresOf(fact) + 1
+      const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1))
+      resting.set(fact.id, { failures, until: performance.now() + restMs })
+    }
+    return []
+  }
+
+  function readNext(waitMs: number): Promise<AgentFact[]> {
+    const now = performance.now()
+    const except = [...resting].filter(([, { until }]) => until > now)
+    const nextMs = except.reduce((ms, [, { until }]) => Math.min(ms, Math.ceil(until - now)), waitMs)
+    return facts.read({ limit: BATCH, waitMs: nextMs, except: except.map(([id]) => id) })
+  }
+
+  async function forget(ids: string[]): Promise<void> {
+    for (const id of ids) resting.delete(id)
+    if (ids.length > 0) await facts.forget({ ids })
   }
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        const batch = await Promise.race([facts.read({ limit: BATCH, waitMs: WAIT_MS }), stopped])
-        for (const fact of batch) await keep(fact)
-        const last = batch.at(-1)
-        if (last) await facts.forget({ upTo: last.id })
+        const batch = await Promise.race([readNext(WAIT_MS), stopped])
+        if (batch.length > 0) await forget(await keepAll(batch))
       } catch (error) {
-        log.error({ err: error }, 'facts of the agent could not be written down')
-        await Promise.race([new Promise((resolve) => setTimeout(resolve, PAUSE_AFTER_FAULT_MS).unref()), stopped])
+        log.error({ err: error }, 'facts of the agent could not be read')
+        await delay(FIRST_REST_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
       }
     }
   }
 
   return {
-    start() {
+    async record(actor, fact) {
+      try {
+        await transact(db, {}, (trx) => keep(trx, fact, actor))
+        await forget([fact.id])
+      } catch (error) {
+        rest([fact], error)
+      }
+    },
+    async start() {
+      for (let batch = await readNext(0); batch.length > 0; batch = await readNext(0))
+        await forget(await keepAll(batch))
       loop = run()
     },
     async stop() {
@@ -74,7 +163,7 @@ async function actorOf(trx: Trx, { cause }: AgentFact): Promise<Actor> {
     type: 'token',
     id: cause.tokenId,
     name: token?.name ?? '',
-    source: 'link',
+    source: cause.source ?? 'link',
     ip: cause.ip,
     userAgent: cause.userAgent,
     requestId: cause.requestId,

@@ -4,6 +4,7 @@ import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
@@ -28,7 +29,15 @@ import { verifyAll, verifyChain } from './verify.ts'
 
 export interface Activity {
   /** Writes an entry in the transaction of the change that it tells of. `serverId` null: it concerns no server. */
-  record(trx: Trx, actor: Actor, event: ActivityEvent, serverId: string | null, properties?: object): Promise<void>
+  record(
+    trx: Trx,
+    actor: Actor,
+    event: ActivityEvent,
+    serverId: string | null,
+    properties?: object,
+    /** Where what is told of has an id already; a new one by default. */
+    id?: string,
+  ): Promise<void>
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
   list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
   /** Everything that matches, newest first, in constant memory, as it lies in the database. */
@@ -63,12 +72,12 @@ export function createActivity(deps: {
   const { db, key, cursors, changes, clock } = deps
   const lookAgainMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
 
-  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}) => {
+  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}, id) => {
     const head = await advanceHead(trx, serverId ?? INSTANCE, clock.now())
     const row = {
       chain: head.chain,
       seq: head.seq,
-      id: newId('act', head.at),
+      id: id ?? newId('act', head.at),
       event,
       actor_type: actor.type,
       actor_id: actor.id,
@@ -91,8 +100,7 @@ export function createActivity(deps: {
 
     async recordDenied(actor, serverId, scope) {
       await transact(db, {}, async (trx) => {
-        const server = await trx.selectFrom('servers').select('id').where('id', '=', serverId).executeTakeFirst()
-        if (server) await record(trx, actor, 'access.denied', serverId, { scope })
+        if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, { scope })
       })
     },
 
@@ -136,7 +144,7 @@ export function createActivity(deps: {
           quietSince = clock.now()
           yield wanted.map(present)
         }
-        if (rows.some((row) => row.event === 'server.deleted')) return
+        if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(lookAgainMs, signal)
       }
     },

@@ -45,6 +45,14 @@ export async function insertEntry(trx: Trx, row: ActivityRow): Promise<void> {
   await trx.insertInto('activity').values(row).execute()
 }
 
+/** Whether the entry is there already, and whether the server still is, in one round trip. */
+export async function findEntryAndServer(trx: Trx, id: string, serverId: string) {
+  const entries = trx.selectFrom('activity').where('id', '=', id).select(sql<string>`'entry'`.as('found'))
+  const servers = trx.selectFrom('servers').where('id', '=', serverId).select(sql<string>`'server'`.as('found'))
+  const found = (await entries.unionAll(servers).execute()).map((row) => row.found)
+  return { entry: found.includes('entry'), server: found.includes('server') }
+}
+
 export async function saveHead(trx: Trx, { chain, ...head }: ActivityHeadRow): Promise<void> {
   await trx.updateTable('activity_heads').set(head).where('chain', '=', chain).execute()
 }

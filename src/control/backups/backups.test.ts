@@ -203,11 +203,12 @@ onBothEngines('backups', (engine) => {
     assert.equal((await service.call('GET', `/backups/${server}/${id}`, { token: stranger })).status, 404)
   })
 
-  test('a server takes its backups with it', async () => {
+  test('a server that is purged takes its backups with it', async () => {
     const server = await world.server({ a: '1' })
     await world.backup(server)
     await world.start(server, 2)
-    assert.equal((await service.call('DELETE', `/servers/${server}`, { body: { name: 'Castle' } })).status, 202)
+    const body = { name: 'Castle', purge: true }
+    assert.equal((await service.call('DELETE', `/servers/${server}`, { body })).status, 202)
     await until(async () => (await service.call('GET', `/servers/${server}`)).status === 404)
     assert.equal((await service.call('GET', `/backups/${server}`)).status, 404)
     const recovered = await service.call('POST', '/backups/recover')

@@ -10,7 +10,7 @@ import type { BackupRow, Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
-import { requireServer } from '../servers/service.ts'
+import { requireServerFiles } from '../servers/service.ts'
 import { noSuchBackup, requireCompleted } from './present.ts'
 import * as store from './store.ts'
 
@@ -58,7 +58,7 @@ export function createContents(deps: {
   const { db, agent, activity, links, cursors, clock } = deps
 
   async function requireReadable(actor: Actor, serverId: string, backupId: string): Promise<BackupRow> {
-    await requireServer(db, actor, serverId)
+    await requireServerFiles(db, actor, serverId)
     const row = await store.findBackup(db, serverId, backupId)
     if (!row) throw noSuchBackup()
     return requireCompleted(row)
@@ -97,7 +97,7 @@ export function createContents(deps: {
     },
 
     async versions(actor, serverId, path) {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const found = await agent.backups.versions({ serverId, path })
       const known = new Set((await store.completedOf(db, serverId)).map((row) => row.id))
       const data = found

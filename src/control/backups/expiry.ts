@@ -5,21 +5,21 @@ import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, RetentionRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
-import { requireReadyServer, requireServer } from '../servers/service.ts'
+import { lockReadyServer, requireServer } from '../servers/service.ts'
 import { present } from './present.ts'
 import type { Removal } from './removal.ts'
 import { planExpiry } from './retention.ts'
 import * as store from './store.ts'
 
-/** What restores have taken for safety: the newest few of a server stay, whatever its policy. */
+/** What restores have taken for safety is kept until so many newer ones have succeeded, whatever the policy. */
 const SAFETY_KEPT = 3
 
 export interface ExpiryService {
   read(actor: Actor, serverId: string): Promise<RetentionPolicy>
   set(actor: Actor, serverId: string, policy: NewRetention): Promise<RetentionPolicy>
   apply(actor: Actor, serverId: string, dryRun: boolean): Promise<Expiry>
-  /** In the transaction that ends a backup well. */
-  afterBackup(trx: Trx, serverId: string): Promise<void>
+  /** In the transaction that ends a backup or a restore well. */
+  afterSuccess(trx: Trx, serverId: string): Promise<void>
 }
 
 export function createExpiry(deps: {
@@ -34,12 +34,11 @@ export function createExpiry(deps: {
     const rows = await store.completedOf(handle, serverId)
     const policy = policyOf(await findRetention(handle, serverId))
     const regular = rows.filter((row) => row.origin !== 'safety')
-    const safety = rows.filter((row) => row.origin === 'safety').slice(SAFETY_KEPT)
     // A restore's own safety backup ends with this plan: what it is about to restore must outlive it.
     const inUse = await store.beingRestored(handle)
     const expired = [
       ...planExpiry(regular.map(candidate), policy).map(({ row }) => row),
-      ...safety.filter((row) => row.locked === 0),
+      ...outlivedSafety(rows),
     ].filter((row) => !inUse.has(row.id))
     return { expired, keptCount: rows.length - expired.length }
   }
@@ -56,7 +55,7 @@ export function createExpiry(deps: {
 
     set: (actor, serverId, request) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const before = policyOf(await findRetention(trx, serverId))
         const row = retentionRow(serverId, request, clock.now())
         await saveRetention(trx, row)
@@ -67,19 +66,25 @@ export function createExpiry(deps: {
 
     apply: (actor, serverId, dryRun) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
-        await lockServer(trx, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const { expired, keptCount } = await plan(trx, serverId)
         if (!dryRun) await expire(trx, actor, expired)
         return { dryRun, expired: expired.map(present), keptCount }
       }),
 
-    async afterBackup(trx, serverId) {
+    async afterSuccess(trx, serverId) {
       await lockServer(trx, serverId)
       const { expired } = await plan(trx, serverId)
       await expire(trx, SYSTEM, expired)
     },
   }
+}
+
+/** A restore that failed or was cancelled has replaced nothing, so its safety backup makes no older one needless. */
+function outlivedSafety(newestFirst: readonly BackupRow[]): BackupRow[] {
+  const safety = newestFirst.filter((row) => row.origin === 'safety')
+  const oldestKept = safety.filter((row) => row.replaced_at !== null)[SAFETY_KEPT - 1]
+  return oldestKept ? safety.filter((row) => row.id < oldestKept.id && row.locked === 0) : []
 }
 
 const candidate = (row: BackupRow) => ({ id: row.id, createdAt: row.created_at, isLocked: row.locked === 1, row })

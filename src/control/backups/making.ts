@@ -60,7 +60,12 @@ export function createMaking(deps: {
 
   const making: Making = {
     async make(job, row) {
-      if (row.status !== 'running') await transact(db, {}, (trx) => begin(trx, row))
+      if (row.status !== 'running') {
+        await transact(db, {}, async (trx) => {
+          const current = await locked(trx, row.id)
+          if (current?.status === 'queued') await begin(trx, current)
+        })
+      }
       const server = await findServer(db, row.server_id)
       const work = {
         kind: 'backups.create',
@@ -91,7 +96,7 @@ export function createMaking(deps: {
         consistency: report.consistency,
         warningCount: report.warningCount,
       })
-      await expiry.afterBackup(trx, row.server_id)
+      await expiry.afterSuccess(trx, row.server_id)
     },
 
     async keepLock({ serverId, backupId, isLocked }) {

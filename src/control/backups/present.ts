@@ -80,6 +80,7 @@ export function newBackupRow(
     completed_at: null,
     verified_at: null,
     deleted_at: null,
+    replaced_at: null,
   }
 }
 

@@ -8,12 +8,14 @@ import { isFailure } from '../../contract/errors.ts'
 import { isName } from '../../contract/schema.ts'
 import { timeOfId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/actor.ts'
-import { findServer, type Servers } from '../servers/service.ts'
+import type { Servers } from '../servers/service.ts'
 import { newBackupRow, reported } from './present.ts'
 import type { Removal } from './removal.ts'
+import type { RestoreFinishing } from './restore-finish.ts'
 import * as store from './store.ts'
 import type { Verifying } from './verify.ts'
 
@@ -33,16 +35,18 @@ export function createReconciling(deps: {
   servers: Pick<Servers, 'adopt'>
   removal: Removal
   verifying: Verifying
+  finishing: Pick<RestoreFinishing, 'reconcile'>
   log: Logger
 }): Reconciling {
-  const { db, agent, activity, servers, removal, verifying, log } = deps
+  const { db, agent, activity, servers, removal, verifying, finishing, log } = deps
 
   /** One that cannot be read is shown as failed: unseen, nobody could delete it, and no space would be given back. */
   async function adopt(actor: Actor, { serverId, backupId, backup, damage }: StoredBackup): Promise<boolean> {
     const createdAt = backup?.createdAt ?? timeOfId('bkp', backupId)
     if (createdAt === undefined) return false
     return transact(db, {}, async (trx) => {
-      if ((await findServer(trx, serverId))?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
+      const server = await lockServer(trx, serverId)
+      if (server?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
       const row = newBackupRow(serverId, backup ? { name: backup.name, isLocked: backup.isLocked } : {}, createdAt)
       await store.insertBackup(trx, { ...row, ...(backup ? reported(backup) : UNREADABLE), id: backupId })
       await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: row.name })
@@ -80,6 +84,7 @@ export function createReconciling(deps: {
     found: StoredBackup | undefined,
   ): Promise<'missing' | 'damaged' | 'unmarked' | undefined> {
     return transact(db, {}, async (trx) => {
+      await lockServer(trx, row.server_id)
       const now = await store.findRow(trx, row.id)
       if (!now || now.deleted_at !== null || now.status !== row.status) return undefined
       if (found?.damage) {
@@ -129,6 +134,7 @@ export function createReconciling(deps: {
         const { adopted, missing, damaged } = await compare(SYSTEM, { isThorough: false, prepare: async () => {} })
         if (adopted.length + missing.length + damaged.length > 0)
           log.warn({ adopted, missing, damaged }, 'the list of backups was put right')
+        await finishing.reconcile()
       } catch (error) {
         // A machine that cannot be reached is compared another time; it must not keep the service from starting.
         if (!isFailure(error, 'agent_unreachable')) throw error
@@ -138,6 +144,7 @@ export function createReconciling(deps: {
     async failStranded() {
       for (const row of await store.stranded(db)) {
         await transact(db, {}, async (trx) => {
+          await lockServer(trx, row.server_id)
           const error = { code: 'internal', detail: 'It was interrupted, and nothing is left to go on with.' }
           await store.updateBackup(trx, row.id, { status: 'failed', error: JSON.stringify(error) })
           if (row.deleted_at !== null) return removal.finish(trx, row)

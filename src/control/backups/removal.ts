@@ -4,6 +4,7 @@ import type { ActivityEvent } from '../../contract/activity.ts'
 import type { Agent } from '../../contract/agent.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/changes.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -50,6 +51,7 @@ export function createRemoval(deps: {
     async run({ serverId, input: { backupId }, complete }) {
       await agent.backups.remove({ serverId, backupId })
       await transact(db, {}, async (trx) => {
+        await lockServer(trx, serverId)
         await store.removeRow(trx, backupId)
         await reclaimSoon(trx)
         await complete(trx)

@@ -15,7 +15,7 @@ const asJob = {
 }
 
 export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): void {
-  const { backups: service, restores, verifying, contents, reconciling } = slice
+  const { backups: service, restores, finishing, verifying, contents, reconciling } = slice
 
   serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/${id}`,
@@ -39,6 +39,12 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     api,
     backups.restoreBackup,
     (call) => restores.start(call.actor, call.params.serverId, call.params.backupId, call.body),
+    asJob,
+  )
+  serve(
+    api,
+    backups.finishRestore,
+    (call) => finishing.start(call.actor, call.params.serverId, call.body.direction),
     asJob,
   )
   serve(

@@ -9,8 +9,16 @@ export function schedulesOf(db: Db, serverId: string): Promise<ScheduleRow[]> {
   return db.selectFrom('schedules').selectAll().where('server_id', '=', serverId).orderBy('id').execute()
 }
 
+/** Of servers that take changes: what a deleted one has missed runs once when it is brought back. */
 export function dueSchedules(db: Db, now: number): Promise<ScheduleRow[]> {
-  return db.selectFrom('schedules').selectAll().where('next_run_at', '<=', now).orderBy('next_run_at').execute()
+  return db
+    .selectFrom('schedules')
+    .innerJoin('servers', 'servers.id', 'schedules.server_id')
+    .selectAll('schedules')
+    .where('servers.status', '=', 'ready')
+    .where('schedules.next_run_at', '<=', now)
+    .orderBy('schedules.next_run_at')
+    .execute()
 }
 
 export async function insertSchedule(trx: Trx, row: ScheduleRow): Promise<void> {

@@ -5,10 +5,11 @@ import { type ErrorCode, fail, isFailure } from '../../contract/errors.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Activity } from '../activity/service.ts'
 import { isUniqueViolation } from '../db/database.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { Db, ScheduleRow, ServerRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
-import { requireReadyServer, requireServer } from '../servers/service.ts'
+import { lockReadyServer, requireServer } from '../servers/service.ts'
 import { checkSchedule, nameFor, nextRun } from './cron.ts'
 import { requireShort } from './present.ts'
 import * as store from './schedule-store.ts'
@@ -66,9 +67,8 @@ export function createSchedules(deps: {
     const isWanted = row.only_if_changed === 0 || (await hasChanged(row))
     const nextRunAt = nextRun(row.cron, row.time_zone, now)
     await transact(db, {}, async (trx) => {
-      if (!(await store.claimRun(trx, row, nextRunAt))) return
-      const server = await requireServer(trx, actor, row.server_id)
-      if (server.status !== 'ready') return
+      const server = await lockServer(trx, row.server_id)
+      if (server?.status !== 'ready' || !(await store.claimRun(trx, row, nextRunAt))) return
       if (!isWanted) return store.updateSchedule(trx, row.id, { last_run_at: now, last_outcome: 'unchanged' })
       const backup = await backups.start(trx, actor, server, requestFor(row, server, now), 'schedule')
       await store.updateSchedule(trx, row.id, { last_run_at: now, last_outcome: 'started', last_backup_id: backup.id })
@@ -82,7 +82,8 @@ export function createSchedules(deps: {
     const busy = error.code === 'server_busy'
     const nextRunAt = busy ? now + BUSY_RETRY_MS : nextRun(row.cron, row.time_zone, now)
     await transact(db, {}, async (trx) => {
-      if (!(await store.claimRun(trx, row, nextRunAt))) return
+      const server = await lockServer(trx, row.server_id)
+      if (server?.status !== 'ready' || !(await store.claimRun(trx, row, nextRunAt))) return
       await store.updateSchedule(trx, row.id, { last_run_at: now, last_outcome: error.code satisfies ErrorCode })
       if (busy) return
       const properties = { scheduleId: row.id, name: row.name, error: { code: error.code, detail: error.detail } }
@@ -104,7 +105,7 @@ export function createSchedules(deps: {
     create: (actor, serverId, request) =>
       unique(
         transact(db, actor, async (trx) => {
-          await requireReadyServer(trx, actor, serverId)
+          await lockReadyServer(trx, actor, serverId)
           if ((await store.schedulesOf(trx, serverId)).length >= SCHEDULES_MAX)
             throw fail('already_exists', `The server has the ${SCHEDULES_MAX} schedules that it may have.`)
           const row = newRow(serverId, request, clock.now())
@@ -117,7 +118,7 @@ export function createSchedules(deps: {
     change: (actor, serverId, scheduleId, change) =>
       unique(
         transact(db, actor, async (trx) => {
-          await requireReadyServer(trx, actor, serverId)
+          await lockReadyServer(trx, actor, serverId)
           const before = await requireSchedule(trx, serverId, scheduleId)
           const after = changedRow(before, change, clock.now())
           await store.updateSchedule(trx, scheduleId, after)
@@ -128,7 +129,7 @@ export function createSchedules(deps: {
 
     remove: (actor, serverId, scheduleId) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const row = await requireSchedule(trx, serverId, scheduleId)
         await store.removeSchedule(trx, scheduleId)
         await activity.record(trx, actor, 'schedule.deleted', serverId, { scheduleId, name: row.name })

@@ -1,9 +1,9 @@
 import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
+import { createTurns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/changes.ts'
-import { lockServer } from '../db/lock-server.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -11,7 +11,13 @@ import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { followRow } from '../http/states.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { findJob } from '../jobs/store.ts'
-import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
+import {
+  lockReadyServer,
+  requireFinishedRestore,
+  requireReadyServer,
+  requireServer,
+  type ServerPart,
+} from '../servers/service.ts'
 import { removeRetention } from './expiry.ts'
 import type { LockKeeper } from './locks.ts'
 import { BACKUP } from './making.ts'
@@ -19,13 +25,12 @@ import { newBackupRow, noSuchBackup, present } from './present.ts'
 import type { Removal } from './removal.ts'
 import { removeSchedulesOf } from './schedule-store.ts'
 import * as store from './store.ts'
-import { VERIFY } from './verify.ts'
 
 export interface Backups {
   /** What it has to say when a server is deleted. */
   part: ServerPart
   create(actor: Actor, serverId: string, request: NewBackup): Promise<Backup>
-  /** The same, in a transaction of somebody who has looked at the server. */
+  /** The same, in a transaction that has locked the server. */
   start(trx: Trx, actor: Actor, server: ServerRow, request: NewBackup, origin?: BackupRow['origin']): Promise<Backup>
   list(
     actor: Actor,
@@ -40,8 +45,6 @@ export interface Backups {
   remove(actor: Actor, serverId: string, backupId: string): Promise<undefined>
 }
 
-const STOP_WITHIN_MS = 60_000
-
 export function createBackups(deps: {
   db: Db
   activity: Activity
@@ -55,6 +58,7 @@ export function createBackups(deps: {
   shared: boolean
 }): Backups {
   const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
+  const turns = createTurns()
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -63,8 +67,8 @@ export function createBackups(deps: {
   }
 
   async function takeSlot(trx: Trx, server: ServerRow): Promise<void> {
-    await lockServer(trx, server.id)
-    if ((await store.activeJobs(trx, server.id, [store.RESTORE])).length > 0)
+    requireFinishedRestore(server)
+    if ((await store.activeJobs(trx, server.id, store.RESTORES)).length > 0)
       throw fail('server_busy', 'A restore of this server is under way.')
     const limit = server.limit_backups
     if (limit !== null && (await store.countAgainstLimit(trx, server.id)) >= limit)
@@ -101,11 +105,30 @@ export function createBackups(deps: {
     else await removal.finish(trx, row)
   }
 
+  /** In the turn of the backup: the store and the database are told in the order in which they were asked. */
+  const setLock: Backups['setLock'] = async (actor, serverId, backupId, isLocked) => {
+    // Where a crash comes between the two, one of them still has the lock, and the lock counts.
+    if (!isLocked) await liftInStore(actor, serverId, backupId)
+    const backup = await transact(db, actor, async (trx) => {
+      await lockReadyServer(trx, actor, serverId)
+      const row = await requireBackup(trx, serverId, backupId)
+      const locked = isLocked ? 1 : 0
+      if (row.locked === locked) return present(row)
+      await store.updateBackup(trx, backupId, { locked })
+      changes.tellAfter(trx, backupId)
+      const event = isLocked ? 'backup.locked' : 'backup.unlocked'
+      await activity.record(trx, actor, event, serverId, { backupId, name: row.name })
+      return present({ ...row, locked })
+    })
+    if (isLocked && backup.status === 'completed') await locks.keep(serverId, backupId, true)
+    return backup
+  }
+
   return {
     start,
 
     create: (actor, serverId, request) =>
-      transact(db, actor, async (trx) => start(trx, actor, await requireReadyServer(trx, actor, serverId), request)),
+      transact(db, actor, async (trx) => start(trx, actor, await lockReadyServer(trx, actor, serverId), request)),
 
     async list(actor, serverId, query) {
       await requireServer(db, actor, serverId)
@@ -133,29 +156,12 @@ export function createBackups(deps: {
         yield row && present(row)
     },
 
-    async setLock(actor, serverId, backupId, isLocked) {
-      // Where a crash comes between the two, one of them still has the lock, and the lock counts.
-      if (!isLocked) await liftInStore(actor, serverId, backupId)
-      const backup = await transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
-        await lockServer(trx, serverId)
-        const row = await requireBackup(trx, serverId, backupId)
-        const locked = isLocked ? 1 : 0
-        if (row.locked === locked) return present(row)
-        await store.updateBackup(trx, backupId, { locked })
-        changes.tellAfter(trx, backupId)
-        const event = isLocked ? 'backup.locked' : 'backup.unlocked'
-        await activity.record(trx, actor, event, serverId, { backupId, name: row.name })
-        return present({ ...row, locked })
-      })
-      if (isLocked && backup.status === 'completed') await locks.keep(serverId, backupId, true)
-      return backup
-    },
+    setLock: (actor, serverId, backupId, isLocked) =>
+      turns(backupId, () => setLock(actor, serverId, backupId, isLocked)),
 
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
-        await lockServer(trx, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const row = await requireBackup(trx, serverId, backupId)
         if (row.locked === 1) throw fail('backup_locked', 'The backup is locked. Unlock it first.')
         if ((await store.beingRestored(trx)).has(backupId))
@@ -166,21 +172,17 @@ export function createBackups(deps: {
       }),
 
     part: {
-      async check(trx, serverId) {
-        await lockServer(trx, serverId)
+      async check(trx, serverId, { isPurge }) {
         if (await store.hasLocked(trx, serverId))
           throw fail('backup_locked', 'The server has locked backups. Unlock or delete them first.')
+        if (isPurge && (await store.isRestoredElsewhere(trx, serverId)))
+          throw fail('server_busy', 'A backup of this server is being restored into another.')
       },
 
-      async release(serverId) {
-        const kinds = [BACKUP, store.RESTORE, VERIFY]
-        const underWay = await store.activeJobs(db, serverId, kinds)
-        for (const job of underWay) await transact(db, {}, (trx) => jobs.cancel(trx, job)).catch(unlessFinished)
-        for (const job of underWay) await jobs.whenEnded(job.id, STOP_WITHIN_MS)
-        if ((await store.activeJobs(db, serverId, kinds)).length > 0)
-          throw fail('server_busy', 'Work on the backups of the server has not ended yet.')
-        await removal.removeAllOf(serverId)
-      },
+      release: (serverId) => removal.removeAllOf(serverId),
+
+      frees: async (serverId) => ({ backups: await store.totalsOf(db, serverId) }),
+      lockedCount: (serverId) => store.countLocked(db, serverId),
 
       async remove(trx, serverId) {
         await store.removeRowsOf(trx, serverId)
@@ -189,8 +191,4 @@ export function createBackups(deps: {
       },
     },
   }
-}
-
-function unlessFinished(error: unknown): void {
-  if (!(error instanceof Error && 'code' in error && error.code === 'job_finished')) throw error
 }

@@ -17,6 +17,8 @@ import { createMaking } from './making.ts'
 import { createReconciling } from './reconcile.ts'
 import { createRemoval } from './removal.ts'
 import { createRestores } from './restore.ts'
+import { createRestoreEnds } from './restore-ends.ts'
+import { createRestoreFinishing } from './restore-finish.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackups } from './service.ts'
 import * as store from './store.ts'
@@ -55,13 +57,16 @@ export function createBackupSlice(deps: BackupSliceDeps) {
       damageFound += count
     },
   })
-  const reconciling = createReconciling({ ...deps, removal, verifying })
+  const ends = createRestoreEnds({ ...deps, expiry })
+  const finishing = createRestoreFinishing({ ...deps, ends })
+  const reconciling = createReconciling({ ...deps, removal, verifying, finishing })
   return {
     backups,
     expiry,
     verifying,
     reconciling,
-    restores: createRestores({ ...deps, making }),
+    restores: createRestores({ ...deps, making, ends }),
+    finishing,
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups }),
 

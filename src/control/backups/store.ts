@@ -1,5 +1,5 @@
 import type { Progress } from '../../contract/jobs.ts'
-import type { BackupRow, Db, JobRow, Trx } from '../db/tables.ts'
+import type { BackupRow, Db, JobRow, ServerRow, Trx } from '../db/tables.ts'
 import { factsOf } from '../jobs/runner.ts'
 
 /** A backup with what its job says of its progress. */
@@ -89,14 +89,29 @@ export function completedOf(db: Db, serverId: string): Promise<BackupRow[]> {
     .execute()
 }
 
-export async function hasLocked(db: Db, serverId: string): Promise<boolean> {
-  const locked = db
+export async function countLocked(db: Db, serverId: string): Promise<number> {
+  const { count } = await db
     .selectFrom('backups')
-    .select('id')
+    .select((of) => of.fn.countAll<number>().as('count'))
     .where('server_id', '=', serverId)
     .where('locked', '=', 1)
     .where('deleted_at', 'is', null)
-  return (await locked.limit(1).executeTakeFirst()) !== undefined
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export const hasLocked = async (db: Db, serverId: string): Promise<boolean> => (await countLocked(db, serverId)) > 0
+
+export async function totalsOf(db: Db, serverId: string): Promise<{ count: number; storedBytes: number }> {
+  const { count, stored } = await db
+    .selectFrom('backups')
+    .select(
+      (of) => [of.fn.countAll<number>().as('count'), of.fn.sum<number | null>('stored_bytes').as('stored')] as const,
+    )
+    .where('server_id', '=', serverId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return { count: Number(count), storedBytes: Number(stored ?? 0) }
 }
 
 export function allRows(db: Db): Promise<BackupRow[]> {
@@ -172,6 +187,17 @@ export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): 
 }
 
 export const RESTORE = 'restore'
+export const FINISH_RESTORE = 'restore.finish'
+/** Jobs that change the files of a server as a whole. */
+export const RESTORES = [RESTORE, FINISH_RESTORE] as const
+
+export async function setUnfinishedRestore(trx: Trx, serverId: string, text: string | null): Promise<void> {
+  await trx.updateTable('servers').set({ unfinished_restore: text }).where('id', '=', serverId).execute()
+}
+
+export function restoresOfServers(db: Db): Promise<Pick<ServerRow, 'id' | 'unfinished_restore'>[]> {
+  return db.selectFrom('servers').select(['id', 'unfinished_restore']).where('status', '=', 'ready').execute()
+}
 
 /** What restores that are queued or running take their files from, into whichever server. */
 export async function beingRestored(db: Db): Promise<Set<string>> {
@@ -182,6 +208,21 @@ export async function beingRestored(db: Db): Promise<Set<string>> {
     .where('status', 'in', ACTIVE)
     .execute()
   return new Set(jobs.map((job) => (factsOf(job).input as { backupId: string }).backupId))
+}
+
+/** Whether a restore into another server takes its files from a backup of this one. */
+export async function isRestoredElsewhere(db: Db, serverId: string): Promise<boolean> {
+  const inUse = await beingRestored(db)
+  if (inUse.size === 0) return false
+  const mine = db
+    .selectFrom('backups')
+    .select('id')
+    .where('server_id', '=', serverId)
+    .where('id', 'in', [...inUse])
+  const elsewhere = await mine.execute()
+  const into = await activeJobs(db, serverId, [RESTORE])
+  const here = new Set(into.map((job) => (factsOf(job).input as { backupId: string }).backupId))
+  return elsewhere.some(({ id }) => !here.has(id))
 }
 
 export const progressOf = (text: string | null): Progress | null => (text === null ? null : JSON.parse(text))

@@ -5,13 +5,14 @@ import type { DamageReport, ScrubReport, VerifyReport } from '../../contract/age
 import { isFailure } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer, lockServers } from '../db/lock-server.ts'
 import type { Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
-import { requireReadyServer } from '../servers/service.ts'
+import { lockReadyServer } from '../servers/service.ts'
 import { noSuchBackup, requireCompleted } from './present.ts'
 import { NO_SERVER } from './removal.ts'
 import * as store from './store.ts'
@@ -28,7 +29,7 @@ export interface Verifying {
   start(actor: Actor, serverId: string, backupId: string): Promise<Job & { serverId: string }>
   /** The daily share of the scrub, and another look at what is damaged; at most once a day however often it is called. */
   upkeep(): Promise<void>
-  /** In a transaction: what was found wrong, with the backups that it touches. */
+  /** In a transaction that has locked `serversOf` the damage: what was found wrong, with the backups that it touches. */
   noteDamage(trx: Trx, actor: Actor, damage: readonly DamageReport[]): Promise<void>
 }
 
@@ -68,6 +69,7 @@ export function createVerifying(deps: {
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
     const report = (await runAgentTask(agent.tasks, task, { kind: 'backups.verify', backupId })) as VerifyReport
     await transact(db, {}, async (trx) => {
+      await lockServers(trx, [job.serverId, ...serversOf(report.damage)])
       const row = await store.findRow(trx, backupId)
       await noteDamage(trx, job.actor, report.damage)
       if (row && !touchedBy(report.damage).has(backupId)) {
@@ -99,6 +101,7 @@ export function createVerifying(deps: {
       const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
       const report = (await runAgentTask(agent.tasks, task, { kind: SCRUB, share: job.input.share })) as ScrubReport
       await transact(db, {}, async (trx) => {
+        await lockServers(trx, serversOf(report.damage))
         await noteDamage(trx, SYSTEM, report.damage)
         await job.complete(trx, report)
       })
@@ -123,7 +126,7 @@ export function createVerifying(deps: {
 
     start: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {
-        await requireReadyServer(trx, actor, serverId)
+        await lockReadyServer(trx, actor, serverId)
         const row = await store.findBackup(trx, serverId, backupId)
         if (!row) throw noSuchBackup()
         requireCompleted(row)
@@ -137,12 +140,17 @@ export function createVerifying(deps: {
         if (!(await isScrubDue(trx))) return
         await jobs.enqueue(trx, SYSTEM, { kind: SCRUB, serverId: NO_SERVER, input: { share: 1 / SCRUB_DAYS } })
         for (const row of await store.damaged(trx)) {
+          if ((await lockServer(trx, row.server_id))?.status !== 'ready') continue
           const input = { backupId: row.id }
           await jobs.enqueue(trx, SYSTEM, { kind: VERIFY, serverId: row.server_id, input })
         }
       }),
   }
 }
+
+/** Whose backups it touches. */
+const serversOf = (damage: readonly DamageReport[]) =>
+  damage.flatMap(({ touches }) => touches.map(({ serverId }) => serverId))
 
 function touchedBy(damage: readonly DamageReport[]): Map<string, string[]> {
   const touched = new Map<string, string[]>()

@@ -26,9 +26,16 @@ export interface ServerRow {
   limit_backups: number | null
   limit_subdomains: number | null
   labels: string
-  status: 'ready' | 'deleting'
+  status: 'ready' | 'deleting' | 'deleted' | 'undeleting' | 'purging'
+  /** Set while it is deleted and can be brought back. */
+  deleted_at: number | null
+  purge_at: number | null
+  /** What purging it frees, as JSON: measured before its folders were put aside. */
+  frees: string | null
   disk_bytes: number | null
   disk_measured_at: number | null
+  /** As JSON, while a restore into it has stopped in the middle and nobody has chosen how it ends. */
+  unfinished_restore: string | null
   created_at: number
   updated_at: number
 }
@@ -107,7 +114,7 @@ export interface SubdomainRow {
   zone: string
   /** The name with look-alike letters made the same. */
   skeleton: string
-  status: 'pending' | 'active' | 'deleting' | 'failed'
+  status: 'pending' | 'active' | 'withdrawn' | 'deleting' | 'failed'
   reason: string | null
   propagated_at: number | null
   /** The record sets that the provider last confirmed, as JSON; what is ours where the marker has been lost. */
@@ -153,6 +160,8 @@ export interface BackupRow {
   verified_at: number | null
   /** Set once it is deleted for its owner; the row goes when the store has let go of it too. */
   deleted_at: number | null
+  /** Of a safety backup: when its restore had replaced what it holds. null while that has not succeeded. */
+  replaced_at: number | null
 }
 
 export interface RetentionRow {

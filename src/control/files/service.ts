@@ -1,5 +1,5 @@
-import type { ActivityEvent } from '../../contract/activity.ts'
-import type { Agent } from '../../contract/agent.ts'
+import type { Agent, AgentFact, ChangeOrigin } from '../../contract/agent.ts'
+import type { ChangeRequest } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import type {
   ArchiveFormat,
@@ -13,17 +13,17 @@ import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { LinkPurpose, SignedLinks } from '../../http/signed-links.ts'
 import { newId } from '../../kit/ids.ts'
-import type { Activity } from '../activity/service.ts'
 import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
-import { requireReadyServer, requireServer } from '../servers/service.ts'
+import { requireReadyServer, requireServerFiles } from '../servers/service.ts'
 
 export interface FileDeps {
   db: Db
-  agent: Pick<Agent, 'files'>
-  activity: Activity
+  agent: Pick<Agent, 'files' | 'facts'>
+  /** Records what came of a request; where it cannot now, it is done later. */
+  facts: { record(actor: Actor, fact: AgentFact): Promise<void> }
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
@@ -33,27 +33,23 @@ export interface FileDeps {
 export type Files = ReturnType<typeof createFiles>
 
 const LINK_LIFE_MS = 15 * 60_000
-const LISTED_NAMES = 100
 
 export function createFiles(deps: FileDeps) {
-  const { db, agent, activity, links, cursors, clock } = deps
+  const { db, agent, links, cursors, clock } = deps
   const files = agent.files
 
-  /** A change on the agent's disk, then its entry; the answer is given, and remembered, once both are there. */
-  async function change<T>(
-    actor: Actor,
-    serverId: string,
-    event: ActivityEvent,
-    work: () => Promise<T>,
-    properties: (answer: T) => object | null,
-  ): Promise<T> {
+  /**
+   * From its first moment on the agent's disk a change has its fact there, so it is answered as done also when the
+   * database cannot take the entry now: whoever reads the agent's facts records it, and the answer, later.
+   */
+  async function change<T>(actor: Actor, serverId: string, work: (request: ChangeRequest) => Promise<T>): Promise<T> {
     await requireReadyServer(db, actor, serverId)
-    const answer = await work()
-    const told = properties(answer)
-    return transact(db, actor, async (trx) => {
-      if (told) await activity.record(trx, actor, event, serverId, told)
-      return answer
-    })
+    const request = { serverId, requestId: requestKey(actor), origin: originOf(actor) }
+    const answer = await work(request)
+    const fact = await agent.facts.find(request)
+    if (fact) await deps.facts.record(actor, fact)
+    else if (actor.remember) await transact(db, actor, async () => answer)
+    return answer
   }
 
   async function signedUrl(
@@ -73,36 +69,17 @@ export function createFiles(deps: FileDeps) {
 
   return {
     remove: (actor: Actor, serverId: string, { root = '/', files: names }: { root?: string; files: string[] }) =>
-      change(
-        actor,
-        serverId,
-        'file.deleted',
-        () => files.remove({ serverId, requestId: requestKey(actor), root, files: names }),
-        ({ deleted }) =>
-          deleted.length === 0 ? null : { root, files: deleted.slice(0, LISTED_NAMES), count: deleted.length },
-      ),
+      change(actor, serverId, (request) => files.remove({ ...request, root, files: names })),
 
     makeFolder: (actor: Actor, serverId: string, { name, path = '/' }: { name: string; path?: string }) =>
-      change(
-        actor,
-        serverId,
-        'file.folder_created',
-        () => files.makeFolder({ serverId, path, name }),
-        ({ created, entry }) => (created ? { path: entry.path } : null),
-      ),
+      change(actor, serverId, (request) => files.makeFolder({ ...request, path, name })),
 
     async copy(actor: Actor, serverId: string, location: string, gone: AbortSignal): Promise<FileEntry> {
       const requestId = requestKey(actor)
       const cancel = () => void files.cancelCopy({ serverId, requestId }).catch(() => {})
       gone.addEventListener('abort', cancel, { once: true })
       try {
-        return await change(
-          actor,
-          serverId,
-          'file.copied',
-          () => files.copy({ serverId, requestId, location }),
-          (entry) => ({ from: location, to: entry.path }),
-        )
+        return await change(actor, serverId, (request) => files.copy({ ...request, location }))
       } finally {
         gone.removeEventListener('abort', cancel)
       }
@@ -112,16 +89,7 @@ export function createFiles(deps: FileDeps) {
       actor: Actor,
       serverId: string,
       { moves, overwrite = false }: { moves: { from: string; to: string }[]; overwrite?: boolean },
-    ) =>
-      change(
-        actor,
-        serverId,
-        'file.moved',
-        async () => ({
-          data: (await files.move({ serverId, requestId: requestKey(actor), moves, overwrite })).entries,
-        }),
-        () => ({ moves: moves.slice(0, LISTED_NAMES), count: moves.length }),
-      ),
+    ) => change(actor, serverId, (request) => files.move({ ...request, moves, overwrite })),
 
     async requestUpload(actor: Actor, serverId: string, baseUrl: string): Promise<UploadLocation> {
       const server = await requireReadyServer(db, actor, serverId)
@@ -141,7 +109,7 @@ export function createFiles(deps: FileDeps) {
       path: string,
       format?: ArchiveFormat,
     ): Promise<DownloadLocation> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const entry = await files.stat({ serverId, path })
       const chosen = format ?? (entry.kind === 'directory' ? 'zip' : 'raw')
       return signedUrl({ actor, baseUrl }, serverId, 'download', 'downloads', { path, format: chosen })
@@ -155,7 +123,7 @@ export function createFiles(deps: FileDeps) {
       detail: Record<string, string | number | boolean | null>,
     ): Promise<string> {
       if (purpose === 'write-content') await requireReadyServer(db, actor, serverId)
-      else await requireServer(db, actor, serverId)
+      else await requireServerFiles(db, actor, serverId)
       return links.sign(
         purpose,
         { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail },
@@ -164,7 +132,7 @@ export function createFiles(deps: FileDeps) {
     },
 
     async list(actor: Actor, serverId: string, query: ListQuery): Promise<Page<FileEntry>> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const { path = '/', sort = 'name', order = 'asc' } = query
       const listName = `files ${serverId} ${sort} ${order} ${path}`
       const request = pageRequest(cursors, listName, query)
@@ -187,7 +155,7 @@ export function createFiles(deps: FileDeps) {
       serverId: string,
       query: { q: string; path?: string; content?: boolean; limit?: number },
     ) {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const { q, path = '/', content = false, limit = 50 } = query
       const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit })
       return { data: matches, isComplete }
@@ -198,7 +166,7 @@ export function createFiles(deps: FileDeps) {
       serverId: string,
       query: { limit?: number; cursor?: string },
     ): Promise<Page<TrashItem>> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       const listName = `trash ${serverId}`
       const request = pageRequest(cursors, listName, query)
       const after = request.after ? String(request.after[0]) : null
@@ -207,25 +175,12 @@ export function createFiles(deps: FileDeps) {
     },
 
     restore: (actor: Actor, serverId: string, trashId: string) =>
-      change(
-        actor,
-        serverId,
-        'file.restored',
-        () => files.restoreTrash({ serverId, requestId: requestKey(actor), trashId }),
-        (entry) => ({ trashId, path: entry.path }),
-      ),
+      change(actor, serverId, (request) => files.restoreTrash({ ...request, trashId })),
 
-    emptyTrash: (actor: Actor, serverId: string) =>
-      change(
-        actor,
-        serverId,
-        'file.trash_emptied',
-        () => files.emptyTrash({ serverId }),
-        ({ freedBytes }) => ({ freedBytes }),
-      ),
+    emptyTrash: (actor: Actor, serverId: string) => change(actor, serverId, (request) => files.emptyTrash(request)),
 
     async usage(actor: Actor, serverId: string): Promise<DiskUsage> {
-      await requireServer(db, actor, serverId)
+      await requireServerFiles(db, actor, serverId)
       return files.usage({ serverId })
     },
   }
@@ -243,4 +198,10 @@ export interface ListQuery {
 function requestKey(actor: Actor): string {
   if (actor.requestId === null) throw fail('internal')
   return actor.idempotencyKey ? `${actor.id} ${actor.idempotencyKey}` : actor.requestId
+}
+
+function originOf(actor: Actor): ChangeOrigin {
+  const { id, requestId, ip, userAgent, source } = actor
+  const cause = actor.type === 'token' ? { tokenId: id, requestId: requestId ?? '', ip, userAgent, source } : null
+  return { cause, idempotency: actor.kept ?? null }
 }

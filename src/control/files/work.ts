@@ -4,13 +4,14 @@ import type { Agent, TaskWork } from '../../contract/agent.ts'
 import { ARCHIVE_FORMATS, type ArchiveFormat } from '../../contract/files.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
 import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import type { JobContext, Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
-import { requireReadyServer } from '../servers/service.ts'
+import { lockReadyServer, requireFinishedRestore } from '../servers/service.ts'
 
 export interface FileWork {
   pack(actor: Actor, serverId: string, request: PackRequest): Promise<Job>
@@ -56,6 +57,7 @@ export function createFileWork(deps: {
       async run(job: JobContext<TaskWork>) {
         const result = await runAgentTask(agent.tasks, job, job.input)
         await transact(db, {}, async (trx) => {
+          await lockServer(trx, job.serverId)
           await activity.record(trx, job.actor, event, job.serverId, { jobId: job.jobId, ...told(job.input), result })
           await job.complete(trx, result)
         })
@@ -69,7 +71,7 @@ export function createFileWork(deps: {
 
   const start = (actor: Actor, serverId: string, kind: Kind, work: TaskWork) =>
     transact(db, actor, async (trx) => {
-      await requireReadyServer(trx, actor, serverId)
+      requireFinishedRestore(await lockReadyServer(trx, actor, serverId))
       const row = await jobs.enqueue(trx, actor, { kind, serverId, input: work })
       await activity.record(trx, actor, 'job.started', serverId, { jobId: row.id, kind, ...told(work) })
       return presentJob(row)

@@ -1,4 +1,5 @@
 import type { ActivitySource } from '../../contract/activity.ts'
+import type { KeptRequest } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import type { Trx } from '../db/tables.ts'
@@ -19,6 +20,8 @@ export interface Actor {
   idempotencyKey?: string
   /** Keeps the answer for the caller's idempotency key, in the transaction of the change. */
   remember?: (trx: Trx, answer: unknown) => Promise<void>
+  /** What it takes to keep the answer in a transaction that the caller does not wait for. */
+  kept?: KeptRequest
 }
 
 export const SYSTEM: Actor = {

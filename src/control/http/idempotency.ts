@@ -2,6 +2,7 @@
 // the change, so that a crash between the two cannot happen, and encrypted under the caller's own token: an answer may
 // hold a new token's value, and nobody else can read it back, not even from a stolen database.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import type { KeptRequest } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import { isUniqueViolation } from '../db/database.ts'
 import type { Db, Trx } from '../db/tables.ts'
@@ -26,8 +27,10 @@ export interface Idempotency {
   /** Runs `work` once for a key; a repetition, also one that arrives meanwhile, gets the first answer. */
   once(
     request: KeyedRequest,
-    work: (remember: Remember) => Promise<unknown>,
+    work: (remember: Remember, kept: KeptRequest) => Promise<unknown>,
   ): Promise<{ answer: unknown; replayed: boolean }>
+  /** For an answer that the caller did not wait for; one that is there already stays. */
+  rememberLate(trx: Trx, kept: KeptRequest, answer: unknown): Promise<void>
   purge(): Promise<void>
 }
 
@@ -46,26 +49,20 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
       .executeTakeFirst()
     if (!row) return undefined
     if (row.fingerprint !== fingerprintOf(request)) throw conflict()
-    return { answer: decrypt(request, row.answer) }
+    return { answer: decrypt(keyOf(request), row.answer) }
   }
 
-  const rememberFor =
-    (request: KeyedRequest): Remember =>
-    async (trx, answer) => {
-      const expired = trx
-        .deleteFrom('idempotency')
-        .where('token_id', '=', request.tokenId)
-        .where('key', '=', request.key)
-      await expired.where('created_at', '<=', clock.now() - KEEP_MS).execute()
-      const row = {
-        token_id: request.tokenId,
-        key: request.key,
-        fingerprint: fingerprintOf(request),
-        answer: encrypt(request, answer),
-        created_at: clock.now(),
-      }
-      await trx.insertInto('idempotency').values(row).execute()
-    }
+  async function insert(trx: Trx, { tokenId, key, fingerprint, answerKey }: KeptRequest, answer: unknown) {
+    const expired = trx.deleteFrom('idempotency').where('token_id', '=', tokenId).where('key', '=', key)
+    await expired.where('created_at', '<=', clock.now() - KEEP_MS).execute()
+    return trx.insertInto('idempotency').values({
+      token_id: tokenId,
+      key,
+      fingerprint,
+      answer: encrypt(Buffer.from(answerKey, 'base64'), answer),
+      created_at: clock.now(),
+    })
+  }
 
   return {
     async once(request, work) {
@@ -79,7 +76,9 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
       try {
         const found = await find(request)
         if (found) return { answer: found.answer, replayed: true }
-        return { answer: await work(rememberFor(request)), replayed: false }
+        const kept = keptOf(request)
+        const remember: Remember = async (trx, answer) => void (await (await insert(trx, kept, answer)).execute())
+        return { answer: await work(remember, kept), replayed: false }
       } catch (error) {
         // Another process on the same database was quicker with the same key.
         const found = isUniqueViolation(error) ? await find(request) : undefined
@@ -89,6 +88,11 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
         underWay.delete(slot)
         done.resolve()
       }
+    },
+
+    async rememberLate(trx, kept, answer) {
+      const inserted = await insert(trx, kept, answer)
+      await inserted.onConflict((conflict) => conflict.doNothing()).execute()
     },
 
     async purge() {
@@ -108,20 +112,25 @@ function fingerprintOf({ method, url, body }: KeyedRequest): string {
     .digest('hex')
 }
 
+function keptOf(request: KeyedRequest): KeptRequest {
+  const { tokenId, key } = request
+  return { tokenId, key, fingerprint: fingerprintOf(request), answerKey: keyOf(request).toString('base64') }
+}
+
 function keyOf({ credential, key }: KeyedRequest): Buffer {
   return Buffer.from(hkdfSync('sha256', credential, key, 'gamekeeper idempotency', 32))
 }
 
-function encrypt(request: KeyedRequest, answer: unknown): string {
+function encrypt(key: Buffer, answer: unknown): string {
   const iv = randomBytes(IV_BYTES)
-  const cipher = createCipheriv(CIPHER, keyOf(request), iv)
+  const cipher = createCipheriv(CIPHER, key, iv)
   const text = Buffer.concat([cipher.update(JSON.stringify(answer ?? null)), cipher.final()])
   return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')
 }
 
-function decrypt(request: KeyedRequest, stored: string): unknown {
+function decrypt(key: Buffer, stored: string): unknown {
   const bytes = Buffer.from(stored, 'base64')
-  const decipher = createDecipheriv(CIPHER, keyOf(request), bytes.subarray(0, IV_BYTES))
+  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
   return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString())
 }

@@ -128,8 +128,8 @@ export function serve<O extends Operation, R>(
       url: withoutTrailingSlash(request.url),
       body: request.body,
     }
-    const { answer: body, replayed } = await idempotency.once(keyed, async (remember) =>
-      handler({ ...call, actor: { ...actor, remember, idempotencyKey: key } }),
+    const { answer: body, replayed } = await idempotency.once(keyed, async (remember, kept) =>
+      handler({ ...call, actor: { ...actor, remember, kept, idempotencyKey: key } }),
     )
     if (replayed) reply.header('idempotency-replayed', 'true')
     return answer(reply, body as R)

@@ -32,22 +32,20 @@ export function listJobRows(
   return query.execute()
 }
 
-/** The oldest job that is due of each kind and server, oldest first: one of a kind runs at a time for a server. */
-export function dueJobs(db: Db, now: number, limit: number): Promise<JobRow[]> {
-  return db
-    .selectFrom('jobs')
-    .selectAll()
-    .where('id', 'in', (query) =>
-      query
-        .selectFrom('jobs')
-        .select((of) => of.fn.min('id').as('id'))
-        .where('status', '=', 'queued')
-        .where('due_at', '<=', now)
-        .groupBy(['kind', 'server_id']),
-    )
-    .orderBy('id')
-    .limit(limit)
-    .execute()
+/** The oldest due job of the first server, in the order of their ids, that has one of this kind. */
+export function firstDue(
+  db: Db,
+  { kind, now, afterServer }: { kind: string; now: number; afterServer?: string },
+): Promise<JobRow | undefined> {
+  let query = db.selectFrom('jobs').selectAll().where('status', '=', 'queued').where('kind', '=', kind)
+  if (afterServer !== undefined) query = query.where('server_id', '>', afterServer)
+  return query.where('due_at', '<=', now).orderBy('server_id').orderBy('id').limit(1).executeTakeFirst()
+}
+
+/** Queued or running. */
+export function activeJobsOf(db: Db, serverId: string): Promise<JobRow[]> {
+  const ofServer = db.selectFrom('jobs').selectAll().where('server_id', '=', serverId)
+  return ofServer.where('status', 'in', ['queued', 'running']).execute()
 }
 
 export async function nextDueAt(db: Db, after: number): Promise<number | null> {
@@ -139,6 +137,8 @@ export async function requeueJob(db: Db, id: string, dueAt: number, error: WorkE
       lease_until: null,
     })
     .where('id', '=', id)
+    // Its end may have been committed though the answer of the database was lost.
+    .where('status', '=', 'running')
     .execute()
 }
 
@@ -167,8 +167,20 @@ export async function isToBeCancelled(db: Db, id: string): Promise<boolean> {
   return (await asked.executeTakeFirst())?.cancel === 1
 }
 
-export async function askToCancel(trx: Trx, id: string): Promise<void> {
-  await trx.updateTable('jobs').set({ cancel: 1 }).where('id', '=', id).execute()
+/** One that waits for its next attempt makes it at once, and finds out what is left to cancel. False if it does not wait. */
+export async function askQueued(trx: Trx, id: string): Promise<boolean> {
+  const asked = trx
+    .updateTable('jobs')
+    .set({ cancel: 1, due_at: 0 })
+    .where('id', '=', id)
+    .where('status', '=', 'queued')
+  return (await asked.executeTakeFirst()).numUpdatedRows > 0n
+}
+
+/** Answers false if the job does not run. */
+export async function askToCancel(trx: Trx, id: string): Promise<boolean> {
+  const running = trx.updateTable('jobs').set({ cancel: 1 }).where('id', '=', id).where('status', '=', 'running')
+  return (await running.executeTakeFirst()).numUpdatedRows > 0n
 }
 
 export async function purgeFinished(db: Db, before: number): Promise<void> {

@@ -11,7 +11,7 @@ import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { followRow } from '../http/states.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { findJob, listJobRows, presentJob } from '../jobs/store.ts'
-import { requireServer } from './service.ts'
+import { lockVisibleServer, requireServer } from './access.ts'
 
 export interface ServerJobs {
   list(
@@ -35,8 +35,7 @@ export function createServerJobs(deps: {
 }): ServerJobs {
   const { db, jobs, activity, changes, cursors, shared } = deps
 
-  async function requireJob(handle: Db, actor: Actor, serverId: string, jobId: string): Promise<JobRow> {
-    await requireServer(handle, actor, serverId)
+  async function requireJob(handle: Db, serverId: string, jobId: string): Promise<JobRow> {
     const row = await findJob(handle, serverId, jobId)
     if (!row) throw fail('not_found', 'No such job.')
     return row
@@ -53,21 +52,26 @@ export function createServerJobs(deps: {
       return pageOf(rows, request, presentJob, (row) => cursors.encode(listName, [row.id]))
     },
 
-    read: async (actor, serverId, jobId) => presentJob(await requireJob(db, actor, serverId, jobId)),
+    async read(actor, serverId, jobId) {
+      await requireServer(db, actor, serverId)
+      return presentJob(await requireJob(db, serverId, jobId))
+    },
 
     async *follow(actor, serverId, jobId, signal) {
+      await requireServer(db, actor, serverId)
       using changed = changes.watch(jobId)
-      const first = await requireJob(db, actor, serverId, jobId)
+      const first = await requireJob(db, serverId, jobId)
       const read = () => findJob(db, serverId, jobId)
       for await (const row of followRow(first, { changed, shared, read, signal })) yield row && presentJob(row)
     },
 
     cancel: (actor, serverId, jobId) =>
       transact(db, actor, async (trx) => {
-        const row = await requireJob(trx, actor, serverId, jobId)
+        await lockVisibleServer(trx, actor, serverId)
+        const row = await requireJob(trx, serverId, jobId)
         await jobs.cancel(trx, row)
         await activity.record(trx, actor, 'job.cancelled', serverId, { jobId, kind: row.kind })
-        return presentJob(await requireJob(trx, actor, serverId, jobId))
+        return presentJob(await requireJob(trx, serverId, jobId))
       }),
   }
 }

@@ -1,20 +1,34 @@
 import { cancelJob, listJobs, readJob } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
-import { changeServer, createServer, deleteServer, listServers, readServer } from '../../contract/servers.ts'
+import {
+  changeServer,
+  createServer,
+  deleteServer,
+  listServers,
+  planDeletion,
+  readServer,
+  undeleteServer,
+} from '../../contract/servers.ts'
 import { type Api, serve } from '../http/route.ts'
 import { readOrFollow } from '../http/states.ts'
 import type { Streams } from '../http/streams.ts'
+import type { Deletion } from './deletion.ts'
 import type { ServerJobs } from './jobs.ts'
 import type { Servers } from './service.ts'
 
-export function serverRoutes(api: Api, servers: Servers, jobs: ServerJobs, streams: Streams): void {
+export function serverRoutes(
+  api: Api,
+  { servers, deletion, jobs, streams }: { servers: Servers; deletion: Deletion; jobs: ServerJobs; streams: Streams },
+): void {
   serve(api, createServer, (call) => servers.create(call.actor, call.body), {
     location: (server) => `${BASE_PATH}/servers/${server.id}`,
   })
   serve(api, listServers, (call) => servers.list(call.actor, call.query))
   serve(api, readServer, (call) => servers.read(call.actor, call.params.serverId))
   serve(api, changeServer, (call) => servers.change(call.actor, call.params.serverId, call.body))
-  serve(api, deleteServer, (call) => servers.startDeletion(call.actor, call.params.serverId, call.body.name))
+  serve(api, deleteServer, (call) => deletion.start(call.actor, call.params.serverId, call.body))
+  serve(api, planDeletion, (call) => deletion.plan(call.actor, call.params.serverId))
+  serve(api, undeleteServer, (call) => deletion.undelete(call.actor, call.params.serverId))
   serve(api, listJobs, (call) => jobs.list(call.actor, call.params.serverId, call.query))
   serve(api, readJob, (call) => {
     const { serverId, jobId } = call.params

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import { withDatabase } from '../../../test/support/database.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { until } from '../../../test/support/until.ts'
 
 onBothEngines('servers', (engine) => {
   let service: TestService
@@ -32,12 +33,9 @@ onBothEngines('servers', (engine) => {
 
   const get = (id: string) => service.call('GET', `/servers/${id}`)
   const patch = (id: string, body: object) => service.call('PATCH', `/servers/${id}`, { body })
-  const remove = (id: string, name: string) => service.call('DELETE', `/servers/${id}`, { body: { name } })
+  const remove = (id: string, name: string) => service.call('DELETE', `/servers/${id}`, { body: { name, purge: true } })
   const folder = (id: string) => join(service.dataDir, 'servers', id)
-  /** Waits for the last entry of a server's history, by following it. */
-  async function untilGone(id: string): Promise<void> {
-    while ((await get(id)).status !== 404) await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  const untilGone = (id: string) => until(async () => (await get(id)).status === 404)
 
   test('every field is kept as it was given', async () => {
     const body = {
@@ -50,11 +48,11 @@ onBothEngines('servers', (engine) => {
     }
     const created = await service.call('POST', '/servers', { body })
     assert.equal(created.status, 201, created.text)
-    const { id, createdAt, updatedAt, status, diskUsage, ...rest } = created.body
+    const { id, createdAt, updatedAt, status, deletion, diskUsage, unfinishedRestore, ...rest } = created.body
     assert.deepEqual(rest, body)
     assert.match(id, /^srv_[0-9a-z]{26}$/)
     assert.equal(status, 'ready')
-    assert.equal(diskUsage, null)
+    assert.deepEqual([deletion, diskUsage, unfinishedRestore], [null, null, null])
     assert.equal(createdAt, updatedAt)
     assert.deepEqual((await get(id)).body, created.body)
   })
@@ -144,7 +142,7 @@ onBothEngines('servers', (engine) => {
     const events = (await service.call('GET', '/activity?limit=100')).body.data
       .filter((entry: { serverId: string }) => entry.serverId === id)
       .map((entry: { event: string }) => entry.event)
-    assert.deepEqual(events, ['server.deleted', 'server.deletion_started', 'server.created'])
+    assert.deepEqual(events, ['server.purged', 'server.deleted', 'server.deletion_started', 'server.created'])
     assert.equal((await remove(id, 'Doomed')).status, 404)
   })
 
@@ -188,7 +186,7 @@ onBothEngines('servers', (engine) => {
           server_id: id,
           status: 'running',
           cancel: 0,
-          input: JSON.stringify({ actor, input: {} }),
+          input: JSON.stringify({ actor, input: { isPurge: true } }),
           progress: '{"filesDone":0,"filesTotal":null,"bytesDone":0,"bytesTotal":null}',
           result: null,
           error: null,

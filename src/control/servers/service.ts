@@ -1,19 +1,30 @@
 import type { Agent } from '../../contract/agent.ts'
-import { fail, isFailure } from '../../contract/errors.ts'
-import type { Job } from '../../contract/jobs.ts'
+import { isFailure } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { newId } from '../../kit/ids.ts'
-import { iso } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
-import type { Db, ServerRow, Trx } from '../db/tables.ts'
-import { onCommit, transact } from '../db/transact.ts'
-import { type Actor, noSuchServer, requireAllServers, sees } from '../http/actor.ts'
+import type { Db } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
-import type { Streams } from '../http/streams.ts'
-import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
-import { presentJob } from '../jobs/store.ts'
+import { found, lockReadyServer } from './access.ts'
+import type { ServerPart } from './part.ts'
+import { changedColumns, differences, newServerRow, present } from './present.ts'
+import type { Quotas } from './quotas.ts'
 import * as store from './store.ts'
+
+export {
+  findServer,
+  lockReadyServer,
+  lockReadyServers,
+  lockVisibleServer,
+  requireFinishedRestore,
+  requireReady,
+  requireReadyServer,
+  requireServer,
+  requireServerFiles,
+} from './access.ts'
 
 export interface Servers {
   create(actor: Actor, request: NewServer): Promise<Server>
@@ -22,7 +33,6 @@ export interface Servers {
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
   /** Makes a server that only a backup still knows again, without its files. Answers false if it is there. */
   adopt(actor: Actor, serverId: string, name: string | null): Promise<boolean>
-  startDeletion(actor: Actor, serverId: string, name: string): Promise<Job>
   /** Learns from the agent how much disk each server uses, and sees that it knows the quota. */
   measure(): Promise<void>
   /** Removes what a crash between folder and row has left. */
@@ -34,83 +44,33 @@ export interface ServerQuery {
   cursor?: string
   game?: string
   q?: string
+  deleted?: boolean
 }
 
-/** What other parts have to say about, and do for, the change and the deletion of a server. */
-export interface ServerPart {
-  /** In the transaction that changes the server. */
-  changed?(trx: Trx, actor: Actor, before: ServerRow, after: ServerRow): Promise<void>
-  /** Throws if the server may not be deleted now. */
-  check?(trx: Trx, serverId: string): Promise<void>
-  /** Lets go of what the part keeps elsewhere. Safe to repeat; all of it is done before the row goes. */
-  release?(serverId: string, signal: AbortSignal): Promise<void>
-  /** Removes the part's rows, with the server's own. */
-  remove?(trx: Trx, serverId: string): Promise<void>
-}
+export type { ServerPart } from './part.ts'
 
 export interface ServerDeps {
   db: Db
   agent: Pick<Agent, 'servers' | 'files'>
   activity: Activity
-  jobs: Jobs
-  streams: Streams
   cursors: Cursors
   clock: { now(): number }
+  quotas: Quotas
   /** Asked at the time of use, since parts are made after the servers that they belong to. */
   parts: () => readonly ServerPart[]
 }
 
 const LIST = 'servers'
-const DELETE = 'server.delete'
-
-/** For work that nobody asked for, and that goes on whether or not the server is still there. */
-export const findServer = store.findServer
-
-export async function requireServer(db: Db, actor: Actor, serverId: string): Promise<ServerRow> {
-  return found(sees(actor, serverId) ? await store.findServer(db, serverId) : undefined)
-}
-
-function found(row: ServerRow | undefined): ServerRow {
-  if (!row) throw noSuchServer()
-  return row
-}
-
-/** For changes: a server that is on its way out takes none. */
-export async function requireReadyServer(db: Db, actor: Actor, serverId: string): Promise<ServerRow> {
-  const row = await requireServer(db, actor, serverId)
-  if (row.status === 'deleting') throw fail('server_busy', 'The server is being deleted.')
-  return row
-}
+const DELETED_LIST = 'deleted servers'
 
 export function createServers(deps: ServerDeps): Servers {
-  const { db, agent, activity, jobs, streams, cursors, clock, parts } = deps
-
-  async function deleteServer({ serverId, actor, signal, complete }: JobContext<unknown>): Promise<void> {
-    for (const part of parts()) await part.release?.(serverId, signal)
-    await agent.servers.remove({ serverId })
-    await transact(db, {}, async (trx) => {
-      const row = await store.findServer(trx, serverId)
-      for (const part of parts()) await part.remove?.(trx, serverId)
-      await store.removeServerRow(trx, serverId)
-      await activity.record(trx, actor, 'server.deleted', serverId, { name: row?.name ?? null })
-      await complete(trx)
-      onCommit(trx, () => streams.endForServer(serverId))
-    })
-  }
-
-  jobs.register(DELETE, {
-    run: deleteServer,
-    // Half-deleted is no place to stop: it is tried until it is done.
-    retryAfterMs: (_error, attempt) => backOffMs(attempt),
-    cancellable: false,
-    atOnce: 4,
-  })
+  const { db, agent, activity, cursors, clock, quotas, parts } = deps
 
   return {
     async create(actor, request) {
       requireAllServers(actor)
       const now = clock.now()
-      const row = serverRow(newId('srv', now), request, now)
+      const row = newServerRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
       await agent.servers.create({ serverId: row.id })
       if (row.limit_disk_bytes !== null)
@@ -123,16 +83,18 @@ export function createServers(deps: ServerDeps): Servers {
     },
 
     async list(actor, query) {
-      const request = pageRequest(cursors, LIST, query)
+      const listName = query.deleted ? DELETED_LIST : LIST
+      const request = pageRequest(cursors, listName, query)
       if (actor.servers !== '*' && actor.servers.size === 0) return { data: [], nextCursor: null }
       const rows = await store.listServerRows(db, {
         before: request.after ? String(request.after[0]) : null,
         visible: actor.servers,
+        isDeleted: query.deleted ?? false,
         limit: request.limit + 1,
         ...(query.game ? { game: query.game } : {}),
         ...(query.q ? { q: query.q } : {}),
       })
-      return pageOf(rows, request, present, (row) => cursors.encode(LIST, [row.id]))
+      return pageOf(rows, request, present, (row) => cursors.encode(listName, [row.id]))
     },
 
     read(actor, serverId) {
@@ -142,7 +104,7 @@ export function createServers(deps: ServerDeps): Servers {
 
     async change(actor, serverId, change) {
       const server = await transact(db, actor, async (trx) => {
-        const before = await requireReadyServer(trx, actor, serverId)
+        const before = await lockReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
         if (Object.keys(columns).length === 0) return present(before)
         const after = { ...before, ...columns, updated_at: clock.now() }
@@ -153,44 +115,27 @@ export function createServers(deps: ServerDeps): Servers {
         })
         return present(after)
       })
-      // Should this fail, the next measuring puts it right.
-      if (change.limits?.diskBytes !== undefined)
-        await agent.files.setQuota({ serverId, quotaBytes: server.limits.diskBytes })
+      if (change.limits?.diskBytes !== undefined) await quotas.apply(serverId)
       return server
     },
 
     async adopt(actor, serverId, name) {
       if (await store.findServer(db, serverId)) return false
       await agent.servers.create({ serverId })
-      const row = serverRow(serverId, { name: name ?? `Recovered ${serverId}` }, clock.now())
+      const row = newServerRow(serverId, { name: name ?? `Recovered ${serverId}` }, clock.now())
       return transact(db, {}, async (trx) => {
-        if (await store.findServer(trx, serverId)) return false
-        await store.insertServer(trx, row)
+        if (!(await store.insertServerIfAbsent(trx, row))) return false
         await activity.record(trx, actor, 'server.created', serverId, { name: row.name, game: null, port: null })
         return true
       })
     },
-
-    startDeletion: (actor, serverId, name) =>
-      transact(db, actor, async (trx) => {
-        const server = await requireReadyServer(trx, actor, serverId)
-        if (name !== server.name) {
-          const errors = [{ path: '/name', message: 'is not the name of the server' }]
-          throw fail('invalid_request', { detail: 'The name in the body is not the name of the server.', errors })
-        }
-        for (const part of parts()) await part.check?.(trx, serverId)
-        await store.updateServer(trx, serverId, { status: 'deleting', updated_at: clock.now() })
-        await activity.record(trx, actor, 'server.deletion_started', serverId, { name })
-        return presentJob(await jobs.enqueue(trx, actor, { kind: DELETE, serverId, input: {} }))
-      }),
 
     async measure() {
       for (const serverId of await store.listServerIds(db)) {
         const server = await store.findServer(db, serverId)
         if (server?.status !== 'ready') continue
         const { usedBytes, quotaBytes } = await agent.files.usage({ serverId })
-        if (quotaBytes !== server.limit_disk_bytes)
-          await agent.files.setQuota({ serverId, quotaBytes: server.limit_disk_bytes })
+        if (quotaBytes !== server.limit_disk_bytes) await quotas.apply(serverId)
         await store.saveDiskUsage(db, serverId, usedBytes, clock.now())
       }
     },
@@ -203,69 +148,5 @@ export function createServers(deps: ServerDeps): Servers {
         if (!isFailure(error, 'agent_unreachable')) throw error
       }
     },
-  }
-}
-
-function serverRow(id: string, request: NewServer, now: number): ServerRow {
-  return {
-    id,
-    name: request.name,
-    description: request.description ?? null,
-    game: request.game ?? null,
-    port: request.port ?? null,
-    limit_disk_bytes: request.limits?.diskBytes ?? null,
-    limit_backups: request.limits?.backups ?? null,
-    limit_subdomains: request.limits?.subdomains ?? null,
-    labels: JSON.stringify(request.labels ?? {}),
-    status: 'ready',
-    disk_bytes: null,
-    disk_measured_at: null,
-    created_at: now,
-    updated_at: now,
-  }
-}
-
-/** The columns that the change really changes. */
-function changedColumns(row: ServerRow, change: ServerChange): Partial<ServerRow> {
-  const { limits = {} } = change
-  const wanted: Partial<ServerRow> = {
-    name: change.name,
-    description: change.description,
-    game: change.game,
-    port: change.port,
-    limit_disk_bytes: limits.diskBytes,
-    limit_backups: limits.backups,
-    limit_subdomains: limits.subdomains,
-    labels: change.labels === undefined ? undefined : JSON.stringify(change.labels),
-  }
-  const entries = Object.entries(wanted) as [keyof ServerRow, unknown][]
-  return Object.fromEntries(entries.filter(([column, value]) => value !== undefined && value !== row[column]))
-}
-
-function differences(before: Server, after: Server): Record<string, { from: unknown; to: unknown }> {
-  const changes: Record<string, { from: unknown; to: unknown }> = {}
-  for (const field of ['name', 'description', 'game', 'port', 'limits', 'labels'] as const) {
-    if (JSON.stringify(before[field]) !== JSON.stringify(after[field]))
-      changes[field] = { from: before[field], to: after[field] }
-  }
-  return changes
-}
-
-function present(row: ServerRow): Server {
-  return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    game: row.game as Server['game'],
-    port: row.port,
-    limits: { diskBytes: row.limit_disk_bytes, backups: row.limit_backups, subdomains: row.limit_subdomains },
-    labels: row.labels === '{}' ? {} : JSON.parse(row.labels),
-    status: row.status,
-    diskUsage:
-      row.disk_bytes === null || row.disk_measured_at === null
-        ? null
-        : { sizeBytes: row.disk_bytes, measuredAt: iso(row.disk_measured_at) },
-    createdAt: iso(row.created_at),
-    updatedAt: iso(row.updated_at),
   }
 }

@@ -13,6 +13,15 @@ export async function insertServer(trx: Trx, row: ServerRow): Promise<void> {
   await trx.insertInto('servers').values(row).execute()
 }
 
+/** Answers false if there is one of this id already. */
+export async function insertServerIfAbsent(trx: Trx, row: ServerRow): Promise<boolean> {
+  const insert = trx
+    .insertInto('servers')
+    .values(row)
+    .onConflict((conflict) => conflict.column('id').doNothing())
+  return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
 export async function updateServer(trx: Trx, id: string, change: Partial<ServerRow>): Promise<void> {
   await trx.updateTable('servers').set(change).where('id', '=', id).execute()
 }
@@ -28,9 +37,17 @@ export async function listServerIds(db: Db): Promise<string[]> {
 /** Newest first. `visible` narrows to the servers that a token can see. */
 export function listServerRows(
   db: Db,
-  filter: { before: string | null; visible: '*' | ReadonlySet<string>; game?: string; q?: string; limit: number },
+  filter: {
+    before: string | null
+    visible: '*' | ReadonlySet<string>
+    isDeleted: boolean
+    game?: string
+    q?: string
+    limit: number
+  },
 ): Promise<ServerRow[]> {
   let query = db.selectFrom('servers').selectAll().orderBy('id', 'desc').limit(filter.limit)
+  query = query.where('deleted_at', filter.isDeleted ? 'is not' : 'is', null)
   if (filter.before !== null) query = query.where('id', '<', filter.before)
   if (filter.visible !== '*') query = query.where('id', 'in', [...filter.visible])
   if (filter.game) query = query.where('game', '=', filter.game)
@@ -43,4 +60,14 @@ export function listServerRows(
 
 export async function saveDiskUsage(db: Db, id: string, bytes: number, at: number): Promise<void> {
   await db.updateTable('servers').set({ disk_bytes: bytes, disk_measured_at: at }).where('id', '=', id).execute()
+}
+
+export async function listReadyIds(db: Db): Promise<string[]> {
+  return (await db.selectFrom('servers').select('id').where('status', '=', 'ready').execute()).map((row) => row.id)
+}
+
+/** Deleted, and their time to be brought back is over. */
+export async function listExpiredIds(db: Db, now: number): Promise<string[]> {
+  const deleted = db.selectFrom('servers').select('id').where('status', '=', 'deleted')
+  return (await deleted.where('purge_at', '<=', now).execute()).map((row) => row.id)
 }

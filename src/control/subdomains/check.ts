@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsFinding } from '../../contract/subdomains.ts'
 import type { CallOptions } from '../../dns/provider.ts'
+import type { Turns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Db, SubdomainRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -12,7 +13,6 @@ import { planZone } from './reconcile.ts'
 import { absent, ownedIn } from './records.ts'
 import * as store from './store.ts'
 import { reasonOf, type Sync } from './sync.ts'
-import type { Turns } from './turns.ts'
 
 export interface CheckDeps {
   db: Db
@@ -59,7 +59,7 @@ export function createCheck(deps: CheckDeps) {
         return { subdomains: rows.length, findings: all.map(({ finding }) => ({ ...finding, repaired: false })) }
       }
       // The provider answers: work that waits is done now, and work that has lost its job, by whatever mishap, gets one.
-      for (const { row } of rows) if (row.status !== 'active') await work(row, 0)
+      for (const { row } of rows) if (row.status !== 'active' && row.status !== 'withdrawn') await work(row, 0)
       const findings = await Promise.all([
         ...plan.repair.map(async ({ row, finding }) => ({ ...finding, repaired: await work(row, waitMs) })),
         ...plan.conflicts.map(async ({ row, finding }) => {
@@ -109,7 +109,8 @@ export function createCheck(deps: CheckDeps) {
     const left = (await store.listZonesInUse(db)).filter((zone) => !zoneNames.includes(zone))
     for (const zone of left) {
       for (const { row } of await store.listOfZone(db, zone)) {
-        if (row.reason !== 'zone_unconfigured') await sync.run(SYSTEM, row.id).catch(orFalse({}))
+        if (row.status !== 'withdrawn' && row.reason !== 'zone_unconfigured')
+          await sync.run(SYSTEM, row.id).catch(orFalse({}))
       }
     }
     const detail = DNS_REASONS.zone_unconfigured

@@ -135,10 +135,10 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
       return body.error ? body : undefined
     })
     assert.equal(job.error.code, 'dns_unavailable')
-    assert.equal((await calls.read(id)).body.status, 'deleting')
+    assert.equal((await calls.read(id)).body.status, 'withdrawn')
     assert.equal(await dns('castle'), '203.0.113.7')
     proxy.set(zoneOf('leaving'), null)
-    await until(async () => (await service.call('GET', `/servers/${serverId}`)).status === 404)
+    await until(async () => (await service.call('GET', `/servers/${serverId}`)).body.status === 'deleted')
     await until(async () => (await dns('castle')) === 'NXDOMAIN')
     assert.equal(await dns('theirs'), THEIRS)
   })

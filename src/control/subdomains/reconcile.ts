@@ -31,7 +31,7 @@ export function planZone(
 ): ZonePlan {
   const plan: ZonePlan = { repair: [], conflicts: [], orphans: [] }
   for (const one of expected) {
-    if (one.row.status === 'deleting') continue
+    if (one.row.status === 'deleting' || one.row.status === 'withdrawn') continue
     const hostname = hostnameOf(one.row.name, one.row.zone)
     const found = differenceOf(listing, hostname, one)
     if (!found) continue

@@ -3,6 +3,7 @@ import { fail, invalidField } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewSubdomain, Subdomain, ZoneInfo } from '../../contract/subdomains.ts'
 import { newId } from '../../kit/ids.ts'
+import { createTurns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import { isUniqueViolation } from '../db/database.ts'
 import { lockServer } from '../db/lock-server.ts'
@@ -11,15 +12,14 @@ import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import type { Jobs } from '../jobs/runner.ts'
-import { requireReadyServer, requireServer, type ServerPart } from '../servers/service.ts'
+import { lockReadyServer, lockVisibleServer, requireReady, requireServer, type ServerPart } from '../servers/service.ts'
 import { type CheckResult, createCheck } from './check.ts'
 import { NAME_FAULTS, nameFault, normaliseSubdomain, skeleton } from './names.ts'
 import { presentSubdomain, presentZone } from './present.ts'
 import type { Providers } from './providers.ts'
 import { hostnameOf } from './records.ts'
 import * as store from './store.ts'
-import { createSync } from './sync.ts'
-import { createTurns } from './turns.ts'
+import { createSync, OUT } from './sync.ts'
 import { createWork } from './work.ts'
 import type { Zone } from './zones.ts'
 
@@ -127,9 +127,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       const name = normaliseSubdomain(request.name)
       try {
         return await transact(db, actor, async (trx) => {
-          // Locked before it is read, or it could begin to be deleted in between.
-          await lockServer(trx, serverId)
-          const server = await requireReadyServer(trx, actor, serverId)
+          const server = await lockReadyServer(trx, actor, serverId)
           if (!zone) throw invalidField('/zone', 'is not a zone of this service')
           await store.lockZone(trx, zone.zone)
           await checkFree(trx, server, zone, name)
@@ -148,8 +146,8 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
 
     async remove(actor, serverId, subdomainId) {
       const jobId = await transact(db, actor, async (trx) => {
-        await lockServer(trx, serverId)
-        await requireServer(trx, actor, serverId)
+        const server = await lockVisibleServer(trx, actor, serverId)
+        if (server.status !== 'deleting') requireReady(server)
         const row = await requireSubdomain(trx, serverId, subdomainId)
         return row.status === 'deleting' ? work.ensure(trx, actor, row) : startRemoval(trx, actor, row)
       })
@@ -177,21 +175,42 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       async changed(trx, actor, before, after) {
         if (before.port === after.port && before.game === after.game) return
         for (const row of await store.listOfServer(trx, after.id)) {
-          if (row.status === 'deleting') continue
+          if (OUT.has(row.status)) continue
           const news = { status: 'pending', reason: null, propagated_at: null, updated_at: clock.now() } as const
           await store.updateSubdomain(trx, row.id, news)
           await work.start(trx, actor, row)
         }
       },
 
-      async release(serverId, signal) {
+      async withdraw(serverId, signal) {
         await transact(db, {}, async (trx) => {
           await lockServer(trx, serverId)
           for (const row of await store.listOfServer(trx, serverId)) {
-            if (row.status !== 'deleting') await startRemoval(trx, SYSTEM, row)
+            if (!OUT.has(row.status))
+              await store.updateSubdomain(trx, row.id, { status: 'withdrawn', reason: null, updated_at: clock.now() })
           }
         })
         for (const row of await store.listOfServer(db, serverId)) await sync.run(SYSTEM, row.id, { signal })
+      },
+
+      async revive(trx, actor, serverId) {
+        for (const row of await store.listOfServer(trx, serverId)) {
+          if (row.status !== 'withdrawn') continue
+          await store.updateSubdomain(trx, row.id, { status: 'pending', reason: null, updated_at: clock.now() })
+          await work.start(trx, actor, row)
+        }
+      },
+
+      async remove(trx, serverId) {
+        for (const row of await store.listOfServer(trx, serverId)) {
+          await store.removeSubdomain(trx, row.id)
+          await store.holdName(trx, row, clock.now() + deps.holdNameMs)
+        }
+      },
+
+      async frees(serverId) {
+        const rows = await store.listOfServer(db, serverId)
+        return { subdomains: rows.map(({ name, zone }) => hostnameOf(name, zone)).sort() }
       },
     },
   }

@@ -6,6 +6,7 @@ import { DNS_REASONS, type DnsReason } from '../../contract/subdomains.ts'
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import { askAuthority } from '../../dns/resolve.ts'
+import type { Turns } from '../../kit/turns.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
@@ -14,7 +15,6 @@ import type { Actor } from '../http/actor.ts'
 import type { Providers } from './providers.ts'
 import { absent, changesFor, type Found, foreignSets, hostnameOf, markerSet, ownedAt, planRecords } from './records.ts'
 import * as store from './store.ts'
-import type { Turns } from './turns.ts'
 import type { Zone } from './zones.ts'
 
 export interface SyncDeps {
@@ -47,6 +47,9 @@ export interface Sync {
 class NotConfirmed extends Error {}
 
 class ZoneUnconfigured extends Error {}
+
+/** Those that are not to be in DNS. */
+export const OUT: ReadonlySet<SubdomainRow['status']> = new Set(['deleting', 'withdrawn'])
 
 /** Somebody has to change something before it can succeed. */
 const LASTING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'refused', 'zone_missing', 'zone_unconfigured'])
@@ -148,6 +151,7 @@ export function createSync(deps: SyncDeps): Sync {
   async function remove(actor: Actor, row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
     await takeAway(row, call)
     await transact(db, {}, async (trx) => {
+      await lockServer(trx, row.server_id)
       if (!(await store.removeSubdomain(trx, row.id))) return
       await store.holdName(trx, row, clock.now() + deps.holdNameMs)
       await record(trx, actor, row, 'subdomain.deleted')
@@ -155,11 +159,18 @@ export function createSync(deps: SyncDeps): Sync {
     return { state: 'gone' }
   }
 
+  /** The row stays: its server can be brought back, and until then nobody else gets the name. */
+  async function withdraw(row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
+    await takeAway(row, call)
+    await store.updateIf(db, row, { confirmed: null, reason: null, propagated_at: null })
+    return { state: 'gone' }
+  }
+
   /** The row, if what was brought into DNS is still what is wanted. Nothing changes it before the transaction ends. */
   async function stillWanted(trx: Trx, row: SubdomainRow, sets: ChangeableRecordSet[]) {
     await lockServer(trx, row.server_id)
     const current = await store.findWithServer(trx, row.id)
-    if (!current || current.row.status === 'deleting') return undefined
+    if (!current || OUT.has(current.row.status)) return undefined
     return JSON.stringify(wantedSets(current.row, current.server)) === JSON.stringify(sets) ? current.row : undefined
   }
 
@@ -206,6 +217,7 @@ export function createSync(deps: SyncDeps): Sync {
     const { row, server } = found
     try {
       if (row.status === 'deleting') return await remove(actor, row, call)
+      if (row.status === 'withdrawn') return await withdraw(row, call)
       return await establish(actor, row, wantedSets(row, server), call)
     } catch (error) {
       const reason = reasonOf(error)
@@ -227,7 +239,7 @@ export function createSync(deps: SyncDeps): Sync {
 }
 
 function statusAfter(row: SubdomainRow, reason: DnsReason): SubdomainRow['status'] {
-  if (row.status === 'deleting') return 'deleting'
+  if (OUT.has(row.status)) return row.status
   if (row.status === 'active' && !UNDOING.has(reason)) return 'active'
   return LASTING.has(reason) ? 'failed' : 'pending'
 }

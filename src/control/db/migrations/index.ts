@@ -2,6 +2,8 @@ import type { Migration } from '../migrate.ts'
 import { foundation } from './001-foundation.ts'
 import { subdomains } from './002-subdomains.ts'
 import { backups } from './003-backups.ts'
+import { servers } from './004-servers.ts'
+import { restores } from './005-restores.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
-export const MIGRATIONS: readonly Migration[] = [foundation, subdomains, backups]
+export const MIGRATIONS: readonly Migration[] = [foundation, subdomains, backups, servers, restores]

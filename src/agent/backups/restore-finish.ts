@@ -1,0 +1,183 @@
+// From a committed journal to its end, in one direction or the other. What may pass is waited out; anything else stops the
+// restore in the middle, and the server stays busy until somebody has chosen a direction.
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RestoreOutcome, StoppedRestore } from '../../contract/agent-backups.ts'
+import { type Failure, fail } from '../../contract/errors.ts'
+import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../files/directory.ts'
+import { removeTree } from '../files/remove-tree.ts'
+import { createTurns } from '../files/walk.ts'
+import {
+  describeStop,
+  newerItems,
+  REASON_FILE,
+  RESTORE_FOLDER,
+  type RestorePhase,
+  WHAT_TO_DO,
+} from '../restore-state.ts'
+import type { RestoreTarget } from './restore.ts'
+import { rollBack } from './restore-back.ts'
+import { rollForward } from './restore-forward.ts'
+import { changePhase, readCommitment, readHead, readPhase } from './restore-journal.ts'
+import { syncFileSystem, syncPaths } from './restore-stage.ts'
+import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
+import { createWay } from './restore-way.ts'
+
+export type Direction = 'forward' | 'back'
+const ENDS = { forward: 'done', back: 'undone' } as const satisfies Record<Direction, RestorePhase>
+/** Together about a minute. */
+const RETRIES = 12
+
+/** `retries`: how often to wait for what may pass. Fails with `restore_unfinished`, and then the server's gate is closed. */
+export async function finishSwap(
+  target: RestoreTarget,
+  jobId: string,
+  direction: Direction,
+  { retries = RETRIES } = {},
+): Promise<RestoreOutcome> {
+  using stagingRoot = openRoot(target.folders.staging)
+  using staging = openChild(stagingRoot, folderOf(jobId))
+  try {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await carryOut(target, staging, direction)
+        break
+      } catch (error) {
+        if (attempt >= retries || !(error instanceof StepFailed && error.isPassing)) throw error
+        await delay(Math.min(100 * 2 ** attempt, 10_000))
+      }
+    }
+  } catch (error) {
+    throw await stop(target, staging, { jobId, direction }, error)
+  }
+  target.gate.open()
+  const outcome = outcomeOf(staging, ENDS[direction])
+  await sweepStaged(stagingRoot, jobId).catch(target.onUnexpected)
+  return outcome
+}
+
+async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<void> {
+  const head = readCommitment(staging, direction)
+  mkdirSync(target.folders.trash, { recursive: true, mode: 0o700 })
+  using trash = openRoot(target.folders.trash)
+  const openTrash = (batch: string) => openChild(trash, batch)
+  target.gate.hold([...head.trashBatches, ...newerItems(staging.address).map(({ batch }) => batch)])
+  const way = createWay(target, staging, openTrash, direction)
+  const swap: Swap = { staging, head, target, openTrash, way }
+  const touched = direction === 'forward' ? await rollForward(swap) : await rollBack(swap)
+  if (touched) await syncPaths(target.sandbox, touched)
+  else await syncFileSystem(staging)
+  await changePhase(staging, direction, ENDS[direction])
+}
+
+/** The phase first: it is what keeps the next start from going on by itself. */
+async function stop(
+  target: RestoreTarget,
+  staging: Directory,
+  { jobId, direction }: { jobId: string; direction: Direction },
+  error: unknown,
+): Promise<Error> {
+  const path = error instanceof StepFailed ? error.path : null
+  const why = { since: target.now(), path, reason: reasonOf(error) }
+  const { backupId } = headIfSound(staging, direction) ?? { backupId: '' }
+  target.gate.close({ jobId, backupId, ...why })
+  try {
+    if (statsIfThere(staging, direction)) await changePhase(staging, direction, 'stopped')
+    const file = join(staging.address, REASON_FILE)
+    writeFileSync(`${file}.new`, JSON.stringify(why), { flush: true, mode: 0o600 })
+    renameSync(`${file}.new`, file)
+  } catch (failure) {
+    target.onUnexpected(failure)
+  }
+  return unfinished(why, error)
+}
+
+export function unfinished(why: Pick<StoppedRestore, 'path' | 'reason'>, cause?: unknown): Failure {
+  return fail('restore_unfinished', `${describeStop(why)} ${WHAT_TO_DO}`, cause)
+}
+
+function headIfSound(staging: Directory, phase: RestorePhase) {
+  try {
+    return readHead(staging, phase)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the agent knows of the restore of a job: null where it was never committed, or control has recorded its end. */
+export function readOutcome(target: RestoreTarget, jobId: string): RestoreOutcome | null {
+  using stagingRoot = openRoot(target.folders.staging)
+  if (!statsIfThere(stagingRoot, folderOf(jobId))) return null
+  using staging = openChild(stagingRoot, folderOf(jobId))
+  const phase = readPhase(staging)
+  return phase === undefined ? null : outcomeOf(staging, phase)
+}
+
+function outcomeOf(staging: Directory, phase: RestorePhase): RestoreOutcome {
+  return { phase, report: headIfSound(staging, phase)?.report ?? null }
+}
+
+/** Chooses how a restore that has stopped ends. Repeating it for one that has ended answers how. */
+export async function finishRestore(
+  target: RestoreTarget,
+  { jobId, direction }: { jobId: string; direction: Direction },
+): Promise<RestoreOutcome> {
+  const before = readOutcome(target, jobId)
+  if (!before) throw fail('not_found', 'There is no restore to finish.')
+  if (before.phase === 'done' || before.phase === 'undone') return before
+  if (before.phase !== direction) {
+    using stagingRoot = openRoot(target.folders.staging)
+    using staging = openChild(stagingRoot, folderOf(jobId))
+    await changePhase(staging, before.phase, direction)
+  }
+  return await finishSwap(target, jobId, direction)
+}
+
+/** What control has recorded needs no report any more. Of one that has not ended nothing is taken away. */
+export async function forgetRestore(target: RestoreTarget, jobId: string): Promise<void> {
+  const phase = readOutcome(target, jobId)?.phase
+  if (phase !== 'done' && phase !== 'undone') return
+  using stagingRoot = openRoot(target.folders.staging)
+  await removeTree(stagingRoot, folderOf(jobId))
+}
+
+/**
+ * At the start: one that a crash interrupted goes on in its direction, one that was never committed leaves the old tree,
+ * and one that has stopped is left as it is.
+ */
+export async function recoverRestores(target: RestoreTarget): Promise<void> {
+  mkdirSync(target.folders.staging, { recursive: true })
+  for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER))) {
+    const jobId = name.slice(RESTORE_FOLDER.length)
+    using stagingRoot = openRoot(target.folders.staging)
+    const phase = readOutcome(target, jobId)?.phase
+    if (phase === undefined) await removeTree(stagingRoot, name)
+    else if (phase === 'done' || phase === 'undone') await sweepStaged(stagingRoot, jobId)
+    // A start does not wait for what may pass: it stops, and can be finished when somebody says so.
+    else if (phase !== 'stopped') await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+  }
+}
+
+/** Removes what earlier restores of the server have left: control begins no other before it has recorded their end. */
+export async function sweepEnded(target: RestoreTarget): Promise<void> {
+  for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER)))
+    await forgetRestore(target, name.slice(RESTORE_FOLDER.length))
+}
+
+/** All but the phase, which holds the report. */
+async function sweepStaged(stagingRoot: Directory, jobId: string): Promise<void> {
+  using staging = openChild(stagingRoot, folderOf(jobId))
+  const phase = readPhase(staging)
+  const turn = createTurns()
+  for (const name of readdirSync(staging.address)) {
+    if (name !== phase) unlinkAt(staging, name)
+    if (turn.due()) await turn.take()
+  }
+}
+
+/** Ids of jobs come from control; what is not a plain name is not made one. */
+export function folderOf(jobId: string): string {
+  if (!/^[\w-]{1,100}$/.test(jobId)) throw fail('not_found', 'There is no such restore.')
+  return `${RESTORE_FOLDER}${jobId}`
+}

@@ -1,0 +1,137 @@
+// Carries a committed restore out. Must be idempotent, from any point at which an earlier run ended in either direction.
+// Nothing is ever replaced: what is at a path that the plan fills has been written since, and goes to the trash first.
+import { linkSync } from 'node:fs'
+import { hasCode } from '../../kit/errno.ts'
+import {
+  addressOf,
+  type Directory,
+  fsyncDirectory,
+  mkdirAt,
+  renameAt,
+  statsIfThere,
+  unlinkAt,
+} from '../files/directory.ts'
+import type { Sandbox } from '../files/sandbox.ts'
+import { setAttributes } from './restore-attributes.ts'
+import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
+import { openParents, type Parents } from './restore-parents.ts'
+import { eachStep, type Swap, slotOf } from './restore-steps.ts'
+import { isSameFile, lstatIfThere } from './restore-way.ts'
+
+/** Above this, one sync of the file system is cheaper than one for every path. */
+export const SYNCED_ONE_BY_ONE = 128
+/** Of a file system that has no hard links, or no more of them for this file. */
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
+type Steps = { [S in Section]: (operation: Operations[S]) => void }
+
+/** Answers the paths that must be synced, or undefined where they are so many that the whole file system should be. */
+export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
+  const { staging, target, way } = swap
+  await unmarkTakenBack(staging)
+  const touched = new Map<string, string[]>()
+  const touch = (path: string[]) => {
+    if (touched.size <= SYNCED_ONE_BY_ONE) touched.set(path.join('/'), path)
+  }
+  using parents = openParents(target.sandbox)
+  const steps = stepsOf(swap, parents)
+  for (const section of SECTIONS) {
+    if (section === 'meta') await way.giveBack()
+    const step = steps[section] as (operation: Operations[Section]) => void
+    const take = (operation: Operations[Section]) => {
+      step(operation)
+      touch(section === 'meta' ? operation.path : operation.path.slice(0, -1))
+    }
+    const options = { way, allowsDirectory: section === 'mkdir', refresh: parents.letGo }
+    await eachStep<Operations[Section]>(operationsOf(staging, section), take, options)
+  }
+  if (touched.size > SYNCED_ONE_BY_ONE) return undefined
+  for (const batch of swap.head.trashBatches) {
+    using folder = swap.openTrash(batch)
+    await fsyncDirectory(folder)
+  }
+  return [...touched.values()]
+}
+
+function stepsOf({ staging, head, target: { sandbox }, openTrash }: Swap, parents: Parents): Steps {
+  return {
+    displace({ path, item, inode }) {
+      const { batch, slot } = slotOf(head, item)
+      using folder = openTrash(batch)
+      if (String(lstatIfThere(sandbox, path)?.ino) !== inode) return
+      using place = sandbox.openPlace(path)
+      const kept = statsIfThere(folder, slot)
+      if (!kept) renameAt(place.parent, place.name, folder, slot)
+      // A crash on the way back can leave it with both names.
+      else if (String(kept.ino) === inode) unlinkAt(place.parent, place.name)
+    },
+    // A game that takes a directory away while this runs must not keep the rest from being put in place.
+    mkdir({ path }) {
+      parents.within(path, (parent, name) => {
+        try {
+          mkdirAt(parent, name, 0o700)
+        } catch (error) {
+          if (!hasCode(error, 'EEXIST') || !statsIfThere(parent, name)?.isDirectory()) throw error
+        }
+      })
+    },
+    place({ path, staged }) {
+      // What is not in staging any more is in its place, whatever has become of that since.
+      const isDone = () => statsIfThere(staging, String(staged)) === undefined
+      try {
+        parents.within(path, (parent, name) => placeNew(staging, String(staged), parent, name), isDone)
+      } catch (error) {
+        if (!isDone()) throw error
+      }
+    },
+    link({ path, to }) {
+      using target = openIfThere(sandbox, to)
+      if (!target) return
+      const isDone = () => statsIfThere(target.parent, target.name) === undefined
+      parents.within(path, (parent, name) => linkNew(target.parent, target.name, parent, name), isDone)
+    },
+    meta({ path, before: _, ...attributes }) {
+      if (path.length === 0) {
+        using top = sandbox.openDirectory([])
+        setAttributes(`${top.address}/.`, attributes)
+        return
+      }
+      try {
+        using place = sandbox.openPlace(path)
+        setAttributes(addressOf(place.parent, place.name), attributes)
+      } catch (error) {
+        if (!isGone(error)) throw error
+      }
+    },
+  }
+}
+
+function openIfThere(sandbox: Sandbox, path: string[]) {
+  try {
+    return sandbox.openPlace(path)
+  } catch (error) {
+    if (isGone(error)) return undefined
+    throw error
+  }
+}
+
+/** A rename would replace what somebody has put there in this very instant; a link does not. */
+function placeNew(staging: Directory, staged: string, parent: Directory, name: string): void {
+  try {
+    linkNew(staging, staged, parent, name)
+  } catch (error) {
+    if (!hasCode(error, ...NO_LINKS)) throw error
+    if (statsIfThere(parent, name)) throw Object.assign(new Error('the name is taken'), { code: 'EEXIST' })
+    renameAt(staging, staged, parent, name)
+    return
+  }
+  unlinkAt(staging, staged)
+}
+
+function linkNew(from: Directory, fromName: string, parent: Directory, name: string): void {
+  try {
+    linkSync(addressOf(from, fromName), addressOf(parent, name))
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST') || !isSameFile(from, fromName, parent, name)) throw error
+  }
+}

@@ -1,0 +1,61 @@
+// Making a directory, with what is missing above it.
+import type { FileEntry } from '../../contract/agent-files.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { type Change, journaled } from './changes.ts'
+import { fsyncDirectory, mkdirAt, statsIfThere } from './directory.ts'
+import { describeAt } from './entries.ts'
+import { explained } from './errors.ts'
+import { checkNewName, formatPath, parseEntry, parsePath, type Segments, splitPath } from './paths.ts'
+import type { ServerFiles } from './server-files.ts'
+
+export async function makeFolder(
+  server: ServerFiles,
+  request: { path: string; name: string },
+  change: Change,
+): Promise<{ entry: FileEntry; created: boolean }> {
+  using _held = server.lock.share()
+  checkNewName(request.name)
+  const segments = parseEntry(parsePath(request.path), request.name)
+  // The outermost of what is missing: whoever else wants any of it waits, and looks again.
+  const claimed = () => missingOf(server, segments).slice(0, 1)
+  return await server.claims.alone(claimed, async () => {
+    const missing = missingOf(server, segments)
+    if (missing.length === 0) return (await make(server, segments, missing)).answer
+    return await journaled(server, change, { op: 'folder', missing }, async (durable) => {
+      await durable
+      return await make(server, segments, missing)
+    })
+  })
+}
+
+function missingOf({ files }: ServerFiles, segments: Segments): string[] {
+  const depth = segments.findIndex((_, index) => files.lstatIfThere(segments.slice(0, index + 1)) === undefined)
+  if (depth < 0) return []
+  for (const name of segments.slice(depth)) checkNewName(name)
+  return segments.slice(depth).map((_, index) => formatPath(segments.slice(0, depth + index + 1)))
+}
+
+async function make({ files }: ServerFiles, segments: Segments, missing: string[]) {
+  const name = segments.at(-1) ?? ''
+  using parent = files.mkdirs(segments.slice(0, -1))
+  const created = isMade(() => mkdirAt(parent, name))
+  if (!created && !statsIfThere(parent, name)?.isDirectory())
+    throw fail('already_exists', `Something that is not a directory is named ${JSON.stringify(name)}.`)
+  for (const path of missing) {
+    using above = files.openDirectory(splitPath(path).slice(0, -1))
+    await fsyncDirectory(above)
+  }
+  const entry = describeAt(parent, name)
+  return { answer: { entry, created }, properties: created ? { path: entry.path } : null }
+}
+
+function isMade(make: () => void): boolean {
+  try {
+    explained('/', make)
+    return true
+  } catch (error) {
+    if (isFailure(error, 'already_exists') || hasCode(error, 'EEXIST')) return false
+    throw error
+  }
+}

@@ -1,0 +1,234 @@
+// Every change of a server's files is written down here before the disk is touched (an intent), and what happened after
+// it (a fact), until control has recorded it. An intent that a crash has left is settled at the next start by looking at
+// the disk, so a change that happened has its fact, and one that did not has none.
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AgentFact, AgentFacts, FactCause, KeptRequest } from '../../contract/agent.ts'
+import { fail } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { newId } from '../../kit/ids.ts'
+import { type Log, openLog } from './log.ts'
+
+/** Whoever asked for a change records it with the answer; only if that does not happen is it offered to readers. */
+const CALLER_FIRST_MS = 2000
+
+export interface Intent {
+  id: string
+  at: number
+  serverId: string
+  /** The event that the fact will tell of. */
+  kind: string
+  cause: FactCause | null
+  requestId: string | null
+  idempotency: KeptRequest | null
+  /** What lets the next start see on the disk how far the change came. */
+  probe: { op: string }
+}
+
+export interface Outcome {
+  properties: Record<string, unknown>
+  /** For a repetition of the request; absent where only a part of it was done. */
+  answer?: unknown
+}
+
+export interface Journal extends AgentFacts {
+  /** The change may be made once `durable` has resolved. */
+  begin(intent: Omit<Intent, 'id' | 'at'>): { intent: Intent; durable: Promise<void> }
+  /** Needs no space and no sync: should it be lost, the intent is settled again. */
+  complete(intent: Intent, outcome: Outcome): void
+  /** Nothing has happened. */
+  drop(intent: Intent): void
+  /**
+   * What happened without an intent, on disk once this resolves. Where it can be told twice, `id` is made of what
+   * happened, so that it is recorded once.
+   */
+  add(fact: NewFact): Promise<void>
+  /** What an earlier process has left unsettled. */
+  unsettled(): Intent[]
+  /** Answers those who wait for facts. */
+  stop(): void
+  close(): void
+}
+
+export type NewFact = Pick<AgentFact, 'serverId' | 'kind' | 'cause' | 'properties'> & { id?: string }
+
+type Line = { intent: Intent } | { fact: AgentFact } | { gone: string[] }
+
+export function createJournal(deps: {
+  folder: string
+  /** Where facts lay, a file each, before there was a journal. */
+  oldFolder?: string
+  now: () => number
+  onUnexpected: (error: unknown) => void
+}): Journal {
+  const intents = new Map<string, Intent>()
+  const facts = new Map<string, AgentFact>()
+  const offeredAt = new Map<string, number>()
+  /** Of requests that were answered and whose facts are still here. */
+  const byRequest = new Map<string, AgentFact>()
+  let isStopped = false
+  const waiting = new Set<() => void>()
+
+  function replay(line: object): void {
+    const known = line as Line
+    if ('intent' in known) intents.set(known.intent.id, known.intent)
+    if ('fact' in known) keep(known.fact, 0)
+    if ('gone' in known) for (const id of known.gone) forgetOne(id)
+  }
+
+  function forgetOne(id: string): void {
+    const fact = facts.get(id)
+    if (fact) byRequest.delete(requestOf(fact))
+    intents.delete(id)
+    facts.delete(id)
+    offeredAt.delete(id)
+  }
+
+  function* live(): Generator<Line> {
+    for (const intent of intents.values()) yield { intent }
+    for (const fact of facts.values()) yield { fact }
+  }
+
+  const log: Log = openLog(deps.folder, replay, live)
+  const left = new Map(intents)
+  if (deps.oldFolder) takeOver(deps.oldFolder)
+
+  /** For what can be told again from the disk, or does no harm when it is. */
+  function note(line: Line): void {
+    try {
+      log.append(line)
+    } catch (error) {
+      deps.onUnexpected(error)
+    }
+  }
+
+  function keep(fact: AgentFact, offered: number): void {
+    intents.delete(fact.id)
+    facts.set(fact.id, fact)
+    if (fact.requestId) byRequest.set(requestOf(fact), fact)
+    offeredAt.set(fact.id, offered)
+    for (const wake of waiting) wake()
+  }
+
+  function takeOver(folder: string): void {
+    const old = filesIn(folder)
+    for (const name of old) {
+      try {
+        replay({ fact: JSON.parse(readFileSync(join(folder, name), 'utf8')) as AgentFact })
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error
+        deps.onUnexpected(error)
+      }
+    }
+    if (old.length === 0) return
+    for (const fact of facts.values()) log.append({ fact })
+    const drop = () => {
+      for (const name of old) rmSync(join(folder, name), { force: true })
+    }
+    void log.sync().then(drop, deps.onUnexpected)
+  }
+
+  async function write(line: Line): Promise<void> {
+    try {
+      log.append(line)
+      await log.sync()
+    } catch (error) {
+      throw hasCode(error, 'ENOSPC', 'EDQUOT') ? fail('disk_full', 'The disk is full.', error) : error
+    }
+  }
+
+  /** Those that may be read now, and how long until there are more without anything happening. */
+  function offered(limit: number, except: ReadonlySet<string>): { found: AgentFact[]; nextMs: number } {
+    const now = performance.now()
+    const found: AgentFact[] = []
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const fact of facts.values()) {
+      if (found.length === limit) break
+      if (except.has(fact.id)) continue
+      const at = offeredAt.get(fact.id) ?? 0
+      if (at <= now) found.push(fact)
+      else nextMs = Math.min(nextMs, at - now)
+    }
+    return { found, nextMs }
+  }
+
+  return {
+    begin(fields) {
+      const at = deps.now()
+      const intent: Intent = { id: newId('act', at), at, ...fields }
+      intents.set(intent.id, intent)
+      return { intent, durable: write({ intent }) }
+    },
+
+    complete({ probe: _, ...intent }, { properties, answer }) {
+      const fact: AgentFact = { ...intent, properties, ...(intent.idempotency && answer ? { answer } : {}) }
+      const hasCaller = intent.requestId !== null && !left.has(intent.id)
+      keep(fact, hasCaller ? performance.now() + CALLER_FIRST_MS : 0)
+      note({ fact })
+    },
+
+    drop({ id }) {
+      forgetOne(id)
+      note({ gone: [id] })
+    },
+
+    async add({ id, ...fields }) {
+      const at = deps.now()
+      const fact: AgentFact = { id: id ?? newId('act', at), at, requestId: null, idempotency: null, ...fields }
+      if (facts.has(fact.id)) return await log.sync()
+      // Among the facts from the beginning, so that a new generation has it, and not offered before it is on disk.
+      keep(fact, Number.POSITIVE_INFINITY)
+      try {
+        await write({ fact })
+      } catch (error) {
+        forgetOne(fact.id)
+        throw error
+      }
+      keep(fact, 0)
+    },
+
+    unsettled: () => [...left.values()].filter(({ id }) => intents.has(id)),
+
+    stop() {
+      isStopped = true
+      for (const wake of waiting) wake()
+    },
+    close: () => log.close(),
+
+    async read({ limit, waitMs, except = [] }) {
+      const skipped = new Set(except)
+      const until = performance.now() + waitMs
+      for (;;) {
+        const { found, nextMs } = offered(limit, skipped)
+        const leftMs = until - performance.now()
+        if (found.length > 0 || leftMs <= 0 || isStopped) return found
+        const { promise: added, resolve: wake } = Promise.withResolvers<void>()
+        waiting.add(wake)
+        const timer = setTimeout(wake, Math.min(leftMs, nextMs))
+        await added
+        clearTimeout(timer)
+        waiting.delete(wake)
+      }
+    },
+
+    find: async (request) => byRequest.get(requestOf(request)) ?? null,
+
+    async forget({ ids }) {
+      const known = ids.filter((id) => facts.has(id))
+      for (const id of known) forgetOne(id)
+      if (known.length > 0) note({ gone: known })
+    },
+  }
+}
+
+const requestOf = ({ serverId, requestId }: { serverId: string; requestId?: string | null }) =>
+  `${serverId} ${requestId}`
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.startsWith('act_') && !name.includes('.'))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}

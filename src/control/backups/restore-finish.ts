@@ -1,0 +1,133 @@
+// A restore that has stopped in the middle ends by choice: forward, to what the backup has, or back, to what was there
+// before it. Until then its server is busy; the agent, which has it on disk, is asked whether there is one.
+import type { Agent } from '../../contract/agent.ts'
+import type { RestoreOutcome, StoppedRestore } from '../../contract/agent-backups.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
+import type { Job } from '../../contract/jobs.ts'
+import type { Activity } from '../activity/service.ts'
+import { lockServer } from '../db/lock-server.ts'
+import type { Db, Trx } from '../db/tables.ts'
+import { transact } from '../db/transact.ts'
+import { type Actor, SYSTEM } from '../http/actor.ts'
+import { runAgentTask } from '../jobs/agent-task.ts'
+import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../jobs/runner.ts'
+import { presentJob } from '../jobs/store.ts'
+import { lockReadyServer, requireServer } from '../servers/service.ts'
+import { type Restore, type RestoreEnds, unfinishedOf } from './restore-ends.ts'
+import * as store from './store.ts'
+
+type Direction = 'forward' | 'back'
+
+interface FinishInput {
+  direction: Direction
+  restore: Restore
+}
+
+export interface RestoreFinishing {
+  start(actor: Actor, serverId: string, direction: Direction): Promise<Job & { serverId: string }>
+  /** What servers are said to have stopped in, as the agent has it: where the database is an older copy, for instance. */
+  reconcile(): Promise<void>
+}
+
+export function createRestoreFinishing(deps: {
+  db: Db
+  agent: Pick<Agent, 'tasks' | 'backups'>
+  activity: Activity
+  jobs: Jobs
+  ends: RestoreEnds
+}): RestoreFinishing {
+  const { db, agent, activity, jobs, ends } = deps
+
+  async function stoppedOn(serverId: string): Promise<StoppedRestore | null> {
+    try {
+      return await agent.backups.stoppedRestore({ serverId })
+    } catch (error) {
+      if (isFailure(error, 'not_found')) return null
+      throw error
+    }
+  }
+
+  async function run(job: JobContext<FinishInput>): Promise<void> {
+    const { direction, restore } = job.input
+    const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
+    const work = { kind: 'backups.finishRestore', jobId: restore.jobId, direction }
+    const { phase, report } = (await runAgentTask(agent.tasks, task, work)) as RestoreOutcome
+    if (phase === 'undone') await ends.undone(job, restore)
+    else await ends.restored(job, restore, report ?? NOTHING)
+  }
+
+  async function onEnd(trx: Trx, { serverId, actor, input }: JobFacts<FinishInput>, { error }: BadEnd): Promise<void> {
+    const row = await lockServer(trx, serverId)
+    const known = row && unfinishedOf(row)
+    if (error?.code !== 'restore_unfinished' || !known) return
+    await ends.stopped(trx, actor, serverId, { ...known, ...(stops.get(serverId) ?? {}), input: input.restore })
+    stops.delete(serverId)
+  }
+
+  /** Why it stopped this time, between the failure and the transaction that records it. */
+  const stops = new Map<string, StoppedRestore>()
+
+  jobs.register<FinishInput>(store.FINISH_RESTORE, {
+    cancellable: false,
+    atOnce: 4,
+    retryAfterMs: (error, attempt) =>
+      !isFailure(error) || isFailure(error, 'server_busy') || isFailure(error, 'agent_unreachable')
+        ? backOffMs(attempt)
+        : null,
+    async run(job) {
+      try {
+        await run(job)
+      } catch (error) {
+        const stopped = isFailure(error, 'restore_unfinished') ? await stoppedOn(job.serverId) : null
+        if (stopped) stops.set(job.serverId, stopped)
+        throw error
+      }
+    },
+    onEnd,
+  })
+
+  async function reconcileOne(serverId: string, stopped: StoppedRestore | null): Promise<void> {
+    await transact(db, {}, async (trx) => {
+      const row = await lockServer(trx, serverId)
+      if (!row || (await store.activeJobs(trx, serverId, store.RESTORES)).length > 0) return
+      const known = unfinishedOf(row)
+      if (known?.jobId === stopped?.jobId) return
+      if (stopped) await ends.stopped(trx, SYSTEM, serverId, { ...stopped, input: null })
+      else await store.setUnfinishedRestore(trx, serverId, null)
+    })
+  }
+
+  return {
+    async start(actor, serverId, direction) {
+      await requireServer(db, actor, serverId)
+      const stopped = await stoppedOn(serverId)
+      if (!stopped) throw fail('not_found', 'No restore into this server has stopped in the middle.')
+      return transact(db, actor, async (trx) => {
+        const row = await lockReadyServer(trx, actor, serverId)
+        if ((await store.activeJobs(trx, serverId, store.RESTORES)).length > 0)
+          throw fail('server_busy', 'The restore is being finished already, or has not ended yet.')
+        const known = unfinishedOf(row)
+        const restore = (known?.jobId === stopped.jobId ? known.input : null) ?? unknownRestore(serverId, stopped)
+        const input: FinishInput = { direction, restore }
+        const job = await jobs.enqueue(trx, actor, { kind: store.FINISH_RESTORE, serverId, input })
+        const told = { jobId: job.id, kind: store.FINISH_RESTORE, direction, restoreJobId: stopped.jobId }
+        await activity.record(trx, actor, 'job.started', serverId, told)
+        return { ...presentJob(job), serverId }
+      })
+    },
+
+    async reconcile() {
+      for (const { id, unfinished_restore } of await store.restoresOfServers(db)) {
+        const stopped = await stoppedOn(id)
+        if (stopped || unfinished_restore !== null) await reconcileOne(id, stopped)
+      }
+    },
+  }
+}
+
+const NOTHING = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
+
+/** Of a restore that only the agent still knows. */
+function unknownRestore(serverId: string, { jobId, backupId }: StoppedRestore): Restore {
+  return { jobId, backupId, sourceServerId: serverId, mode: 'replace', paths: null, safetyBackupId: null }
+}

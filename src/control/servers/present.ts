@@ -1,0 +1,85 @@
+// A server between its three shapes: what was asked for, the row, and what is shown.
+import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
+import { iso } from '../../kit/time.ts'
+import type { ServerRow } from '../db/tables.ts'
+
+export function newServerRow(id: string, request: NewServer, now: number): ServerRow {
+  return {
+    id,
+    name: request.name,
+    description: request.description ?? null,
+    game: request.game ?? null,
+    port: request.port ?? null,
+    limit_disk_bytes: request.limits?.diskBytes ?? null,
+    limit_backups: request.limits?.backups ?? null,
+    limit_subdomains: request.limits?.subdomains ?? null,
+    labels: JSON.stringify(request.labels ?? {}),
+    status: 'ready',
+    deleted_at: null,
+    purge_at: null,
+    frees: null,
+    disk_bytes: null,
+    disk_measured_at: null,
+    unfinished_restore: null,
+    created_at: now,
+    updated_at: now,
+  }
+}
+
+/** The columns that the change really changes. */
+export function changedColumns(row: ServerRow, change: ServerChange): Partial<ServerRow> {
+  const { limits = {} } = change
+  const wanted: Partial<ServerRow> = {
+    name: change.name,
+    description: change.description,
+    game: change.game,
+    port: change.port,
+    limit_disk_bytes: limits.diskBytes,
+    limit_backups: limits.backups,
+    limit_subdomains: limits.subdomains,
+    labels: change.labels === undefined ? undefined : JSON.stringify(change.labels),
+  }
+  const entries = Object.entries(wanted) as [keyof ServerRow, unknown][]
+  return Object.fromEntries(entries.filter(([column, value]) => value !== undefined && value !== row[column]))
+}
+
+export function differences(before: Server, after: Server): Record<string, { from: unknown; to: unknown }> {
+  const changes: Record<string, { from: unknown; to: unknown }> = {}
+  for (const field of ['name', 'description', 'game', 'port', 'limits', 'labels'] as const) {
+    if (JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+      changes[field] = { from: before[field], to: after[field] }
+  }
+  return changes
+}
+
+function deletionOf({ deleted_at, purge_at, frees }: ServerRow): Server['deletion'] {
+  if (deleted_at === null || purge_at === null || frees === null) return null
+  return { deletedAt: iso(deleted_at), purgeAt: iso(purge_at), frees: JSON.parse(frees) }
+}
+
+export function present(row: ServerRow): Server {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    game: row.game as Server['game'],
+    port: row.port,
+    limits: { diskBytes: row.limit_disk_bytes, backups: row.limit_backups, subdomains: row.limit_subdomains },
+    labels: row.labels === '{}' ? {} : JSON.parse(row.labels),
+    status: row.status,
+    deletion: deletionOf(row),
+    diskUsage:
+      row.disk_bytes === null || row.disk_measured_at === null
+        ? null
+        : { sizeBytes: row.disk_bytes, measuredAt: iso(row.disk_measured_at) },
+    unfinishedRestore: unfinishedRestoreOf(row),
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+  }
+}
+
+function unfinishedRestoreOf({ unfinished_restore: text }: ServerRow): Server['unfinishedRestore'] {
+  if (text === null) return null
+  const { jobId, backupId, since, path, reason } = JSON.parse(text)
+  return { jobId, backupId, since: iso(since), path, reason }
+}

@@ -1,0 +1,47 @@
+// Quotas and limits at every moment: a watcher measures the disk while clients work, and afterwards the service's own
+// account must be what the disk says.
+import { setTimeout as delay } from 'node:timers/promises'
+import { expectOk } from '../history.ts'
+import type { ServerModel } from '../model.ts'
+import type { Round } from '../round.ts'
+import { usedBytes } from './disk.ts'
+
+const LOOK_EVERY_MS = 10
+
+/** Looks until it is disposed of. */
+export function watchQuotas(round: Round): AsyncDisposable {
+  const stopping = new AbortController()
+  const watching = (async () => {
+    while (!stopping.signal.aborted) {
+      for (const server of round.servers) checkQuota(round, server)
+      await delay(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      await watching
+    },
+  }
+}
+
+export function checkQuota(round: Round, server: ServerModel): void {
+  if (server.quotaBytes === null || server.isDeleted) return
+  const used = usedBytes(round.keeper.dataDir, server.id)
+  if (used > server.quotaBytes)
+    round.violation(`${server.id} has more than its quota of ${server.quotaBytes} bytes allows`)
+}
+
+export async function checkAccounts(round: Round): Promise<void> {
+  for (const server of round.servers) {
+    if (server.isDeleted) continue
+    checkQuota(round, server)
+    const { body: usage } = expectOk(await round.history.send({ method: 'GET', target: `/files/${server.id}/usage` }))
+    const { body: known } = expectOk(await round.history.send({ method: 'GET', target: `/servers/${server.id}` }))
+    if (usage.quotaBytes !== known.limits.diskBytes)
+      round.violation(`${server.id} has a quota of ${known.limits.diskBytes}, and ${usage.quotaBytes} is enforced`)
+    const used = usedBytes(round.keeper.dataDir, server.id)
+    if (usage.usedBytes !== used)
+      round.violation(`${server.id} is said to use ${usage.usedBytes} bytes, and ${used} are on disk`)
+  }
+}
