@@ -66,12 +66,28 @@ export const EXCUSES: readonly Excuse[] = [
     pair: [/^(create backup|verify backup|restore|restore one file|pack files)$/, /^(delete|purge) server$/],
     forget(outcome) {
       const { state } = outcome
-      const jobs = state.jobs.filter(
-        (job) => !/^(backup|backup.delete|verify|restore|pack) (completed|cancelled)$/.test(job),
-      )
+      if (!/^(not_found|deleted)/.test(state.server)) return outcome
       const ends = /^(backup.(completed|cancelled|verified|restored|restore_cancelled)|file.packed)$/
-      const activity = state.activity.filter((event) => !ends.test(event))
-      return /^(not_found|deleted)/.test(state.server) ? { ...outcome, state: { ...state, jobs, activity } } : outcome
+      const jobs = /^(backup|backup.delete|verify|restore|pack) (completed|cancelled)$/
+      const made = /^(by [AB]|Before restoring kept) (completed )?free/
+      return {
+        ...outcome,
+        state: {
+          ...state,
+          jobs: state.jobs.filter((job) => !jobs.test(job)),
+          activity: state.activity.filter((event) => !ends.test(event)),
+          backups: state.backups.filter((backup) => !made.test(backup)),
+          stored: state.stored.filter((backup) => !made.test(backup)),
+        },
+      }
+    },
+  },
+  {
+    why: 'A subdomain that has to go before it is confirmed was never active.',
+    pair: [/^(create subdomain|undelete server)$/, /^((delete|purge) server|delete subdomain)$/],
+    forget({ state, ...outcome }) {
+      const activity = state.activity.filter((event) => event !== 'subdomain.activated')
+      return { ...outcome, state: { ...state, activity } }
     },
   },
   {
