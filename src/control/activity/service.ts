@@ -58,7 +58,6 @@ const STREAM_BATCH = 200
 const FOLLOW_BATCH = 200
 const PURGE_BATCH = 500
 const HEARTBEAT_MS = 15_000
-const OTHER_PROCESS_POLL_MS = 1000
 
 export function createActivity(deps: {
   db: Db
@@ -66,11 +65,8 @@ export function createActivity(deps: {
   cursors: Cursors
   changes: Changes
   clock: { now(): number }
-  /** Whether other processes may write to the same database, so that our own signals are not enough. */
-  shared: boolean
 }): Activity {
   const { db, key, cursors, changes, clock } = deps
-  const lookAgainMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
 
   const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}, id) => {
     const head = await advanceHead(trx, serverId ?? INSTANCE, clock.now())
@@ -145,7 +141,7 @@ export function createActivity(deps: {
           yield wanted.map(present)
         }
         if (rows.some((row) => row.event === 'server.purged')) return
-        if (rows.length === 0) await changed.wait(lookAgainMs, signal)
+        if (rows.length === 0) await changed.wait(HEARTBEAT_MS, signal)
       }
     },
 

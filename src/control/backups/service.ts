@@ -54,8 +54,6 @@ export function createBackups(deps: {
   changes: Changes
   cursors: Cursors
   clock: { now(): number }
-  /** Whether other processes may write to the same database, so that our own signals are not enough. */
-  shared: boolean
 }): Backups {
   const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
   const turns = createTurns()
@@ -152,8 +150,7 @@ export function createBackups(deps: {
       // Its progress is its job's.
       if (first.job_id !== null) changed.add(first.job_id)
       const read = () => store.findBackup(db, serverId, backupId)
-      for await (const row of followRow(first, { changed, shared: deps.shared, read, signal }))
-        yield row && present(row)
+      for await (const row of followRow(first, { changed, read, signal })) yield row && present(row)
     },
 
     setLock: (actor, serverId, backupId, isLocked) =>
