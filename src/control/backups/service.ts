@@ -1,7 +1,7 @@
 import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/changes.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
@@ -56,7 +56,7 @@ export function createBackups(deps: {
   clock: { now(): number }
 }): Backups {
   const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
-  const turns = createTurns()
+  const mutex = createKeyedMutex()
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -154,7 +154,7 @@ export function createBackups(deps: {
     },
 
     setLock: (actor, serverId, backupId, isLocked) =>
-      turns(backupId, () => setLock(actor, serverId, backupId, isLocked)),
+      mutex(backupId, () => setLock(actor, serverId, backupId, isLocked)),
 
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {
