@@ -16,11 +16,11 @@ const BATCH = 20
 const WAIT_MS = 20_000
 const FIRST_REST_MS = 500
 const LONGEST_REST_MS = 15_000
-/** Where so many fail one after the other, it is the database and not the facts. */
+/** Where this many fail one after the other, it is the database and not the facts. */
 const FAILURES_IN_A_ROW = 3
 
 export interface FactKeeper {
-  /** Records what came of a request. Never fails: where the database refuses, the reader tries again later. */
+  /** Records the result of a request. Never fails: where the database refuses, the reader tries again later. */
   record(actor: Actor, fact: AgentFact): Promise<void>
   /** Resolves once what an earlier process left is recorded, as far as it can be: before requests are taken. */
   start(): Promise<void>
