@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
@@ -9,40 +9,9 @@ import { type TestContext, test } from 'node:test'
 import * as tus from 'tus-js-client'
 import { makeTree, mount, openDescriptors, withoutRoot } from '../files/trees.testing.ts'
 import { serverId, startAgent, type TestAgent, until } from './agent.testing.ts'
+import { base64, begun, call, create, offsetOf, patch, sha1 } from './tus.testing.ts'
 
 const MIB = 1024 * 1024
-const base64 = (text: string) => Buffer.from(text).toString('base64')
-const sha1 = (bytes: Uint8Array) => `sha1 ${createHash('sha1').update(bytes).digest('base64')}`
-
-async function call(url: string, method: string, headers: Record<string, string> = {}, body?: Uint8Array<ArrayBuffer>) {
-  const response = await fetch(url, {
-    method,
-    headers: { 'tus-resumable': '1.0.0', ...headers },
-    ...(body ? { body } : {}),
-  })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, code: text ? JSON.parse(text).code : undefined }
-}
-
-const create = (url: string, length: number, name = 'a.bin', more: Record<string, string> = {}) =>
-  call(url, 'POST', { 'upload-length': String(length), 'upload-metadata': `filename ${base64(name)}`, ...more })
-
-async function begun(agent: TestAgent, length: number, name?: string) {
-  const url = await agent.uploadUrl()
-  const { status, headers } = await create(url, length, name)
-  assert.equal(status, 201)
-  return new URL(headers.get('location') ?? '', url).href
-}
-
-const patch = (url: string, offset: number, body: Uint8Array<ArrayBuffer>, more: Record<string, string> = {}) =>
-  call(
-    url,
-    'PATCH',
-    { 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream', ...more },
-    body,
-  )
-
-const offsetOf = async (url: string) => Number((await call(url, 'HEAD')).headers.get('upload-offset'))
 
 /** The client as people use it. Resolves with how it ended. */
 function upload(endpoint: string, content: Buffer, metadata: Record<string, string>, more: object = {}): Promise<void> {

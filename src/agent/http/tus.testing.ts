@@ -1,0 +1,42 @@
+// The requests of tus as a client without a library sends them.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { TestAgent } from './agent.testing.ts'
+
+export const base64 = (text: string) => Buffer.from(text).toString('base64')
+export const sha1 = (bytes: Uint8Array) => `sha1 ${createHash('sha1').update(bytes).digest('base64')}`
+
+export async function call(
+  url: string,
+  method: string,
+  headers: Record<string, string> = {},
+  body?: Uint8Array<ArrayBuffer>,
+) {
+  const response = await fetch(url, {
+    method,
+    headers: { 'tus-resumable': '1.0.0', ...headers },
+    ...(body ? { body } : {}),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, code: text ? JSON.parse(text).code : undefined }
+}
+
+export const create = (url: string, length: number, name = 'a.bin', more: Record<string, string> = {}) =>
+  call(url, 'POST', { 'upload-length': String(length), 'upload-metadata': `filename ${base64(name)}`, ...more })
+
+export async function begun(agent: TestAgent, length: number, name?: string) {
+  const url = await agent.uploadUrl()
+  const { status, headers } = await create(url, length, name)
+  assert.equal(status, 201)
+  return new URL(headers.get('location') ?? '', url).href
+}
+
+export const patch = (url: string, offset: number, body: Uint8Array<ArrayBuffer>, more: Record<string, string> = {}) =>
+  call(
+    url,
+    'PATCH',
+    { 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream', ...more },
+    body,
+  )
+
+export const offsetOf = async (url: string) => Number((await call(url, 'HEAD')).headers.get('upload-offset'))
