@@ -6,6 +6,7 @@ import { run as killFiles } from './files.ts'
 import { runHistories } from './history/main.ts'
 import { runMutants } from './history/mutants.ts'
 import { runSweep } from './history/sweep.ts'
+import { killRestores } from './restore.ts'
 import { killService } from './service.ts'
 
 interface Fault {
@@ -41,6 +42,11 @@ const FAULTS: Record<string, Fault> = {
       'SIGKILL of the service during a backup and a restore over HTTP: the row ends well, the tree is the restored one',
     rounds: 40,
     run: killBackupService,
+  },
+  restore: {
+    about: 'SIGKILL before each change of finishing a restore that has stopped, forward and back (every n-th of them)',
+    rounds: 1,
+    run: killRestores,
   },
   files: {
     about: 'SIGKILL in the middle of work on files: whole files only, none lost, nothing left over, the account right',

@@ -1,8 +1,10 @@
-// The requests of tus as a client without a library sends them.
+// What a client of tus sends, and the client that people use.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import * as tus from 'tus-js-client'
 import type { TestAgent } from './agent.testing.ts'
 
+export const MIB = 1024 * 1024
 export const base64 = (text: string) => Buffer.from(text).toString('base64')
 export const sha1 = (bytes: Uint8Array) => `sha1 ${createHash('sha1').update(bytes).digest('base64')}`
 
@@ -40,3 +42,22 @@ export const patch = (url: string, offset: number, body: Uint8Array<ArrayBuffer>
   )
 
 export const offsetOf = async (url: string) => Number((await call(url, 'HEAD')).headers.get('upload-offset'))
+
+/** The client as people use it. Resolves with how it ended. */
+export function upload(
+  endpoint: string,
+  content: Buffer,
+  metadata: Record<string, string>,
+  more: object = {},
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    new tus.Upload(content as unknown as Blob, {
+      endpoint,
+      metadata,
+      retryDelays: Array.from({ length: 200 }, () => 10),
+      onSuccess: () => resolve(),
+      onError: reject,
+      ...more,
+    }).start()
+  })
+}
