@@ -28,7 +28,7 @@ export interface ServerDisk {
   take(bytes: number): Promise<void>
   /** After `shortage` with nothing awaited in between: takes what it found to be free. */
   takeFound(bytes: number): void
-  /** So much of what was taken is written, or is not needed any more. */
+  /** This many bytes of what was taken are written, or not needed any more. */
   give(bytes: number): void
   /** Runs alone among those on this machine that decide which trash goes, with what frees it. */
   deciding: Mutex

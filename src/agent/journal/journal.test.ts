@@ -74,6 +74,27 @@ test('a line that a crash tore, and rot in the middle, take only themselves', as
   assert.deepEqual(await read(open(t, folder)), ['one', 'three'])
 })
 
+test('a page of what a generation begins with that never reached the disk is missed by nobody', async (t) => {
+  const folder = makeTree(t)
+  const first = open(t, folder)
+  for (const name of ['one', 'two', 'three']) await first.add(fact(name))
+  first.close()
+  // The next start begins the second generation, in the other file; the power fails before that is synced.
+  open(t, folder).close()
+  const newer = join(folder, '0.log')
+  const lines = readFileSync(newer, 'latin1').split('\n')
+  const lost = lines.map((line) => (line.includes('"two"') ? '\0'.repeat(line.length) : line))
+  assert.notDeepEqual(lost, lines)
+  writeFileSync(newer, lost.join('\n'), 'latin1')
+  const after = open(t, folder)
+  assert.deepEqual((await read(after)).sort(), ['one', 'three', 'two'])
+  // The whole generation before is not the one that is overwritten.
+  assert.match(readFileSync(join(folder, '1.log'), 'latin1'), /"two"/)
+  await after.add(fact('four'))
+  after.close()
+  assert.deepEqual((await read(open(t, folder))).sort(), ['four', 'one', 'three', 'two'])
+})
+
 test('it takes no more space than it was given, however much passes through it', async (t) => {
   const folder = makeTree(t)
   const journal = open(t, folder)

@@ -4,9 +4,9 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentFact, AgentFacts, FactCause, KeptRequest } from '../../contract/agent.ts'
-import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
+import { explainedDisk } from '../files/errors.ts'
 import { type Log, openLog } from './log.ts'
 
 /** Whoever asked for a change records it with the answer; only if that does not happen is it offered to readers. */
@@ -128,14 +128,11 @@ export function createJournal(deps: {
     void log.sync().then(drop, deps.onUnexpected)
   }
 
-  async function write(line: Line): Promise<void> {
-    try {
+  const write = (line: Line) =>
+    explainedDisk(async () => {
       log.append(line)
       await log.sync()
-    } catch (error) {
-      throw hasCode(error, 'ENOSPC', 'EDQUOT') ? fail('disk_full', 'The disk is full.', error) : error
-    }
-  }
+    })
 
   /** Those that may be read now, and how long until there are more without anything happening. */
   function offered(limit: number, except: ReadonlySet<string>): { found: AgentFact[]; nextMs: number } {

@@ -21,8 +21,6 @@ import { hasCode } from '../../kit/errno.ts'
 
 const NAMES = ['0.log', '1.log'] as const
 const ALLOCATED_BYTES = 512 * 1024
-/** The last line of what a generation begins with: without it the generation before is the one that counts. */
-const READY = { ready: true }
 const fdatasyncAsync = promisify(fdatasync)
 
 export interface Log {
@@ -38,9 +36,12 @@ export function openLog(folder: string, replay: (record: object) => void, live: 
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const fds = NAMES.map((name) => allocate(join(folder, name)))
   for (const path of [folder, dirname(folder)]) syncFolder(path)
-  const newest = NAMES.map((name) => readGeneration(join(folder, name))).reduce((a, b) => (b.number > a.number ? b : a))
-  for (const record of newest.records) replay(record)
-  let generation = newest.number
+  const [older, newest] = readGenerations(folder)
+  // The disk may have taken a part of what the newest begins with: all of it is in the one before it, too.
+  const counting = newest.isComplete ? [newest] : [older, newest]
+  for (const { records } of counting) records.forEach(replay)
+  // Only a generation that nothing hangs on is overwritten by the next.
+  let generation = newest.isComplete ? newest.number : newest.number + 1
   let current = generation % 2
   let position = 0
   let capacity = ALLOCATED_BYTES
@@ -56,8 +57,15 @@ export function openLog(folder: string, replay: (record: object) => void, live: 
     if (generation > 0) fdatasyncSync(fd())
     const next = generation + 1
     let end = 0
-    for (const record of live()) end += writeAt(fds[next % 2] as number, lineOf(next, record), end)
-    end += writeAt(fds[next % 2] as number, lineOf(next, READY), end)
+    let records = 0
+    const write = (record: object) => {
+      end += writeAt(fds[next % 2] as number, lineOf(next, record), end)
+    }
+    for (const record of live()) {
+      write(record)
+      records++
+    }
+    write({ begunWith: records } satisfies Begun)
     generation = next
     current = next % 2
     position = end
@@ -142,22 +150,33 @@ function lineOf(generation: number, record: object): Buffer {
 
 const checksum = (bytes: Buffer) => crc32(bytes).toString(16).padStart(8, '0')
 
+/** Ends what a generation begins with, and says how many records that is: pages reach the disk in any order. */
+interface Begun {
+  begunWith: number
+}
+
 interface Generation {
   number: number
+  /** Whether everything that it began with is there. */
+  isComplete: boolean
   records: object[]
 }
 
-/** The newest one in the file that is complete; number 0 where there is none. */
+function readGenerations(folder: string): [older: Generation, newest: Generation] {
+  const [a, b] = NAMES.map((name) => readGeneration(join(folder, name))) as [Generation, Generation]
+  return a.number < b.number ? [a, b] : [b, a]
+}
+
+/** The newest one in the file; number 0 where there is none. */
 function readGeneration(path: string): Generation {
-  const found = new Map<number, { isReady: boolean; records: object[] }>()
+  let newest: Generation = { number: 0, isComplete: true, records: [] }
   for (const { generation, record } of linesOf(readFileSync(path))) {
-    const known = found.get(generation) ?? { isReady: false, records: [] }
-    found.set(generation, known)
-    if ('ready' in record) known.isReady = true
-    else known.records.push(record)
+    if (generation < newest.number) continue
+    if (generation > newest.number) newest = { number: generation, isComplete: false, records: [] }
+    if ('begunWith' in record) newest.isComplete = newest.records.length === record.begunWith
+    else newest.records.push(record)
   }
-  const complete = [...found].filter(([, { isReady }]) => isReady).sort(([a], [b]) => b - a)[0]
-  return complete ? { number: complete[0], records: complete[1].records } : { number: 0, records: [] }
+  return newest
 }
 
 function* linesOf(bytes: Buffer): Generator<{ generation: number; record: object }> {

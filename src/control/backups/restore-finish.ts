@@ -113,8 +113,8 @@ export function createRestoreFinishing(deps: {
         const restore = (known?.jobId === stopped.jobId ? known.input : null) ?? unknownRestore(serverId, stopped)
         const input: FinishInput = { direction, restore }
         const job = await jobs.enqueue(trx, actor, { kind: store.FINISH_RESTORE, serverId, input })
-        const told = { jobId: job.id, kind: store.FINISH_RESTORE, direction, restoreJobId: stopped.jobId }
-        await activity.record(trx, actor, 'job.started', serverId, told)
+        const properties = { jobId: job.id, kind: store.FINISH_RESTORE, direction, restoreJobId: stopped.jobId }
+        await activity.record(trx, actor, 'job.started', serverId, properties)
         return { ...presentJob(job), serverId }
       })
     },

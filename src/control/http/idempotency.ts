@@ -80,7 +80,7 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
         const remember: Remember = async (trx, answer) => void (await (await insert(trx, kept, answer)).execute())
         return { answer: await work(remember, kept), replayed: false }
       } catch (error) {
-        // Another process on the same database was quicker with the same key.
+        // The first answer was recorded meanwhile, by whoever reads the facts of the agent.
         const found = isUniqueViolation(error) ? await find(request) : undefined
         if (!found) throw error
         return { answer: found.answer, replayed: true }

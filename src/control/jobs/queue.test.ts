@@ -47,7 +47,6 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
     changes: createChanges(),
     clock: { now: Date.now },
     log: pino({ level: 'silent' }),
-    alone: true,
   })
   const begun: string[] = []
   const waiting = new Map<string, () => void>()

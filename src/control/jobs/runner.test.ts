@@ -22,7 +22,7 @@ onBothEngines('jobs', (engine) => {
     const { db, close } = openDatabase({ dataDir, url: await freshDatabase(engine), onBroken: () => {} })
     await migrate(db, engine, MIGRATIONS)
     const changes = createChanges()
-    const jobs = createJobs({ db, changes, clock: { now: Date.now }, log: pino({ level: 'silent' }), alone: true })
+    const jobs = createJobs({ db, changes, clock: { now: Date.now }, log: pino({ level: 'silent' }) })
     const began = Promise.withResolvers<void>()
     let stopped = false
     let ends = 0

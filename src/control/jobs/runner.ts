@@ -55,8 +55,6 @@ export function createJobs(deps: {
   changes: Changes
   clock: { now(): number }
   log: Logger
-  /** Whether every job that is marked as running at the start is surely dead: nobody else uses the database. */
-  alone: boolean
 }): Jobs {
   const { db, changes, clock, log } = deps
   const owner = newId('req')
@@ -200,7 +198,8 @@ export function createJobs(deps: {
 
     async start() {
       stopped = false
-      await store.requeueOrphans(db, deps.alone ? Number.MAX_SAFE_INTEGER : clock.now())
+      // Nobody else uses the database: whatever runs was left by an earlier process.
+      await store.requeueOrphans(db, Number.MAX_SAFE_INTEGER)
       renewal = setInterval(() => {
         const renew = async () => {
           await store.renewLeases(db, owner, [...running.keys()], clock.now() + LEASE_MS)

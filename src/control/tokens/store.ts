@@ -37,12 +37,6 @@ export async function markUsed(db: Db, id: string, at: number): Promise<void> {
   await db.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id).execute()
 }
 
-export async function revokedAmong(db: Db, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return []
-  const revoked = db.selectFrom('tokens').select('id').where('revoked_at', 'is not', null)
-  return (await revoked.where('id', 'in', [...ids]).execute()).map((row) => row.id)
-}
-
 export async function missingServers(db: Db, ids: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('servers')
