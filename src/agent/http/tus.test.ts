@@ -137,7 +137,7 @@ test('an upload whose connection is cut again and again arrives whole', async (t
   await until(() => agent.staged().every((name) => name.endsWith('.json')))
 })
 
-test('a restart in the middle loses nothing, and the quota still counts the whole length', async (t) => {
+test('Space in the quota for the whole length is taken when the upload is created, and is held across restarts, so that no other upload can take it.', async (t) => {
   const agent = await startAgent(t)
   await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB })
   const content = randomBytes(6 * MIB)
@@ -157,7 +157,7 @@ test('a restart in the middle loses nothing, and the quota still counts the whol
   })
 })
 
-test('an upload that finds its space used at the end waits, whole, until there is room', async (t) => {
+test('the upload waits, whole, until there is room', async (t) => {
   const agent = await startAgent(t)
   const { files } = agent.agent
   await files.setQuota({ serverId, quotaBytes: 4 * MIB })
@@ -180,7 +180,7 @@ test('an upload that finds its space used at the end waits, whole, until there i
   )
 })
 
-test('what a crash cut short between the last byte and the answer is finished at the next start', async (t) => {
+test('A crash in between is made good at the next start.', async (t) => {
   const agent = await startAgent(t)
   const url = await begun(agent, 4)
   const id = url.slice(url.lastIndexOf('/') + 1)
@@ -226,7 +226,7 @@ test('an upload that somebody has taken away since it was placed is told of all 
   assert.deepEqual([fact?.properties.files, fact?.properties.sizeBytes], [['a.bin'], 4])
 })
 
-test('a chunk that does not match its checksum is not taken', async (t) => {
+test('A chunk with Upload-Checksum that does not match is 460 checksum_mismatch, and nothing of it is kept', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(100_000)
   const url = await begun(agent, content.length)
@@ -238,7 +238,7 @@ test('a chunk that does not match its checksum is not taken', async (t) => {
   assert.deepEqual(readFileSync(agent.at('a.bin')), content)
 })
 
-test('a chunk with a checksum that was cut, by the network or by a crash, is not taken either', async (t) => {
+test('nor if the connection or the process dies in the middle of it', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(MIB)
   const url = await begun(agent, content.length)
@@ -361,7 +361,7 @@ test('a link past its time still serves the upload that receives bytes, also aft
   assert.equal((await call(url, 'HEAD')).status, 404)
 })
 
-test('a sender that comes back takes over from its own lost connection', async (t) => {
+test('A request for an upload ends an older one for the same upload: whoever lost a connection does not wait for it to time out.', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(MIB)
   const url = await begun(agent, content.length)
