@@ -44,7 +44,7 @@ onBothEngines('promises', (engine) => {
     const earlier = await state()
     const changes: [string, string, object?][] = [
       ['POST', '/servers', { name: 'Tower' }],
-      ['PATCH', `/servers/${id}`, { name: 'Tower' }],
+      ['PATCH', `/servers/${id}`, { description: 'Tall' }],
       ['POST', '/tokens', { name: 'x', scopes: ['servers:read'], servers: '*' }],
       ['DELETE', `/tokens/${minted.id}`],
       ['POST', `/backups/${id}`, {}],
