@@ -93,7 +93,8 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   const servers = createAgentServers(layout, {
     async quiesce(serverId) {
       await door.endForServer(serverId)
-      return files.server(serverId).lock.exclude()
+      // A restore that has stopped in the middle is put aside as it is, and comes back so.
+      return files.server(serverId).lock.exclude(undefined, { evenIfStopped: true })
     },
     onRemoved(serverId) {
       uploads.forget(serverId)

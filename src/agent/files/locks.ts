@@ -7,9 +7,9 @@ export interface ServerLock {
   share(): Disposable
   /**
    * Waits for the changes under way, refusing new ones. A second one at a time is refused with `server_busy`, and so is one
-   * while a restore has stopped in the middle, but for whoever finishes that.
+   * while a restore has stopped in the middle, but for whoever finishes that or puts the server aside as it is.
    */
-  exclude(signal?: AbortSignal, options?: { isFinishing: boolean }): Promise<Disposable>
+  exclude(signal?: AbortSignal, options?: { evenIfStopped: boolean }): Promise<Disposable>
 }
 
 export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): ServerLock {
@@ -37,9 +37,9 @@ export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): Server
       })
     },
 
-    async exclude(signal, { isFinishing } = { isFinishing: false }) {
+    async exclude(signal, { evenIfStopped } = { evenIfStopped: false }) {
       signal?.throwIfAborted()
-      if (!isFinishing) gate.requireOpen()
+      if (!evenIfStopped) gate.requireOpen()
       if (isExclusive) throw fail('server_busy', 'The files of this server are being replaced already.')
       isExclusive = true
       const release = once(() => {
