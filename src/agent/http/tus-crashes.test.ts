@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { serverId, startAgent, until } from './agent.testing.ts'
 import { begun, create, MIB, offsetOf, patch, sha1 } from './tus.testing.ts'
 
-test('a restart in the middle loses nothing, and the quota still counts the whole length', async (t) => {
+test('Space in the quota for the whole length is taken when the upload is created, and is held across restarts, so that no other upload can take it.', async (t) => {
   const agent = await startAgent(t)
   await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB })
   const content = randomBytes(6 * MIB)
@@ -29,7 +29,7 @@ test('a restart in the middle loses nothing, and the quota still counts the whol
   })
 })
 
-test('an upload that finds its space used at the end waits, whole, until there is room', async (t) => {
+test('the upload waits, whole, until there is room', async (t) => {
   const agent = await startAgent(t)
   const { files } = agent.agent
   await files.setQuota({ serverId, quotaBytes: 4 * MIB })
@@ -52,7 +52,7 @@ test('an upload that finds its space used at the end waits, whole, until there i
   )
 })
 
-test('what a crash cut short between the last byte and the answer is finished at the next start', async (t) => {
+test('A crash in between is made good at the next start.', async (t) => {
   const agent = await startAgent(t)
   const url = await begun(agent, 4)
   const id = url.slice(url.lastIndexOf('/') + 1)
@@ -98,7 +98,7 @@ test('an upload that somebody has taken away since it was placed is told of all 
   assert.deepEqual([fact?.properties.files, fact?.properties.sizeBytes], [['a.bin'], 4])
 })
 
-test('a chunk with a checksum that was cut, by the network or by a crash, is not taken either', async (t) => {
+test('nor if the connection or the process dies in the middle of it', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(MIB)
   const url = await begun(agent, content.length)

@@ -89,7 +89,7 @@ test('an upload whose connection is cut again and again arrives whole', async (t
   await until(() => agent.staged().every((name) => name.endsWith('.json')))
 })
 
-test('a chunk that does not match its checksum is not taken', async (t) => {
+test('A chunk with Upload-Checksum that does not match is 460 checksum_mismatch, and nothing of it is kept', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(100_000)
   const url = await begun(agent, content.length)
@@ -197,7 +197,7 @@ test('a link past its time still serves the upload that receives bytes, also aft
   assert.equal((await call(url, 'HEAD')).status, 404)
 })
 
-test('a sender that comes back takes over from its own lost connection', async (t) => {
+test('A request for an upload ends an older one for the same upload: whoever lost a connection does not wait for it to time out.', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(MIB)
   const url = await begun(agent, content.length)

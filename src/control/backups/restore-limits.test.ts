@@ -14,7 +14,7 @@ onBothEngines('limits of restores', (engine) => {
   })
   after(() => service.stop())
 
-  test('a path that the backup does not hold is refused at once, and no safety backup is made or goes', async () => {
+  test('A path that the backup does not hold is refused (not_found) by the request itself, before anything is made.', async () => {
     const server = await world.server({ 'world/level.dat': 'one' })
     const { id } = await world.backup(server)
     for (const state of ['two', 'three', 'four']) {
@@ -34,7 +34,7 @@ onBothEngines('limits of restores', (engine) => {
     assert.deepEqual((await service.call('GET', `/servers/${server}/jobs?status=failed`)).body.data, [])
   })
 
-  test('safety backups go when three newer restores have succeeded, not when some failed or were cancelled', async () => {
+  test('A restore that failed or was cancelled makes none go.', async () => {
     const server = await world.server({ big: Buffer.alloc(3_000_000, 'a') })
     const { id } = await world.backup(server)
     const other = await world.server({ mine: 'mine' }, { limits: { diskBytes: 2_000_000 } })

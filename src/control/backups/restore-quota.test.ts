@@ -88,7 +88,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.equal(upload.status, 201, upload.text)
   })
 
-  test('twenty merges of different backups cannot pass the quota', async () => {
+  test('What has to fit the quota is the tree that the restore leaves.', async () => {
     const server = await world.server({}, LIMITS)
     const ids: string[] = []
     for (let i = 0; i < 4; i++) {
@@ -109,7 +109,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.deepEqual([...outcomes].sort(), ['completed', 'quota_exceeded'])
   })
 
-  test('without a safety backup nothing that was displaced goes: it fits, or nothing is changed', async () => {
+  test('With safetyBackup: false nothing that was displaced is freed', async () => {
     const server = await world.server(some({ world: 6 }), LIMITS)
     const { id } = await world.backup(server)
     const newer = some({ world: 6 })
@@ -137,7 +137,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.ok((await readFile(inTrash)).equals(changed.world as Buffer))
   })
 
-  test('a quota that was lowered below the size of the backup does not stand against going back to it', async () => {
+  test('A replace of everything from a backup of the same server is never refused for the quota, also if that was lowered since.', async () => {
     const old = some({ a: 4, b: 4 })
     const server = await world.server(old, LIMITS)
     const { id } = await world.backup(server)
@@ -169,7 +169,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.ok((await usage(target)).usedBytes <= QUOTA)
   })
 
-  test('what the safety backup has left out is never freed, though the quota is passed until it expires', async () => {
+  test('what a .backupignore has left out, or somebody has written since, stays in the trash', async () => {
     const server = await world.server(some({ cache: 6 }), LIMITS)
     const { id } = await world.backup(server)
     const unsaved = some({ cache: 6 })
