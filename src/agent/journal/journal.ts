@@ -152,6 +152,8 @@ export function createJournal(deps: {
     return { found, nextMs }
   }
 
+  const ofServer = (serverId: string) => facts.values().filter((fact) => fact.serverId === serverId)
+
   return {
     begin(fields) {
       const at = deps.now()
@@ -210,6 +212,8 @@ export function createJournal(deps: {
         waiting.delete(wake)
       }
     },
+
+    readAllOf: async ({ serverId, limit }) => [...ofServer(serverId).take(limit)],
 
     find: async (request) => byRequest.get(requestOf(request)) ?? null,
 
