@@ -12,6 +12,8 @@ const READERS: Record<string, string> = {
   'src/control/activity/store.ts':
     'only whether the server is still there, for an entry of what has happened to it already',
   'src/control/activity/verify.ts': 'only which chains should be there, outside of any transaction',
+  'src/control/backups/store.ts':
+    'only what is said of unfinished restores, to compare it with the disk; what differs is locked before it is changed',
   'src/control/tokens/store.ts': 'only which ids exist, for a token that reaches nothing where they do not',
 }
 

@@ -139,6 +139,7 @@ const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<v
       sourceServerId,
       mode: 'replace',
       paths: null,
+      safetyBackupId: null,
     } as const
     const isDone = await crash(world, step.server, work, step.doom)
     const after = snapshot(world.agent.filesOf(step.server))

@@ -12,7 +12,7 @@ export interface ServerLock {
    * Waits for the changes under way, refusing new ones. A second one at a time is refused with `server_busy`, and so is one
    * while a restore has stopped in the middle, but for whoever finishes that.
    */
-  exclude(signal?: AbortSignal, options?: { isFinishing: boolean }): Promise<Disposable>
+  exclude(signal?: AbortSignal, options?: { evenIfStopped: boolean }): Promise<Disposable>
   /**
    * For putting the server aside, in whatever state a restore has left it: waits for everything that the other three hold,
    * and refuses all of it until the answer is disposed of.
@@ -92,8 +92,8 @@ export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): Server
       })
     },
 
-    async exclude(signal, { isFinishing } = { isFinishing: false }) {
-      if (!isFinishing) gate.requireOpen()
+    async exclude(signal, { evenIfStopped } = { evenIfStopped: false }) {
+      if (!evenIfStopped) gate.requireOpen()
       return await take('restore', signal)
     },
 

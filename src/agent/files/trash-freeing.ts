@@ -47,22 +47,35 @@ export interface FreeableTrash {
 
 export type FreeingPlan = Map<FreeableTrash, TrashedItem[]>
 
+/** Whether an item may go at all. */
+export type MayFree = (item: TrashedItem) => Promise<boolean>
+
 /** The oldest items that are `bytes` together; undefined where all of them are less. Frees nothing. */
 export async function planFreeing(trashes: Iterable<FreeableTrash>, bytes: number): Promise<FreeingPlan | undefined> {
+  const { plan, planned } = await planFreeingUpTo(trashes, bytes)
+  return planned >= bytes ? plan : undefined
+}
+
+/** As `planFreeing`, but with what there is where all that may go is less. */
+export async function planFreeingUpTo(
+  trashes: Iterable<FreeableTrash>,
+  bytes: number,
+  mayFree: MayFree = async () => true,
+): Promise<{ plan: FreeingPlan; planned: number }> {
   const batches = [...trashes].flatMap((trash) => trash.batches().map((batch) => ({ trash, batch })))
   const plan: FreeingPlan = new Map()
   let planned = 0
   for (const { trash, batch } of batches.sort((a, b) => (a.batch < b.batch ? -1 : 1))) {
     for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
-      if (planned >= bytes) return plan
-      if (item.bytes === 0) continue
+      if (planned >= bytes) return { plan, planned }
+      if (item.bytes === 0 || !(await mayFree(item))) continue
       const items = plan.get(trash)
       if (items) items.push(item)
       else plan.set(trash, [item])
       planned += item.bytes
     }
   }
-  return planned >= bytes ? plan : undefined
+  return { plan, planned }
 }
 
 /** A server that is put aside meanwhile has nothing to give any more. */

@@ -184,10 +184,9 @@ export function createTokens(deps: {
     async revoke(actor, tokenId) {
       await transact(db, actor, async (trx) => {
         const row = await findToken(trx, tokenId)
-        if (!row || row.revoked_at !== null || !within(actor, reachOf(row))) {
+        const isVisible = row && row.revoked_at === null && within(actor, reachOf(row))
+        if (!isVisible || !(await markRevoked(trx, tokenId, clock.now())))
           throw fail('not_found', 'No such token, or this token cannot see it.')
-        }
-        await markRevoked(trx, tokenId, clock.now())
         await activity.record(trx, actor, 'token.revoked', null, { tokenId, name: row.name })
         onCommit(trx, () => forget(tokenId))
       })

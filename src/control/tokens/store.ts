@@ -23,8 +23,14 @@ export function listTokenRows(db: Db, before: string | null, limit: number): Pro
   return query.execute()
 }
 
-export async function markRevoked(trx: Trx, id: string, at: number): Promise<void> {
-  await trx.updateTable('tokens').set({ revoked_at: at }).where('id', '=', id).execute()
+/** False where it is revoked already: of two calls at once only one is told that it did it. */
+export async function markRevoked(trx: Trx, id: string, at: number): Promise<boolean> {
+  const unrevoked = trx
+    .updateTable('tokens')
+    .set({ revoked_at: at })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+  return (await unrevoked.executeTakeFirst()).numUpdatedRows > 0n
 }
 
 export async function markUsed(db: Db, id: string, at: number): Promise<void> {
