@@ -94,7 +94,10 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     async quiesce(serverId) {
       await door.endForServer(serverId)
       // A restore that has stopped in the middle is put aside as it is, and comes back so.
-      return files.server(serverId).lock.exclude(undefined, { evenIfStopped: true })
+      const retired = await files.server(serverId).lock.retire()
+      // Whoever came through the door in between.
+      await door.endForServer(serverId)
+      return retired
     },
     onRemoved(serverId) {
       uploads.forget(serverId)

@@ -109,11 +109,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     quotas,
     parts,
   })
+  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const deletion = createDeletion({
     db,
     agent,
     activity,
     jobs,
+    facts: factKeeper,
     streams,
     quotas,
     clock,
@@ -122,7 +124,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
-  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const files = createFiles({
     db,
     agent,

@@ -22,7 +22,7 @@ const FOLDERS: Record<string, string[]> = {
   cli: ['contract', 'sdk'],
 }
 
-const isTest = (path: string) => path.endsWith('.test.ts') || path.endsWith('.suite.ts')
+const isTest = (path: string) => /\.(test|testing|suite)\.ts$/.test(path)
 const rankOf = (slice: string) => SLICE_ORDER.findIndex((rank) => rank.includes(slice))
 
 export function faultOf(from: string, to: string): string | null {

@@ -134,7 +134,7 @@ export const FAULTS: readonly Fault[] = [
     before: /^agent facts\.find answered$/,
     sign: /[AB] was answered 20[01] instead of 404/,
     alsoIn: /^purge server × (make folder|delete files|move file|copy file|empty trash|put content|upload)$/,
-    isMended: false,
+    isMended: true,
   },
   {
     what: 'a file that is deleted as soon as it is written is answered with not_found, and its writing is not recorded',

@@ -1,5 +1,6 @@
 // Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
+import { isFailure } from '../../contract/errors.ts'
 import { newId } from '../../kit/ids.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
 import {
@@ -65,7 +66,7 @@ export async function planFreeingUpTo(
   const plan: FreeingPlan = new Map()
   let planned = 0
   for (const { trash, batch } of batches.sort((a, b) => (a.batch < b.batch ? -1 : 1))) {
-    for (const item of await trash.measure(batch)) {
+    for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
       if (planned >= bytes) return { plan, planned }
       if (item.bytes === 0 || !(await mayFree(item))) continue
       const items = plan.get(trash)
@@ -75,6 +76,12 @@ export async function planFreeingUpTo(
     }
   }
   return { plan, planned }
+}
+
+/** A server that is put aside meanwhile has nothing to give any more. */
+export function ignoreLeaving(error: unknown): [] {
+  if (isFailure(error, 'not_found') || isFailure(error, 'server_busy')) return []
+  throw error
 }
 
 /** What the batches of one trash hold. Asked for often by whoever is refused often, so it is not counted anew each time. */

@@ -22,6 +22,8 @@ const FAILURES_IN_A_ROW = 3
 export interface FactKeeper {
   /** Records the result of a request. Never fails: where the database refuses, the reader tries again later. */
   record(actor: Actor, fact: AgentFact): Promise<void>
+  /** Records every fact that there is of a server; fails where the database refuses one. */
+  recordAllOf(serverId: string): Promise<void>
   /** Resolves once what an earlier process left is recorded, as far as it can be: before requests are taken. */
   start(): Promise<void>
   stop(): Promise<void>
@@ -137,6 +139,16 @@ export function createFactKeeper(deps: {
         await forget([fact.id])
       } catch (error) {
         rest([fact], error)
+      }
+    },
+    async recordAllOf(serverId) {
+      const next = () => facts.readAllOf({ serverId, limit: BATCH })
+      for (let batch = await next(); batch.length > 0; batch = await next()) {
+        const found = batch
+        await transact(db, {}, async (trx) => {
+          for (const fact of found) await keep(trx, fact)
+        })
+        await forget(found.map(({ id }) => id))
       }
     },
     async start() {

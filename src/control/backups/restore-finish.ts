@@ -101,6 +101,7 @@ export function createRestoreFinishing(deps: {
   return {
     async start(actor, serverId, direction) {
       requireReady(await requireServer(db, actor, serverId))
+      const askedBefore = await store.countJobs(db, serverId, store.FINISH_RESTORE)
       const stopped = await stoppedOn(serverId)
       if (!stopped) throw noneStopped()
       return transact(db, actor, async (trx) => {
@@ -108,8 +109,9 @@ export function createRestoreFinishing(deps: {
         if ((await store.activeJobs(trx, serverId, store.RESTORES)).length > 0)
           throw fail('server_busy', 'The restore is being finished already, or has not ended yet.')
         const known = unfinishedOf(row)
-        // Somebody else may have finished it since we asked.
-        if (known?.jobId !== stopped.jobId && (await stoppedOn(serverId))?.jobId !== stopped.jobId) throw noneStopped()
+        // The row may not know it yet. Where somebody has asked to finish it since we looked at the disk, it is too late.
+        const isLate = (await store.countJobs(trx, serverId, store.FINISH_RESTORE)) !== askedBefore
+        if (known?.jobId !== stopped.jobId && isLate) throw noneStopped()
         const restore = (known?.jobId === stopped.jobId ? known.input : null) ?? unknownRestore(serverId, stopped)
         const input: FinishInput = { direction, restore }
         const job = await jobs.enqueue(trx, actor, { kind: store.FINISH_RESTORE, serverId, input })

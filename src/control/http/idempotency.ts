@@ -108,8 +108,14 @@ const conflict = () => fail('idempotency_conflict', 'This Idempotency-Key was us
 
 function fingerprintOf({ method, url, body }: KeyedRequest): string {
   return createHash('sha256')
-    .update(`${method} ${url}\n${JSON.stringify(body ?? null)}`)
+    .update(`${method} ${url}\n${JSON.stringify(body ?? null, inOneOrder)}`)
     .digest('hex')
+}
+
+/** A library may write the fields of an object in another order each time: they mean the same. */
+function inOneOrder(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function keptOf(request: KeyedRequest): KeptRequest {
