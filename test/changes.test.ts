@@ -176,8 +176,8 @@ function clientOf(url: string, token: string) {
   }
 }
 
-onBothEngines('changes of a process that is killed', (engine) => {
-  test('between disk and database: every change has its entry after the next start, and is not made again', async (t) => {
+onBothEngines('Every change is recorded exactly once, also when a crash comes in between.', (engine) => {
+  test("A change of a server's files is in the agent's journal before the disk is touched, and has exactly one entry: at once, or when the database takes entries again.", async (t) => {
     const [folder, token] = [await dataDir(t), `gk_admin_${randomBytes(32).toString('hex')}`]
     const databaseUrl = await freshDatabase(engine)
     const database = { dataDir: folder, databaseUrl }

@@ -46,7 +46,7 @@ async function prepared(t: TestContext, engine: Engine) {
   t.after(() => journal.close())
   const key = Buffer.alloc(32)
   const changes = createChanges()
-  const activity = createActivity({ db, key, cursors: createCursors(key), changes, clock, shared: false })
+  const activity = createActivity({ db, key, cursors: createCursors(key), changes, clock })
   const idempotency = createIdempotency({ db, clock })
   const keeperOf = (facts: AgentFacts) => {
     const keeper = createFactKeeper({ db, facts, activity, idempotency, log: pino({ level: 'silent' }) })

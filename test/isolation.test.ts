@@ -10,7 +10,7 @@ import { startTestService, type TestService } from './support/service.ts'
 const NEVER = 'srv_00000000000000000000000000'
 const OF_A_SERVER = OPERATIONS.filter((operation) => operation.path.includes('{serverId}'))
 
-onBothEngines('isolation', (engine) => {
+onBothEngines('A server that a token cannot see answers exactly as one that does not exist.', (engine) => {
   let service: TestService
   let theirs: string
   let token: string
@@ -80,7 +80,7 @@ onBothEngines('isolation', (engine) => {
     )
   })
 
-  test('every denied attempt on a server that the token sees is recorded, with the scope', async () => {
+  test('A refusal for want of a scope is recorded too.', async () => {
     const server = await service.createServer()
     const denied = await service.mint(['tokens:admin'])
     for (const operation of OF_A_SERVER) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestService } from './support/service.ts'
 
-test('a token has so many requests a minute, and is told how many are left', async () => {
+test('6,000 a minute (GAMEKEEPER_RATE_LIMIT); told by RateLimit-Policy and RateLimit on every answer', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_RATE_LIMIT: '10' } })
   const { token } = await service.mint(['servers:read'])
   for (let left = 9; left >= 0; left--) {
@@ -26,7 +26,7 @@ test('no limit where none is wanted', async () => {
   assert.equal(reply.headers.get('ratelimit'), null)
 })
 
-test('failed sign-ins are counted for their address and never lock out a good token', async () => {
+test('60 a minute; a good token gets in regardless', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_TRUSTED_PROXIES: '127.0.0.1' } })
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const attempt = (address: string) =>
@@ -41,7 +41,7 @@ test('failed sign-ins are counted for their address and never lock out a good to
   assert.equal(good.status, 200, 'a good token from the same address gets in')
 })
 
-test('one who has a network of addresses counts as one', async () => {
+test('an IPv6 network of 64 bits counts as one', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_TRUSTED_PROXIES: '127.0.0.1' } })
   const attempt = (host: number) =>
     service.call('GET', '/servers', {
@@ -52,7 +52,7 @@ test('one who has a network of addresses counts as one', async () => {
   assert.equal((await attempt(100)).status, 429)
 })
 
-test('a token may hold so many streams and no more', async () => {
+test('Past a limit of requests, sign-ins or streams the answer is rate_limited with Retry-After in seconds', async () => {
   await using service = await startTestService()
   const server = await service.createServer()
   const url = `${service.url}/v1/game/servers/${server.id}/activity`

@@ -44,19 +44,7 @@ test('the first start shows the admin token once, with the address to open', asy
   await rm(dir, { recursive: true, force: true })
 })
 
-test('a second process on the same data directory is refused in words; the lock ends with its holder', async () => {
-  const first = await spawnService(env())
-  const second = await runService(env())
-  assert.notEqual(second.code, 0)
-  assert.match(second.output, /data directory .* is in use by another Gamekeeper/)
-  assert.match(second.output, new RegExp(String(first.pid)))
-  assert.doesNotMatch(second.output, /\.ts:\d/)
-  assert.equal(await first.kill('SIGKILL'), 'SIGKILL')
-  const third = await spawnService(env())
-  assert.equal(await third.kill('SIGTERM'), 0)
-})
-
-test('a start with faults in the configuration names them all and no stack', async () => {
+test('A start with faults names every one of them', async () => {
   const { code, output } = await runService({ ...env(), GAMEKEEPER_PORT: 'x', GAMEKEEPER_RATE_LIMIT: 'y' })
   assert.notEqual(code, 0)
   assert.match(output, /GAMEKEEPER_PORT/)
@@ -64,7 +52,7 @@ test('a start with faults in the configuration names them all and no stack', asy
   assert.doesNotMatch(output, /\.ts:\d/)
 })
 
-test('SIGTERM ends streams, lets requests under way finish, and exits 0 within 10 s', async () => {
+test('open streams end, requests under way are answered, jobs go back into the queue, exit code 0 within 10 s', async () => {
   const service = await spawnService(env())
   const call = (method: string, path: string, body?: object) =>
     fetch(`${service.url}/v1/game${path}`, {
@@ -189,7 +177,7 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
   await until(async () => (await ready()) === 200)
 })
 
-test('PostgreSQL away is 503 not_ready with Retry-After, and the SDK asks again by itself', async (t) => {
+test('requests are answered with 503 not_ready and Retry-After', async (t) => {
   const admin = process.env.GAMEKEEPER_TEST_POSTGRES
   if (!admin) return t.skip('no PostgreSQL: run the tests with npm test')
   await using service = await startTestService({ engine: 'postgres' })
@@ -222,7 +210,7 @@ test('PostgreSQL away is 503 not_ready with Retry-After, and the SDK asks again 
   assert.equal(data.length, 1)
 })
 
-test('a backup that failed is logged at level error and turns /readyz and doctor until a later one completes', async () => {
+test('A backup that failed is logged at level error and turns /readyz and gamekeeper doctor until a later backup of that server completes', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
   const service = await spawnService({ ...env(), GAMEKEEPER_DATA_DIR: dir, GAMEKEEPER_LOG_LEVEL: 'error' })
   const sdk = createClient({ baseUrl: service.url, token })
@@ -276,7 +264,7 @@ test('metrics are for this machine, and for a token with everything', async () =
   assert.equal((await get(service.adminToken, proxied)).status, 200)
 })
 
-test('tokens never reach the log or the database', async () => {
+test('It is stored as a hash and never logged.', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
   const service = await spawnService({
     GAMEKEEPER_DATA_DIR: dir,

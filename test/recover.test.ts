@@ -208,7 +208,7 @@ for (const [label, key] of [
   })
 }
 
-test('a copy that is cut short goes on where it ended, and the data directory itself will do', async () => {
+test('It is safe to repeat, and to go on with after a crash.', async () => {
   const { dir: old, past } = await copyOfLife('cut', null)
   const disk = join(folder, 'cut disk')
   cpSync(join(old, 'backups'), disk, { recursive: true })

@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import pg from 'pg'
 import { withDatabase } from './support/database.ts'
 import { freshDatabase, onBothEngines } from './support/engines.ts'
@@ -45,7 +45,7 @@ onBothEngines('the first token', (engine) => {
       db.selectFrom('tokens').select(['id', 'name']).execute(),
     )
 
-  test('the token is shown by the first start that listens', async () => {
+  test('The first start that listens makes the admin token and shows it.', async () => {
     const env = await settings()
     const occupied = createServer().listen(0, '127.0.0.1')
     await once(occupied, 'listening')
@@ -62,7 +62,7 @@ onBothEngines('the first token', (engine) => {
     assert.equal(await service.kill('SIGTERM'), 0)
   })
 
-  test('a token that could not be shown is not made: another start shows one', async () => {
+  test('a start that is killed in between, or that cannot write to its standard output, has made none, and the next one shows another', async () => {
     const env = await settings()
     // The reading end is closed before the service writes to it.
     const child = spawn('sh', ['-c', `exec "$0" "$@" | true`, process.execPath, BINARY, 'serve'], {
@@ -77,7 +77,7 @@ onBothEngines('the first token', (engine) => {
     assert.equal(await service.kill('SIGTERM'), 0)
   })
 
-  test('gamekeeper token rescue makes a token that can do everything, while the service is stopped', async () => {
+  test('It prints a new token that can do everything, once, and records that in the activity.', async () => {
     const env = await settings()
     const first = await spawnService(env)
     const [lost] = first.output().match(TOKEN) ?? []
@@ -104,7 +104,7 @@ onBothEngines('the first token', (engine) => {
     assert.equal(await second.kill('SIGTERM'), 0)
   })
 
-  test('a missing secret.key beside a database that was used is refused, and not replaced', async () => {
+  test('A missing secret.key beside a database that was used is refused, and not replaced', async () => {
     const env = await settings()
     const secret = join(env.GAMEKEEPER_DATA_DIR ?? '', 'secret.key')
     const first = await spawnService(env)
@@ -178,12 +178,15 @@ onBothEngines('a later version', (engine) => {
   })
 })
 
-test('a wrong backup key is refused in a sentence; a key can be given while the store is still empty', async () => {
+test('A key can be given, changed or taken away while the store is still empty', async () => {
   const env = { GAMEKEEPER_DATA_DIR: await newFolder(), GAMEKEEPER_ADMIN_TOKEN: `gk_admin_${'a'.repeat(64)}` }
   const headers = { authorization: `Bearer ${env.GAMEKEEPER_ADMIN_TOKEN}`, 'content-type': 'application/json' }
   const [key, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
-  const withoutKey = await spawnService(env)
-  assert.equal(await withoutKey.kill('SIGTERM'), 0)
+  // None, one, another, and none again: nothing is sealed yet.
+  for (const unused of ['', other, key, '']) {
+    const empty = await spawnService({ ...env, GAMEKEEPER_BACKUP_KEY: unused })
+    assert.equal(await empty.kill('SIGTERM'), 0)
+  }
   const sealed = await spawnService({ ...env, GAMEKEEPER_BACKUP_KEY: key })
   const post = async (path: string, body: object) => {
     const request = { method: 'POST', headers, body: JSON.stringify(body) }
@@ -215,34 +218,50 @@ test('PostgreSQL: what stands against a start is said in a sentence', async (t) 
   assert.match(await at('postgres://x@127.0.0.1:9/x'), /cannot be reached \(ECONNREFUSED\)\.$/m)
 })
 
-test('one process per database: a second one is refused in a sentence', async (t) => {
-  const databaseUrl = process.env.GAMEKEEPER_TEST_POSTGRES && (await freshDatabase('postgres'))
-  if (!databaseUrl) return t.skip('no PostgreSQL: run the tests with npm test')
-  const settings = async () => ({
-    GAMEKEEPER_DATA_DIR: await newFolder(),
-    GAMEKEEPER_DATABASE_URL: databaseUrl,
-    GAMEKEEPER_SECRET: '5'.repeat(64),
+describe('One process has a data directory, and one has a database.', () => {
+  test('One process per data directory; a second one is refused with a sentence and exit code 2.', async () => {
+    const env = { GAMEKEEPER_DATA_DIR: await newFolder() }
+    const first = await spawnService(env)
+    const second = await runService(env)
+    assert.equal(second.code, 2)
+    assert.match(second.output, /data directory .* is in use by another Gamekeeper/)
+    assert.match(second.output, new RegExp(String(first.pid)))
+    assert.doesNotMatch(second.output, NO_STACK)
+    // The lock ends with its holder, however that ends.
+    assert.equal(await first.kill('SIGKILL'), 'SIGKILL')
+    const third = await spawnService(env)
+    assert.equal(await third.kill('SIGTERM'), 0)
   })
-  const env = await settings()
-  const first = await spawnService(env)
-  const refused = await runService(await settings())
-  assert.equal(refused.code, 2)
-  assert.match(
-    refused.output,
-    /is in use by another Gamekeeper \(connected from .* since .*\)\. One process may use it/,
-  )
-  assert.doesNotMatch(refused.output, NO_STACK)
-  const rescue = await runBinary(['token', 'rescue'], { env: await settings() })
-  assert.equal(rescue.code, 2)
-  // The lock ends with its holder, however that ends.
-  assert.equal(await first.kill('SIGKILL'), 'SIGKILL')
-  const next = await spawnService(env)
-  assert.equal(await next.kill('SIGTERM'), 0)
-  const other = await spawnService(await settings())
-  assert.equal(await other.kill('SIGTERM'), 0)
+
+  test('One process per database: a second one is refused with a sentence and exit code 2, whichever data directory it has.', async (t) => {
+    const databaseUrl = process.env.GAMEKEEPER_TEST_POSTGRES && (await freshDatabase('postgres'))
+    if (!databaseUrl) return t.skip('no PostgreSQL: run the tests with npm test')
+    const settings = async () => ({
+      GAMEKEEPER_DATA_DIR: await newFolder(),
+      GAMEKEEPER_DATABASE_URL: databaseUrl,
+      GAMEKEEPER_SECRET: '5'.repeat(64),
+    })
+    const env = await settings()
+    const first = await spawnService(env)
+    const refused = await runService(await settings())
+    assert.equal(refused.code, 2)
+    assert.match(
+      refused.output,
+      /is in use by another Gamekeeper \(connected from .* since .*\)\. One process may use it/,
+    )
+    assert.doesNotMatch(refused.output, NO_STACK)
+    const rescue = await runBinary(['token', 'rescue'], { env: await settings() })
+    assert.equal(rescue.code, 2)
+    // The lock ends with its holder, however that ends.
+    assert.equal(await first.kill('SIGKILL'), 'SIGKILL')
+    const next = await spawnService(env)
+    assert.equal(await next.kill('SIGTERM'), 0)
+    const other = await spawnService(await settings())
+    assert.equal(await other.kill('SIGTERM'), 0)
+  })
 })
 
-test('a process whose database was taken over meanwhile stops with a sentence', async (t) => {
+test('if another process has it by then, this one answers nothing more, says so in a sentence and exits with code 1', async (t) => {
   const databaseUrl = process.env.GAMEKEEPER_TEST_POSTGRES && (await freshDatabase('postgres'))
   if (!databaseUrl) return t.skip('no PostgreSQL: run the tests with npm test')
   const service = await spawnService({

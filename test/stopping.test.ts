@@ -61,7 +61,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   }
 }
 
-test('with npx gamekeeper serve SIGTERM and Ctrl-C reach the service', async () => {
+test('with npx gamekeeper serve SIGTERM and Ctrl-C do', async () => {
   const command = ['npx', 'gamekeeper', 'serve']
   await stopsWith(command, 'SIGTERM', 'leader')
   await stopsWith(command, 'SIGINT', 'group')

@@ -98,7 +98,9 @@ function stagedBytes(service: TestService, serverId: string): number {
 }
 
 onBothEngines('room at the cost of the trash', (engine) => {
-  test('a size that is only announced frees nothing, whatever is answered', { skip: withoutRoot() }, async (t) => {
+  test('A size that is only announced (Content-Length, Upload-Length, the length that a pull is told) frees nothing.', {
+    skip: withoutRoot(),
+  }, async (t) => {
     await onSmallDisk(t, engine, async (service) => {
       const [one, two] = [await service.createServer(), await service.createServer()]
       const [own, other] = [filesOf(service, one.id), filesOf(service, two.id)]
@@ -122,7 +124,7 @@ onBothEngines('room at the cost of the trash', (engine) => {
     })
   })
 
-  test('what the quota could not hold even with the trash gone is refused with the trash as it was', async () => {
+  test('one that is refused or broken off costs nothing', async () => {
     await using service = await startTestService({ engine })
     const { id } = await service.createServer({ limits: { diskBytes: MIB } })
     const own = filesOf(service, id)
@@ -145,7 +147,7 @@ onBothEngines('room at the cost of the trash', (engine) => {
     assert.equal((await own.usage()).reservedBytes, 0)
   })
 
-  test('for its quota a server gives its own trash, oldest first, no more than is needed, and it is recorded', async () => {
+  test('For its quota a server gives its own trash only', async () => {
     await using service = await startTestService({ engine })
     const { id } = await service.createServer({ limits: { diskBytes: 4 * MIB } })
     const own = filesOf(service, id)
@@ -178,7 +180,7 @@ onBothEngines('room at the cost of the trash', (engine) => {
     assert.deepEqual([usedBytes, reservedBytes], [4 * MIB, 0])
   })
 
-  test('for bytes that arrive the oldest trash of all servers makes way, and each is told of its own', {
+  test('When the disk runs short, trash makes way for bytes that have arrived: the oldest items of all servers on that disk.', {
     skip: withoutRoot(),
   }, async (t) => {
     await onSmallDisk(t, engine, async (service) => {

@@ -93,7 +93,11 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   const servers = createAgentServers(layout, {
     async quiesce(serverId) {
       await door.endForServer(serverId)
-      return files.server(serverId).lock.exclude()
+      // A restore that has stopped in the middle is put aside as it is, and comes back so.
+      const retired = await files.server(serverId).lock.retire()
+      // Whoever came through the door in between.
+      await door.endForServer(serverId)
+      return retired
     },
     onRemoved(serverId) {
       uploads.forget(serverId)

@@ -15,7 +15,7 @@ export async function probeDisks(dataDir: string, layout: Layout): Promise<void>
   const probed = new Set<number>()
   // The data directory itself is never made anew here: one that is gone is a fault.
   await probeFolder(dataDir, probed)
-  for (const folder of [layout.servers, layout.backups, layout.facts]) {
+  for (const folder of [layout.servers, layout.backups, layout.journal]) {
     await mkdir(folder, { recursive: true })
     await probeFolder(folder, probed)
   }

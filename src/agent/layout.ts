@@ -18,7 +18,7 @@ export interface ServerFolders {
 export interface Layout {
   servers: string
   backups: string
-  /** Changes and what came of them, until they are recorded. */
+  /** Changes and their results, until they are recorded. */
   journal: string
   /** Where facts lay before there was a journal. */
   facts: string

@@ -12,6 +12,10 @@ export const RESTORE_FOLDER = 'restore-'
 /** `forward` and `back` are gone on with at the next start; `done` and `undone` wait until control has recorded them. */
 export const PHASES = ['forward', 'back', 'stopped', 'done', 'undone'] as const
 export type RestorePhase = (typeof PHASES)[number]
+/** What the first version of the format called the file of a restore that was committed: it knew no other phase. */
+export const FIRST_FORMAT = 'journal'
+/** While there is one of these, the tree is neither the old one nor the new one. */
+const UNENDED = ['forward', 'back', 'stopped', FIRST_FORMAT] as const
 /** Why it stopped, beside the phase; best effort, since the disk may be full. */
 export const REASON_FILE = 'reason'
 /** What was found in the way and moved to the trash: one line each, written before it is moved. */
@@ -19,9 +23,12 @@ export const NEWER_FILE = 'newer'
 
 /** What the file of the phase holds, whatever the phase. */
 export interface RestoreHead {
-  version: 2
+  /** Of the first version only what is displaced and the lists are known; it can go forward only. */
+  version: 1 | 2
   jobId: string
   backupId: string
+  /** Of what was there before it. Restores of earlier versions do not say. */
+  safetyBackupId?: string | null
   report: RestoreReport
   /** Where what the plan displaces goes. */
   trashBatches: string[]
@@ -44,29 +51,37 @@ export interface RestoreGate {
   /** Whether a batch of the trash holds what a restore may have to bring back: nothing empties it then. */
   holds(batch: string): boolean
   hold(batches: readonly string[]): void
+  /** Of a restore that can no longer say what it has displaced. */
+  holdAll(): void
   close(stopped: StoppedRestore): void
   open(): void
 }
 
-/** Closed from the beginning where staging holds a restore that has stopped. */
+/** Closed from the beginning where staging holds a restore that has not ended. */
 export function createRestoreGate(staging: string): RestoreGate {
-  const found = findStopped(staging)
+  const found = findUnended(staging)
   let stopped = found?.stopped
+  /** Of a restore that can no longer say what it has displaced, anything in the trash may be. */
+  let holdsAll = found !== undefined && !found.isSound
   const held = new Set(found?.batches)
   return {
     stopped: () => stopped,
     requireOpen() {
       if (stopped) throw fail('server_busy', `${describeStop(stopped)} ${WHAT_TO_DO}`)
     },
-    holds: (batch) => held.has(batch),
+    holds: (batch) => holdsAll || held.has(batch),
     hold(batches) {
       for (const batch of batches) held.add(batch)
     },
     close(why) {
       stopped = why
     },
+    holdAll() {
+      holdsAll = true
+    },
     open() {
       stopped = undefined
+      holdsAll = false
       held.clear()
     },
   }
@@ -79,31 +94,47 @@ export function describeStop({ path, reason }: Pick<StoppedRestore, 'path' | 're
   return `A restore has stopped in the middle${path === null ? '' : ` at ${JSON.stringify(path)}`}: ${reason}.`
 }
 
-function findStopped(staging: string): { stopped: StoppedRestore; batches: string[] } | undefined {
+interface Unended {
+  stopped: StoppedRestore
+  batches: string[]
+  isSound: boolean
+}
+
+function findUnended(staging: string): Unended | undefined {
   for (const name of readdirSync(staging).filter((entry) => entry.startsWith(RESTORE_FOLDER))) {
-    const text = readIfThere(join(staging, name, 'stopped'))
-    if (text === undefined) continue
-    return { stopped: readStop(join(staging, name), text), batches: heldBatches(join(staging, name), text) }
+    const folder = join(staging, name)
+    for (const phase of UNENDED) {
+      const text = readIfThere(join(folder, phase))
+      if (text === undefined) continue
+      const head = parseHead(text)
+      const batches = [...(head?.trashBatches ?? []), ...newerItems(folder).map(({ batch }) => batch)]
+      return { stopped: readStop(folder, head), batches, isSound: head !== undefined }
+    }
   }
   return undefined
 }
 
-function readStop(folder: string, text: string): StoppedRestore {
+function readStop(folder: string, head: RestoreHead | undefined): StoppedRestore {
   const jobId = folder.slice(folder.lastIndexOf('/') + 1 + RESTORE_FOLDER.length)
   const said = parsed(readIfThere(join(folder, REASON_FILE)) ?? '') as Partial<StoppedRestore> | undefined
   const { since = Date.now(), path = null, reason = 'the reason could not be written down' } = said ?? {}
-  return { jobId, backupId: parseHead(text)?.backupId ?? '', since, path, reason }
-}
-
-function heldBatches(folder: string, text: string): string[] {
-  return [...(parseHead(text)?.trashBatches ?? []), ...newerItems(folder).map(({ batch }) => batch)]
+  return { jobId, backupId: head?.backupId ?? '', since, path, reason }
 }
 
 /** Undefined where it is not what was written. */
 export function parseHead(text: string): RestoreHead | undefined {
   const at = text.indexOf('\n')
   const body = text.slice(at + 1)
-  return digest(Buffer.from(body)).toString('hex') === text.slice(0, at) ? (JSON.parse(body) as RestoreHead) : undefined
+  if (digest(Buffer.from(body)).toString('hex') !== text.slice(0, at)) return undefined
+  const head = JSON.parse(body) as RestoreHead
+  return head.version === 1 ? { ...UNKNOWN, ...head } : head
+}
+
+const UNKNOWN = {
+  jobId: '',
+  backupId: '',
+  report: { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 },
+  stagedCount: 0,
 }
 
 export function formatHead(head: RestoreHead): string {

@@ -14,7 +14,10 @@ const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
 export function createAgentServers(
   layout: Layout,
   deps: {
-    /** Ends what is under way on the folders; nothing new begins until the answer is disposed of. */
+    /**
+     * Ends what is under way on the folders; nothing new begins until the answer is disposed of, and nothing ever where it
+     * is not: what was looked up before the folders went stays refused.
+     */
     quiesce: (serverId: string) => Promise<Disposable>
     onRemoved: (serverId: string) => void
   },
@@ -57,15 +60,25 @@ export function createAgentServers(
       const { root } = layout.server(serverId)
       if (!existsSync(root)) return
       await mkdir(layout.held, { recursive: true })
-      using _quiet = await deps.quiesce(serverId)
-      await moveFolder(root, aside(serverId))
+      const quiet = await deps.quiesce(serverId)
+      try {
+        await moveFolder(root, aside(serverId))
+      } catch (error) {
+        quiet[Symbol.dispose]()
+        throw error
+      }
       deps.onRemoved(serverId)
     },
 
     async unhold({ serverId }) {
       const { root } = layout.server(serverId)
-      if (existsSync(root)) return
-      if (!existsSync(aside(serverId))) throw fail('not_found', 'The folders of the server are not there.')
+      if (!existsSync(aside(serverId))) {
+        if (existsSync(root)) return
+        throw fail('not_found', 'The folders of the server are not there.')
+      }
+      // Folders without a file are no server; where there is a file in both, neither goes over the other.
+      if (existsSync(root) && !(await sweepOne(serverId)))
+        throw fail('already_exists', 'The folders of the server are there twice.')
       await moveFolder(aside(serverId), root)
     },
 

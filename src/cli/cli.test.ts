@@ -65,7 +65,7 @@ describe('help and usage', () => {
     })
   }
 
-  test('a token as an option is refused and not repeated', async () => {
+  test('A token is never taken as the value of an option', async () => {
     for (const args of [['--token=gk_a_secret'], ['--token', 'gk_a_secret']]) {
       const { code, stderr } = await run('server', 'ls', ...args)
       assert.equal(code, 2)

@@ -36,14 +36,14 @@ const main = command({
     setFlagsFromString('--heap-growing-percent=60')
     setFlagsFromString('--no-allocation-site-pretenuring')
     const env = context.environment.all
-    const { promise: told, resolve: stop } = Promise.withResolvers<void>()
+    const { promise: signalled, resolve: stop } = Promise.withResolvers<void>()
     const announce = (started: Greeting) => {
       // First: whoever reads that it listens may tell it to stop at once.
       hearSignals(env, stop)
       return greet(context, started)
     }
     const service = await plainly(() => startService(readConfig(env), announce))
-    const reason = await Promise.race([told, service.lost]).catch((error: Error) => error)
+    const reason = await Promise.race([signalled, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
     setTimeout(() => process.exit(EXIT.failed), STOP_WITHIN_MS - 500).unref()
     if (reason) context.io.stderr.write(`${reason.message}\n`)

@@ -138,6 +138,8 @@ export type BackupsWork =
       mode: 'replace' | 'merge'
       /** null: everything. */
       paths: string[] | null
+      /** Of what was there just before. Where there is none, nothing that the restore displaces is freed for the quota. */
+      safetyBackupId: string | null
     }
   /** Result: RestoreOutcome, `done` or `undone`. For a restore that has stopped; may end as `restore_unfinished` again. */
   | { kind: 'backups.finishRestore'; jobId: string; direction: 'forward' | 'back' }

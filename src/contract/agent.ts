@@ -79,7 +79,9 @@ export interface TaskState {
 export interface AgentFacts {
   /** Answers at once when there are any but `except`, else when one arrives or `waitMs` have passed. */
   read(request: { limit: number; waitMs: number; except?: string[] }): Promise<AgentFact[]>
-  /** What came of a request of `AgentFiles`, until it is forgotten; null where it changed nothing. */
+  /** Those of one server, also such as the request that caused them is about to record. */
+  readAllOf(request: { serverId: string; limit: number }): Promise<AgentFact[]>
+  /** The result of a request of `AgentFiles`, until it is forgotten; null where it changed nothing. */
   find(request: { serverId: string; requestId: string }): Promise<AgentFact | null>
   /** Must be idempotent. Forgets these and no others: a fact may have arrived since they were read. */
   forget(request: { ids: string[] }): Promise<void>

@@ -83,14 +83,12 @@ const FINISHED_JOBS_KEPT_MS = 7 * DAY_MS
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { config, version, database, agent, secret, clock, log } = deps
   const { db } = database
-  // SQLite has this one process; a PostgreSQL may be shared.
-  const alone = database.engine === 'sqlite'
   const cursors = createCursors(keyFor(secret, 'cursors'))
   const streams = createStreams({ clock })
   const changes = createChanges()
   const jobs = createJobs({ db, changes, clock, log })
   const idempotency = createIdempotency({ db, clock })
-  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock, shared: !alone })
+  const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock })
   const linksEnding = new Set<Promise<void>>()
   const endLinks = (tokenId: string) => {
     const ending = agent.links.revoke({ tokenIds: [tokenId] }).catch((error: unknown) => {
@@ -99,7 +97,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     linksEnding.add(ending)
     void ending.finally(() => linksEnding.delete(ending))
   }
-  const tokens = createTokens({ db, activity, streams, cursors, clock, mayCache: alone, onRevoked: endLinks })
+  const tokens = createTokens({ db, activity, streams, cursors, clock, onRevoked: endLinks })
   const parts = () => [subdomains.part, backups.backups.part]
   const quotas = createQuotas({ db, agent, log })
   const servers = createServers({
@@ -111,11 +109,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     quotas,
     parts,
   })
+  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const deletion = createDeletion({
     db,
     agent,
     activity,
     jobs,
+    facts: factKeeper,
     streams,
     quotas,
     clock,
@@ -124,7 +124,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const links = createSignedLinks(keyFor(secret, 'links'), clock)
-  const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
   const files = createFiles({
     db,
     agent,
@@ -146,7 +145,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     cursors,
     clock,
     log,
-    shared: !alone,
     atOnce: config.backupsAtOnce,
   })
   const subdomains = createSubdomains({
@@ -161,7 +159,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     instanceId: await instanceIdOf(db),
     holdNameMs: config.nameHoldDays * DAY_MS,
   })
-  const serverJobs = createServerJobs({ db, jobs, activity, changes, cursors, shared: !alone })
+  const serverJobs = createServerJobs({ db, jobs, activity, changes, cursors })
   const auth = createAuth({
     identify: tokens.identify,
     recordDenied: activity.recordDenied,
@@ -207,8 +205,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
   const upkeep = createUpkeep(
     [
-      // On a database of our own, whoever revokes a token ends its streams at once.
-      ...(alone ? [] : [{ name: 'revoked streams', everyMs: SECOND_MS, run: tokens.endRevoked }]),
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
       { name: 'deleted servers', everyMs: MINUTE_MS, atStart: true, run: deletion.purgeExpired },

@@ -16,7 +16,7 @@ after(() => service.stop())
 
 const portOf = (entry: ActivityEntry) => (entry.properties as { changes: { port: { to: number } } }).changes.port.to
 
-test('follows across connections that are cut while writes go on, nothing missed, nothing doubled', async () => {
+test('goes on across broken connections, each entry once', async () => {
   const { id } = await client.servers.create({ name: 'Followed' })
   await using proxy = await startProxy(service.url)
   const follower = createClient({ baseUrl: proxy.url, token: service.adminToken })
@@ -91,7 +91,7 @@ test('a connection that falls silent is made anew', async () => {
   await entries.return()
 })
 
-test('ends with the refusal when the token is revoked, lacks the scope, or the server is gone', async () => {
+test('It ends with an ApiError when the token is revoked or the server is gone, and quietly when its signal is aborted.', async () => {
   const { id } = await client.servers.create({ name: 'Refused' })
   const { id: tokenId, token } = await service.mint(['activity:read'])
   const reader = createClient({ baseUrl: service.url, token })

@@ -21,7 +21,7 @@ for (const fault of ['cut', 'half', { status: 502, body: '<html>' }, problem(503
   })
 }
 
-test('a POST is repeated with one key and the same body, and another POST has another key', async () => {
+test('Every POST carries an Idempotency-Key, the same for each attempt.', async () => {
   await using server = await startScripted(['cut', problem(503, 'not_ready'), { status: 201, body: { id: 'srv_1' } }])
   const client = clientOf(server)
   await client.servers.create({ name: 'Castle' })
@@ -52,7 +52,7 @@ test('a POST whose answer was lost is carried out once by the service', async ()
   assert.deepEqual(all.data, [server])
 })
 
-test('the number of attempts is bounded, and the error says how many there were', async () => {
+test('From the second attempt on, error.attempts says that an earlier one may have done what was asked', async () => {
   await using server = await startScripted(['cut'])
   await assert.rejects(clientOf(server, 2).servers.list(), (error) => {
     assert.ok(error instanceof TransportError)

@@ -117,7 +117,7 @@ describe('uploads', () => {
     assert.deepEqual(readFileSync(at('restarted.bin')), bytes)
   })
 
-  test('stopped by its signal, or by a source that has shrunk, it leaves nothing behind', async () => {
+  test('Stopped by its signal it takes back what it has sent.', async () => {
     const stop = new AbortController()
     const bytes = randomBytes(10 * MIB)
     const reader = readerOf(bytes, (count) => {
@@ -182,7 +182,7 @@ describe('downloads', () => {
     proxy.cut()
   })
 
-  test('a file that was replaced in between is an error, never a mixture', async () => {
+  test('bytes goes on from where it was after a break as long as the file is the same version, fails with precondition_failed when it is not, and never ends early.', async () => {
     writeFileSync(at('changing'), randomBytes(8 * MIB))
     const { bytes: stream } = await client.files.download(serverId, '/changing')
     const reading = collect(stream, (count) => {

@@ -12,6 +12,8 @@ const READERS: Record<string, string> = {
   'src/control/activity/store.ts':
     'only whether the server is still there, for an entry of what has happened to it already',
   'src/control/activity/verify.ts': 'only which chains should be there, outside of any transaction',
+  'src/control/backups/store.ts':
+    'only what is said of unfinished restores, to compare it with the disk; what differs is locked before it is changed',
   'src/control/tokens/store.ts': 'only which ids exist, for a token that reaches nothing where they do not',
 }
 
@@ -21,7 +23,7 @@ const readsServers = ({ text }: Source) => /selectFrom\(\s*'servers'/.test(text)
 const unlockedIn = ({ text }: Source) =>
   [...text.matchAll(/\b(?:find|require\w*)Server\w*\(\s*trx\b/g)].map(([call]) => call)
 
-test('a transaction never reads a server without locking it', () => {
+test('Lock, then read, then decide: a transaction that changes anything of a server begins by locking its row (lockReadyServer), which answers the row as it is then.', () => {
   const sources = sourcesUnder('src/control').filter(({ path }) => !isTest(path))
   assert.ok(sources.length > 50)
   const readers = sources.filter(readsServers).map(({ path }) => path)

@@ -1,4 +1,5 @@
-// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again.
+// `npm run faults -- NAME [rounds]`: kills the real thing in the middle of its work, again and again, or plays two
+// operations at once in every order.
 import { run as killBackups } from './backups.ts'
 import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
@@ -6,6 +7,8 @@ import { run as killFiles } from './files.ts'
 import { runHistories } from './history/main.ts'
 import { runMutants } from './history/mutants.ts'
 import { runSweep } from './history/sweep.ts'
+import { playOrders } from './orders.ts'
+import { killRestores } from './restore.ts'
 import { killService } from './service.ts'
 
 interface Fault {
@@ -42,6 +45,11 @@ const FAULTS: Record<string, Fault> = {
     rounds: 40,
     run: killBackupService,
   },
+  restore: {
+    about: 'SIGKILL before each change of finishing a restore that has stopped, forward and back (every n-th of them)',
+    rounds: 1,
+    run: killRestores,
+  },
   files: {
     about: 'SIGKILL in the middle of work on files: whole files only, none lost, nothing left over, the account right',
     rounds: 200,
@@ -63,6 +71,13 @@ const FAULTS: Record<string, Fault> = {
     about: 'takes one fix out again at a time: the histories find each (rounds at most for one)',
     rounds: 10,
     run: runMutants,
+  },
+  orders: {
+    about:
+      'two operations on one server in every order of their steps (at most as many orders of each pair as rounds; ' +
+      "--pair 'delete server × ', --engine sqlite, --seed S)",
+    rounds: 1000,
+    run: playOrders,
   },
 }
 

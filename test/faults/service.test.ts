@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import { killService } from './service.ts'
 
-test('killed in the middle of writes, the service loses nothing that was answered and makes nothing up', async (t) => {
+test('There is no change without its entry and no entry without its change.', async (t) => {
   await killService(8, (line) => t.diagnostic(line))
 })

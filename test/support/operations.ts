@@ -1,7 +1,9 @@
 // A request for every operation of the contract that is right in every way, and what it needs to be so.
+import { join } from 'node:path'
 import type { OPERATIONS } from '../../src/contract/index.ts'
 import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
 import { createWorld } from './backups.ts'
+import { withImmutable, withoutImmutable } from './immutable.ts'
 import type { TestService } from './service.ts'
 import { LOCAL_DNS, subdomainCalls } from './subdomains.ts'
 
@@ -37,6 +39,14 @@ export function createThings(service: TestService) {
       const serverId = await server()
       const { body } = await service.call('DELETE', `/servers/${serverId}`, { body: { name: 'Castle' } })
       await world.jobEnded(serverId, body.id)
+      return serverId
+    },
+    /** With a restore that has stopped at a file that nobody could change then. */
+    async stoppedRestore() {
+      const { serverId, backupId } = await this.backup()
+      await world.write(serverId, { 'a.txt': 'changed' })
+      const body = { mode: 'replace', safetyBackup: false }
+      await withImmutable(join(world.folder(serverId), 'a.txt'), () => world.restore(serverId, backupId, body))
       return serverId
     },
     async schedule() {
@@ -92,6 +102,9 @@ const SERVER = {
   labels: { owner: 'anna' },
 }
 
+/** What cannot be asked for on this machine, with the reason. */
+export const UNASKABLE: Partial<Record<OperationId, string | false>> = { finishRestore: withoutImmutable() }
+
 /** With every optional field given, so that each can be left out in turn. */
 const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   createServer: async () => ({ body: { name: 'Castle', ...SERVER } }),
@@ -112,6 +125,10 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
     const body = { paths: ['/world'], mode: 'merge', safetyBackup: false, targetServerId: params.serverId }
     return { params, body }
   },
+  finishRestore: async (things) => ({
+    params: { serverId: await things.stoppedRestore() },
+    body: { direction: 'back' },
+  }),
   verifyBackup: onBackup,
   recoverBackups: nothing,
   downloadBackup: async (things) => ({ ...(await onBackup(things)), query: { format: 'zip' } }),

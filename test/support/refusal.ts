@@ -1,17 +1,22 @@
-// A database that refuses the entries of the activity, as one does that is full or read-only.
+// A database that refuses entries of the activity, as one does that is full or read-only.
 import { sql } from 'kysely'
 import { withDatabase } from './database.ts'
 import type { TestService } from './service.ts'
 
 type Database = Pick<TestService, 'dataDir' | 'databaseUrl'>
 
-export async function refuseEntries(database: Database): Promise<void> {
+export const refuseEntries = (database: Database) => refuse(database, 'true')
+
+/** Only those of one event. */
+export const refuseEntriesOf = (database: Database, event: string) => refuse(database, `new.event = '${event}'`)
+
+async function refuse(database: Database, condition: string): Promise<void> {
   const statements = database.databaseUrl
     ? [
         `create function refuse() returns trigger as $$ begin raise exception 'refused'; end $$ language plpgsql`,
-        'create trigger refuse before insert on activity for each row execute function refuse()',
+        `create trigger refuse before insert on activity for each row when (${condition}) execute function refuse()`,
       ]
-    : [`create trigger refuse before insert on activity begin select raise(abort, 'refused'); end`]
+    : [`create trigger refuse before insert on activity when ${condition} begin select raise(abort, 'refused'); end`]
   await run(database, statements)
 }
 

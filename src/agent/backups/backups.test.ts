@@ -221,7 +221,7 @@ it('keeps a file that changes while it is read, with a warning, and reports the 
   assert.deepEqual((await agent.run({ kind: 'backups.verify', backupId: made.backupId }, 'srv_a')).damage, [])
 })
 
-it('a cancelled backup leaves nothing', async (t) => {
+it('Where a backup fails or is cancelled, its index and its packs are deleted', async (t) => {
   const agent = await testAgent(t)
   writeFileSync(join(agent.filesOf('srv_a'), 'large'), randomBytes(80 * 1024 * 1024))
   const abort = new AbortController()
@@ -267,7 +267,7 @@ it('deleting backups and reclaiming gives their space back, and leaves every oth
   assert.equal((await agent.run({ kind: 'backups.reclaim' })).freedBytes, 0)
 })
 
-it('a restored tree has what it replaced in the trash', async (t) => {
+it('With replace, what was made since goes to the trash, from where it can be restored.', async (t) => {
   const agent = await testAgent(t)
   const root = agent.filesOf('srv_a')
   mkdirSync(join(root, 'world'))

@@ -100,6 +100,7 @@ export async function startAgent(dataDir: string, options: Partial<AgentBackupsO
           sourceServerId: serverId,
           mode: 'replace',
           paths: null,
+          safetyBackupId: null,
           ...more,
         },
         serverId,

@@ -141,7 +141,7 @@ it('a backup is made beside a manifest that is damaged', async (t) => {
   assertSameTree(snapshot(agent.filesOf('srv_b')), before)
 })
 
-it('a store whose indexes are all gone or damaged is opened from its packs', async (t) => {
+it('A pack that no index lists is read from its own table.', async (t) => {
   for (const spoil of [(path: string) => rmSync(path), (path: string) => flip(path, 60, 4)]) {
     const folder = temporaryFolder(t)
     const agent = await startAgent(folder)

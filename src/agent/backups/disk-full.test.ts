@@ -46,7 +46,7 @@ it('a full disk at any point fails with disk_full, gives the space back and harm
   await agent.stop()
 })
 
-it('a backup whose manifest cannot be written leaves nothing behind that a later one would count on', async (t) => {
+it('Other backups do not count on its blocks before step 3 is done.', async (t) => {
   const folder = temporaryFolder(t)
   const agent = await startAgent(folder)
   const root = agent.filesOf('srv_a')
@@ -67,7 +67,7 @@ it('a backup whose manifest cannot be written leaves nothing behind that a later
   await agent.stop()
 })
 
-it('a restore that fills the disk leaves the tree as it was', { skip: withoutRoot() }, async (t) => {
+it('If anything goes wrong before the swap, the files are as they were.', { skip: withoutRoot() }, async (t) => {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'servers'))
   using _mounted = mount(join(folder, 'servers'), '-t', 'tmpfs', '-o', 'size=16m', 'none')

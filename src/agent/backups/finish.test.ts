@@ -1,87 +1,32 @@
-// Restores that have stopped in the middle, finished in both directions and killed before each change of that: whatever
-// the instant, the next start goes on in the direction that was chosen, and every byte is in the tree or in the trash.
+// Restores that have stopped in the middle, finished in both directions and killed before changes of that: whatever the
+// instant, the next start goes on in the direction that was chosen, and every byte is in the tree or in the trash. All
+// the instants are gone through by `npm run faults -- restore`.
 import assert from 'node:assert/strict'
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { withImmutable, withoutImmutable } from '../../../test/support/immutable.ts'
 import { newId } from '../../kit/ids.ts'
-import { assertSameTree, snapshot, startAgent, type TestAgent, type Tree, temporaryFolder } from './backups.testing.ts'
+import { formatHead, parseHead, type RestoreHead } from '../restore-state.ts'
+import { assertSameTree, snapshot, startAgent, temporaryFolder } from './backups.testing.ts'
+import {
+  changePlaced,
+  fillNew,
+  fillOld,
+  finish,
+  killFinishing,
+  SERVER,
+  stopRestore,
+  trashed,
+  without,
+} from './finish.testing.ts'
+import { ID_BYTES } from './format.ts'
 import { killDuring } from './killed.testing.ts'
+import { SECTIONS } from './restore-journal.ts'
 
-const SERVER = 'srv_a'
-
-/** As the backup has it: a file to replace, one to keep with another mode, a directory to make, a link and a lone file. */
-function fillOld(root: string): void {
-  rmSync(root, { recursive: true, force: true })
-  mkdirSync(join(root, 'n'), { recursive: true })
-  mkdirSync(join(root, 'z'))
-  for (const name of ['a', 'keep', 'n/m', 'z/x']) writeFileSync(join(root, name), `old ${name}`)
-  linkSync(join(root, 'n/m'), join(root, 'z/link'))
-  chmodSync(join(root, 'keep'), 0o640)
-}
-
-/** As it is before the restore. */
-function fillNew(root: string): void {
-  rmSync(root, { recursive: true, force: true })
-  mkdirSync(join(root, 'z'), { recursive: true })
-  mkdirSync(join(root, 'made'))
-  for (const name of ['a', 'made/inside']) writeFileSync(join(root, name), `new ${name}`)
-  writeFileSync(join(root, 'keep'), 'old keep')
-  chmodSync(join(root, 'keep'), 0o600)
-  for (const name of ['z', 'made']) utimesSync(join(root, name), 1_600_000_000, 1_600_000_000)
-}
-
-/** What every file in the trash holds, sorted. */
-function trashed(dataDir: string): string[] {
-  const trash = join(dataDir, 'servers', SERVER, 'trash')
-  return readdirSync(trash, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name !== 'record.json')
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
-    .sort()
-}
-
-interface Stopped {
-  root: string
-  jobId: string
-  before: Tree
-  wanted: Tree
-}
-
-/** `stopAt` is made immutable while the restore runs. */
-async function stopRestore(agent: TestAgent, stopAt: string): Promise<Stopped> {
-  const root = agent.filesOf(SERVER)
-  rmSync(join(agent.dataDir, 'servers', SERVER, 'trash'), { recursive: true, force: true })
-  fillOld(root)
-  const { backupId } = await agent.create(SERVER)
-  const wanted = snapshot(root)
-  fillNew(root)
-  const before = snapshot(root)
-  const jobId = newId('job')
-  await withImmutable(join(root, stopAt), async () => {
-    await assert.rejects(agent.restore(SERVER, backupId, { jobId }), { code: 'restore_unfinished' })
-  })
-  return { root, jobId, before, wanted }
-}
-
-async function finish(agent: TestAgent, jobId: string, direction: 'forward' | 'back'): Promise<void> {
-  await agent.run({ kind: 'backups.finishRestore', jobId, direction }, SERVER)
-}
-
-const without = (tree: Tree, ...paths: string[]): Tree =>
-  Object.fromEntries(Object.entries(tree).filter(([path]) => !paths.includes(path)))
+/** A tenth of the instants. */
+const STEP = 11
 
 describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
   it('is what the backup has after forward, wherever it stopped', async (t) => {
@@ -167,9 +112,16 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
     await agent.stop()
     fillNew(root)
     const jobId = newId('job')
-    const work = { jobId, backupId, sourceServerId: SERVER, mode: 'replace', paths: null } as const
+    const work = {
+      jobId,
+      backupId,
+      sourceServerId: SERVER,
+      mode: 'replace',
+      paths: null,
+      safetyBackupId: null,
+    } as const
     const hasCommitted = () => existsSync(join(folder, 'servers', SERVER, 'staging', `restore-${jobId}/forward`))
-    for (let atChange = 1; !hasCommitted(); atChange++) {
+    for (let atChange = 1; !hasCommitted(); atChange += 3) {
       const isDone = await killDuring(folder, SERVER, { kind: 'backups.restore', ...work }, { afterMs: 5000, atChange })
       assert.equal(isDone, false)
     }
@@ -191,48 +143,62 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
     await last.stop()
   })
 
-  for (const direction of ['forward', 'back'] as const) {
-    it(`killed before any change on its way ${direction}, goes on at the next start`, async (t) => {
+  it('of the first format is carried out by the first start of a later version', async (t) => {
+    for (const stopAt of ['a', 'z', 'keep']) {
       const folder = temporaryFolder(t)
-      let resumed = 0
-      let agent = await startAgent(folder)
-      for (let atChange = 1, isDone = false; !isDone; atChange++) {
-        const { root, jobId, before, wanted } = await stopRestore(agent, direction === 'forward' ? 'a' : 'keep')
-        await agent.stop()
-        if (direction === 'forward') writeInTheWay(root)
-        else changePlaced(root)
-        const work = { kind: 'backups.finishRestore', jobId, direction } as const
-        isDone = await killDuring(folder, SERVER, work, { afterMs: 10_000, atChange })
-        agent = await startAgent(folder)
-        if (await agent.backups.stoppedRestore({ serverId: SERVER })) await finish(agent, jobId, direction)
-        else resumed++
-        await agent.backups.forgetRestore({ serverId: SERVER, jobId })
-        if (direction === 'forward') {
-          assertSameTree(snapshot(root), wanted)
-          assert.deepEqual(trashed(folder), ['new a', 'new made/inside', 'newer n', 'newer x'], `${atChange}`)
-        } else {
-          assertSameTree(without(snapshot(root), '/n', '/n/own'), before)
-          assert.deepEqual(trashed(folder), ['newer a', 'newer m'], `${atChange}`)
-        }
-        assert.deepEqual(readdirSync(join(folder, 'servers', SERVER, 'staging')), [])
-      }
+      const agent = await startAgent(folder)
+      const { root, jobId, wanted } = await stopRestore(agent, stopAt)
       await agent.stop()
-      assert.ok(resumed > 8, `${resumed}`)
+      const staging = join(folder, 'servers', SERVER, 'staging')
+      makeFirstFormat(join(staging, `restore-${jobId}`))
+      const later = await startAgent(folder)
+      assertSameTree(snapshot(root), wanted)
+      assert.deepEqual(trashed(folder), ['new a', 'new made/inside'])
+      assert.deepEqual(readdirSync(staging), [])
+      assert.equal(await later.backups.stoppedRestore({ serverId: SERVER }), null)
+      await later.stop()
+    }
+  })
+
+  it('of the first format that cannot go on says so, keeps its trash, and goes forward only', async (t) => {
+    const folder = temporaryFolder(t)
+    const agent = await startAgent(folder)
+    const { root, jobId, wanted } = await stopRestore(agent, 'z')
+    await agent.stop()
+    makeFirstFormat(join(folder, 'servers', SERVER, 'staging', `restore-${jobId}`))
+    await withImmutable(join(root, 'z'), async () => {
+      const halted = await startAgent(folder, { onUnexpected: () => {} })
+      assert.equal((await halted.backups.stoppedRestore({ serverId: SERVER }))?.jobId, jobId)
+      await halted.files.emptyTrash({ serverId: SERVER })
+      await halted.stop()
+    })
+    const later = await startAgent(folder)
+    await assert.rejects(finish(later, jobId, 'back'), { detail: /can only go forward/ })
+    await finish(later, jobId, 'forward')
+    assertSameTree(snapshot(root), wanted)
+    assert.deepEqual(trashed(folder), ['new a', 'new made/inside'])
+    await later.stop()
+  })
+
+  for (const direction of ['forward', 'back'] as const) {
+    it(`killed on its way ${direction}, goes on at the next start`, async (t) => {
+      assert.ok((await killFinishing(temporaryFolder(t), direction, STEP)) > 1)
     })
   }
 })
 
-/** A game in the middle of a restore that has not placed anything yet. */
-function writeInTheWay(root: string): void {
-  writeFileSync(join(root, 'n'), 'newer n')
-  writeFileSync(join(root, 'z/x'), 'newer x')
-}
-
-/** A game that goes on with what a restore has placed: writes in place, replaces, and adds. */
-function changePlaced(root: string): void {
-  writeFileSync(join(root, 'n/m'), 'newer m')
-  writeFileSync(join(root, 'n/own'), 'newer own')
-  const { mode } = statSync(join(root, 'a'))
-  writeFileSync(join(root, 'a.tmp'), 'newer a', { mode })
-  renameSync(join(root, 'a.tmp'), join(root, 'a'))
+/** As a version before this one has left it: one file, `journal`, without inodes, attributes before and made things. */
+function makeFirstFormat(folder: string): void {
+  const head = parseHead(readFileSync(join(folder, 'stopped'), 'utf8')) as RestoreHead
+  const digests: Record<string, string> = {}
+  for (const section of SECTIONS) {
+    const strip = ({ inode: _, before: __, ...operation }: Record<string, unknown>) => operation
+    const lines = readFileSync(join(folder, section), 'utf8').split('\n').filter(Boolean)
+    const text = lines.map((line) => `${JSON.stringify(strip(JSON.parse(line)))}\n`).join('')
+    writeFileSync(join(folder, section), text)
+    digests[section] = createHash('blake2b512').update(text).digest().subarray(0, ID_BYTES).toString('hex')
+  }
+  const first = { version: 1, trashBatches: head.trashBatches, digests } as RestoreHead
+  writeFileSync(join(folder, 'journal'), formatHead(first))
+  for (const name of ['stopped', 'made', 'reason']) rmSync(join(folder, name))
 }

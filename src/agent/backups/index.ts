@@ -29,6 +29,8 @@ import { runVerify } from './verify.ts'
 const IGNORE_FILE = '/.backupignore'
 const IGNORE_BYTES = 32 * 1024
 const HOUR_MS = 3600_000
+/** Of a restore that has ended, and whose report is damaged: it is not done again over what is newer. */
+const NOTHING_KNOWN: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
 
 export interface AgentBackupsOptions {
   layout: Layout
@@ -98,9 +100,12 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function targetOf(serverId: string): RestoreTarget {
     const { folders, files, trash, usage, gate } = server(serverId)
     return {
+      serverId,
+      repository,
       folders,
       sandbox: files,
       prepareTrash: (items) => trash.prepare('replaced', items),
+      recoverTrash: () => trash.recover(),
       usage,
       gate,
       now,
@@ -144,7 +149,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   }
 
   async function restore(work: Work<'backups.restore'>, { serverId, signal, report }: TaskContext) {
-    const { jobId, backupId, sourceServerId, mode, paths } = work
+    const { jobId, backupId, sourceServerId, mode, paths, safetyBackupId } = work
     const target = targetOf(serverId)
     const earlier = endedReport(target, jobId)
     if (earlier) return earlier
@@ -156,7 +161,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     if (paths === null) report({ filesTotal: manifest.meta.fileCount, bytesTotal: manifest.meta.sizeBytes })
     const isOrigin = sourceServerId === serverId
     await sweepEnded(target)
-    const request = { jobId, manifest, mode, paths, isOrigin }
+    const request = { jobId, manifest, mode, paths, isOrigin, safetyBackupId }
     return await runRestore(opened, target, request, signal, (filesDone, bytesDone) => report({ filesDone, bytesDone }))
   }
 
@@ -164,14 +169,15 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function endedReport(target: RestoreTarget, jobId: string): RestoreReport | undefined {
     const outcome = readOutcome(target, jobId)
     const stopped = target.gate.stopped()
-    if (outcome?.phase === 'stopped' && stopped) throw unfinished(stopped)
     if (outcome?.phase === 'undone') throw fail('not_found', 'The restore was taken back.')
-    return outcome?.phase === 'done' ? (outcome.report ?? undefined) : undefined
+    if (outcome?.phase === 'done') return outcome.report ?? NOTHING_KNOWN
+    if (outcome && stopped) throw unfinished(stopped)
+    return undefined
   }
 
   async function finish({ jobId, direction }: Work<'backups.finishRestore'>, { serverId, signal }: TaskContext) {
     const { lock, usage } = server(serverId)
-    using _files = await lock.exclude(signal, { isFinishing: true })
+    using _files = await lock.exclude(signal, { evenIfStopped: true })
     try {
       return await finishRestore(targetOf(serverId), { jobId, direction })
     } finally {

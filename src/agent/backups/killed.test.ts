@@ -14,7 +14,7 @@ function fill(root: string, text: string): void {
   for (const name of ['a', 'b', 'world/c', `world/only ${text}`]) writeFileSync(join(root, name), `${text} ${name}`)
 }
 
-it('wherever a restore is killed, the next start has the old tree or the new one', async (t) => {
+it('A crash at any instant leaves the old tree or the new one: a swap that it interrupts is carried on at the next start.', async (t) => {
   const folder = temporaryFolder(t)
   const first = await startAgent(folder)
   const root = first.filesOf('srv_a')
@@ -22,7 +22,14 @@ it('wherever a restore is killed, the next start has the old tree or the new one
   const { backupId } = await first.create('srv_a')
   const wanted = snapshot(root)
   await first.stop()
-  const work = { kind: 'backups.restore', backupId, sourceServerId: 'srv_a', mode: 'replace', paths: null } as const
+  const work = {
+    kind: 'backups.restore',
+    backupId,
+    sourceServerId: 'srv_a',
+    mode: 'replace',
+    paths: null,
+    safetyBackupId: null,
+  } as const
   const once = () => ({ ...work, jobId: newId('job') })
   const outcomes = { old: 0, new: 0 }
   for (let atRename = 1, isDone = false; !isDone; atRename++) {

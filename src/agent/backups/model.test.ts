@@ -139,6 +139,7 @@ const STEPS: { [K in Step['kind']]: (world: World, step: StepOf<K>) => Promise<v
       sourceServerId,
       mode: 'replace',
       paths: null,
+      safetyBackupId: null,
     } as const
     const isDone = await crash(world, step.server, work, step.doom)
     const after = snapshot(world.agent.filesOf(step.server))
@@ -199,7 +200,7 @@ function seeded(seed: number): (below: number) => number {
   }
 }
 
-it('whatever is done in whatever order, every backup is the tree that it was made of', async (t) => {
+it('At no point is a block deleted of which a finished backup has no other copy that is durable and indexed.', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {
       const folder = temporaryFolder(t)

@@ -23,6 +23,7 @@ it('a restore that is cancelled while files are compared changes nothing and let
     sourceServerId: 'srv_a',
     mode: 'replace' as const,
     paths: null,
+    safetyBackupId: null,
   }
   // Other content and other times, and the right size: every file has to be looked into.
   const disturb = () => {

@@ -10,6 +10,7 @@ import { removeTree } from '../files/remove-tree.ts'
 import { createTurns } from '../files/walk.ts'
 import {
   describeStop,
+  FIRST_FORMAT,
   newerItems,
   REASON_FILE,
   RESTORE_FOLDER,
@@ -19,7 +20,8 @@ import {
 import type { RestoreTarget } from './restore.ts'
 import { rollBack } from './restore-back.ts'
 import { rollForward } from './restore-forward.ts'
-import { changePhase, readCommitment, readHead, readPhase } from './restore-journal.ts'
+import { freeForQuota } from './restore-freeing.ts'
+import { changePhase, readCommitment, readHead, readPhase, type Section } from './restore-journal.ts'
 import { syncFileSystem, syncPaths } from './restore-stage.ts'
 import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
 import { createWay } from './restore-way.ts'
@@ -53,12 +55,22 @@ export async function finishSwap(
   }
   target.gate.open()
   const outcome = outcomeOf(staging, ENDS[direction])
-  await sweepStaged(stagingRoot, jobId).catch(target.onUnexpected)
+  await afterSwap(target, stagingRoot, jobId).catch(target.onUnexpected)
   return outcome
+}
+
+/** What is still in staging says that this has not been done yet. */
+async function afterSwap(target: RestoreTarget, stagingRoot: Directory, jobId: string): Promise<void> {
+  using staging = openChild(stagingRoot, folderOf(jobId))
+  const head = statsIfThere(staging, 'displace' satisfies Section) && headIfSound(staging, 'done')
+  if (head) await freeForQuota(target, head).catch(target.onUnexpected)
+  await sweepStaged(stagingRoot, jobId)
 }
 
 async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<void> {
   const head = readCommitment(staging, direction)
+  if (head.version === 1 && direction === 'back')
+    throw fail('restore_unfinished', 'It was begun by an earlier version, and can only go forward.')
   mkdirSync(target.folders.trash, { recursive: true, mode: 0o700 })
   using trash = openRoot(target.folders.trash)
   const openTrash = (batch: string) => openChild(trash, batch)
@@ -80,8 +92,9 @@ async function stop(
 ): Promise<Error> {
   const path = error instanceof StepFailed ? error.path : null
   const why = { since: target.now(), path, reason: reasonOf(error) }
-  const { backupId } = headIfSound(staging, direction) ?? { backupId: '' }
-  target.gate.close({ jobId, backupId, ...why })
+  const head = headIfSound(staging, direction)
+  if (!head) target.gate.holdAll()
+  target.gate.close({ jobId, backupId: head?.backupId ?? '', ...why })
   try {
     if (statsIfThere(staging, direction)) await changePhase(staging, direction, 'stopped')
     const file = join(staging.address, REASON_FILE)
@@ -151,12 +164,26 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
   for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER))) {
     const jobId = name.slice(RESTORE_FOLDER.length)
     using stagingRoot = openRoot(target.folders.staging)
+    const isFirstFormat = await adoptFirstFormat(stagingRoot, name)
     const phase = readOutcome(target, jobId)?.phase
     if (phase === undefined) await removeTree(stagingRoot, name)
-    else if (phase === 'done' || phase === 'undone') await sweepStaged(stagingRoot, jobId)
+    // What is on its way out of the trash already is not to be freed twice.
+    else await target.recoverTrash()
+    if (phase === 'done' || phase === 'undone') await afterSwap(target, stagingRoot, jobId)
     // A start does not wait for what may pass: it stops, and can be finished when somebody says so.
-    else if (phase !== 'stopped') await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+    else if (phase !== undefined && phase !== 'stopped')
+      await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+    // Control does not know it by this name.
+    if (isFirstFormat) await forgetRestore(target, jobId)
   }
+}
+
+/** An upgrade in the middle of a restore: what an earlier version has committed is carried out. */
+async function adoptFirstFormat(stagingRoot: Directory, name: string): Promise<boolean> {
+  using staging = openChild(stagingRoot, name)
+  if (!statsIfThere(staging, FIRST_FORMAT)) return false
+  await changePhase(staging, FIRST_FORMAT, 'forward')
+  return true
 }
 
 /** Removes what earlier restores of the server have left: control begins no other before it has recorded their end. */

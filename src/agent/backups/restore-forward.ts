@@ -58,12 +58,13 @@ function stepsOf({ staging, head, target: { sandbox }, openTrash }: Swap, parent
     displace({ path, item, inode }) {
       const { batch, slot } = slotOf(head, item)
       using folder = openTrash(batch)
-      if (String(lstatIfThere(sandbox, path)?.ino) !== inode) return
+      const there = lstatIfThere(sandbox, path)
+      if (!there || (inode !== undefined && String(there.ino) !== inode)) return
       using place = sandbox.openPlace(path)
       const kept = statsIfThere(folder, slot)
       if (!kept) renameAt(place.parent, place.name, folder, slot)
       // A crash on the way back can leave it with both names.
-      else if (String(kept.ino) === inode) unlinkAt(place.parent, place.name)
+      else if (kept.ino === there.ino) unlinkAt(place.parent, place.name)
     },
     // A game that takes a directory away while this runs must not keep the rest from being put in place.
     mkdir({ path }) {

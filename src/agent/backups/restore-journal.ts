@@ -15,7 +15,14 @@ import {
   statsIfThere,
   unlinkAt,
 } from '../files/directory.ts'
-import { formatHead, PHASES, parseHead, type RestoreHead, type RestorePhase } from '../restore-state.ts'
+import {
+  type FIRST_FORMAT,
+  formatHead,
+  PHASES,
+  parseHead,
+  type RestoreHead,
+  type RestorePhase,
+} from '../restore-state.ts'
 import { ID_BYTES } from './format.ts'
 import type { Attributes } from './restore-attributes.ts'
 
@@ -33,9 +40,10 @@ export const BATCH_ITEMS = 0x10000
 export interface Operations {
   /**
    * Moves the thing that the plan has seen at the path, told by its inode, into the trash, as item `item` of the restore's
-   * batches. Whatever else is there by then is newer: a step that needs the place moves it.
+   * batches. Whatever else is there by then is newer: a step that needs the place moves it. The first version of the
+   * format has no inode: there it is whatever is there before the batch holds something for it.
    */
-  displace: { path: string[]; item: number; inode: string }
+  displace: { path: string[]; item: number; inode?: string }
   mkdir: { path: string[] }
   /** Moves the staged thing to the path. */
   place: { path: string[]; staged: number }
@@ -135,7 +143,11 @@ export function readPhase(staging: Directory): RestorePhase | undefined {
 }
 
 /** Durable once it resolves. */
-export async function changePhase(staging: Directory, from: RestorePhase, to: RestorePhase): Promise<void> {
+export async function changePhase(
+  staging: Directory,
+  from: RestorePhase | typeof FIRST_FORMAT,
+  to: RestorePhase,
+): Promise<void> {
   renameAt(staging, from, staging, to)
   await fsyncDirectory(staging)
 }
@@ -168,7 +180,7 @@ export function readHead(staging: Directory, phase: RestorePhase): RestoreHead {
 /** As `readHead`, with every list checked against its digest. */
 export function readCommitment(staging: Directory, phase: RestorePhase): RestoreHead {
   const head = readHead(staging, phase)
-  for (const list of [...SECTIONS, MADE]) {
+  for (const list of [...SECTIONS, ...(head.version === 1 ? [] : [MADE])]) {
     const hash = createSectionHash()
     for (const piece of piecesOf(staging, list)) hash.update(piece)
     if (digestOf(hash) !== head.digests[list]) throw new Error(`the ${list} part of a restore journal is damaged`)

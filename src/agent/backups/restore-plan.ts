@@ -2,7 +2,7 @@
 import type { BigIntStats } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { type Directory, lstatAt, readlinkAt } from '../files/directory.ts'
-import { formatPath, isWithin, parsePath, type Segments } from '../files/paths.ts'
+import { formatPath, outermost, parsePath, type Segments } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
 import { createTurns } from '../files/walk.ts'
 import { type KeyedEntry, orderKey } from './entries.ts'
@@ -36,10 +36,7 @@ export interface PlanRequest {
 
 /** The chosen paths, none within another. */
 export function chosenRoots(paths: string[] | null): Segments[] {
-  const roots: Segments[] = []
-  for (const path of (paths ?? ['/']).map((text) => parsePath(text)).sort((a, b) => a.length - b.length))
-    if (!roots.some((root) => isWithin(root, path))) roots.push(path)
-  return roots
+  return outermost((paths ?? ['/']).map((path) => parsePath(path)))
 }
 
 /** Takes a step; a promise where others have to wait before they are taken. */

@@ -67,7 +67,7 @@ export async function eachStep<O extends { path: string[] }>(
         step(operation)
       } catch (error) {
         refresh()
-        await insist(operation, step, { way, allowsDirectory }, error)
+        await clearAndRetry(operation, step, { way, allowsDirectory }, error)
       }
       if (!turn.due()) continue
       refresh()
@@ -76,7 +76,7 @@ export async function eachStep<O extends { path: string[] }>(
   }
 }
 
-async function insist<O extends { path: string[] }>(
+async function clearAndRetry<O extends { path: string[] }>(
   operation: O,
   step: (operation: O) => void,
   { way, allowsDirectory }: { way: Way; allowsDirectory: boolean },

@@ -21,6 +21,7 @@ import { type Checked, type Checks, createChecks } from './restore-checks.ts'
 import { finishSwap, folderOf } from './restore-finish.ts'
 import { BATCH_ITEMS, createJournal, type JournalWriter } from './restore-journal.ts'
 import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from './restore-plan.ts'
+import { createRoom, type Room } from './restore-room.ts'
 import { createStager, type Stager } from './restore-stage.ts'
 
 /** Node sets times to within a microsecond. */
@@ -34,14 +35,20 @@ export interface RestoreRequest {
   paths: string[] | null
   /** The live tree is the one that was backed up, so equal inodes and times mean equal files. */
   isOrigin: boolean
+  /** Of what was there just before, if there is one: what is displaced is freed for the quota only if it is in there. */
+  safetyBackupId: string | null
 }
 
 export interface RestoreTarget {
+  serverId: string
+  repository(): Promise<Repository>
   folders: Pick<ServerFolders, 'staging' | 'trash'>
   sandbox: Sandbox
   /** Writes down, durably, what is about to be moved into a new batch of the trash. At most 65,536 items. */
   prepareTrash(items: TrashRecord['items']): Promise<TrashBatch>
-  usage: Pick<Usage, 'hold' | 'quotaBytes' | 'touch'>
+  /** Goes on with what a process that died has left of emptying and freeing. */
+  recoverTrash(): Promise<void>
+  usage: Pick<Usage, 'add' | 'quotaBytes' | 'read' | 'shrink' | 'touch'>
   gate: RestoreGate
   now(): number
   /** Of what went wrong and is neither the end of the restore nor its caller's to know. */
@@ -55,7 +62,7 @@ interface Run {
   journal: JournalWriter
   stager: Stager
   displaced: { path: string; kind: 'file' | 'directory' | 'symlink' }[]
-  quotaBytes: number | null
+  room: Room
   /** Paths, live, that stay as they are: what a further hard link may be one of. */
   kept: Map<string, bigint>
   /** Those whose times or modes must be set at the end, once everything in them is in place. */
@@ -94,7 +101,7 @@ export async function runRestore(
     stager,
     result,
     displaced: [],
-    quotaBytes: target.usage.quotaBytes(),
+    room: createRoom(target, { isRewind: isRewind(request), hasSafety: request.safetyBackupId !== null }),
     kept: new Map(),
     directories: [],
     touched: new Set(),
@@ -103,20 +110,21 @@ export async function runRestore(
       else replace(run, wanted, live)
     }),
   }
-  // Held until everything is in them: nothing may empty them before.
+  // Nothing may empty them before everything is in them: from the commit on the gate holds them.
   using batches = new DisposableStack()
-  using reservations = new DisposableStack()
   try {
     await stageAll(run, target, signal)
     await stager.sync()
     signal.throwIfAborted()
-    const reservation = await requireRoom(run, target, reservations)
+    await run.room.require(stager.diskBytes())
     result.displaced = run.displaced.length
     const trashBatches = await prepareTrash(target, run.displaced, batches)
-    const { jobId, manifest } = request
-    const head = { jobId, backupId: manifest.meta.backupId, report: result, trashBatches, stagedCount: stager.count() }
+    const { jobId, manifest, safetyBackupId } = request
+    const { backupId } = manifest.meta
+    const head = { jobId, backupId, safetyBackupId, report: result, trashBatches, stagedCount: stager.count() }
     await journal.commit(head, stager.made())
-    reservations.defer(() => reservation?.commit())
+    target.gate.hold(trashBatches)
+    batches.dispose()
   } catch (error) {
     journal.close()
     await stager.abandon()
@@ -125,6 +133,8 @@ export async function runRestore(
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
   journal.close()
+  // What is displaced stays, in the trash, so all that was staged is added.
+  target.usage.add(stager.diskBytes())
   try {
     await finishSwap(target, request.jobId, 'forward')
     return result
@@ -133,12 +143,8 @@ export async function runRestore(
   }
 }
 
-/** What is displaced stays, in the trash, so all that was staged is added. Fails with `quota_exceeded`. */
-async function requireRoom({ stager, quotaBytes }: Run, { usage }: RestoreTarget, held: DisposableStack) {
-  if (quotaBytes === null) return undefined
-  const reservation = held.use(usage.hold(stager.diskBytes()))
-  await reservation.clear(stager.diskBytes())
-  return reservation
+function isRewind({ mode, paths, isOrigin }: RestoreRequest): boolean {
+  return isOrigin && mode === 'replace' && chosenRoots(paths).some((root) => root.length === 0)
 }
 
 async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
@@ -158,12 +164,10 @@ async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): P
 }
 
 async function relieve(run: Run, signal: AbortSignal): Promise<void> {
-  const { checks, stager, quotaBytes } = run
+  const { checks, stager, room } = run
   if (checks.isFull()) await checks.step()
   if (stager.isFull()) await stager.flush()
-  // It can only grow: no need to fill the disk first.
-  if (quotaBytes !== null && stager.diskBytes() > quotaBytes)
-    throw fail('quota_exceeded', 'The disk quota of this server does not allow it; nothing was restored.')
+  await room.requirePossible(stager.diskBytes())
   signal.throwIfAborted()
 }
 
@@ -178,6 +182,7 @@ const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/')) || '/'
 
 function displace(run: Run, { path, stats }: Checked): void {
   run.touched.add(parentOf(path))
+  run.room.displaced({ path, stats })
   const kind = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
   run.journal.add('displace', { path: segmentsOf(path), item: run.displaced.length, inode: String(stats.ino) })
   run.displaced.push({ path, kind })

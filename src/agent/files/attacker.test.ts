@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { isFailure } from '../../contract/errors.ts'
 import { layout } from '../layout.ts'
 import { writeArchive } from './archives/formats.ts'
@@ -59,83 +59,90 @@ function secretsIn(folder: string): string {
   return spawnSync('grep', ['-rl', SECRET, folder], { encoding: 'utf8' }).stdout
 }
 
-test(`${ROUNDS} rounds of everything, with an attacker swapping directories`, async (t) => {
-  const base = workplace(t)
-  const outside = join(base, 'outside')
-  fillTree(outside, { x: SECRET, 'sub/y': SECRET, 'a.tar': SECRET })
-  const places = layout(join(base, 'data'))
-  const { files, root } = places.server(serverId)
-  fillTree(files, { 'd/x': 'inside', 'd/sub/y': 'inside', 'safe/n/x': 'n', 'safe/z': 'z' })
-  const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
-  await agent.start()
-  await agent.sweep()
-  const server = agent.server(serverId)
-  const context = { taskId: 'job_1', serverId, signal: new AbortController().signal, report: () => {} }
-  await pack(server, { kind: 'files.pack', root: '/safe', files: ['n', 'z'], format: 'tar', target: '/a.tar' }, context)
-  const before = picture(outside)
-  const descriptors = openDescriptors()
+describe('A path from outside goes through the sandbox and nowhere else.', () => {
+  test('No path and no symlink leads out, also when the game changes directories into symlinks while we work.', async (t) => {
+    t.diagnostic(`${ROUNDS} rounds of everything, with an attacker swapping directories`)
+    const base = workplace(t)
+    const outside = join(base, 'outside')
+    fillTree(outside, { x: SECRET, 'sub/y': SECRET, 'a.tar': SECRET })
+    const places = layout(join(base, 'data'))
+    const { files, root } = places.server(serverId)
+    fillTree(files, { 'd/x': 'inside', 'd/sub/y': 'inside', 'safe/n/x': 'n', 'safe/z': 'z' })
+    const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
+    await agent.start()
+    await agent.sweep()
+    const server = agent.server(serverId)
+    const context = { taskId: 'job_1', serverId, signal: new AbortController().signal, report: () => {} }
+    await pack(
+      server,
+      { kind: 'files.pack', root: '/safe', files: ['n', 'z'], format: 'tar', target: '/a.tar' },
+      context,
+    )
+    const before = picture(outside)
+    const descriptors = openDescriptors()
 
-  const script = join(base, 'attacker.cjs')
-  writeFileSync(script, ATTACKER)
-  const attacker = fork(script, [join(files, 'd'), outside], { execArgv: [] })
-  await once(attacker, 'message')
+    const script = join(base, 'attacker.cjs')
+    writeFileSync(script, ATTACKER)
+    const attacker = fork(script, [join(files, 'd'), outside], { execArgv: [] })
+    await once(attacker, 'message')
 
-  let requests = 0
-  const request = <T extends object>(fields: T) => ({ serverId, requestId: `${++requests}`, ...fields })
-  const body = async function* () {
-    yield Buffer.from('inside')
-  }
-  const downloaded = async (stream: AsyncIterable<Uint8Array>) => {
-    assert.ok(!Buffer.concat(await Array.fromAsync(stream)).includes(SECRET))
-  }
-  const operations: Record<string, (round: number) => Promise<unknown>> = {
-    write: () => writeContent(server, '/d/x', body()),
-    'write deeper': () => writeContent(server, '/d/sub/y', body()),
-    copy: () => agent.copy(request({ location: '/d/x' })),
-    'copy the directory': () => agent.copy(request({ location: '/d' })),
-    remove: () => agent.remove(request({ root: '/d', files: ['x', 'sub'] })),
-    'remove the copies': () => agent.remove(request({ root: '/', files: ['d copy', 'moved', 'd/x copy'] })),
-    'make a folder': (round) => agent.makeFolder({ serverId, path: '/d/sub', name: `f${round % 7}` }),
-    'move out': (round) => agent.move(request({ moves: [{ from: '/d/x', to: `/moved/${round}` }] })),
-    unpack: () => unpack(server, { kind: 'files.unpack', path: '/a.tar', directory: '/d', overwrite: true }, context),
-    read: () => downloaded(streamContent(openContent(server, '/d/x').file)),
-    download: () => downloaded(writeArchive('tar', treeEntries(server.files, [], [['d']]))),
-    list: async () =>
-      assert.ok(!(await agent.list({ serverId, path: '/d' })).entries.some(({ name }) => name === 'a.tar')),
-    search: async () => {
-      const { matches } = await agent.search({ serverId, query: SECRET, content: true, path: '/d' })
-      assert.deepEqual(matches, [])
-    },
-  }
-  const tally = { done: 0, absent: 0, refused: 0 }
-  let swaps = 0
-  try {
-    for (let round = 0; round < ROUNDS; round++) {
-      if (round % 20 === 0) await agent.emptyTrash({ serverId })
-      for (const [name, operation] of Object.entries(operations)) {
-        try {
-          await operation(round)
-          tally.done++
-        } catch (error) {
-          if (!isFailure(error)) throw new Error(name, { cause: error })
-          if (error.code === 'invalid_path') tally.refused++
-          else tally.absent++
+    let requests = 0
+    const request = <T extends object>(fields: T) => ({ serverId, requestId: `${++requests}`, ...fields })
+    const body = async function* () {
+      yield Buffer.from('inside')
+    }
+    const downloaded = async (stream: AsyncIterable<Uint8Array>) => {
+      assert.ok(!Buffer.concat(await Array.fromAsync(stream)).includes(SECRET))
+    }
+    const operations: Record<string, (round: number) => Promise<unknown>> = {
+      write: () => writeContent(server, '/d/x', body()),
+      'write deeper': () => writeContent(server, '/d/sub/y', body()),
+      copy: () => agent.copy(request({ location: '/d/x' })),
+      'copy the directory': () => agent.copy(request({ location: '/d' })),
+      remove: () => agent.remove(request({ root: '/d', files: ['x', 'sub'] })),
+      'remove the copies': () => agent.remove(request({ root: '/', files: ['d copy', 'moved', 'd/x copy'] })),
+      'make a folder': (round) => agent.makeFolder({ serverId, path: '/d/sub', name: `f${round % 7}` }),
+      'move out': (round) => agent.move(request({ moves: [{ from: '/d/x', to: `/moved/${round}` }] })),
+      unpack: () => unpack(server, { kind: 'files.unpack', path: '/a.tar', directory: '/d', overwrite: true }, context),
+      read: () => downloaded(streamContent(openContent(server, '/d/x').file)),
+      download: () => downloaded(writeArchive('tar', treeEntries(server.files, [], [['d']]))),
+      list: async () =>
+        assert.ok(!(await agent.list({ serverId, path: '/d' })).entries.some(({ name }) => name === 'a.tar')),
+      search: async () => {
+        const { matches } = await agent.search({ serverId, query: SECRET, content: true, path: '/d' })
+        assert.deepEqual(matches, [])
+      },
+    }
+    const tally = { done: 0, absent: 0, refused: 0 }
+    let swaps = 0
+    try {
+      for (let round = 0; round < ROUNDS; round++) {
+        if (round % 20 === 0) await agent.emptyTrash({ serverId })
+        for (const [name, operation] of Object.entries(operations)) {
+          try {
+            await operation(round)
+            tally.done++
+          } catch (error) {
+            if (!isFailure(error)) throw new Error(name, { cause: error })
+            if (error.code === 'invalid_path') tally.refused++
+            else tally.absent++
+          }
         }
       }
+    } finally {
+      attacker.send('stop')
+      ;[swaps] = await once(attacker, 'message')
+      await once(attacker, 'exit')
     }
-  } finally {
-    attacker.send('stop')
-    ;[swaps] = await once(attacker, 'message')
-    await once(attacker, 'exit')
-  }
-  t.diagnostic(`${swaps} swaps, ${tally.done} done, ${tally.absent} found nothing, ${tally.refused} refused a link`)
-  assert.ok(
-    swaps > ROUNDS && tally.done > ROUNDS && tally.refused > ROUNDS / 10,
-    'the attack and the work did not meet',
-  )
-  assert.deepEqual(picture(outside), before)
-  assert.equal(secretsIn(root), '')
-  assert.deepEqual(readdirSync(server.folders.staging), [])
-  assert.deepEqual(openDescriptors(), descriptors)
-  await agent.stop()
+    t.diagnostic(`${swaps} swaps, ${tally.done} done, ${tally.absent} found nothing, ${tally.refused} refused a link`)
+    assert.ok(
+      swaps > ROUNDS && tally.done > ROUNDS && tally.refused > ROUNDS / 10,
+      'the attack and the work did not meet',
+    )
+    assert.deepEqual(picture(outside), before)
+    assert.equal(secretsIn(root), '')
+    assert.deepEqual(readdirSync(server.folders.staging), [])
+    assert.deepEqual(openDescriptors(), descriptors)
+    await agent.stop()
+  })
 })

@@ -1,4 +1,4 @@
-// How a change of a server's files is made: its intent is in the journal before the disk is touched, and what came of
+// How a change of a server's files is made: its intent is in the journal before the disk is touched, and the result of
 // it afterwards. A change that fails, or that a crash cuts short, is settled by what is on the disk.
 import type { ChangeOrigin } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'

@@ -8,7 +8,7 @@ import { openContent, streamContent, writeContent } from './content.ts'
 import { bytes, code, request, serverId, startServer } from './server.testing.ts'
 import { fillTree, openDescriptors } from './trees.testing.ts'
 
-test('writing replaces in one step and keeps the version before', async (t) => {
+test('What is replaced or deleted goes to the trash first.', async (t) => {
   const { agent, server, at, folders } = await startServer(t, { 'a.txt': 'old' })
   chmodSync(at('a.txt'), 0o600)
   const content = openContent(server, '/a.txt')
@@ -44,7 +44,7 @@ test('writing never goes through a symlink or onto anything but a file', async (
   assert.equal(readFileSync(join(folders.root, 'outside.txt'), 'utf8'), 'safe')
 })
 
-test('of writers that hold the same tag, one wins', async (t) => {
+test('If-Match is compared before the first byte and again in the same instant as the rename', async (t) => {
   const { server } = await startServer(t, { 'a.txt': 'old' })
   const content = openContent(server, '/a.txt')
   content.file[Symbol.dispose]()

@@ -30,7 +30,8 @@ function dropGrowth(files: string, trash: string): void {
   }
 }
 
-test(`killed ${ROUNDS} times, nothing is lost`, async (t) => {
+test('A crash leaves a thing in its place, or in the trash with its record.', async (t) => {
+  t.diagnostic(`killed ${ROUNDS} times`)
   const dataDir = makeTree(t)
   const places = layout(dataDir)
   const { files, trash, staging } = places.server(serverId)

@@ -51,6 +51,25 @@ export function openRoot(realPath: string, descriptors = hasDescriptorPaths): Di
   return directory(openSync(realPath, OPEN_DIRECTORY), '/', descriptors ? undefined : realpathSync(realPath))
 }
 
+/**
+ * One of a server's own folders, made where it is missing. One level only: once the server is put aside, nobody makes a
+ * second one in its place.
+ */
+export function openOwnFolder(realPath: string): Directory {
+  try {
+    return openRoot(realPath)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+  try {
+    mkdirSync(realPath, { mode: 0o700 })
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) throw fail('not_found', 'No such server.', error)
+    if (!hasCode(error, 'EEXIST')) throw error
+  }
+  return openRoot(realPath)
+}
+
 /** Opens a subdirectory. A symlink or anything else that is not a directory is ENOTDIR or ELOOP. */
 export function openChild(parent: Directory, name: string): Directory {
   const at = addressOf(parent, name)

@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { fail } from '../../contract/errors.ts'
 import { createMutex, type Mutex } from '../../kit/mutex.ts'
-import { type FreeableTrash, type FreeingPlan, planFreeing } from './trash-freeing.ts'
+import { type FreeableTrash, type FreeingPlan, ignoreLeaving, planFreeing } from './trash-freeing.ts'
 
 /** Never given away, so that records, logs and the database can still be written. */
 export const DISK_MARGIN_BYTES = 8 * 1024 * 1024
@@ -28,7 +28,7 @@ export interface ServerDisk {
   take(bytes: number): Promise<void>
   /** After `shortage` with nothing awaited in between: takes what it found to be free. */
   takeFound(bytes: number): void
-  /** So much of what was taken is written, or is not needed any more. */
+  /** This many bytes of what was taken are written, or not needed any more. */
   give(bytes: number): void
   /** Runs alone among those on this machine that decide which trash goes, with what frees it. */
   deciding: Mutex
@@ -82,7 +82,7 @@ export function createDisks(trashes: () => TrashOnDisk[]): (serverId: string, fo
 }
 
 export async function carryOut(plan: FreeingPlan, why: Parameters<FreeableTrash['free']>[1]): Promise<void> {
-  for (const [trash, items] of plan) await trash.free(items, why)
+  for (const [trash, items] of plan) await trash.free(items, why).catch(ignoreLeaving)
 }
 
 function deviceOf(folder: string): number | undefined {

@@ -88,7 +88,9 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       try {
         await work(server(name))
       } catch (error) {
-        if (!stopping.signal.aborted && !isFailure(error, 'not_found')) onUnexpected(error, name)
+        // Put aside meanwhile, or about to be.
+        const isLeaving = isFailure(error, 'not_found') || isFailure(error, 'server_busy')
+        if (!stopping.signal.aborted && !isLeaving) onUnexpected(error, name)
       }
     }
   }
@@ -220,6 +222,7 @@ async function restoreTrash(server: ServerFiles, trashId: string, change: Change
 }
 
 async function emptyTrash(server: ServerFiles, change: Change): Promise<{ freedBytes: number }> {
+  using _held = server.lock.shareTrash()
   const empty = () => {
     const batches = readdirSync(server.folders.trash).filter(isBatchName)
     return journaled(server, change, { op: 'emptied', batches }, async (durable) => {

@@ -1,20 +1,36 @@
-// Whoever changes a server's files holds the lock with others; whoever swaps the whole tree holds it alone.
+// Whoever changes a server's files holds the lock with others; whoever swaps the whole tree, or puts the server aside,
+// holds it alone.
 import { fail } from '../../contract/errors.ts'
 import type { RestoreGate } from '../restore-state.ts'
 
 export interface ServerLock {
   /** For one change. Refused with `server_busy` while the tree is being swapped, about to be, or stopped in the middle. */
   share(): Disposable
+  /** For taking things out of the trash for good, which a restore allows. Refused once the server is put aside. */
+  shareTrash(): Disposable
   /**
    * Waits for the changes under way, refusing new ones. A second one at a time is refused with `server_busy`, and so is one
    * while a restore has stopped in the middle, but for whoever finishes that.
    */
-  exclude(signal?: AbortSignal, options?: { isFinishing: boolean }): Promise<Disposable>
+  exclude(signal?: AbortSignal, options?: { evenIfStopped: boolean }): Promise<Disposable>
+  /**
+   * For putting the server aside, in whatever state a restore has left it: waits for everything that the other three hold,
+   * and refuses all of it until the answer is disposed of.
+   */
+  retire(): Promise<Disposable>
+}
+
+type Holder = 'restore' | 'retiring'
+
+const REFUSALS: Record<Holder, string> = {
+  restore: 'The files of this server are being replaced by a restore.',
+  retiring: 'The server is being deleted.',
 }
 
 export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): ServerLock {
   let shares = 0
-  let isExclusive = false
+  let trashShares = 0
+  let alone: Holder | undefined
   let drained: (() => void) | undefined
 
   function once(release: () => void): Disposable {
@@ -27,39 +43,60 @@ export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): Server
     }
   }
 
+  const isDrained = () => shares === 0 && (alone !== 'retiring' || trashShares === 0)
+  const wake = () => {
+    if (isDrained()) drained?.()
+  }
+
+  async function take(holder: Holder, signal?: AbortSignal): Promise<Disposable> {
+    signal?.throwIfAborted()
+    if (alone) throw fail('server_busy', REFUSALS[alone])
+    alone = holder
+    const release = once(() => {
+      alone = undefined
+    })
+    if (isDrained()) return release
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onAbort = () => reject(signal?.reason)
+    drained = resolve
+    signal?.addEventListener('abort', onAbort, { once: true })
+    try {
+      await promise
+      return release
+    } catch (error) {
+      release[Symbol.dispose]()
+      throw error
+    } finally {
+      drained = undefined
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
   return {
     share() {
       gate.requireOpen()
-      if (isExclusive) throw fail('server_busy', 'The files of this server are being replaced by a restore.')
+      if (alone) throw fail('server_busy', REFUSALS[alone])
       shares++
       return once(() => {
-        if (--shares === 0) drained?.()
+        shares--
+        wake()
       })
     },
 
-    async exclude(signal, { isFinishing } = { isFinishing: false }) {
-      signal?.throwIfAborted()
-      if (!isFinishing) gate.requireOpen()
-      if (isExclusive) throw fail('server_busy', 'The files of this server are being replaced already.')
-      isExclusive = true
-      const release = once(() => {
-        isExclusive = false
+    shareTrash() {
+      if (alone === 'retiring') throw fail('server_busy', REFUSALS.retiring)
+      trashShares++
+      return once(() => {
+        trashShares--
+        wake()
       })
-      if (shares === 0) return release
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const onAbort = () => reject(signal?.reason)
-      drained = resolve
-      signal?.addEventListener('abort', onAbort, { once: true })
-      try {
-        await promise
-        return release
-      } catch (error) {
-        release[Symbol.dispose]()
-        throw error
-      } finally {
-        drained = undefined
-        signal?.removeEventListener('abort', onAbort)
-      }
     },
+
+    async exclude(signal, { evenIfStopped } = { evenIfStopped: false }) {
+      if (!evenIfStopped) gate.requireOpen()
+      return await take('restore', signal)
+    },
+
+    retire: () => take('retiring'),
   }
 }

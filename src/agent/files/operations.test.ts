@@ -228,7 +228,7 @@ test('search finds by name and content, and passes special files by', async (t) 
   assert.deepEqual([limited.matches.length, limited.isComplete], [3, false])
 })
 
-test('a copy of a large file can be stopped, and leaves nothing', async (t) => {
+test('It is built in staging and appears when it is whole.', async (t) => {
   const { agent, at, folders, tree } = await startServer(t)
   writeFileSync(at('big'), '')
   truncateSync(at('big'), 64 * 1024 ** 3)

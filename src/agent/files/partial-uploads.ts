@@ -2,7 +2,7 @@
 // of the process it is exact, and after a power cut it is what the file system has kept, which may be less than the
 // sender was told; the sender asks before it goes on. The bytes are synced before the file is put in its place.
 import { createHash } from 'node:crypto'
-import { fstatSync, ftruncateSync, mkdirSync } from 'node:fs'
+import { fstatSync, ftruncateSync } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { checkTarget, placeFile } from './content.ts'
 import {
@@ -11,7 +11,7 @@ import {
   fsyncFile,
   type OpenFile,
   openForUpdateAt,
-  openRoot,
+  openOwnFolder,
   statsIfThere,
 } from './directory.ts'
 import { explainedAsync } from './errors.ts'
@@ -76,10 +76,7 @@ export function createPartialUploads(
 ): PartialUploads {
   const reservations = new Map<string, Reservation>()
 
-  function open(): Directory {
-    mkdirSync(server.folders.staging, { recursive: true })
-    return openRoot(server.folders.staging)
-  }
+  const open = () => openOwnFolder(server.folders.staging)
 
   function stateOf(folder: Directory, id: string): PartialState | undefined {
     const record = isPartialId(id) ? readRecord(folder, id) : undefined

@@ -63,10 +63,19 @@ export function isWithin(outer: Segments, inner: Segments): boolean {
 
 /** Without those that lie beneath another; of several spellings of one path the first counts. */
 export function outermost(paths: readonly Segments[]): Segments[] {
-  return paths.filter(
-    (path, index) =>
-      !paths.some((other, at) => at !== index && isWithin(other, path) && (other.length < path.length || at < index)),
-  )
+  return outermostBy(paths, (path) => path)
+}
+
+export function outermostBy<T>(items: readonly T[], segmentsOf: (item: T) => Segments): T[] {
+  const all = new Set(items.map((item) => formatPath(segmentsOf(item))))
+  const taken = new Set<string>()
+  return items.filter((item) => {
+    const segments = segmentsOf(item)
+    const path = formatPath(segments)
+    if (taken.has(path) || segments.some((_, depth) => all.has(formatPath(segments.slice(0, depth))))) return false
+    taken.add(path)
+    return true
+  })
 }
 
 function refuseBrokenText(path: string): void {

@@ -1,11 +1,11 @@
 // Long work that is begun again after a crash must know what it has already put in its place, or it would meet its own
 // file and take it for somebody else's. A note of what will be where is on disk before the file is in its place; it counts
 // only while that very file is there.
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../kit/errno.ts'
-import { fsyncDirectory, openRoot } from './directory.ts'
+import { fsyncDirectory, openOwnFolder } from './directory.ts'
 import { etagOf } from './entries.ts'
 import { parsePath } from './paths.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -32,10 +32,9 @@ export function createPlacements(folder: string, files: Sandbox): Placements {
     },
     async note(workId, path, etag) {
       if (!ID.test(workId)) return
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      using opened = openOwnFolder(folder)
       writeFileSync(`${fileOf(workId)}.new`, JSON.stringify({ path, etag }), { flush: true, mode: 0o600 })
       await rename(`${fileOf(workId)}.new`, fileOf(workId))
-      using opened = openRoot(folder)
       await fsyncDirectory(opened)
     },
     expire(before) {

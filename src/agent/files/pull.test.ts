@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { type ErrorCode, isFailure } from '../../contract/errors.ts'
 import { layout } from '../layout.ts'
@@ -87,66 +87,75 @@ test('a file is fetched, through redirects, under the name that it is given or h
   await assert.rejects(fetchFrom(`${from}/x`, open, '../c.jar'), code('invalid_path'))
 })
 
-test('addresses inside are never connected to, however they are written', async (t) => {
-  const { port, hits, fetchFrom, left } = await start(t, (_, response) => response.end('secret'))
-  const hosts = [
-    '127.0.0.1',
-    'localhost',
-    '[::1]',
-    '0x7f000001',
-    '2130706433',
-    '0177.0.0.1',
-    '127.1',
-    '[::ffff:127.0.0.1]',
-    '0.0.0.0',
-    '[::]',
-    '[64:ff9b::7f00:1]',
-    '10.0.0.1',
-    '169.254.169.254',
-    '[fe80::1]',
-    '[fd00::1]',
-    '224.0.0.1',
-    '100.64.0.1',
-  ]
-  for (const host of hosts) await assert.rejects(fetchFrom(`http://${host}:${port}/`), code('invalid_url'), host)
-  for (const url of ['file:///etc/passwd', 'ftp://example.org/x', 'gopher://x', 'nonsense', 'http://u:p@example.org/'])
-    await assert.rejects(fetchFrom(url), code('invalid_url'), url)
-  assert.deepEqual(hits, [])
-  assert.deepEqual(left(), [])
-})
-
-test('a redirect to the inside is refused', async (t) => {
-  const { port, hits, fetchFrom, open, left } = await start(t, (request, response) => {
-    if (request.url === '/start') response.writeHead(302, { location: `http://inside.example:${port}/secret` }).end()
-    else if (request.url === '/literal') response.writeHead(307, { location: `http://127.0.0.2:${port}/secret` }).end()
-    else if (request.url === '/file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
-    else if (request.url === '/loop') response.writeHead(302, { location: '/loop' }).end()
-    else response.end('secret')
+describe('Fetching a file from an address never reaches loopback, private or link-local addresses, also not by redirect or by a name that changes its address meanwhile.', () => {
+  test('addresses inside are never connected to, however they are written', async (t) => {
+    const { port, hits, fetchFrom, left } = await start(t, (_, response) => response.end('secret'))
+    const hosts = [
+      '127.0.0.1',
+      'localhost',
+      '[::1]',
+      '0x7f000001',
+      '2130706433',
+      '0177.0.0.1',
+      '127.1',
+      '[::ffff:127.0.0.1]',
+      '0.0.0.0',
+      '[::]',
+      '[64:ff9b::7f00:1]',
+      '10.0.0.1',
+      '169.254.169.254',
+      '[fe80::1]',
+      '[fd00::1]',
+      '224.0.0.1',
+      '100.64.0.1',
+    ]
+    for (const host of hosts) await assert.rejects(fetchFrom(`http://${host}:${port}/`), code('invalid_url'), host)
+    for (const url of [
+      'file:///etc/passwd',
+      'ftp://example.org/x',
+      'gopher://x',
+      'nonsense',
+      'http://u:p@example.org/',
+    ])
+      await assert.rejects(fetchFrom(url), code('invalid_url'), url)
+    assert.deepEqual(hits, [])
+    assert.deepEqual(left(), [])
   })
-  const resolve = async (host: string) => [
-    { address: host === 'inside.example' ? '127.0.0.3' : '127.0.0.1', family: 4 },
-  ]
-  for (const path of ['start', 'literal', 'file', 'loop'])
-    await assert.rejects(
-      fetchFrom(`http://out.example:${port}/${path}`, { ...open, resolve }),
-      code('invalid_url'),
-      path,
-    )
-  assert.ok(!hits.some((hit) => hit.endsWith('/secret')))
-  assert.deepEqual(left(), [])
-})
 
-test('a name that changes between the check and the connection does not matter: only the checked address is used', async (t) => {
-  const { port, fetchFrom, open } = await start(t, (_, response) => response.end('checked'))
-  let lookups = 0
-  const rebinding = async () => [{ address: lookups++ === 0 ? '127.0.0.1' : '127.0.0.9', family: 4 }]
-  assert.equal((await fetchFrom(`http://rebind.example:${port}/f`, { ...open, resolve: rebinding })).sizeBytes, 7)
-  assert.equal(lookups, 1)
-  const mixed = async () => [
-    { address: '127.0.0.1', family: 4 },
-    { address: '127.0.0.9', family: 4 },
-  ]
-  await assert.rejects(fetchFrom(`http://mixed.example:${port}/g`, { ...open, resolve: mixed }), code('invalid_url'))
+  test('a redirect to the inside is refused', async (t) => {
+    const { port, hits, fetchFrom, open, left } = await start(t, (request, response) => {
+      if (request.url === '/start') response.writeHead(302, { location: `http://inside.example:${port}/secret` }).end()
+      else if (request.url === '/literal')
+        response.writeHead(307, { location: `http://127.0.0.2:${port}/secret` }).end()
+      else if (request.url === '/file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
+      else if (request.url === '/loop') response.writeHead(302, { location: '/loop' }).end()
+      else response.end('secret')
+    })
+    const resolve = async (host: string) => [
+      { address: host === 'inside.example' ? '127.0.0.3' : '127.0.0.1', family: 4 },
+    ]
+    for (const path of ['start', 'literal', 'file', 'loop'])
+      await assert.rejects(
+        fetchFrom(`http://out.example:${port}/${path}`, { ...open, resolve }),
+        code('invalid_url'),
+        path,
+      )
+    assert.ok(!hits.some((hit) => hit.endsWith('/secret')))
+    assert.deepEqual(left(), [])
+  })
+
+  test('the connection goes to the address that was checked', async (t) => {
+    const { port, fetchFrom, open } = await start(t, (_, response) => response.end('checked'))
+    let lookups = 0
+    const rebinding = async () => [{ address: lookups++ === 0 ? '127.0.0.1' : '127.0.0.9', family: 4 }]
+    assert.equal((await fetchFrom(`http://rebind.example:${port}/f`, { ...open, resolve: rebinding })).sizeBytes, 7)
+    assert.equal(lookups, 1)
+    const mixed = async () => [
+      { address: '127.0.0.1', family: 4 },
+      { address: '127.0.0.9', family: 4 },
+    ]
+    await assert.rejects(fetchFrom(`http://mixed.example:${port}/g`, { ...open, resolve: mixed }), code('invalid_url'))
+  })
 })
 
 test('size, quota, time and broken connections end it and leave nothing', async (t) => {

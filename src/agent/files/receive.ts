@@ -14,7 +14,7 @@ const writevAsync = promisify(writev)
 export interface ReceiveOptions {
   maxBytes?: number
   signal?: AbortSignal
-  /** Where in the file the first byte goes; 0 unless told. */
+  /** Where in the file the first byte goes; 0 by default. */
   at?: number
   /** Whether what came before the sender was cut off is to be on disk when this fails. */
   keepPartial?: boolean

@@ -6,7 +6,7 @@ import { type Change, journaled } from './changes.ts'
 import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './directory.ts'
 import { kindOf } from './entries.ts'
 import { explain } from './errors.ts'
-import { formatPath, isWithin, parseEntry, parsePath, type Segments } from './paths.ts'
+import { formatPath, outermostBy, parseEntry, parsePath, type Segments } from './paths.ts'
 import { deleteProperties } from './probes.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
@@ -42,26 +42,22 @@ async function removeEntries(
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
   const found = entries.flatMap(({ entry, segments }) => look(server, entry, segments))
-  const outermost = found.filter(
-    ({ segments }, index) => !found.some((other, at) => at !== index && covers(other.segments, segments, at < index)),
-  )
+  const doomed = outermostBy(found, ({ segments }) => segments)
+  const names = new Set(found.map(({ entry }) => entry))
   const answer = (gone: ReadonlySet<string>) => {
-    const isDeleted = (entry: string) => found.some((item) => item.entry === entry) && !gone.has(entry)
-    const deleted = entries.map(({ entry }) => entry).filter(isDeleted)
-    return { deleted, missing: entries.map(({ entry }) => entry).filter((entry) => !deleted.includes(entry)) }
+    const { deleted = [], missing = [] } = Object.groupBy(
+      entries.map(({ entry }) => entry),
+      (entry) => (names.has(entry) && !gone.has(entry) ? 'deleted' : 'missing'),
+    )
+    return { deleted, missing }
   }
-  if (outermost.length === 0) return answer(new Set())
+  if (doomed.length === 0) return answer(new Set())
   const batch = newId('trs')
-  const items = outermost.map(({ entry }) => entry)
+  const items = doomed.map(({ entry }) => entry)
   return await journaled(server, change, { op: 'deleted', root, batch, items }, async (durable) => {
-    const done = answer(await moveToTrash(server, outermost, batch, durable))
+    const done = answer(await moveToTrash(server, doomed, batch, durable))
     return { answer: done, properties: done.deleted.length > 0 ? deleteProperties(root, done.deleted) : null }
   })
-}
-
-/** Whether removing `outer` removes `inner` too; of two spellings of one thing the first counts. */
-function covers(outer: Segments, inner: Segments, isEarlier: boolean): boolean {
-  return isWithin(outer, inner) && (outer.length < inner.length || isEarlier)
 }
 
 function look(server: ServerFiles, entry: string, segments: Segments): Doomed[] {

@@ -18,7 +18,7 @@ export interface Reservation extends Disposable {
   /** Taken from the disk, and not written yet. */
   unwritten(): number
   written(bytes: number): void
-  /** Nothing is being written any more, and what lies in staging takes so much: the rest of the disk is given back. */
+  /** Nothing is being written any more, and what lies in staging takes this much: the rest of the disk is given back. */
   settle(arrived: number): void
   /**
    * `bytes` in all are complete. Must come before they are put in their place: only here, where nothing but that is left

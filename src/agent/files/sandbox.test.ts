@@ -66,7 +66,7 @@ test('what is absent is not_found, whatever is on the way', (t) => {
   assert.throws(() => openSandbox(`${sandbox.rootPath}/none`).openDirectory('/'), code('not_found'))
 })
 
-test('FIFOs, sockets and devices are never opened', async (t) => {
+test('FIFOs, sockets and devices are refused before they are opened', async (t) => {
   const base = makeTree(t)
   execFileSync('mkfifo', [join(base, 'fifo')])
   const server = createServer().listen(join(base, 'socket'))
@@ -90,7 +90,7 @@ test('names that are not valid UTF-8 are listed, read and removed', async (t) =>
   assert.deepEqual(readdirSync(base), [])
 })
 
-test('a rename that must not replace does not', (t) => {
+test('Nothing replaces anything unasked', (t) => {
   const base = makeTree(t, { a: 'a', b: 'b', 'empty/': '', 'full/x': 'x', c: 'c' })
   using top = openSandbox(base).openDirectory('/')
   const taken = { code: 'EEXIST' }
@@ -169,7 +169,9 @@ test('removing a tree removes links, not what they point to', async (t) => {
   assert.equal(readFileSync(join(base, 'outside/keep'), 'utf8'), 'x')
 })
 
-test('mount points are neither entered nor emptied', { skip: withoutRoot() }, async (t) => {
+test('Work on whole trees does not cross into another file system, nor into a bind mount of the same one', {
+  skip: withoutRoot(),
+}, async (t) => {
   const base = makeTree(t, { 'outside/keep': 'x', 'files/tree/a': '', 'files/tree/tmpfs/': '', 'files/tree/bind/': '' })
   const mounts = [join(base, 'files/tree/tmpfs'), join(base, 'files/tree/bind')] as const
   using _tmpfs = mount(mounts[0], '-t', 'tmpfs', 'tmpfs')
@@ -184,7 +186,7 @@ test('mount points are neither entered nor emptied', { skip: withoutRoot() }, as
   assert.equal(readFileSync(join(mounts[0], 'inner'), 'utf8'), 'x')
 })
 
-test('a directory swapped for a symlink after it was opened is still the old one', (t) => {
+test("A path never leaves its server's folder", (t) => {
   const base = makeTree(t, { 'files/d/x': 'inside', 'outside/x': 'outside' })
   const sandbox = openSandbox(join(base, 'files'))
   using opened = sandbox.openDirectory('/d')

@@ -52,6 +52,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   let quotaBytes = readQuota(quotaFile)
   const files = openSandbox(folders.files)
   const gate = createRestoreGate(folders.staging)
+  const lock = createServerLock(gate)
   const trash = createTrash({
     folderPath: folders.trash,
     files,
@@ -59,6 +60,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     now: deps.now,
     onFreed: (bytes) => usage.trashFreed(bytes),
     isHeld: gate.holds,
+    share: lock.shareTrash,
     recordFreed: (freed) => deps.recordFreed(serverId, freed),
   })
   const usage: Usage = createUsage({
@@ -76,7 +78,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     staging: createStaging(folders.staging),
     trash,
     usage,
-    lock: createServerLock(gate),
+    lock,
     gate,
     journal: deps.journal,
     claims: createClaims(),

@@ -16,7 +16,7 @@ import { createPartialUploads } from './partial-uploads.ts'
 import { bytes, code, request, serverId, startServer, treeOf } from './server.testing.ts'
 import { fillTree, makeTree, mount, withoutRoot } from './trees.testing.ts'
 
-test('writers that run together cannot pass the quota together, and trash makes way for them', async (t) => {
+test('usedBytes never passes the quota by what goes through Gamekeeper', async (t) => {
   const { agent, server, folders } = await startServer(t, { old: Buffer.alloc(40_960) })
   await agent.setQuota({ serverId, quotaBytes: 102_400 })
   const body = async function* () {

@@ -1,8 +1,8 @@
 // Where things are built before they are moved into place by one rename: beside the server's files, on the same file
 // system, out of the game's sight. Names that start with `tmp-` belong to nobody after a restart.
-import { mkdirSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { newId } from '../../kit/ids.ts'
-import { type Directory, openRoot } from './directory.ts'
+import { type Directory, openOwnFolder } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
 import { removeTree } from './remove-tree.ts'
 
@@ -24,8 +24,7 @@ export interface Staging {
 export function createStaging(folderPath: string): Staging {
   return {
     open() {
-      mkdirSync(folderPath, { recursive: true })
-      const folder = openRoot(folderPath)
+      const folder = openOwnFolder(folderPath)
       const name = `${TEMPORARY}${newId('upl')}`
       return {
         folder,
@@ -37,8 +36,7 @@ export function createStaging(folderPath: string): Staging {
       }
     },
     async recover() {
-      mkdirSync(folderPath, { recursive: true })
-      using folder = openRoot(folderPath)
+      using folder = openOwnFolder(folderPath)
       for (const name of readdirSync(folder.address, { encoding: 'latin1' }))
         if (name.startsWith(TEMPORARY)) await removeTree(folder, nameFromLatin1(name))
     },

@@ -1,5 +1,6 @@
 // Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
+import { isFailure } from '../../contract/errors.ts'
 import { newId } from '../../kit/ids.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
 import {
@@ -46,22 +47,41 @@ export interface FreeableTrash {
 
 export type FreeingPlan = Map<FreeableTrash, TrashedItem[]>
 
+/** Whether an item may go at all. */
+export type MayFree = (item: TrashedItem) => Promise<boolean>
+
 /** The oldest items that are `bytes` together; undefined where all of them are less. Frees nothing. */
 export async function planFreeing(trashes: Iterable<FreeableTrash>, bytes: number): Promise<FreeingPlan | undefined> {
+  const { plan, planned } = await planFreeingUpTo(trashes, bytes)
+  return planned >= bytes ? plan : undefined
+}
+
+/** As `planFreeing`, but with what there is where all that may go is less. */
+export async function planFreeingUpTo(
+  trashes: Iterable<FreeableTrash>,
+  bytes: number,
+  mayFree: MayFree = async () => true,
+): Promise<{ plan: FreeingPlan; planned: number }> {
   const batches = [...trashes].flatMap((trash) => trash.batches().map((batch) => ({ trash, batch })))
   const plan: FreeingPlan = new Map()
   let planned = 0
   for (const { trash, batch } of batches.sort((a, b) => (a.batch < b.batch ? -1 : 1))) {
-    for (const item of await trash.measure(batch)) {
-      if (planned >= bytes) return plan
-      if (item.bytes === 0) continue
+    for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
+      if (planned >= bytes) return { plan, planned }
+      if (item.bytes === 0 || !(await mayFree(item))) continue
       const items = plan.get(trash)
       if (items) items.push(item)
       else plan.set(trash, [item])
       planned += item.bytes
     }
   }
-  return planned >= bytes ? plan : undefined
+  return { plan, planned }
+}
+
+/** A server that is put aside meanwhile has nothing to give any more. */
+export function ignoreLeaving(error: unknown): [] {
+  if (isFailure(error, 'not_found') || isFailure(error, 'server_busy')) return []
+  throw error
 }
 
 /** What the batches of one trash hold. Asked for often by whoever is refused often, so it is not counted anew each time. */

@@ -1,6 +1,6 @@
 // Deleted and replaced files, kept for a day so that a wrong click can be undone. The trash lies beside the server's
 // files on the same file system: putting a tree of any size into it is one rename.
-import { mkdirSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import type { TrashItem } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { newId } from '../../kit/ids.ts'
@@ -9,7 +9,7 @@ import {
   fsyncDirectory,
   lstatAt,
   openChild,
-  openRoot,
+  openOwnFolder,
   renameAt,
   rmdirAt,
   statsIfThere,
@@ -73,13 +73,12 @@ export function createTrash(deps: {
   onFreed: (bytes: number) => void
   /** Whether a restore may still have to bring back what the batch holds. */
   isHeld: (batch: string) => boolean
+  /** Held while something is taken out for good and told of. */
+  share: () => Disposable
   /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
   recordFreed: (freed: FreedTrash) => Promise<void>
 }): Trash {
-  const open = () => {
-    mkdirSync(deps.folderPath, { recursive: true, mode: 0o700 })
-    return openRoot(deps.folderPath)
-  }
+  const open = () => openOwnFolder(deps.folderPath)
 
   /** Whoever frees space must not take away what somebody is about to move things into. */
   const filling = new Set<string>()
@@ -117,12 +116,31 @@ export function createTrash(deps: {
     return freed
   }
 
-  async function finishFreeing(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
+  /** A server that is put aside has told of everything that it lost before: what is told takes its lock. */
+  async function tellFreed(trash: Directory, name: string): Promise<string> {
     const freed = await describeFreeing(trash, name)
     if (freed) await deps.recordFreed(freed)
     const emptying = `${EMPTYING}${name.slice(FREEING.length)}`
     renameAt(trash, name, trash, emptying)
-    await removeEmptying(trash, emptying, isRelaxed, signal)
+    return emptying
+  }
+
+  async function setAsideAndTell(trash: Directory, ...[items, why]: Parameters<Trash['free']>): Promise<string> {
+    using _held = deps.share()
+    const touched = new Set(items.map(({ batch }) => batch))
+    for (const batch of touched) sizes.forget(batch)
+    const name = await setAside(trash, items, why, { now: deps.now(), underWay: freeing })
+    try {
+      for (const batch of touched) dropIfEmptied(trash, batch)
+      return await tellFreed(trash, name)
+    } finally {
+      freeing.delete(name)
+    }
+  }
+
+  async function tellLeft(trash: Directory, name: string): Promise<string> {
+    using _held = deps.share()
+    return await tellFreed(trash, name)
   }
 
   return {
@@ -200,22 +218,15 @@ export function createTrash(deps: {
     },
     async free(items, why) {
       using trash = open()
-      const touched = new Set(items.map(({ batch }) => batch))
-      for (const batch of touched) sizes.forget(batch)
-      const name = await setAside(trash, items, why, { now: deps.now(), underWay: freeing })
-      try {
-        for (const batch of touched) dropIfEmptied(trash, batch)
-        await finishFreeing(trash, name, false)
-      } finally {
-        freeing.delete(name)
-      }
+      await removeEmptying(trash, await setAsideAndTell(trash, items, why), false)
     },
 
     async recover(signal) {
       using trash = open()
       for (const name of readdirSync(trash.address, { encoding: 'latin1' }).map(nameFromLatin1)) {
         if (name.startsWith(EMPTYING)) await removeEmptying(trash, name, true, signal)
-        if (name.startsWith(FREEING) && !freeing.has(name)) await finishFreeing(trash, name, true, signal)
+        if (name.startsWith(FREEING) && !freeing.has(name))
+          await removeEmptying(trash, await tellLeft(trash, name), true, signal)
       }
     },
   }

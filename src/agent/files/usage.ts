@@ -7,7 +7,7 @@ import { fail } from '../../contract/errors.ts'
 import { carryOut, type ServerDisk } from './disk.ts'
 import { createReservation, type Reservation } from './reservation.ts'
 import { openSandbox } from './sandbox.ts'
-import { type FreeableTrash, planFreeing } from './trash-freeing.ts'
+import { type FreeableTrash, type MayFree, planFreeing, planFreeingUpTo } from './trash-freeing.ts'
 import { isTrashRecord } from './trash-records.ts'
 
 const BLOCK_BYTES = 4096
@@ -24,7 +24,11 @@ export interface Usage {
   reserve(bytes: number, files: number): Promise<Reservation>
   /** For what lies in staging already and goes on after a restart: counted without asking whether there is room. */
   hold(bytes: number): Reservation
-  /** So much of the trash was emptied. */
+  /** This much was put in its place by something that has not asked for room. */
+  add(bytes: number): void
+  /** Frees trash, oldest first, until files and trash fit the quota, or nothing is left that may go. */
+  shrink(mayFree: MayFree): Promise<void>
+  /** This much of the trash was emptied. */
   trashFreed(bytes: number): void
   /** The division into files and trash has changed. */
   touch(): void
@@ -37,11 +41,11 @@ export interface Usage {
 
 /** What reservations do to the account. */
 export interface Account {
-  /** Counts so much as reserved, or fails with `quota_exceeded` if it would not fit even with the server's trash gone. */
+  /** Counts this much as reserved, or fails with `quota_exceeded` if it would not fit even with the server's trash gone. */
   promise(bytes: number): Promise<void>
-  /** Whether so much fits as things are; if so it counts as reserved. */
+  /** Whether this much fits as things are; if so it counts as reserved. */
   tryPromise(bytes: number): boolean
-  /** So much of what is reserved is about to become files: makes room for it, at the cost of the trash if need be. */
+  /** This much of what is reserved is about to become files: makes room for it, at the cost of the trash if need be. */
   clear(bytes: number): Promise<void>
   /** What was reserved, and cleared, no longer is. */
   release(promised: number, cleared: number): void
@@ -172,6 +176,19 @@ export function createUsage(deps: {
     hold(bytes) {
       promised += spaceOf(bytes)
       return createReservation(account, disk, spaceOf(bytes))
+    },
+    add(bytes) {
+      used += bytes
+      changes++
+      isStale = true
+    },
+    async shrink(mayFree) {
+      if (quota === null || (scannedAt !== Number.NEGATIVE_INFINITY && over(0) <= 0)) return
+      await rescan()
+      await disk.deciding(async () => {
+        const { plan } = await planFreeingUpTo([ownTrash], over(0), mayFree)
+        await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
+      })
     },
     trashFreed(bytes) {
       used = Math.max(0, used - bytes)

@@ -81,7 +81,7 @@ test('curl resumes a download where it was cut', async (t) => {
   assert.deepEqual(readFileSync(target), content)
 })
 
-test('what is not a file inside the server is not given out, and nothing hangs', async (t) => {
+test('A FIFO, socket or device is never opened.', async (t) => {
   const agent = await startAgent(t)
   const outside = makeTree(t, { secret: 'secret' })
   symlinkSync(join(outside, 'secret'), agent.at('link'))
@@ -96,7 +96,7 @@ test('what is not a file inside the server is not given out, and nothing hangs',
   assert.equal((await get(await agent.downloadUrl('/absent', 'tar.zst'))).status, 404)
 })
 
-test('only a link for downloading downloads, and not after its time', async (t) => {
+test('Links for uploads and downloads are signed for one purpose, one server and fifteen minutes.', async (t) => {
   const agent = await startAgent(t)
   writeFileSync(agent.at('a'), 'x')
   const url = await agent.downloadUrl('/a')

@@ -132,7 +132,7 @@ test('a form that is not what is asked for is refused', async (t) => {
   await nothingLeft(agent)
 })
 
-test('an existing file is replaced and kept in the trash, or the request is refused whole', async (t) => {
+test('else a file is replaced and its former version goes to the trash', async (t) => {
   const agent = await startAgent(t)
   writeFileSync(agent.at('a.txt'), 'old')
   const url = await agent.uploadUrl()
@@ -203,7 +203,7 @@ test('curl gets the answer to a refused upload while it is still sending', async
   assert.ok((uploaded ?? 0) < 150 * MIB, `${uploaded} bytes were sent`)
 })
 
-test('uploads that run together cannot pass the quota together', async (t) => {
+test('uploads that run together share it', async (t) => {
   const agent = await startAgent(t)
   await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB })
   const url = await agent.uploadUrl()
@@ -255,7 +255,7 @@ test('a body that ends before its form does is refused', async (t) => {
   await nothingLeft(agent)
 })
 
-test('a revoked token ends its upload under way, and nothing else', async (t) => {
+test('is dead at once when the token that asked for it is revoked: what runs under it then ends', async (t) => {
   const agent = await startAgent(t)
   const doomed = begin(await agent.uploadUrl())
   const other = begin(await agent.uploadUrl(MIB, { tokenId: 'tok_other' }), 'other.bin')
@@ -274,7 +274,7 @@ test('a revoked token ends its upload under way, and nothing else', async (t) =>
   await nothingLeft(agent, ['other.bin'])
 })
 
-test('only a link for uploading to this server uploads', async (t) => {
+test('Anything else about a link that is not right is not_found.', async (t) => {
   const agent = await startAgent(t)
   const good = await agent.uploadUrl()
   const base = good.slice(0, good.lastIndexOf('/'))
@@ -301,7 +301,7 @@ test('only a link for uploading to this server uploads', async (t) => {
   await nothingLeft(agent)
 })
 
-test('a link is over after its time, unless bytes flow', async (t) => {
+test("An upload's link is renewed while bytes arrive under it, for six days at most.", async (t) => {
   const agent = await startAgent(t)
   const [idle, busy] = [await agent.uploadUrl(), await agent.uploadUrl()]
   const running = begin(busy)

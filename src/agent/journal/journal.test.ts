@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { StartFault } from '../../kit/start-fault.ts'
 import { makeTree } from '../files/trees.testing.ts'
 import { createJournal, type Journal } from './journal.ts'
 
@@ -19,6 +29,14 @@ function open(t: TestContext, folder: string, now: () => number = Date.now): Jou
   const journal = createJournal({ folder, now, onUnexpected: assert.ifError })
   t.after(() => journal.close())
   return journal
+}
+
+/** What it finds to report. */
+function openDamaged(t: TestContext, folder: string): { journal: Journal; faults: unknown[] } {
+  const faults: unknown[] = []
+  const journal = createJournal({ folder, now: Date.now, onUnexpected: (error) => faults.push(error) })
+  t.after(() => journal.close())
+  return { journal, faults }
 }
 
 const read = async (journal: Journal, more = {}) =>
@@ -71,7 +89,68 @@ test('a line that a crash tore, and rot in the middle, take only themselves', as
     writeFileSync(join(folder, file), bytes.replace('"two"', '"tvo"'), 'latin1')
     appendFileSync(join(folder, file), '12345678 7 {"fact":{"id":"act_torn')
   }
+  const { journal, faults } = openDamaged(t, folder)
+  assert.deepEqual(await read(journal), ['one', 'three'])
+  assert.match(String(faults), /1 lines that cannot be read/)
   assert.deepEqual(await read(open(t, folder)), ['one', 'three'])
+})
+
+test('a page of what a generation begins with that never reached the disk is missed by nobody', async (t) => {
+  const folder = makeTree(t)
+  const first = open(t, folder)
+  for (const name of ['one', 'two', 'three']) await first.add(fact(name))
+  first.close()
+  // The next start begins the second generation, in the other file; the power fails before that is synced.
+  open(t, folder).close()
+  const newer = join(folder, '0.log')
+  const lines = readFileSync(newer, 'latin1').split('\n')
+  const lost = lines.map((line) => (line.includes('"two"') ? '\0'.repeat(line.length) : line))
+  assert.notDeepEqual(lost, lines)
+  writeFileSync(newer, lost.join('\n'), 'latin1')
+  const { journal: after } = openDamaged(t, folder)
+  assert.deepEqual((await read(after)).sort(), ['one', 'three', 'two'])
+  // The whole generation before is not the one that is overwritten.
+  assert.match(readFileSync(join(folder, '1.log'), 'latin1'), /"two"/)
+  await after.add(fact('four'))
+  after.close()
+  assert.deepEqual((await read(open(t, folder))).sort(), ['four', 'one', 'three', 'two'])
+})
+
+const DAMAGES: Record<string, { harm: (file: string) => void; left: string[] }> = {
+  'a file that was emptied': { harm: (file) => writeFileSync(file, ''), left: [] },
+  'a file that was cut short': { harm: (file) => truncateSync(file, 50), left: [] },
+  'a file that is missing': { harm: (file) => rmSync(file), left: [] },
+  // Nothing that came after it goes with it.
+  'the end of a beginning': {
+    harm: (file) => writeFileSync(file, readFileSync(file, 'latin1').replace('"begunWith"', '"begunWiht"'), 'latin1'),
+    left: ['one', 'two'],
+  },
+}
+
+for (const [name, { harm, left }] of Object.entries(DAMAGES)) {
+  test(`damage is reported, and what is damaged is kept: ${name}`, async (t) => {
+    const folder = makeTree(t)
+    const before = open(t, folder)
+    await before.add(fact('one'))
+    await before.add(fact('two'))
+    before.close()
+    harm(join(folder, '1.log'))
+    const isThere = existsSync(join(folder, '1.log'))
+    const { journal, faults } = openDamaged(t, folder)
+    assert.deepEqual(await read(journal), left)
+    assert.equal(faults.length, 1, String(faults))
+    assert.equal(readdirSync(folder).filter((file) => file.startsWith('1.log.damaged-')).length, isThere ? 1 : 0)
+    journal.close()
+    // Said once: the next start finds it whole.
+    assert.deepEqual(await read(open(t, folder)), left)
+  })
+}
+
+test('a journal that cannot be opened keeps the service from starting, with a sentence', (t) => {
+  const folder = makeTree(t, { '0.log/': '' })
+  const isSentence = (error: unknown) =>
+    error instanceof StartFault && error.message === `The journal in ${folder} cannot be used (EISDIR).`
+  assert.throws(() => open(t, folder), isSentence)
 })
 
 test('it takes no more space than it was given, however much passes through it', async (t) => {
@@ -148,5 +227,6 @@ test('facts of the time before the journal are taken over, one that cannot be re
   await journal.add(fact('new'))
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(existsSync(join(oldFolder, id)), false)
+  assert.equal(existsSync(join(oldFolder, 'act_00000000000000000000000003')), true, 'nobody has read it yet')
   assert.deepEqual(await read(open(t, folder)), ['old', 'new'])
 })

@@ -4,9 +4,9 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentFact, AgentFacts, FactCause, KeptRequest } from '../../contract/agent.ts'
-import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
+import { explainedDisk } from '../files/errors.ts'
 import { type Log, openLog } from './log.ts'
 
 /** Whoever asked for a change records it with the answer; only if that does not happen is it offered to readers. */
@@ -89,7 +89,7 @@ export function createJournal(deps: {
     for (const fact of facts.values()) yield { fact }
   }
 
-  const log: Log = openLog(deps.folder, replay, live)
+  const log: Log = openLog({ folder: deps.folder, replay, live, onDamage: deps.onUnexpected })
   const left = new Map(intents)
   if (deps.oldFolder) takeOver(deps.oldFolder)
 
@@ -111,31 +111,27 @@ export function createJournal(deps: {
   }
 
   function takeOver(folder: string): void {
-    const old = filesIn(folder)
-    for (const name of old) {
-      try {
-        replay({ fact: JSON.parse(readFileSync(join(folder, name), 'utf8')) as AgentFact })
-      } catch (error) {
-        if (!(error instanceof SyntaxError)) throw error
-        deps.onUnexpected(error)
-      }
+    const taken: string[] = []
+    for (const name of filesIn(folder)) {
+      const fact = parsedFact(readFileSync(join(folder, name), 'utf8'))
+      if (fact) {
+        replay({ fact })
+        log.append({ fact })
+        taken.push(name)
+      } else deps.onUnexpected(new Error(`${join(folder, name)} is no fact that can be read; it stays where it is`))
     }
-    if (old.length === 0) return
-    for (const fact of facts.values()) log.append({ fact })
+    if (taken.length === 0) return
     const drop = () => {
-      for (const name of old) rmSync(join(folder, name), { force: true })
+      for (const name of taken) rmSync(join(folder, name), { force: true })
     }
     void log.sync().then(drop, deps.onUnexpected)
   }
 
-  async function write(line: Line): Promise<void> {
-    try {
+  const write = (line: Line) =>
+    explainedDisk(async () => {
       log.append(line)
       await log.sync()
-    } catch (error) {
-      throw hasCode(error, 'ENOSPC', 'EDQUOT') ? fail('disk_full', 'The disk is full.', error) : error
-    }
-  }
+    })
 
   /** Those that may be read now, and how long until there are more without anything happening. */
   function offered(limit: number, except: ReadonlySet<string>): { found: AgentFact[]; nextMs: number } {
@@ -151,6 +147,8 @@ export function createJournal(deps: {
     }
     return { found, nextMs }
   }
+
+  const ofServer = (serverId: string) => facts.values().filter((fact) => fact.serverId === serverId)
 
   return {
     begin(fields) {
@@ -211,6 +209,8 @@ export function createJournal(deps: {
       }
     },
 
+    readAllOf: async ({ serverId, limit }) => [...ofServer(serverId).take(limit)],
+
     find: async (request) => byRequest.get(requestOf(request)) ?? null,
 
     async forget({ ids }) {
@@ -223,6 +223,16 @@ export function createJournal(deps: {
 
 const requestOf = ({ serverId, requestId }: { serverId: string; requestId?: string | null }) =>
   `${serverId} ${requestId}`
+
+function parsedFact(text: string): AgentFact | undefined {
+  try {
+    const fact = JSON.parse(text) as AgentFact | null
+    return fact?.id && fact.serverId && fact.kind ? fact : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
 
 function filesIn(folder: string): string[] {
   try {

@@ -1,10 +1,12 @@
 // Where the journal lies on disk: two files of a fixed size, written in turns, one line a record. Their bytes are
 // allocated before they are needed, so a full disk does not keep a change from being written down, and a sync has only
 // data to write. A line carries a checksum and the generation of its file: what a crash tore, and what an earlier
-// generation left behind, is told apart from what counts.
+// generation left behind, is told apart from what counts. A file that was damaged otherwise is reported and kept.
 import {
   closeSync,
   constants,
+  copyFileSync,
+  existsSync,
   fdatasync,
   fdatasyncSync,
   fstatSync,
@@ -18,11 +20,10 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { hasCode } from '../../kit/errno.ts'
+import { StartFault } from '../../kit/start-fault.ts'
 
 const NAMES = ['0.log', '1.log'] as const
 const ALLOCATED_BYTES = 512 * 1024
-/** The last line of what a generation begins with: without it the generation before is the one that counts. */
-const READY = { ready: true }
 const fdatasyncAsync = promisify(fdatasync)
 
 export interface Log {
@@ -33,14 +34,38 @@ export interface Log {
   close(): void
 }
 
-/** `live` answers the records that still matter: a new generation begins with them. */
-export function openLog(folder: string, replay: (record: object) => void, live: () => Iterable<object>): Log {
+export interface LogOptions {
+  folder: string
+  replay: (record: object) => void
+  /** The records that still matter: a new generation begins with them. */
+  live: () => Iterable<object>
+  /** Records that were on disk may be lost. */
+  onDamage: (error: Error) => void
+}
+
+export function openLog(options: LogOptions): Log {
+  try {
+    return open(options)
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall === undefined) throw error
+    throw new StartFault(`The journal in ${options.folder} cannot be used (${code}).`, { cause: error })
+  }
+}
+
+function open({ folder, replay, live, onDamage }: LogOptions): Log {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const fds = NAMES.map((name) => allocate(join(folder, name)))
+  const paths = NAMES.map((name) => join(folder, name))
+  const found = paths.map(readIfThere)
+  const contents = readContents(found)
+  for (const [index, damage] of damagesOf(found, contents).entries())
+    if (damage) onDamage(new Error(`the journal ${paths[index]} ${damage}; ${keepAside(paths[index] as string)}`))
+  const fds = paths.map(allocate)
   for (const path of [folder, dirname(folder)]) syncFolder(path)
-  const newest = NAMES.map((name) => readGeneration(join(folder, name))).reduce((a, b) => (b.number > a.number ? b : a))
-  for (const record of newest.records) replay(record)
-  let generation = newest.number
+  for (const record of contents.records) replay(record)
+  let generation = contents.number
+  /** No number is used twice: what a beginning that failed has left would count with the next. */
+  let highest = contents.highest
   let current = generation % 2
   let position = 0
   let capacity = ALLOCATED_BYTES
@@ -54,10 +79,20 @@ export function openLog(folder: string, replay: (record: object) => void, live: 
   /** The generation before stays whole until the one that replaces it is on disk. */
   function begin(): void {
     if (generation > 0) fdatasyncSync(fd())
-    const next = generation + 1
+    // Never into the file that has what counts, be it damaged.
+    const counting = generation || highest
+    const next = highest + ((highest + 1) % 2 === counting % 2 ? 2 : 1)
+    highest = next
     let end = 0
-    for (const record of live()) end += writeAt(fds[next % 2] as number, lineOf(next, record), end)
-    end += writeAt(fds[next % 2] as number, lineOf(next, READY), end)
+    let records = 0
+    const write = (record: object) => {
+      end += writeAt(fds[next % 2] as number, lineOf(next, record), end)
+    }
+    for (const record of live()) {
+      write(record)
+      records++
+    }
+    write({ begunWith: records } satisfies Begun)
     generation = next
     current = next % 2
     position = end
@@ -142,33 +177,88 @@ function lineOf(generation: number, record: object): Buffer {
 
 const checksum = (bytes: Buffer) => crc32(bytes).toString(16).padStart(8, '0')
 
-interface Generation {
+/** Ends what a generation begins with, and says how many records that is: pages reach the disk in any order. */
+interface Begun {
+  begunWith: number
+}
+
+interface Contents {
+  /** Of the newest generation that is complete; 0 where there is none. */
   number: number
+  highest: number
+  /** What counts, oldest first. */
   records: object[]
 }
 
-/** The newest one in the file that is complete; number 0 where there is none. */
-function readGeneration(path: string): Generation {
-  const found = new Map<number, { isReady: boolean; records: object[] }>()
-  for (const { generation, record } of linesOf(readFileSync(path))) {
-    const known = found.get(generation) ?? { isReady: false, records: [] }
-    found.set(generation, known)
-    if ('ready' in record) known.isReady = true
+/**
+ * The newest complete generation, and what lies in a newer one: that is the same again where a crash has cut its beginning
+ * short, and more where its beginning is damaged.
+ */
+function readContents(files: readonly (Buffer | undefined)[]): Contents {
+  const generations = new Map<number, { isComplete: boolean; records: object[] }>()
+  for (const { generation, record } of files.flatMap((bytes) => [...linesOf(bytes ?? Buffer.alloc(0))])) {
+    const known = generations.get(generation) ?? { isComplete: false, records: [] }
+    generations.set(generation, known)
+    if ('begunWith' in record) known.isComplete = known.records.length === record.begunWith
     else known.records.push(record)
   }
-  const complete = [...found].filter(([, { isReady }]) => isReady).sort(([a], [b]) => b - a)[0]
-  return complete ? { number: complete[0], records: complete[1].records } : { number: 0, records: [] }
+  const numbers = [...generations.keys()].sort((a, b) => a - b)
+  const number = numbers.findLast((candidate) => generations.get(candidate)?.isComplete) ?? 0
+  const counting = numbers.filter((candidate) => candidate >= number)
+  const records = counting.flatMap((candidate) => generations.get(candidate)?.records ?? [])
+  return { number, highest: numbers.at(-1) ?? 0, records }
 }
 
-function* linesOf(bytes: Buffer): Generator<{ generation: number; record: object }> {
+/** For each file what is wrong with it, where a crash of ours cannot be the reason. */
+function damagesOf(files: readonly (Buffer | undefined)[], { number, highest }: Contents): (string | undefined)[] {
+  const isNew = files.every((bytes) => bytes === undefined)
+  return files.map((bytes) => {
+    if (isNew) return undefined
+    if (!bytes) return 'is missing'
+    if (bytes.length < ALLOCATED_BYTES) return 'is shorter than it was made'
+    const lines = [...linesOf(bytes)]
+    // From the second generation on both files have been written.
+    if (lines.length === 0) return highest > 1 ? 'holds nothing that can be read' : undefined
+    const unreadable = lines.findLast(({ generation }) => generation >= number)?.unreadableBefore ?? 0
+    return unreadable > 0 ? `has ${unreadable} lines that cannot be read` : undefined
+  })
+}
+
+/** A copy of it, for whoever wants to see what it held. */
+function keepAside(path: string): string {
+  if (!existsSync(path)) return 'what it held is lost'
+  const copy = `${path}.damaged-${Date.now()}`
+  try {
+    copyFileSync(path, copy)
+    return `it is kept as ${copy}`
+  } catch (error) {
+    return `it could not be kept: ${error instanceof Error ? error.message : error}`
+  }
+}
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+function* linesOf(bytes: Buffer): Generator<{ generation: number; record: object; unreadableBefore: number }> {
+  let unreadable = 0
   for (let start = 0, end = bytes.indexOf(10); end >= 0; start = end + 1, end = bytes.indexOf(10, start)) {
     const line = bytes.subarray(start, end)
     const text = line.subarray(9)
-    if (line.subarray(0, 8).toString('latin1') !== checksum(text)) continue
+    if (line.subarray(0, 8).toString('latin1') !== checksum(text)) {
+      unreadable++
+      continue
+    }
     const space = text.indexOf(32)
     yield {
       generation: Number(text.subarray(0, space).toString('latin1')),
       record: JSON.parse(text.subarray(space + 1).toString()) as object,
+      unreadableBefore: unreadable,
     }
   }
 }

@@ -29,7 +29,7 @@ onBothEngines('activity', (engine) => {
   const toName = (entry: ActivityEntry) =>
     (entry.properties as { changes?: { name: { to: string } } }).changes?.name.to ?? entry.event
 
-  test('every change has its entry: who, through what, from where, in which request', async () => {
+  test('An entry says who (actor), through what (source), from where (ip, userAgent), in which request (requestId), and what (event, properties).', async () => {
     const minted = await service.mint(['*'])
     const sent = { token: minted.token, headers: { 'user-agent': 'tester/1', 'x-gamekeeper-client': 'cli' } }
     const created = await service.call('POST', '/servers', { ...sent, body: { name: 'Seen', game: 'rust', port: 1 } })
@@ -168,7 +168,7 @@ onBothEngines('activity', (engine) => {
     assert.deepEqual(entries, await read(`/servers/${id}/activity`))
   })
 
-  test('a spreadsheet takes no cell for a formula', async () => {
+  test('what a spreadsheet would take for a formula is made text by an apostrophe', async () => {
     const evil = await service.call('POST', '/tokens', {
       body: { name: '=cmd|"/c calc"!A1', scopes: ['*'], servers: '*' },
     })
@@ -194,7 +194,7 @@ onBothEngines('activity', (engine) => {
     assert.equal(all.status, 406)
   })
 
-  test('followers see each entry once, in order, across many reconnects while writes go on', async () => {
+  test('A follower that reconnects with Last-Event-ID misses nothing and sees nothing twice.', async () => {
     const { id } = await service.createServer()
     const url = `${service.url}/v1/game/servers/${id}/activity`
     const total = 120
@@ -243,7 +243,7 @@ onBothEngines('activity', (engine) => {
     assert.equal(wrong.status, 400)
   })
 
-  test('a follower of a server that is purged is let go', async () => {
+  test('The stream of a server that is purged ends after telling of it.', async () => {
     const server = await service.createServer()
     const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, service.adminToken)
     await service.call('DELETE', `/servers/${server.id}`, { body: { name: server.name, purge: true } })
@@ -271,7 +271,7 @@ test('behind a trusted proxy the address is the one it names', async () => {
   assert.equal(data[0].ip, '203.0.113.9')
 })
 
-test('an export breaks off when its token is revoked', async () => {
+test('Revoking acts at once, on open streams and exports too.', async () => {
   await using service = await startTestService()
   const { id } = await service.createServer()
   await withDatabase(service, async (db) => {

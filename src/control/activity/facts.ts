@@ -10,19 +10,20 @@ import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Idempotency } from '../http/idempotency.ts'
 import type { Activity } from './service.ts'
-import { findEntryAndServer, lockHead } from './store.ts'
 
 /** In one transaction; on SQLite everything else waits for it. */
 const BATCH = 20
 const WAIT_MS = 20_000
 const FIRST_REST_MS = 500
 const LONGEST_REST_MS = 15_000
-/** Where so many fail one after the other, it is the database and not the facts. */
+/** Where this many fail one after the other, it is the database and not the facts. */
 const FAILURES_IN_A_ROW = 3
 
 export interface FactKeeper {
-  /** Records what came of a request. Never fails: where the database refuses, the reader tries again later. */
+  /** Records the result of a request. Never fails: where the database refuses, the reader tries again later. */
   record(actor: Actor, fact: AgentFact): Promise<void>
+  /** Records every fact that there is of a server; fails where the database refuses one. */
+  recordAllOf(serverId: string): Promise<void>
   /** Resolves once what an earlier process left is recorded, as far as it can be: before requests are taken. */
   start(): Promise<void>
   stop(): Promise<void>
@@ -47,17 +48,14 @@ export function createFactKeeper(deps: {
   const resting = new Map<string, Rest>()
   let loop: Promise<void> = Promise.resolve()
 
-  /** Under the lock of the chain, so that of two who record the same fact the second sees the entry of the first. */
   async function keep(trx: Trx, fact: AgentFact, actor?: Actor): Promise<void> {
-    const { id, serverId, kind } = fact
+    const { id, serverId, kind, properties } = fact
     if (!(kind in EVENTS)) return log.error({ id, kind }, 'the agent tells of something that has no name here')
-    await lockHead(trx, serverId)
-    const found = await findEntryAndServer(trx, id, serverId)
-    if (found.entry) return
+    const entry = { id, event: kind as ActivityEvent, serverId, properties }
+    const outcome = await activity.recordOnce(trx, entry, () => actor ?? actorOf(trx, fact))
     // Nothing follows the entry that tells of the deletion.
-    if (!found.server) return log.warn({ id, kind, serverId }, 'a fact came too late: its server is deleted')
-    const by = actor ?? (await actorOf(trx, fact))
-    await activity.record(trx, by, kind as ActivityEvent, serverId, fact.properties, id)
+    if (outcome === 'gone') return log.warn({ id, kind, serverId }, 'a fact came too late: its server is deleted')
+    if (outcome === 'known') return
     if (fact.idempotency && fact.answer !== undefined)
       await idempotency.rememberLate(trx, fact.idempotency, fact.answer)
   }
@@ -141,6 +139,16 @@ export function createFactKeeper(deps: {
         await forget([fact.id])
       } catch (error) {
         rest([fact], error)
+      }
+    },
+    async recordAllOf(serverId) {
+      const next = () => facts.readAllOf({ serverId, limit: BATCH })
+      for (let batch = await next(); batch.length > 0; batch = await next()) {
+        const found = batch
+        await transact(db, {}, async (trx) => {
+          for (const fact of found) await keep(trx, fact)
+        })
+        await forget(found.map(({ id }) => id))
       }
     },
     async start() {

@@ -29,7 +29,6 @@ onBothEngines('retention', (engine) => {
         cursors: createCursors(keyFor(secret, 'cursors')),
         changes: createChanges(),
         clock,
-        shared: true,
       })
       const verifying = service.call('GET', `/servers/${id}/activity/verify`)
       assert.equal(await activity.purge(Date.now() - 86_400_000), OLD)

@@ -15,6 +15,7 @@ import {
   advanceHead,
   entriesAfter,
   findEntries,
+  findEntryAndServer,
   findHead,
   INSTANCE,
   inJson,
@@ -29,15 +30,13 @@ import { verifyAll, verifyChain } from './verify.ts'
 
 export interface Activity {
   /** Writes an entry in the transaction of the change that it tells of. `serverId` null: it concerns no server. */
-  record(
+  record(trx: Trx, actor: Actor, event: ActivityEvent, serverId: string | null, properties?: object): Promise<void>
+  /** The same for what can be told of twice. Says so, and writes nothing, where it has its entry or the server is gone. */
+  recordOnce(
     trx: Trx,
-    actor: Actor,
-    event: ActivityEvent,
-    serverId: string | null,
-    properties?: object,
-    /** Where what is told of has an id already; a new one by default. */
-    id?: string,
-  ): Promise<void>
+    entry: { id: string; event: ActivityEvent; serverId: string; properties: object },
+    actorOf: () => Actor | Promise<Actor>,
+  ): Promise<'recorded' | 'known' | 'gone'>
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
   list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
   /** Everything that matches, newest first, in constant memory, as it lies in the database. */
@@ -58,7 +57,6 @@ const STREAM_BATCH = 200
 const FOLLOW_BATCH = 200
 const PURGE_BATCH = 500
 const HEARTBEAT_MS = 15_000
-const OTHER_PROCESS_POLL_MS = 1000
 
 export function createActivity(deps: {
   db: Db
@@ -66,18 +64,25 @@ export function createActivity(deps: {
   cursors: Cursors
   changes: Changes
   clock: { now(): number }
-  /** Whether other processes may write to the same database, so that our own signals are not enough. */
-  shared: boolean
 }): Activity {
   const { db, key, cursors, changes, clock } = deps
-  const lookAgainMs = deps.shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS
 
-  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}, id) => {
+  const record: Activity['record'] = async (trx, actor, event, serverId, properties = {}) => {
     const head = await advanceHead(trx, serverId ?? INSTANCE, clock.now())
+    await append(trx, head, actor, { id: newId('act', head.at), event, properties })
+  }
+
+  /** `head` is locked, and has the number and the time of the entry. */
+  async function append(
+    trx: Trx,
+    head: ActivityHeadRow,
+    actor: Actor,
+    { id, event, properties }: { id: string; event: ActivityEvent; properties: object },
+  ): Promise<void> {
     const row = {
       chain: head.chain,
       seq: head.seq,
-      id: id ?? newId('act', head.at),
+      id,
       event,
       actor_type: actor.type,
       actor_id: actor.id,
@@ -97,6 +102,21 @@ export function createActivity(deps: {
 
   return {
     record,
+
+    async recordOnce(trx, { serverId, ...entry }, actorOf) {
+      const now = clock.now()
+      // Locked before anything is looked for: of two who record the same, the second sees the entry of the first.
+      const locked = await lockHead(trx, serverId)
+      const found = await findEntryAndServer(trx, entry.id, serverId)
+      if (found.entry) return 'known'
+      if (!found.server) return 'gone'
+      const actor = await actorOf()
+      const head = locked
+        ? { ...locked, seq: locked.seq + 1, at: Math.max(locked.at, now) }
+        : await advanceHead(trx, serverId, now)
+      await append(trx, head, actor, entry)
+      return 'recorded'
+    },
 
     async recordDenied(actor, serverId, scope) {
       await transact(db, {}, async (trx) => {
@@ -145,7 +165,7 @@ export function createActivity(deps: {
           yield wanted.map(present)
         }
         if (rows.some((row) => row.event === 'server.purged')) return
-        if (rows.length === 0) await changed.wait(lookAgainMs, signal)
+        if (rows.length === 0) await changed.wait(HEARTBEAT_MS, signal)
       }
     },
 

@@ -68,7 +68,7 @@ onBothEngines('backups', (engine) => {
     assert.equal((await service.call('POST', '/backups/srv_none', {})).body.code, 'not_found')
   })
 
-  test('a lock is never a toggle, holds against deletion, and is undone by unlocking', async () => {
+  test('A locked backup is not deleted by anyone, and its server cannot be deleted, until it is unlocked', async () => {
     const server = await world.server({ a: '1' })
     const { id } = await world.backup(server)
     for (let i = 0; i < 3; i++) {
@@ -89,7 +89,7 @@ onBothEngines('backups', (engine) => {
     assert.deepEqual(events.slice(0, 3), ['backup.deleted', 'backup.unlocked', 'backup.locked'])
   })
 
-  test('a lock that comes while it is queued or running counts', async () => {
+  test('A lock can be set while the backup is still queued or running.', async () => {
     const server = await world.server({ big: 'x'.repeat(3_000_000) })
     const ids = await world.start(server, 3)
     for (const id of ids) {
@@ -101,7 +101,7 @@ onBothEngines('backups', (engine) => {
     assert.equal(jobs.filter((job: { kind: string }) => job.kind === 'backup').length, 3)
   })
 
-  test('fifty requests at once against a limit of three make three', async () => {
+  test('At the limit a new backup is refused (backup_limit_reached); nothing is deleted to make room', async () => {
     const { id: server } = await service.createServer({ limits: { backups: 3 } })
     const replies = await Promise.all(Array.from({ length: 50 }, () => service.call('POST', `/backups/${server}`, {})))
     assert.equal(replies.filter((reply) => reply.status === 202).length, 3)
@@ -126,7 +126,7 @@ onBothEngines('backups', (engine) => {
     assert.equal(other.body.code, 'idempotency_conflict')
   })
 
-  test('deleting one that is queued or running cancels it, and the next one works', async () => {
+  test('deleting one that is queued or running cancels it', async () => {
     const server = await world.server({ big: 'y'.repeat(20_000_000) })
     const ids = await world.start(server, 3)
     for (const id of ids) assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).status, 204)

@@ -11,7 +11,7 @@ import type { Removal } from './removal.ts'
 import { planExpiry } from './retention.ts'
 import * as store from './store.ts'
 
-/** What restores have taken for safety is kept until so many newer ones have succeeded, whatever the policy. */
+/** What restores have taken for safety is kept until this many newer ones have succeeded, whatever the policy. */
 const SAFETY_KEPT = 3
 
 export interface ExpiryService {

@@ -8,7 +8,7 @@ import { createWorld } from '../../../test/support/backups.ts'
 import { startTestService } from '../../../test/support/service.ts'
 import { ConfigFault, readConfig } from '../config.ts'
 
-test('servers take turns: one that queues many backups does not keep another waiting', async () => {
+test('a server with many backups queued does not keep the others waiting', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_BACKUPS_AT_ONCE: '1' } })
   const world = createWorld(service)
   const busy = await world.server({ big: randomBytes(20_000_000) })

@@ -1,4 +1,4 @@
-// How restores end, in the transaction that says so. The agent keeps what came of a restore until it is recorded here, and
+// How restores end, in the transaction that says so. The agent keeps the result of a restore until it is recorded here, and
 // is told afterwards, so that whatever refuses the transaction, it is recorded once.
 import type { Agent } from '../../contract/agent.ts'
 import type { RestoreReport, StoppedRestore } from '../../contract/agent-backups.ts'
@@ -73,8 +73,8 @@ export function createRestoreEnds(deps: {
       const result = { ...report, backupId, safetyBackupId }
       const restore = { jobId, backupId, sourceServerId, mode, paths, safetyBackupId }
       return end(job, restore, result, async (trx) => {
-        const told = { jobId, sourceServerId, mode, paths, ...result }
-        await activity.record(trx, job.actor, 'backup.restored', job.serverId, told)
+        const properties = { jobId, sourceServerId, mode, paths, ...result }
+        await activity.record(trx, job.actor, 'backup.restored', job.serverId, properties)
         if (safetyBackupId !== null) await store.updateBackup(trx, safetyBackupId, { replaced_at: clock.now() })
         await expiry.afterSuccess(trx, job.serverId)
       })

@@ -12,7 +12,7 @@ import { type Actor, SYSTEM } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
-import { lockReadyServer, requireServer } from '../servers/service.ts'
+import { lockReadyServer, requireReady, requireServer } from '../servers/service.ts'
 import { type Restore, type RestoreEnds, unfinishedOf } from './restore-ends.ts'
 import * as store from './store.ts'
 
@@ -89,7 +89,8 @@ export function createRestoreFinishing(deps: {
   async function reconcileOne(serverId: string, stopped: StoppedRestore | null): Promise<void> {
     await transact(db, {}, async (trx) => {
       const row = await lockServer(trx, serverId)
-      if (!row || (await store.activeJobs(trx, serverId, store.RESTORES)).length > 0) return
+      // Of a server that was put aside the agent knows nothing until it is brought back.
+      if (row?.status !== 'ready' || (await store.activeJobs(trx, serverId, store.RESTORES)).length > 0) return
       const known = unfinishedOf(row)
       if (known?.jobId === stopped?.jobId) return
       if (stopped) await ends.stopped(trx, SYSTEM, serverId, { ...stopped, input: null })
@@ -99,19 +100,23 @@ export function createRestoreFinishing(deps: {
 
   return {
     async start(actor, serverId, direction) {
-      await requireServer(db, actor, serverId)
+      requireReady(await requireServer(db, actor, serverId))
+      const askedBefore = await store.countJobs(db, serverId, store.FINISH_RESTORE)
       const stopped = await stoppedOn(serverId)
-      if (!stopped) throw fail('not_found', 'No restore into this server has stopped in the middle.')
+      if (!stopped) throw noneStopped()
       return transact(db, actor, async (trx) => {
         const row = await lockReadyServer(trx, actor, serverId)
         if ((await store.activeJobs(trx, serverId, store.RESTORES)).length > 0)
           throw fail('server_busy', 'The restore is being finished already, or has not ended yet.')
         const known = unfinishedOf(row)
+        // The row may not know it yet. Where somebody has asked to finish it since we looked at the disk, it is too late.
+        const isLate = (await store.countJobs(trx, serverId, store.FINISH_RESTORE)) !== askedBefore
+        if (known?.jobId !== stopped.jobId && isLate) throw noneStopped()
         const restore = (known?.jobId === stopped.jobId ? known.input : null) ?? unknownRestore(serverId, stopped)
         const input: FinishInput = { direction, restore }
         const job = await jobs.enqueue(trx, actor, { kind: store.FINISH_RESTORE, serverId, input })
-        const told = { jobId: job.id, kind: store.FINISH_RESTORE, direction, restoreJobId: stopped.jobId }
-        await activity.record(trx, actor, 'job.started', serverId, told)
+        const properties = { jobId: job.id, kind: store.FINISH_RESTORE, direction, restoreJobId: stopped.jobId }
+        await activity.record(trx, actor, 'job.started', serverId, properties)
         return { ...presentJob(job), serverId }
       })
     },
@@ -126,6 +131,8 @@ export function createRestoreFinishing(deps: {
 }
 
 const NOTHING = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
+
+const noneStopped = () => fail('not_found', 'No restore into this server has stopped in the middle.')
 
 /** Of a restore that only the agent still knows. */
 function unknownRestore(serverId: string, { jobId, backupId }: StoppedRestore): Restore {

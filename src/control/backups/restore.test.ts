@@ -127,7 +127,7 @@ onBothEngines('restore', (engine) => {
     await world.ended(server, second)
   })
 
-  test('one thing at a time: a restore refuses a backup and another restore, a backup refuses a restore', async () => {
+  test('While a restore is queued or running, another restore and a backup of the server are refused with server_busy', async () => {
     const server = await world.server({ big: 'x'.repeat(60_000_000) })
     const { id } = await world.backup(server)
     await writeFile(join(world.folder(server), 'big'), 'y'.repeat(60_000_000))
@@ -148,7 +148,7 @@ onBothEngines('restore', (engine) => {
     await world.ended(server, running)
   })
 
-  test('what is being restored is not expired by the backup that the restore makes first', async () => {
+  test('The backup that is being restored is neither deleted (server_busy) nor expired meanwhile.', async () => {
     const server = await world.server({ a: 'first' })
     const safeties: string[] = []
     for (const state of ['second', 'third', 'fourth']) {
@@ -189,7 +189,7 @@ onBothEngines('restore', (engine) => {
     assert.equal((await world.backup(server)).status, 'completed')
   })
 
-  test('a damaged backup is found, named and never restored, and a backup that has the content heals it', async () => {
+  test('The next backup that still has the content puts it right, and the next verification, a day later at most, takes the mark away.', async () => {
     const server = await world.server({ 'a.bin': randomBytes(400_000), 'b.bin': randomBytes(1000) })
     const { id } = await world.backup(server)
     await damagePacks(service)
@@ -237,7 +237,7 @@ onBothEngines('restore', (engine) => {
     assert.ok((await world.events(server)).includes('backup.verified'))
   })
 
-  test('every format comes out whole, by token and by link, and a broken download resumes', async () => {
+  test('streams the whole backup as a plain archive, the same bytes each time, so that a broken download resumes with a range', async () => {
     const server = await world.server({
       'world/level.dat': 'level',
       'ä b.txt': 'umlaut',

@@ -70,14 +70,14 @@ export function createRestores(deps: {
   }
 
   async function run(job: JobContext<RestoreInput>): Promise<void> {
-    const { backupId, sourceServerId, mode, paths } = job.input
+    const { backupId, sourceServerId, mode, paths, safetyBackupId } = job.input
     if (!(await hasBegun(job))) {
       job.signal.throwIfAborted()
       await requirePaths(sourceServerId, backupId, paths)
       await keepWhatIsThere(job)
     }
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
-    const work = { kind: 'backups.restore', jobId: job.jobId, backupId, sourceServerId, mode, paths }
+    const work = { kind: 'backups.restore', jobId: job.jobId, backupId, sourceServerId, mode, paths, safetyBackupId }
     const report = (await runAgentTask(agent.tasks, task, work)) as RestoreReport
     await ends.restored(job, { ...job.input, jobId: job.jobId }, report)
   }

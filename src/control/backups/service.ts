@@ -1,7 +1,7 @@
 import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/changes.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
@@ -54,11 +54,9 @@ export function createBackups(deps: {
   changes: Changes
   cursors: Cursors
   clock: { now(): number }
-  /** Whether other processes may write to the same database, so that our own signals are not enough. */
-  shared: boolean
 }): Backups {
   const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
-  const turns = createTurns()
+  const mutex = createKeyedMutex()
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -152,12 +150,11 @@ export function createBackups(deps: {
       // Its progress is its job's.
       if (first.job_id !== null) changed.add(first.job_id)
       const read = () => store.findBackup(db, serverId, backupId)
-      for await (const row of followRow(first, { changed, shared: deps.shared, read, signal }))
-        yield row && present(row)
+      for await (const row of followRow(first, { changed, read, signal })) yield row && present(row)
     },
 
     setLock: (actor, serverId, backupId, isLocked) =>
-      turns(backupId, () => setLock(actor, serverId, backupId, isLocked)),
+      mutex(backupId, () => setLock(actor, serverId, backupId, isLocked)),
 
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {

@@ -35,8 +35,6 @@ export interface BackupSliceDeps {
   cursors: Cursors
   clock: { now(): number }
   log: Logger
-  /** Whether other processes may write to the same database. */
-  shared: boolean
   /** How many may be made at once. */
   atOnce: number
 }

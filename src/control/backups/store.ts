@@ -186,6 +186,16 @@ export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): 
     .execute()
 }
 
+export async function countJobs(db: Db, serverId: string, kind: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('jobs')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export const RESTORE = 'restore'
 export const FINISH_RESTORE = 'restore.finish'
 /** Jobs that change the files of a server as a whole. */

@@ -78,7 +78,7 @@ onBothEngines('unfinished restores', (engine) => {
 
   const skip = withoutImmutable()
 
-  test('a restore that cannot go on says that it is unfinished, where and why, and nothing about files as they were', {
+  test('the job fails with restore_unfinished, the activity has backup.restore_unfinished with the path and the reason, and unfinishedRestore of the server says the same', {
     skip,
   }, async () => {
     const { server, id, job } = await stopped()
@@ -105,7 +105,9 @@ onBothEngines('unfinished restores', (engine) => {
     await finish(server, 'back')
   })
 
-  test('until somebody chooses, also after a restart, the server is busy and can be read', { skip }, async () => {
+  test('Until somebody chooses how it ends, also after a restart, changes to the files, uploads, backups and other restores of that server are refused with server_busy; reading works.', {
+    skip,
+  }, async () => {
     const { server, id } = await stopped()
     const tree = await readdir(world.folder(server), { recursive: true })
     for (const isRestarted of [false, true]) {
@@ -137,7 +139,7 @@ onBothEngines('unfinished restores', (engine) => {
     assert.equal(again.body.code, 'not_found')
   })
 
-  test('forward: the tree becomes that of the backup, and what was written since is in the trash', {
+  test('Nothing that is newer than the restore is replaced without going to the trash, in either direction.', {
     skip,
   }, async () => {
     const { server } = await stopped()
@@ -162,7 +164,9 @@ onBothEngines('unfinished restores', (engine) => {
     assert.equal(await count(server, 'backup.restored'), 1)
   })
 
-  test('back: the tree is what it was before, with what is newer in it or in the trash', { skip }, async () => {
+  test('On the way back, what was displaced comes back from the trash, and what was placed goes away, into the trash if it was changed since.', {
+    skip,
+  }, async () => {
     const { server } = await stopped()
     await writeFile(at(server, 'a'), 'newer-1')
     await writeFile(at(server, 'gone'), 'newer-2')
@@ -177,7 +181,7 @@ onBothEngines('unfinished restores', (engine) => {
     assert.equal((await world.backup(server)).status, 'completed')
   })
 
-  test('a choice that meets the same error leaves both choices, and nothing is lost', { skip }, async () => {
+  test('If it stops again, both directions can be chosen again.', { skip }, async () => {
     const { server } = await stopped()
     const before = await trashOf(server)
     await withImmutable(at(server, 'dir/c'), async () => {
@@ -195,7 +199,7 @@ onBothEngines('unfinished restores', (engine) => {
     ])
   })
 
-  test('what a game makes between the plan and the swap goes to the trash, be it a file or a directory', async () => {
+  test('Whatever a game writes while the restore runs, at a path that the restore fills, goes there too.', async () => {
     const server = await world.server({ a: 'old-1', 'deep/er/b': 'old-2', 'dir/c': 'old-3' })
     const { id } = await world.backup(server)
     await rm(world.folder(server), { recursive: true })

@@ -1,5 +1,5 @@
-// Wakes those who wait for a row to change: at once when this process has changed it. What another process changes in a
-// shared database is found by looking again after a while, which the waiting decide for themselves.
+// Wakes those who wait for a row to change, at once: nobody but this process changes rows. A commit whose answer was lost
+// wakes nobody, so whoever waits looks again after a while of its own choice.
 import type { Trx } from './tables.ts'
 import { onCommit } from './transact.ts'
 

@@ -24,7 +24,7 @@ export function openDatabase(options: {
   dataDir: string
   url: string | null
   onBroken: (error: Error) => void
-  /** Of a PostgreSQL; always unless told. */
+  /** Of a PostgreSQL; always by default. */
   mayUse?: MayUse
 }): OpenDatabase {
   const { url, onBroken, mayUse = () => true } = options

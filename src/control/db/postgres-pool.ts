@@ -4,11 +4,8 @@ import pg from 'pg'
 import { fail } from '../../contract/errors.ts'
 
 const RETRY_AFTER_SECONDS = 2
-/**
- * Connections that are refused, cut or too many; shutting down, starting up; and a standby, which takes no changes and is
- * followed by its primary.
- */
-const AWAY = /^(?:08...|53300|57P0[1235]|25006)$/
+/** Connections that are refused, cut or too many; shutting down and starting up. */
+const AWAY = /^(?:08...|53300|57P0[1235])$/
 
 /** Asked before each use: false refuses it as not ready, and a promise of either makes it wait. */
 export type MayUse = () => boolean | Promise<boolean>

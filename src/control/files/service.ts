@@ -22,7 +22,7 @@ import { requireReadyServer, requireServerFiles } from '../servers/service.ts'
 export interface FileDeps {
   db: Db
   agent: Pick<Agent, 'files' | 'facts'>
-  /** Records what came of a request; where it cannot now, it is done later. */
+  /** Records the result of a request; where it cannot now, it is done later. */
   facts: { record(actor: Actor, fact: AgentFact): Promise<void> }
   links: SignedLinks
   cursors: Cursors

@@ -129,7 +129,7 @@ async function runCheck({ name, check }: HealthCheck, log: Logger): Promise<{ na
   }
 }
 
-/** Those who ask meanwhile, and for `keptMs` after, share one run and what came of it. */
+/** Those who ask meanwhile, and for `keptMs` after, share one run and its result. */
 export function atMostOncePer(keptMs: number, run: () => Promise<void>): () => Promise<void> {
   let latest: Promise<void> | undefined
   return () => {

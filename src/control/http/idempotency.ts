@@ -80,7 +80,7 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
         const remember: Remember = async (trx, answer) => void (await (await insert(trx, kept, answer)).execute())
         return { answer: await work(remember, kept), replayed: false }
       } catch (error) {
-        // Another process on the same database was quicker with the same key.
+        // The first answer was recorded meanwhile, by whoever reads the facts of the agent.
         const found = isUniqueViolation(error) ? await find(request) : undefined
         if (!found) throw error
         return { answer: found.answer, replayed: true }
@@ -108,8 +108,14 @@ const conflict = () => fail('idempotency_conflict', 'This Idempotency-Key was us
 
 function fingerprintOf({ method, url, body }: KeyedRequest): string {
   return createHash('sha256')
-    .update(`${method} ${url}\n${JSON.stringify(body ?? null)}`)
+    .update(`${method} ${url}\n${JSON.stringify(body ?? null, inOneOrder)}`)
     .digest('hex')
+}
+
+/** A library may write the fields of an object in another order each time: they mean the same. */
+function inOneOrder(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function keptOf(request: KeyedRequest): KeptRequest {

@@ -7,21 +7,17 @@ import { sendEvents } from './sse.ts'
 import type { Streams } from './streams.ts'
 
 const HEARTBEAT_MS = 15_000
-const OTHER_PROCESS_POLL_MS = 1000
 
 /** The row each time something about it changes, until it has ended or is gone; null is a sign of life. */
 export async function* followRow<Row extends { status: string }>(
   first: Row,
   {
     changed,
-    shared,
     read,
     signal,
   }: {
     /** Watching since before the first was read. */
     changed: Watch
-    /** Whether other processes may write to the same database, so that our own signals are not enough. */
-    shared: boolean
     read(): Promise<Row | undefined>
     signal: AbortSignal
   },
@@ -30,7 +26,7 @@ export async function* followRow<Row extends { status: string }>(
   yield shown
   let saidAt = Date.now()
   while (isUnderWay(shown) && !signal.aborted) {
-    await changed.wait(shared ? OTHER_PROCESS_POLL_MS : HEARTBEAT_MS, signal)
+    await changed.wait(HEARTBEAT_MS, signal)
     const row = signal.aborted ? undefined : await read()
     if (!row) return
     const isNews = JSON.stringify(row) !== JSON.stringify(shown)

@@ -12,8 +12,6 @@ export interface Streams {
   hold<T>(actor: Actor, serverId: string | null, work: (signal: AbortSignal) => Promise<T>): Promise<T>
   /** The same for an answer that is a sequence. It breaks off with an error, so that nobody takes it for whole. */
   holdEach<T>(actor: Actor, serverId: string | null, source: AsyncIterable<T>): AsyncGenerator<T>
-  /** The tokens behind the open streams. */
-  tokens(): string[]
   endForToken(tokenId: string): void
   endForServer(serverId: string): void
   endAll(): void
@@ -78,7 +76,6 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
         stream.end()
       }
     },
-    tokens: () => [...new Set([...open].map((stream) => stream.tokenId))],
     endForToken: endFor,
     endForServer: endFor,
     endAll() {

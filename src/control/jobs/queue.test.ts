@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { type KyselyPlugin, sql } from 'kysely'
 import { pino } from 'pino'
 import { freshDatabase, onBothEngines } from '../../../test/support/engines.ts'
+import { until } from '../../../test/support/until.ts'
 import { createChanges } from '../db/changes.ts'
 import { type Engine, openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
@@ -20,6 +21,7 @@ interface Bench {
   jobs: Jobs
   /** Kinds and servers in the order in which their jobs began. */
   begun: string[]
+  begunIds: string[]
   /** Resolves once a job of this kind has begun for this server. */
   hasBegun(kind: string, serverId: string): Promise<void>
   /** How many rows the database has answered so far. */
@@ -49,9 +51,11 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
     log: pino({ level: 'silent' }),
   })
   const begun: string[] = []
+  const begunIds: string[] = []
   const waiting = new Map<string, () => void>()
-  const run = async ({ serverId }: JobContext<unknown>, kind: string) => {
+  const run = async ({ serverId, jobId }: JobContext<unknown>, kind: string) => {
     begun.push(`${kind} ${serverId}`)
+    begunIds.push(jobId)
     waiting.get(`${kind} ${serverId}`)?.()
   }
   // Two that last until they are told to stop, and one that is done at once.
@@ -70,6 +74,7 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
     await work({
       jobs,
       begun,
+      begunIds,
       async hasBegun(kind, serverId) {
         const { promise, resolve } = Promise.withResolvers<void>()
         waiting.set(`${kind} ${serverId}`, resolve)
@@ -96,7 +101,7 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
 const servers = (count: number, prefix = 'srv_a') =>
   Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(5, '0')}`)
 
-onBothEngines('the queue', (engine) => {
+onBothEngines('No queued job delays one of another kind or of another server.', (engine) => {
   const giveUp = { timeout: 60_000 }
 
   test('no number of queued jobs of one kind delays another kind', giveUp, () =>
@@ -109,7 +114,7 @@ onBothEngines('the queue', (engine) => {
     }),
   )
 
-  test('no number of queued jobs of one server delays another server', giveUp, () =>
+  test('no number of queued jobs of one kind or of one server delays another kind or another server', giveUp, () =>
     withJobs(engine, async ({ jobs, enqueue, hasBegun, begun }) => {
       await enqueue(
         'short',
@@ -146,6 +151,24 @@ onBothEngines('the queue', (engine) => {
       await jobs.start()
       await hasBegun('short', 'srv_z')
       assert.deepEqual(new Set(begun).size, begun.length, 'nobody had a second turn before everyone had a first')
+    }),
+  )
+
+  test('The jobs of one kind for one server run one at a time, oldest first.', giveUp, () =>
+    withJobs(engine, async ({ jobs, enqueue, hasBegun, begun, begunIds }) => {
+      await enqueue('long', ['srv_a', 'srv_a', 'srv_b'])
+      await enqueue(
+        'short',
+        Array.from({ length: 20 }, () => 'srv_a'),
+      )
+      await enqueue('short', ['srv_z'])
+      await jobs.start()
+      // The long ones never end: the second of the same server does not begin, though a slot is free for a while.
+      await hasBegun('long', 'srv_b')
+      await until(async () => begun.filter((entry) => entry === 'short srv_a').length === 20)
+      assert.deepEqual(begun.filter((entry) => entry.startsWith('long')).sort(), ['long srv_a', 'long srv_b'])
+      const shorts = begunIds.filter((_, index) => begun[index] === 'short srv_a')
+      assert.deepEqual(shorts, shorts.toSorted())
     }),
   )
 

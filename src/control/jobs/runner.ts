@@ -198,7 +198,7 @@ export function createJobs(deps: {
 
     async start() {
       stopped = false
-      // The database is ours alone: whatever is marked as running was a process's that is dead.
+      // Nobody else uses the database: whatever runs was left by an earlier process.
       await store.requeueOrphans(db, Number.MAX_SAFE_INTEGER)
       renewal = setInterval(() => {
         const renew = async () => {

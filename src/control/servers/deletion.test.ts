@@ -45,7 +45,7 @@ onBothEngines('deleting a server', (engine) => {
       .map((entry: { event: string }) => entry.event)
   }
 
-  test('work that is under way has ended before the server is gone, and nothing is recorded after that', async () => {
+  test('The job ends work that is under way', async () => {
     const id = await world.server({ 'world.dat': randomBytes(64 * 2 ** 20) })
     const pack = await service.call('POST', `/files/${id}/pack`, { body: { files: ['world.dat'], format: 'zip' } })
     assert.equal(pack.status, 202, pack.text)
@@ -60,7 +60,7 @@ onBothEngines('deleting a server', (engine) => {
     assert.equal((await eventsOf(id))[0], 'server.deleted')
   })
 
-  test('a deleted server keeps everything and comes back with it by one call', async () => {
+  test('Nothing of it is lost: files, trash, backups, schedules, retention, labels, limits and names are kept, and nobody else gets the names.', async () => {
     const settings = {
       game: 'minecraft-java',
       port: 25565,
@@ -142,7 +142,7 @@ onBothEngines('deleting a server', (engine) => {
     assert.deepEqual(events, ['server.created', 'server.deletion_started', 'server.deleted', 'server.undeleted'])
   })
 
-  test('after its days a deleted server is purged, and its last entry says so', async () => {
+  test('A deleted server keeps everything until it is purged; server.purged is the last entry of its chain.', async () => {
     const id = await world.server({ 'world.dat': 'x' })
     const backup = await world.backup(id)
     await deleteAndWait(id)
@@ -228,7 +228,7 @@ onBothEngines('deleting a server', (engine) => {
     await service.restart()
   }
 
-  test('a deletion, an undeletion and a purge that were killed at any step are finished at the next start', async () => {
+  test('A job is a row before it is work, and its handler is safe to repeat.', async () => {
     const id = await world.server({ 'world.dat': 'years of work' })
     const read = () => readFile(join(world.folder(id), 'world.dat'), 'utf8')
     const aside = () => rename(folder('servers', id), folder('held', id))

@@ -34,6 +34,8 @@ export interface DeletionDeps {
   agent: Pick<Agent, 'servers' | 'files'>
   activity: Activity
   jobs: Jobs
+  /** What the agent has told of the server's files, and has no entry yet. */
+  facts: { recordAllOf(serverId: string): Promise<void> }
   streams: Streams
   quotas: Quotas
   clock: { now(): number }
@@ -50,7 +52,7 @@ const PURGE = 'server.purge'
 const STOP_WITHIN_MS = 60_000
 
 export function createDeletion(deps: DeletionDeps): Deletion {
-  const { db, agent, activity, jobs, streams, quotas, clock, log, keepMs, parts } = deps
+  const { db, agent, activity, jobs, facts, streams, quotas, clock, log, keepMs, parts } = deps
 
   async function measure(serverId: string): Promise<Freed> {
     const { usedBytes, trashBytes } = await agent.files.usage({ serverId })
@@ -78,6 +80,8 @@ export function createDeletion(deps: DeletionDeps): Deletion {
     for (const part of parts()) await part.withdraw?.(serverId, signal)
     await noteFreed(serverId)
     await agent.servers.hold({ serverId })
+    // From here on its files do not change: what is told of them comes before the entry of the deletion.
+    await facts.recordAllOf(serverId)
   }
 
   async function recordDeleted(trx: Trx, job: JobContext<unknown>, row: ServerRow, deletedAt: number, purgeAt: number) {
@@ -106,6 +110,7 @@ export function createDeletion(deps: DeletionDeps): Deletion {
     await jobs.endAllOf(serverId, STOP_WITHIN_MS)
     for (const part of parts()) await part.release?.(serverId, signal)
     await agent.servers.remove({ serverId })
+    await facts.recordAllOf(serverId)
     await transact(db, {}, async (trx) => {
       const row = await lockServer(trx, serverId)
       if (!row) return

@@ -31,9 +31,8 @@ export function createServerJobs(deps: {
   activity: Activity
   changes: Changes
   cursors: Cursors
-  shared: boolean
 }): ServerJobs {
-  const { db, jobs, activity, changes, cursors, shared } = deps
+  const { db, jobs, activity, changes, cursors } = deps
 
   async function requireJob(handle: Db, serverId: string, jobId: string): Promise<JobRow> {
     const row = await findJob(handle, serverId, jobId)
@@ -62,7 +61,7 @@ export function createServerJobs(deps: {
       using changed = changes.watch(jobId)
       const first = await requireJob(db, serverId, jobId)
       const read = () => findJob(db, serverId, jobId)
-      for await (const row of followRow(first, { changed, shared, read, signal })) yield row && presentJob(row)
+      for await (const row of followRow(first, { changed, read, signal })) yield row && presentJob(row)
     },
 
     cancel: (actor, serverId, jobId) =>

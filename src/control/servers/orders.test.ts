@@ -26,7 +26,7 @@ onBothEngines('two requests on one server', (engine) => {
     service.call('POST', `/backups/${id}/${backupId}/restore`, { body: { mode: 'replace' } })
   const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => status)
 
-  test('a backup that was locked is not deleted with its server, and one of a server that goes is not locked', async () => {
+  test('It is refused with backup_locked while the server has locked backups.', async () => {
     for (const isLockFirst of [true, false]) {
       const id = await world.server({ 'world.dat': 'years of work' })
       const backup = await world.backup(id)
@@ -42,7 +42,7 @@ onBothEngines('two requests on one server', (engine) => {
     }
   })
 
-  test('of several deletions of one server exactly one is taken', async () => {
+  test('of several at once exactly one is taken, the others are server_busy', async () => {
     const { id } = await service.createServer()
     const replies = await inOrder(service, id, [remove(id), remove(id), remove(id)])
     assert.deepEqual(statuses(replies).sort(), [202, 409, 409])
@@ -76,7 +76,7 @@ onBothEngines('two requests on one server', (engine) => {
 
   const quotaOf = async (id: string) => (await service.call('GET', `/files/${id}/usage`)).body.quotaBytes
 
-  test('of several changes of a quota the one that is committed last is the one enforced', async () => {
+  test('the quota that was committed last is the one enforced', async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await service.createServer()
       const sizes = [10_000_000, 20_000_000, 30_000_000, 40_000_000]
@@ -108,7 +108,7 @@ onBothEngines('two requests on one server', (engine) => {
     assert.deepEqual(changes[0].from, changes[1].to, 'the second began where the first had ended')
   })
 
-  test('a change that took effect is answered with 200 while the agent cannot keep its quota, which follows at the next start', async () => {
+  test('A PATCH is answered once it is committed.', async () => {
     const { id } = await service.createServer()
     const inTheWay = join(service.dataDir, 'servers', id, 'quota.json.new')
     await mkdir(inTheWay)

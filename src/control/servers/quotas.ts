@@ -2,7 +2,7 @@
 // copy of it, and a copy that could not be made is made at the next start or when disk usage is next measured.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Db } from '../db/tables.ts'
 import { findServer, listReadyIds } from './store.ts'
 
@@ -15,7 +15,7 @@ export interface Quotas {
 
 export function createQuotas(deps: { db: Db; agent: Pick<Agent, 'files'>; log: Logger }): Quotas {
   const { db, agent, log } = deps
-  const turns = createTurns()
+  const mutex = createKeyedMutex()
 
   /** Reads in its turn: whichever of several changes comes last here, it is the newest one that is applied. */
   async function copy(serverId: string): Promise<void> {
@@ -25,7 +25,7 @@ export function createQuotas(deps: { db: Db; agent: Pick<Agent, 'files'>; log: L
   }
 
   const apply: Quotas['apply'] = (serverId) =>
-    turns(serverId, () => copy(serverId)).catch((error: unknown) => {
+    mutex(serverId, () => copy(serverId)).catch((error: unknown) => {
       log.error({ err: error, serverId }, 'a quota could not be handed to the agent; it is tried again')
     })
 

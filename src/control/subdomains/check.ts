@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsFinding } from '../../contract/subdomains.ts'
 import type { CallOptions } from '../../dns/provider.ts'
-import type { Turns } from '../../kit/turns.ts'
+import type { KeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Db, SubdomainRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
@@ -19,7 +19,7 @@ export interface CheckDeps {
   activity: Activity
   providers: Providers
   zoneNames: readonly string[]
-  turns: Turns
+  mutex: KeyedMutex
   sync: Sync
   instanceId: string
   log: Logger
@@ -40,7 +40,7 @@ export interface CheckResult {
 }
 
 export function createCheck(deps: CheckDeps) {
-  const { db, activity, providers, zoneNames, turns, sync, instanceId, log, work } = deps
+  const { db, activity, providers, zoneNames, mutex, sync, instanceId, log, work } = deps
 
   async function checkZone(
     zone: string,
@@ -89,7 +89,7 @@ export function createCheck(deps: CheckDeps) {
 
   /** In the turn of its name, and looked at anew: somebody may have taken the name meanwhile. */
   const removeOrphan = (zone: string, hostname: string, call: CallOptions): Promise<boolean> =>
-    turns(hostname, async () => {
+    mutex(hostname, async () => {
       if (await store.findByName(db, zone, hostname.slice(0, -(zone.length + 1)))) return true
       const find = async () =>
         ownedIn(await providers.of(zone).list(zone, call), instanceId).find((one) => one.hostname === hostname)

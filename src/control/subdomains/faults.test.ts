@@ -123,7 +123,7 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
     proxy.set(zoneOf('deaf'), null)
   })
 
-  test('a server whose provider is down is deleted when it is back, and not before', async () => {
+  test('Nothing leaves the database before it has left DNS.', async () => {
     const { serverId, calls, dns } = await begin('leaving')
     const { id } = (await calls.create('castle', zoneOf('leaving'))).body
     await calls.settled(id)
@@ -153,7 +153,7 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
   })
 })
 
-test('credentials appear in no log, no answer and no entry, whatever goes wrong', needs('powerdns'), async () => {
+test('They appear in no log, error or answer.', needs('powerdns'), async () => {
   const pdns = await startPowerDns()
   const proxy = await startFaultyProxy(pdns.url)
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-secrets-'))

@@ -110,7 +110,7 @@ describe('reconciliation', () => {
     assert.equal(told.body.data[0].properties.removed.length, 3)
   })
 
-  test('a name that others use: failed, said why, tried again, and never touched, not even by its deletion', async () => {
+  test('Everything else belongs to somebody else: it is never changed or removed', async () => {
     await using t = await begin()
     await t.made('something')
     await t.edit((sets) => [...sets, foreign])
@@ -139,7 +139,7 @@ describe('reconciliation', () => {
     assert.equal(await ask(t.service.dns, 'A', 'market.play.test'), 'NOERROR')
   })
 
-  test('a changed target and TTL in the configuration reach the records', async () => {
+  test('A changed target or ttl reaches the records of every subdomain soon after the next start.', async () => {
     const settings: Record<string, string> = { ...env }
     await using service = await startTestService({ env: settings })
     const serverId = (await service.createServer({ game: 'minecraft-java' })).id

@@ -3,7 +3,7 @@ import { fail, invalidField } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewSubdomain, Subdomain, ZoneInfo } from '../../contract/subdomains.ts'
 import { newId } from '../../kit/ids.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import { isUniqueViolation } from '../db/database.ts'
 import { lockServer } from '../db/lock-server.ts'
@@ -55,10 +55,10 @@ const ANSWER_WITHIN_MS = 3500
 export function createSubdomains(deps: SubdomainDeps): Subdomains {
   const { db, activity, jobs, cursors, clock } = deps
   const zones = new Map(deps.zones.map((zone) => [zone.zone, zone]))
-  const turns = createTurns()
-  const sync = createSync({ ...deps, zones, turns })
+  const mutex = createKeyedMutex()
+  const sync = createSync({ ...deps, zones, mutex })
   const work = createWork({ db, jobs, sync })
-  const check = createCheck({ ...deps, zoneNames: [...zones.keys()], turns, sync, work: work.resume })
+  const check = createCheck({ ...deps, zoneNames: [...zones.keys()], mutex, sync, work: work.resume })
 
   const present = (row: SubdomainRow, server: ServerRow) => presentSubdomain(row, server, zones.get(row.zone))
 

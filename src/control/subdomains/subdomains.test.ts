@@ -184,7 +184,7 @@ onBothEngines('subdomains', (engine) => {
     assert.equal((await calls.create('second', 'play.test')).status, 201)
   })
 
-  test('a released name is kept from others, look-alikes too, and free for its owner', async () => {
+  test('Refused with subdomain_taken: a name that is taken, one that reads like a name of another server (cast1e for castle), and either for 7 days after it was released (GAMEKEEPER_NAME_HOLD_DAYS, 0 for none), except for the server that had it.', async () => {
     const { body } = await calls.create('released')
     await calls.settled(body.id)
     assert.equal((await calls.remove(body.id)).status, 204)

@@ -6,7 +6,7 @@ import { DNS_REASONS, type DnsReason } from '../../contract/subdomains.ts'
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import { askAuthority } from '../../dns/resolve.ts'
-import type { Turns } from '../../kit/turns.ts'
+import type { KeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
@@ -22,7 +22,7 @@ export interface SyncDeps {
   activity: Activity
   providers: Providers
   zones: ReadonlyMap<string, Zone>
-  turns: Turns
+  mutex: KeyedMutex
   instanceId: string
   clock: { now(): number }
   log: Logger
@@ -57,7 +57,7 @@ const LASTING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'refused
 const UNDOING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'zone_missing', 'zone_unconfigured'])
 
 export function createSync(deps: SyncDeps): Sync {
-  const { db, activity, providers, zones, turns, instanceId, clock, log } = deps
+  const { db, activity, providers, zones, mutex, instanceId, clock, log } = deps
 
   const providerOf = (row: SubdomainRow): DnsProvider => {
     if (!zones.has(row.zone)) throw new ZoneUnconfigured()
@@ -233,7 +233,7 @@ export function createSync(deps: SyncDeps): Sync {
     async run(actor, subdomainId, call = {}) {
       const row = await store.findSubdomain(db, subdomainId)
       if (!row) return { state: 'gone' }
-      return turns(hostnameOf(row.name, row.zone), () => bringUpToDate(actor, subdomainId, call))
+      return mutex(hostnameOf(row.name, row.zone), () => bringUpToDate(actor, subdomainId, call))
     },
   }
 }

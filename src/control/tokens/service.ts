@@ -1,5 +1,5 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { fail, invalidField } from '../../contract/errors.ts'
+import { randomBytes } from 'node:crypto'
+import { fail, invalidField, isFailure } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { type MintedToken, type NewToken, TOKEN_FORM, type Token } from '../../contract/tokens.ts'
@@ -20,9 +20,9 @@ import {
   markRevoked,
   markUsed,
   missingServers,
-  revokedAmong,
   revokedSince,
 } from './store.ts'
+import { type CachedToken, createTokenCache, hashOf, isSecretOf, SECRET_LENGTH } from './token-cache.ts'
 import { beyond, type Reach, within } from './width.ts'
 
 export interface Tokens {
@@ -40,8 +40,6 @@ export interface Tokens {
   recentlyRevoked(): Promise<string[]>
   /** Writes down when tokens were last used. */
   flushUse(): Promise<void>
-  /** Ends the streams of tokens that another process has revoked. */
-  endRevoked(): Promise<void>
 }
 
 /**
@@ -50,20 +48,11 @@ export interface Tokens {
  */
 export type ShowToken = (value: string) => Promise<void>
 
-interface Known {
-  identity: Identity
-  hash: Buffer
-  /** The secret as it was last found right; always of one length. */
-  proven?: Buffer
-}
-
 interface Draft {
   row: TokenRow
   value: string
 }
 
-const CACHED_MAX = 10_000
-const SECRET_LENGTH = 64
 const LIST = 'tokens'
 const EVERYTHING: Reach = { scopes: ['*'], servers: '*', expiresAt: null }
 /** No link lives longer than this without its token being asked for again. */
@@ -75,19 +64,16 @@ export function createTokens(deps: {
   streams: Streams
   cursors: Cursors
   clock: { now(): number }
-  /** Whether this process is the only one that revokes, so that what it remembers of tokens is true. */
-  mayCache: boolean
   /** Told of every revocation, for what lies beyond this process's own streams. */
   onRevoked: (tokenId: string) => void
 }): Tokens {
   const { db, activity, streams, cursors, clock } = deps
-  const known = new Map<string, Known>()
+  const cache = createTokenCache()
   const used = new Map<string, number>()
-  let revocations = 0
   /** While a token is shown that is not kept yet, whoever is quick enough to use it waits. */
   let showing: Promise<unknown> = Promise.resolve()
 
-  function accept(entry: Known, secret: string): Identity | undefined {
+  function accept(entry: CachedToken, secret: string): Identity | undefined {
     const { identity } = entry
     if (!isSecretOf(entry, secret)) return undefined
     const now = clock.now()
@@ -96,25 +82,25 @@ export function createTokens(deps: {
     return identity
   }
 
-  async function load(id: string): Promise<Known | undefined> {
+  async function load(id: string): Promise<CachedToken | undefined> {
     await showing
-    const before = revocations
+    const remember = cache.beginRead()
     const row = await findToken(db, id)
+    if (row && row.revoked_at !== null) settleDoubt(id)
     if (!row || row.revoked_at !== null) return undefined
-    const entry: Known = { identity: identityOf(row), hash: Buffer.from(row.hash, 'hex') }
-    // What was read before a revocation is not remembered past it.
-    if (deps.mayCache && before === revocations) {
-      if (known.size >= CACHED_MAX) known.clear()
-      known.set(id, entry)
-    }
+    const entry: CachedToken = { identity: identityOf(row), hash: Buffer.from(row.hash, 'hex') }
+    remember(entry)
     return entry
   }
 
-  function forget(tokenId: string): void {
-    revocations++
-    known.delete(tokenId)
+  function endUse(tokenId: string): void {
+    cache.forget(tokenId)
     streams.endForToken(tokenId)
     deps.onRevoked(tokenId)
+  }
+
+  function settleDoubt(revokedId: string): void {
+    if (cache.isDoubtful(revokedId)) endUse(revokedId)
   }
 
   async function keep(trx: Trx, actor: Actor, row: TokenRow): Promise<void> {
@@ -147,7 +133,7 @@ export function createTokens(deps: {
       if (!TOKEN_FORM.test(token)) return undefined
       const id = `tok_${token.slice('gk_'.length, -1 - SECRET_LENGTH)}`
       const secret = token.slice(-SECRET_LENGTH)
-      const cached = known.get(id)
+      const cached = cache.find(id)
       if (cached) return accept(cached, secret)
       return load(id).then((entry) => (entry ? accept(entry, secret) : undefined))
     },
@@ -182,14 +168,21 @@ export function createTokens(deps: {
     },
 
     async revoke(actor, tokenId) {
-      await transact(db, actor, async (trx) => {
+      const revoked = transact(db, actor, async (trx) => {
         const row = await findToken(trx, tokenId)
-        if (!row || row.revoked_at !== null || !within(actor, reachOf(row))) {
+        if (row && row.revoked_at !== null) settleDoubt(tokenId)
+        const isVisible = row && row.revoked_at === null && within(actor, reachOf(row))
+        if (!isVisible || !(await markRevoked(trx, tokenId, clock.now())))
           throw fail('not_found', 'No such token, or this token cannot see it.')
-        }
-        await markRevoked(trx, tokenId, clock.now())
         await activity.record(trx, actor, 'token.revoked', null, { tokenId, name: row.name })
-        onCommit(trx, () => forget(tokenId))
+        onCommit(trx, () => endUse(tokenId))
+      })
+      await revoked.catch((error: unknown) => {
+        if (!isFailure(error, 'not_found')) {
+          cache.doubt(tokenId)
+          streams.endForToken(tokenId)
+        }
+        throw error
       })
     },
 
@@ -220,10 +213,6 @@ export function createTokens(deps: {
         for (const [id, at] of uses) await markUsed(trx, id, at)
       })
     },
-
-    async endRevoked() {
-      for (const id of await revokedAmong(db, streams.tokens())) forget(id)
-    },
   }
 }
 
@@ -236,22 +225,6 @@ function configuredFault(row: TokenRow, secret: string, now: number): string | n
     return 'GAMEKEEPER_ADMIN_TOKEN is a token that cannot do everything, or has expired; choose another.'
   return null
 }
-
-/**
- * In constant time. A secret that was found right is held against itself the next time, in memory alone: hashing it again
- * would be the costliest part of most requests.
- */
-function isSecretOf(entry: Known, secret: string): boolean {
-  given.write(secret, 'latin1')
-  if (entry.proven && timingSafeEqual(entry.proven, given)) return true
-  if (!timingSafeEqual(entry.hash, hashOf(secret))) return false
-  entry.proven = Buffer.from(given)
-  return true
-}
-
-const given = Buffer.alloc(SECRET_LENGTH)
-
-const hashOf = (secret: string) => hash('sha256', secret.toLowerCase(), 'buffer')
 
 function tokenRow(
   id: string,

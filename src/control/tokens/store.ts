@@ -23,18 +23,18 @@ export function listTokenRows(db: Db, before: string | null, limit: number): Pro
   return query.execute()
 }
 
-export async function markRevoked(trx: Trx, id: string, at: number): Promise<void> {
-  await trx.updateTable('tokens').set({ revoked_at: at }).where('id', '=', id).execute()
+/** False where it is revoked already: of two calls at once only one is told that it did it. */
+export async function markRevoked(trx: Trx, id: string, at: number): Promise<boolean> {
+  const unrevoked = trx
+    .updateTable('tokens')
+    .set({ revoked_at: at })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+  return (await unrevoked.executeTakeFirst()).numUpdatedRows > 0n
 }
 
 export async function markUsed(db: Db, id: string, at: number): Promise<void> {
   await db.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id).execute()
-}
-
-export async function revokedAmong(db: Db, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return []
-  const revoked = db.selectFrom('tokens').select('id').where('revoked_at', 'is not', null)
-  return (await revoked.where('id', 'in', [...ids]).execute()).map((row) => row.id)
 }
 
 export async function missingServers(db: Db, ids: readonly string[]): Promise<string[]> {

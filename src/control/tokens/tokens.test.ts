@@ -32,7 +32,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal(read.body.name, server.name)
   })
 
-  test('a token reaches its servers and no others, and cannot make new ones', async () => {
+  test('A token reaches what it was given and nothing else.', async () => {
     const [mine, other] = [await service.createServer(), await service.createServer()]
     const { token } = await service.mint(['*'], [mine.id])
     assert.equal((await service.call('GET', `/servers/${mine.id}`, { token })).status, 200)
@@ -47,7 +47,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal((await service.call('GET', '/activity/verify', { token })).status, 403)
   })
 
-  test('the value is shown once, and only its hash is at rest', async () => {
+  test('The value is in the answer to POST /tokens, once: only a hash is kept.', async () => {
     const minted = await newToken({ name: 'once', scopes: ['servers:read'], servers: '*' })
     assert.equal(minted.status, 201)
     const secret = minted.body.token.split('_').at(-1) as string
@@ -106,13 +106,17 @@ onBothEngines('tokens', (engine) => {
     }
   })
 
-  test('revocation acts at once, also on streams that are open', async () => {
+  test('Revoking it acts at once, also on open streams and on links that it has signed.', async () => {
     const server = await service.createServer()
     const { id, token } = await service.mint(['*'])
     const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, token)
     const next = events.next()
+    const upload = (await service.call('GET', `/files/${server.id}/upload`, { token })).body
+    const send = async () => (await fetch(upload.url, { method: 'POST', body: new FormData() })).status
+    assert.equal(await send(), 400, 'a form without files, by a link that is good')
     assert.equal((await service.call('DELETE', `/tokens/${id}`)).status, 204)
     assert.equal((await service.call('GET', '/servers', { token })).status, 401)
+    assert.equal(await send(), 404)
     assert.equal(await next, undefined)
     assert.equal((await service.call('DELETE', `/tokens/${id}`)).status, 404)
     const ids = (await service.call('GET', '/tokens?limit=100')).body.data.map((row: { id: string }) => row.id)
@@ -129,7 +133,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal((await service.call('GET', '/servers', { token })).status, 401)
   })
 
-  test('nobody mints, sees or revokes a token wider than their own', async () => {
+  test('Nobody can make a token that can do, reach or outlast more than their own; nor see or revoke one.', async () => {
     const [mine, other] = [await service.createServer(), await service.createServer()]
     const soon = new Date(Date.now() + 3600_000).toISOString()
     const { token } = await service.mint(['tokens:admin', 'servers:read'], [mine.id], { expiresAt: soon })
@@ -224,7 +228,7 @@ onBothEngines('the first token', (engine) => {
     await service.stop()
   })
 
-  test('can be set, and a start with one that cannot be used is refused', async () => {
+  test("A start with a GAMEKEEPER_ADMIN_TOKEN that was revoked, that is another token's id or that cannot do everything is refused.", async () => {
     const { service, config } = await blank()
     await service.halt()
     const value = `gk_mine_${randomBytes(32).toString('hex')}`

@@ -90,7 +90,7 @@ suite('the embedded server, asked with dig', needs('bind'), () => {
 })
 
 suite('the embedded server on disk', () => {
-  test('records survive a restart and the serial grows with each change only', async (t) => {
+  test('The serial grows with every change', async (t) => {
     const directory = ownDirectory(t)
     const serial = async (dns: { port: number }) => {
       const { recordSet } = await askAuthority({ host: '127.0.0.1', port: dns.port }, zone, 'SOA')
@@ -115,7 +115,7 @@ suite('the embedded server on disk', () => {
     assert.deepEqual(await readdir(directory), [`${zone}.json`])
   })
 
-  test('a zone file that is damaged or holds what cannot be served stops the start and is left as it is', async (t) => {
+  test('A zone file that cannot be read stops the start and is left as it is.', async (t) => {
     const directory = ownDirectory(t)
     const holding = (set: unknown) => JSON.stringify({ format: 1, zone, serial: 1, recordSets: [set] })
     const damaged = [
