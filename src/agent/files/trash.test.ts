@@ -73,6 +73,18 @@ test('the items of one deletion come back at the same time', async (t) => {
   assert.deepEqual(readdirSync(folders.trash), [])
 })
 
+test('an item that is back is answered as back, also where its empty record cannot be removed', async (t) => {
+  const { agent, folders, tree } = await startServer(t, { 'a.txt': 'a' })
+  await agent.remove(request({ root: '/', files: ['a.txt'] }))
+  const { items } = await agent.listTrash({ serverId })
+  const [batch = ''] = readdirSync(folders.trash)
+  // A folder with something in it is not removed, as on a disk that fails.
+  fillTree(join(folders.trash, batch), { stranger: '' })
+  assert.equal((await agent.restoreTrash(request({ trashId: items[0]?.id ?? '' }))).path, '/a.txt')
+  assert.deepEqual(tree(), ['a.txt'])
+  assert.deepEqual((await agent.listTrash({ serverId })).items, [])
+})
+
 test('the trash is listed in pages, newest first', async (t) => {
   const { agent } = await startServer(t, { a: '', b: '', c: '', d: '', e: '' })
   await agent.remove(request({ root: '/', files: ['a', 'b', 'c'] }))

@@ -189,7 +189,7 @@ export function createTrash(deps: {
       sizes.forget(wanted.batch)
       await fsyncDirectory(place.parent)
       await fsyncDirectory(folder)
-      if (isFilled(wanted.batch) && presentItems(folder, record).length === 0) dropEmptied(trash, folder, wanted.batch)
+      if (isFilled(wanted.batch) && presentItems(folder, record).length === 0) tidy(trash, folder, wanted.batch)
       return path
     },
 
@@ -263,6 +263,15 @@ function deletedAt(trash: Directory, batch: string): number {
   if (!statsIfThere(trash, batch)) return Number.POSITIVE_INFINITY
   using folder = openChild(trash, batch)
   return readRecord(folder)?.deletedAt ?? 0
+}
+
+/** What was taken back is in its place. An empty batch that could not be dropped shows nothing, and goes when it expires. */
+function tidy(trash: Directory, folder: Directory, batch: string): void {
+  try {
+    dropEmptied(trash, folder, batch)
+  } catch {
+    // Said of the next change that meets the same disk.
+  }
 }
 
 /** Whoever took another of its items back at the same time may have done it already. */

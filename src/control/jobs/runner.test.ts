@@ -8,21 +8,54 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { freshDatabase, onBothEngines } from '../../../test/support/engines.ts'
 import { createChanges } from '../db/changes.ts'
-import { openDatabase } from '../db/database.ts'
+import { type Engine, openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { MIGRATIONS } from '../db/migrations/index.ts'
 import { transact } from '../db/transact.ts'
 import { SYSTEM } from '../http/actor.ts'
 import { createJobs } from './runner.ts'
-import { findJob } from './store.ts'
+import { claimJob, findJob } from './store.ts'
+
+async function openJobs(engine: Engine) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-jobs-'))
+  const { db, close } = openDatabase({ dataDir, url: await freshDatabase(engine), onBroken: () => {} })
+  await migrate(db, engine, MIGRATIONS)
+  return {
+    db,
+    create: () =>
+      createJobs({ db, changes: createChanges(), clock: { now: Date.now }, log: pino({ level: 'silent' }) }),
+    async [Symbol.asyncDispose]() {
+      await close()
+      await rm(dataDir, { recursive: true })
+    },
+  }
+}
 
 onBothEngines('jobs', (engine) => {
+  test('one that was under way at a crash is taken up again at the next start, at once', async () => {
+    await using opened = await openJobs(engine)
+    const { db } = opened
+    const jobs = opened.create()
+    jobs.register('work', {
+      cancellable: true,
+      atOnce: 1,
+      run: ({ complete }) => transact(db, {}, (trx) => complete(trx, {})),
+    })
+    const { id } = await transact(db, {}, (trx) =>
+      jobs.enqueue(trx, SYSTEM, { kind: 'work', serverId: 'srv_a', input: {} }),
+    )
+    // As a process leaves it that is killed a moment after it has renewed its lease.
+    await claimJob(db, id, 'the dead one', Date.now(), 30_000)
+    await jobs.start()
+    await jobs.whenEnded(id, 10_000)
+    assert.equal((await findJob(db, 'srv_a', id))?.status, 'completed')
+    await jobs.stop()
+  })
+
   test('one that began between being read and being cancelled is told to stop, not written off', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-jobs-'))
-    const { db, close } = openDatabase({ dataDir, url: await freshDatabase(engine), onBroken: () => {} })
-    await migrate(db, engine, MIGRATIONS)
-    const changes = createChanges()
-    const jobs = createJobs({ db, changes, clock: { now: Date.now }, log: pino({ level: 'silent' }) })
+    await using opened = await openJobs(engine)
+    const { db } = opened
+    const jobs = opened.create()
     const began = Promise.withResolvers<void>()
     let stopped = false
     let ends = 0
@@ -50,7 +83,5 @@ onBothEngines('jobs', (engine) => {
     assert.equal((await findJob(db, 'srv_a', asRead.id))?.status, 'cancelled')
     assert.deepEqual([stopped, ends], [true, 1])
     await jobs.stop()
-    await close()
-    await rm(dataDir, { recursive: true })
   })
 })

@@ -1,7 +1,9 @@
 // What is done to a whole server, with what must be recorded of it. Each answers what came of it, and tells the model.
+import { join } from 'node:path'
+import { namesIn, readTree, serverFolder } from './checker/disk.ts'
 import { backupEnd, jobEnd, type ListedBackup } from './checker/work.ts'
-import type { Outcome } from './history.ts'
-import type { BackupModel, ServerModel, Tree } from './model.ts'
+import { expectOk, type Outcome } from './history.ts'
+import { type BackupModel, labelsOf, type ServerModel, type Tree } from './model.ts'
 import type { Round } from './round.ts'
 
 /** Sends it and expects the event once where it was answered, never where it was refused. */
@@ -64,7 +66,12 @@ export interface Restored {
   code: string | null
 }
 
-/** Alone with the server. Where it completed as a whole, the plots are what the backup holds. */
+export const isUnfinished = ({ code }: Restored) => code === 'restore_unfinished'
+
+/**
+ * Alone with the server. Where it completed as a whole, the plots are what the backup holds. Where it is unfinished, they
+ * are in between until it is finished.
+ */
 export async function restore(
   round: Round,
   server: ServerModel,
@@ -76,10 +83,51 @@ export async function restore(
   if (asked.kind !== 'ok') return { status: asked.kind, code: asked.kind === 'refused' ? asked.code : null }
   const ended = await jobEnd(round, server.id, asked.body.id)
   await learnSafetyBackups(round, server)
+  const restored = { status: ended.status, code: ended.error?.code ?? null }
+  const because = `a restore of ${backup.id} ended as ${ended.status} ${restored.code ?? ''}`
   const isDone = ended.status === 'completed'
-  round.expect(asked.op, 'backup.restored', isDone ? 1 : 0, `a restore of ${backup.id} ended as ${ended.status}`)
+  round.expect(asked.op, 'backup.restored', isDone ? 1 : 0, because)
+  round.expect(asked.op, 'backup.restore_unfinished', isUnfinished(restored) ? 1 : 0, because)
+  checkNothingLost(round, server, because)
   if (isDone && backup.trees && !body.paths) takeOver(server, backup.trees, body.mode ?? 'replace')
-  return { status: ended.status, code: ended.error?.code ?? null }
+  return restored
+}
+
+/** Chooses how a restore that has stopped in the middle ends. */
+export async function finishRestore(
+  round: Round,
+  server: ServerModel,
+  backup: BackupModel,
+  direction: 'forward' | 'back',
+): Promise<Restored> {
+  const target = `/servers/${server.id}`
+  await compareUnfinished(round, server, true)
+  const asked = await change(round, 'job.started', 'POST', `${target}/restore/finish`, { direction })
+  if (asked.kind !== 'ok') return { status: asked.kind, code: asked.kind === 'refused' ? asked.code : null }
+  const ended = await jobEnd(round, server.id, asked.body.id)
+  const restored = { status: ended.status, code: ended.error?.code ?? null }
+  const because = `a restore of ${backup.id} was finished ${direction} and ended as ${ended.status}`
+  const isDone = ended.status === 'completed'
+  const isForward = direction === 'forward'
+  round.expect(asked.op, isForward ? 'backup.restored' : 'backup.restore_undone', isDone ? 1 : 0, because)
+  checkNothingLost(round, server, because)
+  if (isDone) await compareUnfinished(round, server, false)
+  if (isDone && isForward && backup.trees) takeOver(server, backup.trees, 'replace')
+  return restored
+}
+
+async function compareUnfinished(round: Round, server: ServerModel, isWanted: boolean): Promise<void> {
+  const { body } = expectOk(await round.history.send({ method: 'GET', target: `/servers/${server.id}` }))
+  if ((body.unfinishedRestore !== null) === isWanted) return
+  round.violation(`${server.id} ${isWanted ? 'does not say' : 'still says'} that a restore has stopped in the middle`)
+}
+
+/** Whatever becomes of a restore: what was there before is in the files, in the trash, or still where it is moved from. */
+function checkNothingLost(round: Round, server: ServerModel, because: string): void {
+  if (server.quotaBytes !== null) return
+  const there = new Set(readTree(serverFolder(round.keeper.dataDir, server.id)).values())
+  const lost = server.plots.flatMap(({ state }) => labelsOf(state)).filter((label) => !there.has(label))
+  if (lost.length > 0) round.violation(`${because}, and ${lost.length} files of ${server.id} are nowhere any more`)
 }
 
 /** What a restore took for safety is nobody's to take away, but for older ones of its own kind. */
@@ -108,11 +156,35 @@ export async function startDeletion(round: Round, server: ServerModel): Promise<
   return outcome
 }
 
-/** Resolves once the server answers `not_found`, or is otherwise no longer on its way out. */
-export async function deletionEnd(round: Round, server: ServerModel): Promise<void> {
+/** Resolves once it is no longer on its way out, or back. Answers its status, null where it is not found. */
+export async function statusEnd(round: Round, server: ServerModel): Promise<string | null> {
   for (;;) {
     const outcome = await round.history.send({ method: 'GET', target: `/servers/${server.id}` })
-    if (outcome.kind !== 'ok' || outcome.body.status !== 'deleting') return
+    if (outcome.kind !== 'ok') return null
+    if (!/ing$/.test(outcome.body.status)) return outcome.body.status
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
+}
+
+/** A deleted server is brought back; what it had is compared by the checker from then on. */
+export async function undelete(round: Round, server: ServerModel): Promise<void> {
+  const outcome = await round.history.send({ method: 'POST', target: `/servers/${server.id}/undelete` })
+  round.expect(outcome.op, 'server.undeleted', outcome.kind === 'ok' ? 1 : 0, `undelete was ${outcome.kind}`)
+  if (outcome.kind === 'ok' && (await statusEnd(round, server)) === 'ready') server.isDeleted = false
+  else round.violation(`${server.id} was deleted, and is not brought back: ${JSON.stringify(outcome)}`)
+}
+
+/** From here on it is not there, and nothing of it is to be had. */
+export async function purge(round: Round, server: ServerModel): Promise<void> {
+  const json = { name: server.name, purge: true }
+  const outcome = await change(round, 'server.deletion_started', 'DELETE', `/servers/${server.id}`, json)
+  if (outcome.kind !== 'ok') return
+  server.isDeleted = true
+  server.backups.clear()
+  const status = await statusEnd(round, server)
+  if (status !== null) round.violation(`${server.id} was purged, and is ${status}`)
+  const left = namesIn(round.keeper.dataDir).filter((name) =>
+    namesIn(join(round.keeper.dataDir, name)).includes(server.id),
+  )
+  if (left.length > 0) round.violation(`${server.id} was purged, and is still below ${left.join(' and ')}`)
 }

@@ -16,6 +16,7 @@ const SWITCHBOARD = fileURLToPath(new URL('./switchboard.ts', import.meta.url))
 export const ZONE = 'play.test'
 /** In memory where there is such a place: a kill does not care whether syncs are slow, and rounds are many times quicker. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+const COMPILED = join(tmpdir(), 'gamekeeper-history-compiled')
 
 export interface Keeper {
   readonly engine: Engine
@@ -57,6 +58,8 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
   let starts = 0
 
   const env = () => ({
+    // A round starts the service several times.
+    NODE_COMPILE_CACHE: COMPILED,
     GAMEKEEPER_DATA_DIR: dataDir,
     GAMEKEEPER_ADMIN_TOKEN: token,
     GAMEKEEPER_RATE_LIMIT: '0',
@@ -70,10 +73,21 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
 
   async function order(message: Order): Promise<Report> {
     if (!service || isDown) throw new Error('the service is down and takes no orders')
-    const answered = once(service.child, 'message')
-    service.child.send(message)
-    const [report] = await answered
-    return report as Report
+    const { child, output } = service
+    const over = new AbortController()
+    try {
+      const answered = once(child, 'message', { signal: over.signal })
+      const ended = once(child, 'exit', { signal: over.signal }).then(() => over.abort())
+      // Whoever is not waited for has nothing to add.
+      ended.catch(() => {})
+      child.send(message, (error) => error && over.abort())
+      const [report] = await answered
+      return report as Report
+    } catch (error) {
+      throw new Error(`the service takes no orders any more: ${output().slice(-1500)}`, { cause: error })
+    } finally {
+      over.abort()
+    }
   }
 
   async function end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {

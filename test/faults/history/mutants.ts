@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PATCHES = fileURLToPath(new URL('./mutants/', import.meta.url))
 const COPIED = ['src', 'test', 'scripts', 'package.json', 'tsconfig.json']
 
-interface Mutant {
+export interface Mutant {
   name: string
   fault: string
   themes: string[]
@@ -25,7 +25,7 @@ interface Found {
 }
 
 export async function runMutants(rounds: number, say: (line: string) => void, args: string[]): Promise<void> {
-  const wanted = args.filter((arg) => !/^\d+$/.test(arg))
+  const wanted = args.filter((arg, index) => index > 0 || !/^\d+$/.test(arg))
   const mutants = readMutants().filter(
     ({ name }) => wanted.length === 0 || wanted.some((each) => name.startsWith(each)),
   )
@@ -47,7 +47,7 @@ export async function runMutants(rounds: number, say: (line: string) => void, ar
 }
 
 /** `fault: 7` and `themes: killed-folders killed-writers`, and `engines: postgres` where one alone can show it. */
-function readMutants(): Mutant[] {
+export function readMutants(): Mutant[] {
   return readdirSync(PATCHES)
     .filter((file) => file.endsWith('.patch'))
     .sort()
@@ -64,12 +64,14 @@ function readMutants(): Mutant[] {
     })
 }
 
+export const patchOf = (name: string) => join(PATCHES, `${name}.patch`)
+
 function huntDown(mutant: Mutant, engines: readonly string[], rounds: number): Found {
   const copy = mkdtempSync(join(tmpdir(), 'gamekeeper-mutant-'))
   try {
     for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-    execFileSync('git', ['apply', join(PATCHES, `${mutant.name}.patch`)], { cwd: copy, stdio: 'pipe' })
+    execFileSync('git', ['apply', patchOf(mutant.name)], { cwd: copy, stdio: 'pipe' })
     for (let round = 1; round <= rounds; round++) {
       for (const theme of mutant.themes) {
         const engine = engines[round % engines.length] ?? 'sqlite'

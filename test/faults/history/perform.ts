@@ -1,4 +1,5 @@
 // Sends what a client has decided on, and takes the answer into the model.
+import { settleDoubtOf } from './checker/files.ts'
 import { expectOk, type History, type Outcome } from './history.ts'
 import type { Plot, TrashedTree } from './model.ts'
 import type { Round } from './round.ts'
@@ -23,7 +24,8 @@ export async function perform(round: Round, plot: Plot, step: Step): Promise<boo
     round.expect(op, step.event, isNothing ? 0 : 1, because)
     return true
   }
-  if (outcome.kind === 'refused') {
+  const isBroken = outcome.kind === 'refused' && outcome.status >= 500 && round.excuses.failingDisk === true
+  if (outcome.kind === 'refused' && !isBroken) {
     round.expect(op, step.event, 0, `${because} ${outcome.code}`)
     return true
   }
@@ -33,7 +35,8 @@ export async function perform(round: Round, plot: Plot, step: Step): Promise<boo
     entries: index === 0 ? 0 : 1,
   }))
   plot.doubt = { op, event: step.event, asked: `${step.name} in ${plot.path} (${op})`, alternatives }
-  return false
+  if (isBroken) settleDoubtOf(round, plot)
+  return isBroken
 }
 
 const saysNothing = ({ name }: Step, { status, body }: Extract<Outcome, { kind: 'ok' }>) =>

@@ -33,8 +33,13 @@ export interface Round {
   readonly subdomains: Subdomains
   /** What was found wrong, in a sentence each. */
   readonly violations: Set<string>
-  /** Error numbers or refused statements are under way: an answer may be `internal`, a backup or a job may fail. */
-  excuses: { internalErrors: boolean; failedWork: boolean }
+  /**
+   * Error numbers or refused statements are under way: an answer may be `internal`, a backup or a job may fail. A disk that
+   * fails may do so after the change: then it is there although it was refused, and is recorded.
+   */
+  excuses: { internalErrors: boolean; failedWork: boolean; failingDisk?: boolean; freesTrash?: boolean }
+  /** What made room for something else, where that is allowed: each must be told of by `file.trash_freed`. */
+  readonly leftTrash: { serverId: string; path: string }[]
   violation(sentence: string): void
   expect(op: string, event: string, count: number | [number, number], because: string): void
   newLabel(): string
@@ -75,6 +80,7 @@ export async function createRound(
     servers: [],
     expectations: [],
     subdomains: { known: new Map() },
+    leftTrash: [],
     violations,
     excuses: { internalErrors: false, failedWork: false },
     violation,

@@ -1,6 +1,6 @@
 // One of everything that touches the disk, always in the same order: so that each call it makes to the file system can be
 // made to fail once.
-import { deleteBackup, makeBackup, restore } from './actions.ts'
+import { deleteBackup, finishRestore, isUnfinished, makeBackup, restore } from './actions.ts'
 import { jobEnd } from './checker/work.ts'
 import type { Plot, ServerModel } from './model.ts'
 import { perform } from './perform.ts'
@@ -20,7 +20,10 @@ export async function playScenario(round: Round, server: ServerModel): Promise<v
   await play(round, plot, random, ORDER)
   const backup = await makeBackup(round, server)
   await play(round, plot, random, ['write', 'remove', 'write'])
-  if (backup.trees) await restore(round, server, backup, { safetyBackup: false })
+  if (backup.trees) {
+    const restored = await restore(round, server, backup, { safetyBackup: false })
+    if (isUnfinished(restored)) await finishRestore(round, server, backup, random.pick(['forward', 'back']))
+  }
   await work(round, server, 'pack', { files: [plot.path.slice(1)], target: '/packed.tar' })
   await work(round, server, 'unpack', { path: '/packed.tar', directory: '/unpacked', overwrite: true })
   await deleteBackup(round, server, backup)

@@ -2,7 +2,7 @@
 // statement of the database passes here. A rule makes a call fail with an error number, or ends the process before or
 // after it. The clock of the process is here too.
 import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { flushCompileCache, syncBuiltinESMExports } from 'node:module'
 import { constants } from 'node:os'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
@@ -144,10 +144,20 @@ function refusalOf(fault: Fault | undefined): Error | undefined {
   if ('kill' in fault) die()
   return Object.assign(new Error('database or disk is full'), { errcode: 13 })
 }
+/** A connection that only reads has nothing to commit that a full disk could refuse. */
+const ofReader = new WeakSet<object>()
+patch(DatabaseSync.prototype, 'prepare', (original) => {
+  return function (this: unknown, ...args) {
+    const statement = original.apply(this, args) as StatementSync
+    if (siteOf('prepare')?.startsWith('prepare control/db/sqlite.ts:open ')) ofReader.add(statement)
+    return statement
+  }
+})
 const statementFault = (sql: string) => (switches.statements.length > 0 ? faultAt(switches.statements, sql) : undefined)
 for (const name of ['run', 'all', 'get', 'iterate'])
   patch(StatementSync.prototype, name, (original) => {
     return function (this: unknown, ...args) {
+      if (ofReader.has(this as object)) return original.apply(this, args)
       const refusal = refusalOf(statementFault((this as StatementSync).sourceSQL))
       if (refusal) throw Object.assign(refusal, { code: 'ERR_SQLITE_ERROR' })
       return original.apply(this, args)
@@ -190,6 +200,8 @@ if (isMainThread) {
   process.on('message', (order: Order) => {
     if (order.kind === 'set') channel.postMessage({ order })
     process.send?.(obey(order))
+    // Node keeps it at the exit, which a process that is killed does not come to.
+    flushCompileCache()
   })
   // Whoever gives orders must not keep the service from ending.
   process.channel?.unref()

@@ -7,9 +7,10 @@ import { DIRECTORY, type TrashedTree, type Tree } from '../model.ts'
 /** A file that is not whole, or that no client has written. */
 export const BROKEN = 'broken '
 
-export const filesFolder = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId, 'files')
-const trashFolder = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId, 'trash')
-export const stagingFolder = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId, 'staging')
+export const serverFolder = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId)
+export const filesFolder = (dataDir: string, serverId: string) => join(serverFolder(dataDir, serverId), 'files')
+const trashFolder = (dataDir: string, serverId: string) => join(serverFolder(dataDir, serverId), 'trash')
+export const stagingFolder = (dataDir: string, serverId: string) => join(serverFolder(dataDir, serverId), 'staging')
 
 /** What is below a folder, by the path from it; `prefix` stands before each. */
 export function readTree(folder: string, prefix = ''): Map<string, string> {

@@ -19,6 +19,14 @@ export function settlePlots(round: Round): void {
   }
 }
 
+/** The disk refused something in the middle of a request, and the service goes on: only the files are looked at. */
+export function settleDoubtOf(round: Round, plot: Plot): void {
+  const tree = readTree(filesFolder(round.keeper.dataDir, plot.server.id))
+  const { doubt } = plot
+  plot.doubt = null
+  if (doubt) plot.state = settleDoubt(round, plot, doubt, plotOf(tree, plot.path))
+}
+
 function plotOf(tree: Tree, path: string): Tree {
   return new Map([...tree].filter(([each]) => each.startsWith(`${path}/`)))
 }
@@ -31,14 +39,19 @@ function settlePlot(round: Round, plot: Plot, tree: Tree, trash: readonly string
   if (describeTree(tree) !== describeTree(plot.state.tree))
     round.violation(`${where} is not what was answered: ${differences(plot.state.tree, tree)}`)
   const lost = missingFrom(trash, plot.state.trash.map(describeItem))
-  if (lost.length > 0)
+  const [left, kept] = [true, false].map((isLost) =>
+    plot.state.trash.filter((item) => lost.includes(describeItem(item)) === isLost),
+  )
+  if (round.excuses.freesTrash)
+    round.leftTrash.push(...(left ?? []).map(({ path }) => ({ serverId: plot.server.id, path })))
+  else if (lost.length > 0)
     round.violation(`${where}: ${lost.length} things left the trash, and nobody asked for that, ${lost[0]} first`)
   // What is wrong is said once, and the round goes on from what there is.
-  plot.state = { tree, trash: plot.state.trash.filter((item) => !lost.includes(describeItem(item))) }
+  plot.state = { tree, trash: kept ?? [] }
 }
 
 function settleDoubt(round: Round, plot: Plot, doubt: Doubt, tree: Tree): PlotState {
-  const because = (what: string) => `${doubt.asked} was not answered, and ${what} on disk`
+  const because = (what: string) => `${doubt.asked} was not answered with success, and ${what} on disk`
   const happened = doubt.alternatives.find(({ state }) => describeTree(state.tree) === describeTree(tree))
   if (happened) {
     const isThere = happened.entries > 0

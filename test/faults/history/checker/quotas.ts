@@ -43,5 +43,10 @@ export async function checkAccounts(round: Round): Promise<void> {
     const used = usedBytes(round.keeper.dataDir, server.id)
     if (usage.usedBytes !== used)
       round.violation(`${server.id} is said to use ${usage.usedBytes} bytes, and ${used} are on disk`)
+    // What is on its way may count on the trash to make room.
+    if (usage.quotaBytes !== null && usage.usedBytes - usage.trashBytes + usage.reservedBytes > usage.quotaBytes)
+      round.violation(`${server.id} has promised more than its quota allows: ${JSON.stringify(usage)}`)
+    if (known.unfinishedRestore !== null)
+      round.violation(`a restore of ${server.id} has stopped in the middle: ${JSON.stringify(known.unfinishedRestore)}`)
   }
 }

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { deleteBackup, makeBackup, restore, startBackup } from '../actions.ts'
+import { deleteBackup, finishRestore, isUnfinished, makeBackup, restore, startBackup } from '../actions.ts'
 import { filesFolder } from '../checker/disk.ts'
 import { settlePlots } from '../checker/files.ts'
 import { startAgain } from '../checker/index.ts'
@@ -67,7 +67,7 @@ export const restoreTypos: Theme = {
 }
 
 /** What puts the new tree in place, after which there is no way back. */
-const SWAP = '(rename|link|mkdir|chmod|utimes|lutimes)\\w* .*restore-(journal|parents)'
+const SWAP = '^(rename|link|unlink|mkdir|lchown|chmod|fchmod|utimes|lutimes)\\w* .*backups/restore-forward'
 
 export const brokenRestores: Theme = {
   about: 'a restore meets an error in the middle of its swap: the files are as they were, or it says that they are not',
@@ -79,14 +79,19 @@ export const brokenRestores: Theme = {
     await workOn(round, server.plots, { steps: 10, weights: { write: 4, makeFolder: 1 } })
     const backup = await makeBackup(round, server)
     await workOn(round, server.plots, { steps: 10 })
-    await keeper.set({ files: [failing(SWAP, random.pick(['EPERM', 'EACCES', 'EISDIR']), random.int(6))] })
-    const { status, code } = await restore(round, server, backup, { safetyBackup: false })
-    round.history.note({ restored: status, code, struck: (await keeper.seen()).struck })
+    await keeper.set({ files: [failing(SWAP, random.pick(['EPERM', 'EACCES', 'EISDIR', 'EROFS']), random.int(8))] })
+    const restored = await restore(round, server, backup, { safetyBackup: false })
+    round.history.note({ restored, struck: (await keeper.seen()).struck })
     await keeper.set({ files: [] })
-    if (status !== 'completed') settlePlots(round)
+    if (!isUnfinished(restored)) settlePlots(round)
+    // Refused where it is unfinished: then nothing may come of them.
     await workOn(round, server.plots, { steps: 5, weights: { write: 1 } })
     await keeper.kill()
-    await startAgain(round)
+    if (!isUnfinished(restored)) return await startAgain(round)
+    await keeper.start()
+    await workOn(round, server.plots, { steps: 2, weights: { write: 1 } })
+    await finishRestore(round, server, backup, random.pick(['forward', 'back']))
+    settlePlots(round)
   },
 }
 

@@ -16,10 +16,10 @@ export interface Failure {
 /** `select`: which of the calls fail in this round, one after another, each while the scenario is played anew. */
 export function everyCall(select: (sites: string[], random: Random) => Failure[]): Theme {
   return {
-    about: 'each call to the file system fails once: the answer has a code, and what was refused has not happened',
+    about: 'each call to the file system fails once: what is answered has happened, and what has is recorded',
     aimedAt: ['16', '7', '12'],
     async run(round) {
-      round.excuses = { internalErrors: true, failedWork: true }
+      round.excuses = { internalErrors: true, failedWork: true, failingDisk: true }
       const sites = await sitesOf(round)
       for (const { site, errno } of select(sites, round.random)) await playWith(round, site, errno)
     },

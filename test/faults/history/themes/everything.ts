@@ -1,8 +1,18 @@
 // Everything that the API offers at random: clients on their plots, and a director who does what concerns whole servers.
-import { change, deleteBackup, makeBackup, restore, setLock, startBackup } from '../actions.ts'
+import {
+  change,
+  deleteBackup,
+  makeBackup,
+  restore,
+  setLock,
+  startBackup,
+  startDeletion,
+  statusEnd,
+  undelete,
+} from '../actions.ts'
 import { startAgain } from '../checker/index.ts'
 import { watchQuotas } from '../checker/quotas.ts'
-import { listAll } from '../checker/work.ts'
+import { checkJobs, listAll } from '../checker/work.ts'
 import { createGate, type Gate, workOn } from '../clients.ts'
 import { ZONE } from '../keeper.ts'
 import type { ServerModel } from '../model.ts'
@@ -45,6 +55,15 @@ const ORDERS: Record<string, Order> = {
     gate.alone(async () => {
       const outcome = await change(round, 'file.trash_emptied', 'DELETE', `/files/${server.id}/trash`)
       if (outcome.kind !== 'refused') for (const plot of server.plots) plot.state = { ...plot.state, trash: [] }
+    }),
+  // Others wait, and so do jobs: what a deletion ends is not looked at here.
+  deleteAndUndelete: ({ round, server, gate }) =>
+    gate.alone(async () => {
+      await checkJobs(round)
+      const { kind } = await startDeletion(round, server)
+      if (kind !== 'ok') return
+      await statusEnd(round, server)
+      await undelete(round, server)
     }),
   async subdomain({ round, server, random }) {
     const name = `castle${random.int(4)}`
@@ -138,16 +157,16 @@ export const everythingKilled: Theme = {
 }
 
 export const injectedErrors: Theme = {
-  about: 'calls to the file system fail here and there; what is refused has not happened, what is answered has',
+  about: 'calls to the file system fail here and there; what is answered has happened, and what has is recorded',
   aimedAt: ['16', '7'],
   async run(round) {
     const { keeper, random } = round
-    round.excuses = { internalErrors: true, failedWork: true }
+    round.excuses = { internalErrors: true, failedWork: true, failingDisk: true }
     const servers = [await round.newServer(undefined, 3)]
     const rules = Array.from({ length: 6 }, (): Rule => {
       const errno = random.pick(['EIO', 'ENOSPC', 'EROFS', 'EMFILE', 'EACCES', 'EPERM'])
       return {
-        match: random.pick(['agent/', 'agent/files', 'agent/facts', 'agent/backups']),
+        match: random.pick(['agent/', 'agent/files', 'agent/journal', 'agent/backups']),
         skip: random.int(400),
         times: 1,
         fault: { errno },

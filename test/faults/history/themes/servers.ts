@@ -1,17 +1,17 @@
 // Whole servers: locked while they are deleted, deleted twice, changed by many at once, packed while they go, held after.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { spawnService } from '../../../support/process.ts'
-import { deletionEnd, makeBackup, setLock, startDeletion } from '../actions.ts'
+import { change, makeBackup, purge, setLock, startDeletion, statusEnd, undelete } from '../actions.ts'
 import { readActivity } from '../checker/activity.ts'
 import { filesFolder, labelsBelow } from '../checker/disk.ts'
 import { workOn } from '../clients.ts'
 import { expectOk } from '../history.ts'
-import { failing } from '../keeper.ts'
-import { labelsOf } from '../model.ts'
+import { failing, ZONE } from '../keeper.ts'
+import { labelsOf, type ServerModel } from '../model.ts'
 import type { Round } from '../round.ts'
 import type { Rule } from '../switches.ts'
 import type { Theme } from './theme.ts'
@@ -111,7 +111,7 @@ export const deletedWhilePacking: Theme = {
     const json = { files: ['a', 'b'], format: 'zip' }
     const asked = expectOk(await round.history.send({ method: 'POST', target: `/files/${server.id}/pack`, json }))
     await startDeletion(round, server)
-    await deletionEnd(round, server)
+    await statusEnd(round, server)
     // Its end, if it has one, is recorded within the time that it would have taken.
     const deadline = performance.now() + 5000
     for (let isEnded = false; !isEnded && performance.now() < deadline; await delay(100))
@@ -122,19 +122,56 @@ export const deletedWhilePacking: Theme = {
 }
 
 export const heldServer: Theme = {
-  about: 'a server is deleted by mistake: its files and backups can be had back',
+  about: 'a server is deleted by mistake, also over a kill: files, backups, schedules and names can be had back',
   aimedAt: ['9'],
   async run(round) {
+    const { keeper, random } = round
     const server = await round.newServer(undefined, 2)
-    await workOn(round, server.plots, { steps: 8 })
+    const neighbour = await round.newServer(undefined, 1)
+    await workOn(round, [...server.plots, ...neighbour.plots], { steps: 8 })
+    await makeBackup(round, server)
+    await giveNameAndSchedule(round, server)
+    const before = await describeServer(round, server)
     const promised = server.plots.flatMap(({ state }) => labelsOf(state))
     await startDeletion(round, server)
-    await deletionEnd(round, server)
-    const held = labelsBelow(round.keeper.dataDir)
+    if (random.chance(0.5)) {
+      await keeper.kill()
+      await keeper.start()
+    }
+    const status = await statusEnd(round, server)
+    if (status !== 'deleted') round.violation(`${server.id} was deleted, and is ${status ?? 'not to be had back'}`)
+    const held = labelsBelow(keeper.dataDir)
     const lost = promised.filter((label) => !held.has(label))
     if (lost.length > 0)
       round.violation(`${server.id} was deleted, and ${lost.length} of its files are nowhere at once`)
+    await undelete(round, server)
+    const after = await describeServer(round, server)
+    if (after !== before) round.violation(`${server.id} came back as ${after}, and was ${before}`)
+    await purge(round, neighbour)
   },
+}
+
+/** The name is looked up in DNS at the end. */
+async function giveNameAndSchedule(round: Round, server: ServerModel): Promise<void> {
+  const name = 'held'
+  const asked = { name, zone: ZONE }
+  const target = `/subdomains/${server.id}/subdomains`
+  const { body } = expectOk(await round.history.send({ method: 'POST', target, json: asked }))
+  round.subdomains.known.set(name, { serverId: server.id, id: body.id, isThere: true })
+  const schedule = { name: 'Nightly', cron: '0 4 * * *' }
+  await change(round, 'schedule.created', 'POST', `/backups/${server.id}/schedules`, schedule)
+}
+
+/** What a deletion must keep, as the API shows it. */
+async function describeServer(round: Round, server: ServerModel): Promise<string> {
+  const read = async (target: string) => {
+    const outcome = await round.history.send({ method: 'GET', target })
+    return outcome.kind === 'ok' ? outcome.body : outcome
+  }
+  const { name, port, limits, labels } = await read(`/servers/${server.id}`)
+  const { data: schedules = [] } = await read(`/backups/${server.id}/schedules`)
+  const told = schedules.map((each: { name: string; cron: string }) => `${each.name} ${each.cron}`)
+  return JSON.stringify({ name, port, limits, labels, schedules: told })
 }
 
 export const twoProcesses: Theme = {
@@ -146,6 +183,8 @@ export const twoProcesses: Theme = {
     await workOn(round, server.plots, { steps: 5 })
     await makeBackup(round, server)
     const elsewhere = mkdtempSync(join(tmpdir(), 'gamekeeper-second-'))
+    // Without it, it would be refused for want of it.
+    copyFileSync(join(round.keeper.dataDir, 'secret.key'), join(elsewhere, 'secret.key'))
     const env = { ...round.keeper.env(), GAMEKEEPER_DATA_DIR: elsewhere, GAMEKEEPER_DNS_PORT: '0' }
     const second = await spawnService(env).catch(() => undefined)
     if (second) round.violation('a second process was started on the database of the first')

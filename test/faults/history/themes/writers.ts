@@ -45,7 +45,7 @@ export const killedUploads: Theme = {
   aimedAt: ['6'],
   run: (round) =>
     killWhileWorking(round, { tus: 4, form: 1 }, [
-      'agent/facts',
+      'agent/journal',
       '(open|write|rename|unlink|fsync|link).* agent/files/partial',
       '(fsync|unlink|link|rename).* agent/files',
       'insert into "activity',
@@ -116,13 +116,13 @@ export const frozen: Theme = {
 }
 
 export const tightQuota: Theme = {
-  about: 'clients write into a quota that is too small for them together',
+  about: 'clients write into a quota that is too small for them together: what the trash loses for it is told',
   aimedAt: ['1', '11'],
   async run(round) {
     const { plots } = await round.newServer({ diskBytes: 400_000 }, 4)
     await using _watched = watchQuotas(round)
-    // The trash makes room for what really arrives, so it is not looked at here.
+    // The trash makes room for what really arrives.
+    round.excuses.freesTrash = true
     await workOn(round, plots, { steps: 25, maxBytes: 100_000, weights: { write: 3, form: 2, copy: 2, tus: 1 } })
-    for (const plot of plots) plot.state = { ...plot.state, trash: [] }
   },
 }
