@@ -130,6 +130,14 @@ test('what the system and SQLite say of a disk has a code of its own', (t) => {
   }
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-faults-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
+  // As `using` throws it where the clean-up fails too, on a disk that became read-only in the middle of a copy.
+  const readOnly = Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })
+  assert.equal(
+    codeOf(() => {
+      throw new SuppressedError(readOnly, new Error('the copy failed'))
+    }),
+    'disk_read_only',
+  )
   // Nothing is mapped at address 0, and the kernel says so by EIO.
   const unreadable = openSync('/proc/self/mem', 'r')
   assert.equal(

@@ -17,6 +17,8 @@ const SQLITE_PRIMARY = 0xff
 /** Looks at what the error was caused by, too. Undefined where it has nothing to do with the disk. */
 export function diskFaultOf(error: unknown): DiskFault | undefined {
   if (!(error instanceof Error)) return undefined
+  // A clean-up that met the same disk hides what failed first.
+  if (error instanceof SuppressedError) return diskFaultOf(error.error) ?? diskFaultOf(error.suppressed)
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') return BY_SQLITE[errcode & SQLITE_PRIMARY]
   const own = typeof code === 'string' ? (BY_ERRNO[code] ?? BY_SQLSTATE[code]) : undefined
