@@ -174,7 +174,7 @@ export async function undelete(round: Round, server: ServerModel): Promise<void>
   else round.violation(`${server.id} was deleted, and is not brought back: ${JSON.stringify(outcome)}`)
 }
 
-/** From here on it is not there, and nothing of it is to be had. */
+/** From here on it is not there, and nothing of it can be reached. */
 export async function purge(round: Round, server: ServerModel): Promise<void> {
   const json = { name: server.name, purge: true }
   const outcome = await change(round, 'server.deletion_started', 'DELETE', `/servers/${server.id}`, json)
