@@ -69,7 +69,12 @@ export async function openScene(t: TestContext, options: SceneOptions = {}): Pro
   const { engine = 'sqlite', scopes = TENANT_SCOPES, limits = {}, settings = {}, memory = SMALL, under = [] } = options
   const keeper = await createKeeper(
     engine,
-    { GAMEKEEPER_RATE_LIMIT: '6000', NODE_OPTIONS: `--max-old-space-size=${memory.heapMiB}`, ...settings },
+    {
+      GAMEKEEPER_RATE_LIMIT: '6000',
+      // With what the suite loads into every process.
+      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=${memory.heapMiB}`.trim(),
+      ...settings,
+    },
     under,
   )
   t.after(() => keeper.dispose())

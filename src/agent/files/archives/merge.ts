@@ -35,6 +35,7 @@ export async function merge(server: ServerFiles, tree: Sandbox, target: Segments
   using into = server.files.mkdirs(target)
   using from = tree.openDirectory([])
   const isSmall = await check(from, into, options)
+  options.signal.throwIfAborted()
   if (isSmall) await moveGroup(server, tree, target, options, [...plan(from, into)].filter(isStep))
   else await moveAll(server, tree, target, options, plan(from, into))
   await fsyncDirectory(into)
