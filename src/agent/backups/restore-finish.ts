@@ -149,11 +149,22 @@ export async function finishRestore(
 
 /** What control has recorded needs no report any more. Of one that has not ended nothing is taken away. */
 export async function forgetRestore(target: RestoreTarget, jobId: string): Promise<void> {
-  const phase = readOutcome(target, jobId)?.phase
-  if (phase !== 'done' && phase !== 'undone') return
+  if (!hasEnded(target, jobId)) return
   using stagingRoot = openRoot(target.folders.staging)
   await removeTree(stagingRoot, folderOf(jobId))
 }
+
+function hasEnded(target: RestoreTarget, jobId: string): boolean {
+  const phase = readOutcome(target, jobId)?.phase
+  return phase === 'done' || phase === 'undone'
+}
+
+const jobsIn = (target: RestoreTarget) =>
+  readdirSync(target.folders.staging)
+    .filter((name) => name.startsWith(RESTORE_FOLDER))
+    .map((name) => name.slice(RESTORE_FOLDER.length))
+
+export const endedRestores = (target: RestoreTarget) => jobsIn(target).filter((jobId) => hasEnded(target, jobId))
 
 /**
  * At the start: one that a crash interrupted goes on in its direction, one that was never committed leaves the old tree,
@@ -161,8 +172,8 @@ export async function forgetRestore(target: RestoreTarget, jobId: string): Promi
  */
 export async function recoverRestores(target: RestoreTarget): Promise<void> {
   mkdirSync(target.folders.staging, { recursive: true })
-  for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER))) {
-    const jobId = name.slice(RESTORE_FOLDER.length)
+  for (const jobId of jobsIn(target)) {
+    const name = folderOf(jobId)
     using stagingRoot = openRoot(target.folders.staging)
     const isFirstFormat = await adoptFirstFormat(stagingRoot, name)
     const phase = readOutcome(target, jobId)?.phase
@@ -188,8 +199,7 @@ async function adoptFirstFormat(stagingRoot: Directory, name: string): Promise<b
 
 /** Removes what earlier restores of the server have left: control begins no other before it has recorded their end. */
 export async function sweepEnded(target: RestoreTarget): Promise<void> {
-  for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER)))
-    await forgetRestore(target, name.slice(RESTORE_FOLDER.length))
+  for (const jobId of jobsIn(target)) await forgetRestore(target, jobId)
 }
 
 /** All but the phase, which holds the report. */
