@@ -83,7 +83,10 @@ async function carryOut(target: RestoreTarget, staging: Directory, direction: Di
   await changePhase(staging, direction, ENDS[direction])
 }
 
-/** The phase first: it is what keeps the next start from going on by itself. */
+/**
+ * The phase first: it is what keeps the next start from going on by itself. It can be the end already, where the disk has
+ * failed after the rename: what is not known to be durable has not ended.
+ */
 async function stop(
   target: RestoreTarget,
   staging: Directory,
@@ -92,11 +95,12 @@ async function stop(
 ): Promise<Error> {
   const path = error instanceof StepFailed ? error.path : null
   const why = { since: target.now(), path, reason: reasonOf(error) }
-  const head = headIfSound(staging, direction)
+  const phase = phaseIfReadable(staging) ?? direction
+  const head = headIfSound(staging, phase)
   if (!head) target.gate.holdAll()
   target.gate.close({ jobId, backupId: head?.backupId ?? '', ...why })
   try {
-    if (statsIfThere(staging, direction)) await changePhase(staging, direction, 'stopped')
+    if (statsIfThere(staging, phase)) await changePhase(staging, phase, 'stopped')
     const file = join(staging.address, REASON_FILE)
     writeFileSync(`${file}.new`, JSON.stringify(why), { flush: true, mode: 0o600 })
     renameSync(`${file}.new`, file)
@@ -108,6 +112,14 @@ async function stop(
 
 export function unfinished(why: Pick<StoppedRestore, 'path' | 'reason'>, cause?: unknown): Failure {
   return fail('restore_unfinished', `${describeStop(why)} ${WHAT_TO_DO}`, cause)
+}
+
+function phaseIfReadable(staging: Directory): RestorePhase | undefined {
+  try {
+    return readPhase(staging)
+  } catch {
+    return undefined
+  }
 }
 
 function headIfSound(staging: Directory, phase: RestorePhase) {
