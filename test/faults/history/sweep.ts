@@ -1,5 +1,5 @@
 // `npm run faults -- history-errors`: every call of the scenario with every error number, some dozens in one round. Every
-// call fails on both engines, each error number on one of them.
+// call fails on both engines, each error number on one of them. A service waits more than it works: both engines at once.
 import type { Engine } from '../../../src/control/db/database.ts'
 import { withPostgres } from './main.ts'
 
@@ -26,13 +26,15 @@ export async function runSweep(most: number, say: (line: string) => void): Promi
         ERRNOS.map((errno, nth) => ({ site, errno, engine: engines[(at + nth) % engines.length] ?? 'sqlite' })),
       )
     const planned = most > 0 ? all.slice(0, most) : all
-    for (const engine of engines) {
+    async function runAll(engine: Engine): Promise<void> {
       const mine = planned.filter((failure) => failure.engine === engine)
       for (let start = 0; start < mine.length; start += IN_ONE_ROUND) {
         const some = mine.slice(start, start + IN_ONE_ROUND)
         await run(engine, failures(some, tally), `failures ${start + 1} to ${start + some.length} of ${mine.length}`)
       }
     }
+
+    await Promise.all(engines.map(runAll))
     const { struck, missed, faulty } = tally
     say(`${found.size} calls, ${planned.length} failures planned, ${struck} struck, ${faulty} rounds not clean`)
     for (const call of missed) say(`  not called this time: ${call}`)
