@@ -12,6 +12,7 @@ import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from '.
 import { copy } from './copy.ts'
 import { createDisks, type TrashOnDisk } from './disk.ts'
 import { describePath } from './entries.ts'
+import { isLeaving } from './errors.ts'
 import { makeFolder } from './folder.ts'
 import { list } from './list.ts'
 import { move } from './move.ts'
@@ -88,9 +89,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       try {
         await work(server(name))
       } catch (error) {
-        // Put aside meanwhile, or about to be.
-        const isLeaving = isFailure(error, 'not_found') || isFailure(error, 'server_busy')
-        if (!stopping.signal.aborted && !isLeaving) onUnexpected(error, name)
+        if (!stopping.signal.aborted && !isLeaving(error)) onUnexpected(error, name)
       }
     }
   }
@@ -101,7 +100,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         const { trash, folders } = server(serverId)
         return [{ trash, folder: folders.trash }]
       } catch (error) {
-        if (!isFailure(error, 'not_found')) onUnexpected(error, serverId)
+        if (!isLeaving(error)) onUnexpected(error, serverId)
         return []
       }
     })
@@ -148,9 +147,10 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         try {
           settle(server(intent.serverId), intent)
         } catch (error) {
-          // A server that is gone took the change with it; whatever else is in the way may be gone at the next start.
+          // A server that is gone took the change with it; one that is put aside has it until it is back, and whatever else
+          // is in the way may be gone at the next start.
           if (isFailure(error, 'not_found')) journal.drop(intent)
-          onUnexpected(error, intent.serverId)
+          if (!isFailure(error, 'server_deleted')) onUnexpected(error, intent.serverId)
         }
       }
     },

@@ -1,8 +1,9 @@
 // Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
-import { isFailure } from '../../contract/errors.ts'
+
 import { newId } from '../../kit/ids.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
+import { isLeaving } from './errors.ts'
 import {
   type FreeingRecord,
   presentItems,
@@ -80,7 +81,7 @@ export async function planFreeingUpTo(
 
 /** A server that is put aside meanwhile has nothing to give any more. */
 export function ignoreLeaving(error: unknown): [] {
-  if (isFailure(error, 'not_found') || isFailure(error, 'server_busy')) return []
+  if (isLeaving(error)) return []
   throw error
 }
 
