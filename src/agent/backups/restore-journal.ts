@@ -1,8 +1,9 @@
 // The swap of a restore, written down before it begins. Everything before the journal is committed touches only staging;
 // everything after it can be repeated, forward or back, from any point at which an earlier run ended.
 import { createHash, type Hash } from 'node:crypto'
-import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
+import { constants, readFileSync, readSync, writeSync } from 'node:fs'
 import { isFailure } from '../../contract/errors.ts'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
   addressOf,
@@ -115,12 +116,9 @@ const digestOf = (hash: Hash) => hash.digest().subarray(0, ID_BYTES).toString('h
 /** A section has a line for every file, so it is not read whole. */
 function* piecesOf(staging: Directory, list: string): Generator<Buffer> {
   const piece = Buffer.allocUnsafeSlow(BUFFERED_BYTES)
-  const fd = openSync(addressOf(staging, list), constants.O_RDONLY | constants.O_NOFOLLOW)
-  try {
-    for (let length = readSync(fd, piece); length > 0; length = readSync(fd, piece)) yield piece.subarray(0, length)
-  } finally {
-    closeSync(fd)
-  }
+  using file = openDescriptor(addressOf(staging, list), constants.O_RDONLY | constants.O_NOFOLLOW)
+  const read = () => readSync(file.fd, piece)
+  for (let length = read(); length > 0; length = read()) yield piece.subarray(0, length)
 }
 
 /** Many operations at a time. */

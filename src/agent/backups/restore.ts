@@ -1,8 +1,9 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched. Up to
 // the commit any failure leaves the files as they were; from then on restore-finish.ts brings it to an end.
-import { mkdirSync, openSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
@@ -242,8 +243,8 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   const now = { sizeBytes: Number(live.stats.size), ...touchOf(live.stats) }
   if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
   else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
-    const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
-    run.checks.add(wanted, { path: live.path, stats: live.stats }, fd)
+    const file = openDescriptor(addressOf(live.parent, live.name), OPEN_FILE)
+    run.checks.add(wanted, { path: live.path, stats: live.stats }, file)
   } else replace(run, wanted, live)
 }
 

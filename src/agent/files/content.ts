@@ -1,7 +1,6 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
-import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { type BigIntStats, chmodSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { type Change, journaled } from './changes.ts'
@@ -16,6 +15,7 @@ import {
 } from './directory.ts'
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
+import { FileStream } from './file-stream.ts'
 import { guessByName } from './mime.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
@@ -24,8 +24,6 @@ import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './usage.ts'
-
-const READ_BYTES = 256 * 1024
 
 export interface Content {
   readonly file: OpenFile
@@ -52,8 +50,8 @@ export function openContent(server: ServerFiles, path: string): Content {
 }
 
 /** Bytes `start` to `end`, both included. Closes the file at the end, also when the stream is destroyed. */
-export function streamContent(file: OpenFile, range?: { start: number; end: number }): Readable {
-  return createReadStream('', { fd: file.release(), highWaterMark: READ_BYTES, ...(range ?? { start: 0 }) })
+export function streamContent(file: OpenFile, range?: { start: number; end: number }): FileStream {
+  return new FileStream(file.release(), range)
 }
 
 export interface WriteOptions {
