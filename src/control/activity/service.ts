@@ -1,8 +1,10 @@
 import type { ActivityEntry, ActivityEvent, ActivityQuery, Verification } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
+import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
+import { jsonWithin, shortened } from '../../kit/shorten.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
@@ -20,11 +22,13 @@ import {
   INSTANCE,
   inJson,
   insertEntry,
+  type LightRow,
   listHeads,
   lockHead,
   purgeBatch,
   resumePoint,
   saveHead,
+  wholeBatches,
 } from './store.ts'
 import { verifyAll, verifyChain } from './verify.ts'
 
@@ -38,9 +42,10 @@ export interface Activity {
     actorOf: () => Actor | Promise<Actor>,
   ): Promise<'recorded' | 'known' | 'gone'>
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
-  list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
+  /** The signal ends the search for what matches a filter. */
+  list(actor: Actor, serverId: string | null, query: ActivityQuery, signal: AbortSignal): Promise<Page<ActivityEntry>>
   /** Everything that matches, newest first, in constant memory, as it lies in the database. */
-  stream(serverId: string | null, query: ActivityQuery): AsyncGenerator<ActivityRow[]>
+  stream(serverId: string | null, query: ActivityQuery, signal: AbortSignal): AsyncGenerator<ActivityRow[]>
   /** Entries as they are written, oldest first, each once, until the signal says stop. An empty batch is a sign of life. */
   follow(
     serverId: string,
@@ -48,7 +53,7 @@ export interface Activity {
     query: ActivityQuery,
     signal: AbortSignal,
   ): AsyncGenerator<ActivityEntry[]>
-  verify(actor: Actor, serverId: string | null): Promise<Verification>
+  verify(actor: Actor, serverId: string | null, signal: AbortSignal): Promise<Verification>
   purge(olderThan: number): Promise<number>
 }
 
@@ -91,7 +96,7 @@ export function createActivity(deps: {
       ip: actor.ip,
       user_agent: actor.userAgent,
       request_id: actor.requestId,
-      properties: JSON.stringify(properties),
+      properties: jsonWithin(properties, PROPERTIES_MAX_BYTES),
       at: head.at,
     }
     const hash = hashEntry(key, head.hash, row)
@@ -124,22 +129,27 @@ export function createActivity(deps: {
       })
     },
 
-    async list(actor, serverId, query) {
+    async list(actor, serverId, query, signal) {
       if (serverId === null) requireAllServers(actor)
       const listName = `activity ${serverId ?? '*'}`
       const request = pageRequest(cursors, listName, query)
       const [seq, id] = request.after ?? []
       const before = request.after ? { seq: Number(seq), id: String(id) } : null
-      const rows = await findEntries(db, filterOf(serverId, query), before, request.limit + 1)
-      return pageOf(rows, request, present, (row) => cursors.encode(listName, [row.seq, row.id]))
+      const light = await findEntries(db, filterOf(serverId, query), before, request.limit + 1, signal)
+      const entries: (ActivityEntry & { seq: number })[] = []
+      for await (const batch of wholeBatches(db, light))
+        for (const row of batch) entries.push({ seq: row.seq, ...present(row) })
+      const cursorOf = ({ seq: last, id: lastId }: { seq: number; id: string }) =>
+        cursors.encode(listName, [last, lastId])
+      return pageOf(entries, request, ({ seq: _, ...entry }) => entry, cursorOf)
     },
 
-    async *stream(serverId, query) {
+    async *stream(serverId, query, signal) {
       const filter = filterOf(serverId, query)
-      let before: ActivityRow | null = null
+      let before: LightRow | null = null
       for (;;) {
-        const rows: ActivityRow[] = await findEntries(db, filter, before, STREAM_BATCH)
-        if (rows.length > 0) yield rows
+        const rows: LightRow[] = await findEntries(db, filter, before, STREAM_BATCH, signal)
+        yield* wholeBatches(db, rows)
         if (rows.length < STREAM_BATCH) return
         before = rows.at(-1) ?? null
       }
@@ -159,20 +169,25 @@ export function createActivity(deps: {
       while (!signal.aborted) {
         const rows = await entriesAfter(db, serverId, position, FOLLOW_BATCH)
         position = rows.at(-1)?.seq ?? position
-        const wanted = rows.filter(matches)
-        if (wanted.length > 0 || clock.now() - quietSince >= HEARTBEAT_MS) {
+        for await (const batch of wholeBatches(db, rows)) {
+          const wanted = batch.filter(matches)
+          if (wanted.length === 0) continue
           quietSince = clock.now()
           yield wanted.map(present)
+        }
+        if (clock.now() - quietSince >= HEARTBEAT_MS) {
+          quietSince = clock.now()
+          yield []
         }
         if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(HEARTBEAT_MS, signal)
       }
     },
 
-    async verify(actor, serverId) {
-      if (serverId !== null) return verifyChain(db, key, serverId)
+    async verify(actor, serverId, signal) {
+      if (serverId !== null) return verifyChain({ db, key, signal }, serverId)
       requireAllServers(actor)
-      return verifyAll(db, key)
+      return verifyAll({ db, key, signal })
     },
 
     async purge(olderThan) {
@@ -251,7 +266,13 @@ function present(row: ActivityRow): ActivityEntry {
     ip: row.ip,
     userAgent: row.user_agent,
     requestId: row.request_id,
-    properties: JSON.parse(row.properties),
+    properties: propertiesOf(row),
     timestamp: new Date(row.at).toISOString(),
   }
+}
+
+/** Those of older versions may be larger than any is now. */
+function propertiesOf({ properties: text }: ActivityRow): Record<string, unknown> {
+  const properties = JSON.parse(text)
+  return text.length * 3 <= PROPERTIES_MAX_BYTES ? properties : shortened(properties, PROPERTIES_MAX_BYTES)
 }
