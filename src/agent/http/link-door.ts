@@ -12,7 +12,7 @@ const RENEWED_MS = 15 * 60_000
 const LONGEST_MS = 6 * 24 * 3600_000
 
 export interface LinkDoor {
-  /** Runs `work` under the link; it is aborted when the link's token is revoked, and when the server is put aside. */
+  /** Runs `work` under the link; it is aborted when the link's token is revoked or ends, and when the server is put aside. */
   under<T>(
     purpose: LinkPurpose,
     link: string,
@@ -55,6 +55,11 @@ export function createLinkDoor(deps: {
     for (const [uploadId, at] of lastBytesAt) if (at + RENEWED_MS < deps.clock.now()) lastBytesAt.delete(uploadId)
   }
 
+  function abortAt(at: number | null, abort: AbortController): NodeJS.Timeout | undefined {
+    const leftMs = at === null ? Number.POSITIVE_INFINITY : at - deps.clock.now()
+    return leftMs > LONGEST_MS ? undefined : setTimeout(() => abort.abort(dead()), leftMs).unref()
+  }
+
   return {
     async under(purpose, link, work) {
       const opened = await open(purpose, link)
@@ -64,10 +69,12 @@ export function createLinkDoor(deps: {
         work(opened, AbortSignal.any([signal, closing.signal, abort.signal])),
       )
       const entry = { serverId: opened.serverId, abort, done }
+      const expiry = abortAt(opened.tokenExpiresAt, abort)
       underWay.add(entry)
       try {
         return await done
       } finally {
+        clearTimeout(expiry)
         underWay.delete(entry)
       }
     },
