@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
+import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
 import type { Change } from '../files/changes.ts'
 import type { LinkRevocations } from './revocations.ts'
@@ -111,7 +112,7 @@ export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause 
     tokenId: opened.tokenId,
     requestId: opened.requestId,
     ip: request.ip,
-    userAgent: request.headers['user-agent'] ?? '',
+    userAgent: request.headers['user-agent']?.slice(0, USER_AGENT_MAX_CHARS) ?? '',
   }
 }
 

@@ -12,6 +12,7 @@ import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { hashEntry, sealHead } from './chain.ts'
+import { createRefusals } from './refusals.ts'
 import {
   type ActivityFilter,
   advanceHead,
@@ -41,7 +42,10 @@ export interface Activity {
     entry: { id: string; event: ActivityEvent; serverId: string; properties: object },
     actorOf: () => Actor | Promise<Actor>,
   ): Promise<'recorded' | 'known' | 'gone'>
+  /** Of many within a minute, one entry has the count. */
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
+  /** Records the refusals that were counted; `all`: also those whose minute is not over. */
+  flushDenied(all?: boolean): Promise<void>
   /** The signal ends the search for what matches a filter. */
   list(actor: Actor, serverId: string | null, query: ActivityQuery, signal: AbortSignal): Promise<Page<ActivityEntry>>
   /** Everything that matches, newest first, in constant memory, as it lies in the database. */
@@ -105,6 +109,13 @@ export function createActivity(deps: {
     changes.tellAfter(trx, chainKey(head.chain))
   }
 
+  const refusals = createRefusals(({ actor, serverId, scope }, count) =>
+    transact(db, {}, async (trx) => {
+      const properties = { scope, ...(count > 1 ? { count } : {}) }
+      if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, properties)
+    }),
+  )
+
   return {
     record,
 
@@ -123,11 +134,8 @@ export function createActivity(deps: {
       return 'recorded'
     },
 
-    async recordDenied(actor, serverId, scope) {
-      await transact(db, {}, async (trx) => {
-        if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, { scope })
-      })
-    },
+    recordDenied: (actor, serverId, scope) => refusals.add({ actor, serverId, scope }),
+    flushDenied: refusals.flush,
 
     async list(actor, serverId, query, signal) {
       if (serverId === null) requireAllServers(actor)
