@@ -132,14 +132,13 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
   server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
-  for (let depth = 1; depth < segments.length; depth++) {
-    const above = segments.slice(0, depth)
-    const stats = server.files.lstatIfThere(above)
-    if (!stats) break
-    if (!stats.isDirectory())
-      throw fail('invalid_path', `${JSON.stringify(formatPath(above))} is not a directory that is written into.`)
+  const { depth, stats } = server.files.reach(segments)
+  if (depth < segments.length && stats && !stats.isDirectory()) {
+    const above = formatPath(segments.slice(0, depth))
+    throw fail('invalid_path', `${JSON.stringify(above)} is not a directory that is written into.`)
   }
-  checkReplaced(server.files.lstatIfThere(segments), segments, options)
+  const isThere = depth === segments.length
+  checkReplaced(isThere ? (stats ?? server.files.lstat(segments)) : undefined, segments, options)
 }
 
 function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {

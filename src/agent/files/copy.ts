@@ -3,6 +3,7 @@
 import { type BigIntStats, chmodSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { type Change, journaled } from './changes.ts'
 import { cloneFile } from './clone.ts'
@@ -78,11 +79,17 @@ export async function copy(
 async function measure(parent: Directory, name: string, signal?: AbortSignal) {
   using source = openChild(parent, name)
   const size = { bytes: 0, files: 1 }
-  for await (const { stats } of walk(source, signal ? { signal } : {})) {
+  for await (const entry of walk(source, signal ? { signal } : {})) {
+    refuseTooDeep(entry)
     size.files++
-    if (stats.isFile()) size.bytes += diskBytes(stats)
+    if (entry.stats.isFile()) size.bytes += diskBytes(entry.stats)
   }
   return size
+}
+
+/** Half a copy would pass for a whole one. */
+function refuseTooDeep({ isTooDeep }: WalkEntry): void {
+  if (isTooDeep) throw fail('invalid_path', `It holds directories that are nested deeper than ${MAX_DEPTH}.`)
 }
 
 interface CopyOptions {
@@ -137,6 +144,7 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
     for await (const entry of walk(source, signal ? { signal } : {})) {
       signal?.throwIfAborted()
       if (failure) throw failure.error
+      refuseTooDeep(entry)
       if (entry.isMountPoint) continue
       using place = target.openPlace(splitPath(entry.path).slice(depth))
       if (entry.stats.isDirectory()) {

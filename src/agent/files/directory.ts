@@ -18,6 +18,7 @@ import {
   rmdirSync,
   unlinkSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
@@ -82,6 +83,12 @@ export function openChild(parent: Directory, name: string): Directory {
     throw fail('invalid_path', 'The path leads through a symbolic link.')
   }
   return directory(fd, path, real)
+}
+
+/** The directory that holds it now, which the caller calls `path` and has to make sure of. */
+export function openAbove(child: Directory, path: string): Directory {
+  const fd = openSync(`${child.address}/..`, OPEN_DIRECTORY)
+  return directory(fd, path, usesDescriptors(child) ? undefined : dirname(child.address))
 }
 
 /** Whether its address stays right whatever becomes of its path. */

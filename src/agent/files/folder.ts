@@ -30,8 +30,9 @@ export async function makeFolder(
 }
 
 function missingOf({ files }: ServerFiles, segments: Segments): string[] {
-  const depth = segments.findIndex((_, index) => files.lstatIfThere(segments.slice(0, index + 1)) === undefined)
-  if (depth < 0) return []
+  const { depth, stats } = files.reach(segments)
+  if (depth < segments.length && stats?.isSymbolicLink())
+    throw fail('invalid_path', 'The path leads through a symbolic link, which is not followed here.')
   for (const name of segments.slice(depth)) checkNewName(name)
   return segments.slice(depth).map((_, index) => formatPath(segments.slice(0, depth + index + 1)))
 }
