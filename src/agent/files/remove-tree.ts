@@ -1,15 +1,17 @@
 // Removing a whole tree for good, however deep it is. Unlinking goes through the thread pool, since for a file of many
 // gigabytes it can take a disk long enough to be felt.
-import type { BigIntStats } from 'node:fs'
+import { type BigIntStats, readdirSync } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hasCode } from '../../kit/errno.ts'
 import { type Descent, openDescent } from './descent.ts'
 import { addressOf, type Directory, rmdirAt, statsIfThere } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
-import { createMountCheck } from './walk.ts'
+import { createMountCheck, createTurns } from './walk.ts'
 
 const AT_ONCE = 32
+/** A directory that takes no more than this is read at once, which costs less than a round through the thread pool. */
+const SMALL_DIRECTORY_BYTES = 64n * 1024n
 
 export interface RemoveOptions {
   signal?: AbortSignal
@@ -57,8 +59,10 @@ async function removeDirectory(descent: Descent, first: Child, removal: Removal)
     else if (descent.enter(child.name)) levels.push(await openLevel(descent.current, child))
   }
   const above = () => levels.at(-1) ?? top
+  const turn = createTurns(removal.signal)
   await enter(first)
   for (let level = levels.at(-1); level; level = levels.at(-1)) {
+    if (turn.due()) await turn.take()
     const next = level.directories.pop()
     if (next) await enter(next)
     else if (level.names.length > 0) await removeGroup(descent.current, level, removal)
@@ -68,7 +72,8 @@ async function removeDirectory(descent: Descent, first: Child, removal: Removal)
 }
 
 async function openLevel({ address }: Directory, child: Child): Promise<Level> {
-  const names = await readdir(address, { encoding: 'latin1' })
+  const isSmall = child.stats.size <= SMALL_DIRECTORY_BYTES
+  const names = isSmall ? readdirSync(address, { encoding: 'latin1' }) : await readdir(address, { encoding: 'latin1' })
   return { ...child, names: names.reverse(), directories: [], isEmpty: true }
 }
 
@@ -82,6 +87,7 @@ async function removeGroup(directory: Directory, level: Level, removal: Removal)
   })
   level.directories = children.filter(({ stats }) => stats.isDirectory())
   const files = children.filter(({ stats }) => !stats.isDirectory())
+  if (files.length === 0) return
   const removed = await Promise.all(files.map((file) => removeFile(directory, file, removal)))
   if (!removed.every(Boolean)) level.isEmpty = false
   removal.signal?.throwIfAborted()
