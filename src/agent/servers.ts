@@ -59,8 +59,8 @@ export function createAgentServers(
       await explainedDisk(async () => {
         await mkdir(layout.servers, { recursive: true })
         // One by one: Node's recursive way says ENOENT where the system says EROFS.
-        for (const folder of [folders.root, folders.files, folders.trash, folders.staging])
-          await mkdir(folder).catch(ignorePresent)
+        for (const folder of [folders.root, folders.files]) await mkdir(folder).catch(ignorePresent)
+        for (const folder of [folders.trash, folders.staging]) await mkdir(folder, 0o700).catch(ignorePresent)
       })
     },
 

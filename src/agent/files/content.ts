@@ -1,6 +1,6 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
-import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
+import { type BigIntStats, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
@@ -17,6 +17,7 @@ import {
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
+import { giveTo, takeAfter } from './ownership.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
@@ -163,7 +164,7 @@ export async function placeFile(
   const before = statsIfThere(place.parent, place.name)
   checkReplaced(before, segments, options)
   if (before) await replaceFile(server, segments, place, source, options)
-  else moveToNewName(source, place.parent, place.name)
+  else placeNew(server, place, source)
   await fsyncDirectory(place.parent)
   const stats = statsIfThere(place.parent, place.name)
   return {
@@ -171,6 +172,11 @@ export async function placeFile(
     etag: stats ? etagOf(stats) : '',
     created: before === undefined,
   }
+}
+
+function placeNew(server: ServerFiles, place: Place, source: Source): void {
+  giveTo(server.files.owner(), addressOf(source.folder, source.name))
+  moveToNewName(source, place.parent, place.name)
 }
 
 async function replaceFile(
@@ -184,10 +190,10 @@ async function replaceFile(
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
   if (!stats) {
-    moveToNewName(source, place.parent, place.name)
+    placeNew(server, place, source)
     return
   }
-  chmodSync(addressOf(source.folder, source.name), Number(stats.mode) & 0o7777)
+  takeAfter(addressOf(source.folder, source.name), stats)
   moveReplacing(source, place.parent, place.name, batch, 0)
   await fsyncDirectory(batch.folder)
   server.usage.touch()

@@ -16,6 +16,7 @@ import {
   statsIfThere,
 } from './directory.ts'
 import { explain, explained } from './errors.ts'
+import { giveTo, type Owner, ownerWithin } from './ownership.ts'
 import { checkNewName, formatPath, parsePath, refuseDepth, type Segments } from './paths.ts'
 import { openWalk, type Walk, type WalkEntry, type WalkOptions, walk } from './walk.ts'
 
@@ -52,6 +53,10 @@ export interface Sandbox {
   resolve(path: string | Segments): Segments
   /** As `resolve`, with the last name left as it is. */
   resolveParent(path: string | Segments): Segments
+  /** Whom everything belongs to that is made here; undefined where that is us. */
+  owner(): Owner | undefined
+  /** Makes one directory, which must be missing. */
+  makeDirectory(parent: Directory, name: string): void
   /** Makes what is missing and opens the last. */
   mkdirs(path: string | Segments): Directory
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
@@ -75,6 +80,8 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
   const descriptors = options.descriptors ?? hasDescriptorPaths
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
+  const owner = () => ownerWithin(rootPath)
+  const own = (made: Directory) => giveTo(owner(), made.fd)
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
 
   function descend(segments: Segments, step: Step): Directory {
@@ -165,7 +172,13 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
       return await work(opened)
     },
     openPlace,
-    openNewPlace: (path, options) => place(path, options?.anyName ? openOrRemake : createMaking()),
+    openNewPlace: (path, options) => place(path, options?.anyName ? createRemaking(own) : createMaking(own)),
+    owner,
+    makeDirectory(parent, name) {
+      mkdirAt(parent, name)
+      using made = openUnfollowed(parent, name)
+      own(made)
+    },
     async withPlace(path, work) {
       using opened = openPlace(path)
       return await work(opened)
@@ -191,7 +204,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
       const segments = parsed(path)
       return segments.length === 0 ? segments : [...resolve(segments.slice(0, -1)), ...segments.slice(-1)]
     },
-    mkdirs: (path) => descend(parsed(path), createMaking()),
+    mkdirs: (path) => descend(parsed(path), createMaking(own)),
     async *walk(path, options) {
       using top = openDirectory(path)
       yield* walk(top, options)
@@ -229,19 +242,28 @@ function openUnfollowed(parent: Directory, name: string): Directory {
 }
 
 /** For one descent. All that is missing is checked, once, before the first of it is made. */
-function createMaking(): Step {
+function createMaking(own: (made: Directory) => void): Step {
   let isChecked = false
-  return (parent, segments, index) =>
-    openOrElse(parent, segments[index] ?? '', () => {
+  return (parent, segments, index) => {
+    const checkMissing = () => {
       for (const missing of isChecked ? [] : segments.slice(index)) checkNewName(missing)
       isChecked = true
-    })
+    }
+    return openOrElse(parent, segments[index] ?? '', checkMissing, own)
+  }
 }
 
 /** For what was there before under that name, however odd it is. */
-const openOrRemake: Step = (parent, segments, index) => openOrElse(parent, segments[index] ?? '', () => {})
+function createRemaking(own: (made: Directory) => void): Step {
+  return (parent, segments, index) => openOrElse(parent, segments[index] ?? '', () => {}, own)
+}
 
-function openOrElse(parent: Directory, name: string, checkMissing: () => void): Directory {
+function openOrElse(
+  parent: Directory,
+  name: string,
+  checkMissing: () => void,
+  own: (made: Directory) => void,
+): Directory {
   try {
     return openUnfollowed(parent, name)
   } catch (error) {
@@ -253,8 +275,11 @@ function openOrElse(parent: Directory, name: string, checkMissing: () => void): 
     mkdirAt(parent, name)
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw explain(error, name)
+    return openUnfollowed(parent, name)
   }
-  return openUnfollowed(parent, name)
+  const made = openUnfollowed(parent, name)
+  own(made)
+  return made
 }
 
 /** The path with its first symlink replaced by where it points; undefined when there is none. */
