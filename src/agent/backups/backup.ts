@@ -157,7 +157,13 @@ export async function runBackup(
   function take(found: WalkEntry, known: StoredEntry | undefined): void {
     const { stats } = found
     if (stats.isFile()) takeFile(found, known)
-    else if (known && !found.isMountPoint && isAlike(stats, known) && isUntouched(touchOf(stats), known))
+    else if (
+      known &&
+      !found.isMountPoint &&
+      !found.isTooDeep &&
+      isAlike(stats, known) &&
+      isUntouched(touchOf(stats), known)
+    )
       push(known, known)
     else {
       const entry = entryOf(found, notes)

@@ -5,6 +5,7 @@ import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { openDescriptor } from '../../kit/descriptor.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
+import { permissionsOf } from '../files/ownership.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
@@ -257,7 +258,7 @@ function keep(run: Run, wanted: KeyedEntry, { path, stats }: Checked): void {
 function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
   const gap = stats.mtimeNs - wanted.mtimeNs
   return (
-    (Number(stats.mode) & 0o7777) === wanted.mode &&
+    (Number(stats.mode) & 0o7777) === permissionsOf(wanted) &&
     Number(stats.uid) === wanted.uid &&
     Number(stats.gid) === wanted.gid &&
     gap < TIME_SLACK_NS &&

@@ -16,6 +16,7 @@ import {
   rmdirSync,
   unlinkSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
 import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
@@ -88,6 +89,12 @@ export function openChild(parent: Directory, name: string): Directory {
     throw fail('invalid_path', 'The path leads through a symbolic link.')
   }
   return directory(opened, path, real)
+}
+
+/** The directory that holds it now, which the caller calls `path` and has to make sure of. */
+export function openAbove(child: Directory, path: string): Directory {
+  const fd = openSync(`${child.address}/..`, OPEN_DIRECTORY)
+  return directory(fd, path, usesDescriptors(child) ? undefined : dirname(child.address))
 }
 
 /** Whether its address stays right whatever becomes of its path. */

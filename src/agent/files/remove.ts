@@ -11,7 +11,7 @@ import { deleteProperties } from './probes.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashRecord } from './trash-records.ts'
-import { createMountCheck } from './walk.ts'
+import { createMountCheck, createTurns } from './walk.ts'
 
 interface Doomed {
   /** As the caller wrote it. */
@@ -41,7 +41,12 @@ async function removeEntries(
   entries: { entry: string; segments: Segments }[],
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
-  const found = entries.flatMap(({ entry, segments }) => look(server, entry, segments))
+  const found: Doomed[] = []
+  const turn = createTurns()
+  for (const { entry, segments } of entries) {
+    if (turn.due()) await turn.take()
+    found.push(...look(server, entry, segments))
+  }
   const doomed = outermostBy(found, ({ segments }) => segments)
   const names = new Set(found.map(({ entry }) => entry))
   const answer = (gone: ReadonlySet<string>) => {

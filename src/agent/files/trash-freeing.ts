@@ -2,6 +2,7 @@
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
 
 import { newId } from '../../kit/ids.ts'
+import { openIfStillThere } from './descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
 import { isLeaving } from './errors.ts'
 import {
@@ -13,7 +14,7 @@ import {
   writeBatch,
 } from './trash-records.ts'
 import { diskBytes } from './usage.ts'
-import { openIfStillThere, walk } from './walk.ts'
+import { walk } from './walk.ts'
 
 export const FREEING = 'freeing-'
 /** Numbers of items, each a few bytes: enough for any trash that is asked for again and again. */
@@ -136,7 +137,7 @@ async function measureItem(folder: Directory, slot: string): Promise<{ bytes: nu
   using directory = opened
   let bytes = 0
   let isFinal = true
-  for await (const { stats } of walk(directory)) {
+  for await (const { stats } of walk(directory, { anyDepth: true })) {
     if (stats.isDirectory()) continue
     if (stats.nlink > 1n) isFinal = false
     else bytes += diskBytes(stats)
