@@ -16,9 +16,12 @@ export interface ServiceProcess {
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>
 }
 
-/** `preload`: a module that is loaded into the service before its own code, and that can be sent messages. */
-export async function spawnService(env: Record<string, string>, preload?: string): Promise<ServiceProcess> {
-  const started = startProcess(env, preload)
+/** `preloads`: modules that are loaded into the service before its own code, and that can be sent messages. */
+export async function spawnService(
+  env: Record<string, string>,
+  preloads: string | readonly string[] = [],
+): Promise<ServiceProcess> {
+  const started = startProcess(env, [preloads].flat())
   const url = await Promise.race([started.listening, started.exited.then(() => undefined)])
   if (url === undefined) throw new Error(`the service did not start: ${started.output()}`)
   // The address is the first thing it says; once it answers it has said everything and hears signals.
@@ -41,11 +44,11 @@ export function killLeftovers(): void {
   for (const child of children) child.kill('SIGKILL')
 }
 
-function startProcess(env: Record<string, string>, preload?: string) {
+function startProcess(env: Record<string, string>, preloads: readonly string[] = []) {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
-  const child = spawn(process.execPath, [...(preload ? ['--import', preload] : []), MAIN, 'serve'], {
+  const child = spawn(process.execPath, [...preloads.flatMap((preload) => ['--import', preload]), MAIN, 'serve'], {
     env: { ...clean, NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
-    stdio: preload ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
+    stdio: preloads.length > 0 ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)
   child.once('close', () => children.delete(child))

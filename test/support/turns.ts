@@ -1,0 +1,81 @@
+// Watches the turns of this thread's event loop, by the processor time that they take and not by the clock, so that a
+// busy machine is no false alarm. A worker thread looks on and asks for the stack of a turn that is too long already.
+import { PerformanceObserver } from 'node:perf_hooks'
+import { Worker } from 'node:worker_threads'
+
+export const LONGEST_TURN_MS = 100
+/** The clock of the watch: a turn is seen with at most this much of the ones before it. */
+export const BEAT_MS = 10
+
+export interface LongTurn {
+  /** Processor time of this thread, without that of the garbage collector. */
+  cpuMs: number
+  /** Where it was when it had been too long already; empty for one that ended before it could be asked. */
+  stack: string
+}
+
+export interface TurnWatch extends Disposable {
+  /** Resolves when the watch looks on. What a turn before that took does not count. */
+  ready: Promise<void>
+}
+
+const cpuMs = () => {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+export function watchTurns(onLongTurn: (turn: LongTurn) => void): TurnWatch {
+  /** Counts beats, so that whoever looks on knows whether a turn has ended. */
+  const beats = new Int32Array(new SharedArrayBuffer(4))
+  const onlooker = new Worker(new URL('./turns-onlooker.ts', import.meta.url), {
+    workerData: { beats, pid: process.pid },
+    execArgv: [],
+  })
+  onlooker.unref()
+  const stacks = new Map<number, string>()
+  const ready = new Promise<void>((resolve) => {
+    onlooker.once('message', () => {
+      before = cpuMs()
+      resolve()
+    })
+  })
+  onlooker.on('message', (seen: 'ready' | { beat: number; stack: string }) => {
+    if (seen !== 'ready') stacks.set(seen.beat, seen.stack)
+  })
+  let collectedMs = 0
+  const collector = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) collectedMs += duration
+  })
+  collector.observe({ entryTypes: ['gc'] })
+  let before = cpuMs()
+
+  function beat(): void {
+    const now = cpuMs()
+    const spent = now - before
+    before = now
+    const number = Atomics.add(beats, 0, 1)
+    if (spent - BEAT_MS <= LONGEST_TURN_MS) collectedMs = 0
+    else judge(spent, number)
+  }
+
+  /** What the collector took, and the stack, arrive some turns later. */
+  function judge(spent: number, number: number): void {
+    setTimeout(() => {
+      const turnMs = spent - BEAT_MS - collectedMs
+      collectedMs = 0
+      const stack = stacks.get(number) ?? ''
+      stacks.clear()
+      if (turnMs > LONGEST_TURN_MS) onLongTurn({ cpuMs: Math.round(turnMs), stack })
+    }, 3 * BEAT_MS).unref()
+  }
+
+  const timer = setInterval(beat, BEAT_MS).unref()
+  return {
+    ready,
+    [Symbol.dispose]() {
+      clearInterval(timer)
+      collector.disconnect()
+      void onlooker.terminate()
+    },
+  }
+}
