@@ -15,6 +15,6 @@ if (isMainThread) {
   Server.prototype.listen = function (this: Server, ...args: unknown[]) {
     Server.prototype.listen = listen
     this.once('listening', watch)
-    return listen.apply(this, args as [])
+    return listen.apply(this, args as Parameters<typeof listen>)
   }
 }

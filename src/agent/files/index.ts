@@ -19,7 +19,7 @@ import { formatPath, splitPath } from './paths.ts'
 import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull.ts'
 import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
-import { search } from './search.ts'
+import { createSearches } from './searches.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
 import type { FreedTrash } from './trash-freeing.ts'
 import { isBatchName } from './trash-records.ts'
@@ -66,6 +66,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const journal = options.journal ?? (ownJournal as Journal)
   const servers = new Map<string, ServerFiles>()
   const repeats = createRepeats(now)
+  const searches = createSearches()
   const copies = new Map<string, AbortController>()
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -167,6 +168,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       stopping.abort()
       for (const abort of copies.values()) abort.abort()
       await sweeping
+      await searches.close()
       ownJournal?.close()
     },
 
@@ -191,8 +193,12 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       once('file.deleted', asked, (found, change) => remove(found, { root, files }, change)),
     move: ({ moves, overwrite = false, ...asked }) =>
       once('file.moved', asked, (found, change) => move(found, { moves, overwrite }, change)),
-    search: async ({ serverId, ...request }) =>
-      await search(server(serverId).files, { ...request, signal: stopping.signal }),
+    search: async ({ serverId, ...request }, signal) =>
+      await searches.run(
+        server(serverId),
+        request,
+        signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
+      ),
 
     listTrash: async ({ serverId, limit = 50, after = null }) => server(serverId).trash.list(limit, after),
     restoreTrash: ({ trashId, ...asked }) =>

@@ -1,6 +1,7 @@
 // The only door to a server's files. Every path from a caller is walked name by name through directory descriptors, and
 // every operation ends in (directory descriptor, one name); see directory.ts for why nothing leads out.
 import { type BigIntStats, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
@@ -30,6 +31,8 @@ export interface Place extends Disposable {
 /** Paths are taken as text or already parsed. Every descriptor handed out is closed by `using` or by the `with…` call. */
 export interface Sandbox {
   readonly rootPath: string
+  /** Whose share of the event loop a walk takes: that of the server, whichever of its folders it is. */
+  readonly share: string
   /** Follows nothing: for writing. */
   openDirectory(path: string | Segments): Directory
   /** Follows symlinks that stay inside: for reading. */
@@ -63,6 +66,7 @@ type Step = (parent: Directory, name: string, rest: Segments) => Directory
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
 export function openSandbox(rootPath: string, options: { descriptors?: boolean } = {}): Sandbox {
   const descriptors = options.descriptors ?? hasDescriptorPaths
+  const share = dirname(rootPath)
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
@@ -123,6 +127,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
 
   return {
     rootPath,
+    share,
     openDirectory,
     openDirectoryToRead: (path) => afterResolving(path, openDirectory),
     async withDirectory(path, work) {
@@ -158,7 +163,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
     mkdirs: (path) => descend(parsed(path), openOrMake),
     async *walk(path, options) {
       using top = openDirectory(path)
-      yield* walk(top, options)
+      yield* walk(top, { share, ...options })
     },
     openWalk(path, options) {
       const top = openDirectory(path)
