@@ -30,9 +30,11 @@ test('one server has its share, and the others do not wait behind what it has qu
   const second = ask('quiet', 'q2')
   end('n1')
   await noisy[0]
+  await nextTurn()
   assert.deepEqual(begun.slice(3), ['n3'], 'whoever was served longest ago is next')
   end('n2')
   await noisy[1]
+  await nextTurn()
   assert.deepEqual(begun.slice(4), ['q2'])
   for (const name of ['n3', 'q1', 'q2']) end(name)
   await quiet
