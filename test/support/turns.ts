@@ -18,6 +18,11 @@ export interface LongTurn {
   stack: string
 }
 
+/** What the watchdog of a service process says, and whoever reads its output looks for. */
+export const LONG_TURN = /a turn of the event loop took \d+ ms of processor time/
+export const sayLongTurn = ({ cpuMs, stack }: LongTurn) =>
+  `watchdog: a turn of the event loop took ${cpuMs} ms of processor time\n${stack}\n`
+
 export interface TurnWatch extends Disposable {
   /** Resolves when the watch looks on. What a turn before that took does not count. */
   ready: Promise<void>

@@ -2,12 +2,10 @@
 // event loop were too long, from the moment in which the service listens. Starting, with its modules, is not watched.
 import { Server } from 'node:net'
 import { isMainThread } from 'node:worker_threads'
-import { watchTurns } from './turns.ts'
-
-export const LONG_TURN = 'watchdog: a turn of the event loop took'
+import { sayLongTurn, watchTurns } from './turns.ts'
 
 function watch(): void {
-  watchTurns(({ cpuMs, stack }) => process.stderr.write(`${LONG_TURN} ${cpuMs} ms\n${stack}\n`))
+  watchTurns((turn) => process.stderr.write(sayLongTurn(turn)))
 }
 
 if (isMainThread) {

@@ -47,7 +47,12 @@ export interface Keeper {
   dispose(): Promise<void>
 }
 
-export async function createKeeper(engine: Engine, settings: Record<string, string> = {}): Promise<Keeper> {
+/** `under`: a command that the service runs under, such as `prlimit`. */
+export async function createKeeper(
+  engine: Engine,
+  settings: Record<string, string> = {},
+  under: readonly string[] = [],
+): Promise<Keeper> {
   const dataDir = mkdtempSync(join(BASE, 'gamekeeper-history-'))
   const databaseUrl = await freshDatabase(engine)
   const dnsPort = await freePort()
@@ -113,7 +118,7 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
     isDown: () => isDown || service?.child.exitCode !== null || service.child.signalCode !== null,
     output: () => service?.output() ?? '',
     async start() {
-      service = await spawnService(env(), SWITCHBOARD)
+      service = await spawnService(env(), { preload: SWITCHBOARD, under })
       isDown = false
       starts++
     },
