@@ -31,12 +31,18 @@ function beginTurn(): void {
   go?.()
 }
 
+export interface Turns {
+  /** Asked at every entry; true when the time of this turn is used up. */
+  due(): boolean
+  /** Resolves in a later turn; fails once the signal has fired. */
+  take(): Promise<void>
+}
+
 /** Of one walk. `share`: whose work it is, usually a server. */
-export function createTurns(signal?: AbortSignal, share = '') {
+export function createTurns(signal?: AbortSignal, share = ''): Turns {
   let count = 0
   return {
-    /** Asked at every entry; true when the time of this turn is used up. */
-    due(): boolean {
+    due() {
       if (++count % ENTRIES_A_LOOK !== 0) return false
       const now = performance.now()
       if (turnBegan !== undefined) return now - turnBegan > TURN_MS
@@ -44,7 +50,7 @@ export function createTurns(signal?: AbortSignal, share = '') {
       awaitTurn()
       return false
     },
-    async take(): Promise<void> {
+    async take() {
       await new Promise<void>((resolve) => {
         const queue = waiting.get(share)
         if (queue) queue.push(resolve)

@@ -22,10 +22,10 @@ import { createRepeats } from './repeats.ts'
 import { createSearches } from './searches.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
 import type { FreedTrash } from './trash-freeing.ts'
-import { isBatchName } from './trash-records.ts'
 
 const SWEEP_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
+const BATCHES_PROBED = 100
 
 export interface AgentFilesOptions {
   layout: Layout
@@ -200,7 +200,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
       ),
 
-    listTrash: async ({ serverId, limit = 50, after = null }) => server(serverId).trash.list(limit, after),
+    listTrash: async ({ serverId, limit = 50, after = null }) => await server(serverId).trash.list(limit, after),
     restoreTrash: ({ trashId, ...asked }) =>
       once('file.restored', asked, (found, change) => restoreTrash(found, trashId, change)),
     emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),
@@ -229,9 +229,10 @@ async function restoreTrash(server: ServerFiles, trashId: string, change: Change
 
 async function emptyTrash(server: ServerFiles, change: Change): Promise<{ freedBytes: number }> {
   using _held = server.lock.shareTrash()
-  const empty = () => {
-    const batches = readdirSync(server.folders.trash).filter(isBatchName)
-    return journaled(server, change, { op: 'emptied', batches }, async (durable) => {
+  const empty = async () => {
+    // If any of it is gone, one of these is.
+    const batches = await server.trash.newest(BATCHES_PROBED)
+    return await journaled(server, change, { op: 'emptied', batches }, async (durable) => {
       await durable
       const freedBytes = await server.trash.emptyAll()
       return { answer: { freedBytes }, properties: { freedBytes } }
