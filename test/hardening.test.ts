@@ -128,7 +128,22 @@ test('the patterns of the OpenAPI document mean the same to Python, and use noth
   assert.ok(patterns.length > 5)
   for (const pattern of patterns) assert.doesNotMatch(pattern, /\(\?[=!<]|\\[pPuU]|\\[1-9]|\[\^\]/, pattern)
   const samples = [
-    ...['', ' ', 'a', ' a ', '\u00a0', 'a\u00a0b', 'é', '😀', 'a\tb', 'a\nb', '\u0000', 'a\u007f', 'a\u0085b', 'a\u2028b'],
+    ...[
+      '',
+      ' ',
+      'a',
+      ' a ',
+      '\u00a0',
+      'a\u00a0b',
+      'é',
+      '😀',
+      'a\tb',
+      'a\nb',
+      '\u0000',
+      'a\u007f',
+      'a\u0085b',
+      'a\u2028b',
+    ],
     ...['\ufeff', '\u3000x', 'srv_1', 'backup.*', 'a'.repeat(300), '\u{10ffff}', '\u{10fe80}x', 'owner/team.a', '-a'],
   ]
   const program =

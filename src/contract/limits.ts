@@ -50,3 +50,9 @@ export const FORM_PATH_BYTES_MAX = 4 * 1024 * 1024
 export const PART_HEADER_BYTES_MAX = 16 * 1024
 /** Browsers and libraries send two or three. */
 export const PART_HEADERS_MAX = 16
+
+/** Searches under way; `rate_limited` where more wait on a server than may. */
+export const SEARCHES = { atOnce: 4, atOncePerServer: 2, waitingPerServer: 8 } as const
+
+/** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
+export const UNFINISHED_UPLOADS_MAX = 1000

@@ -5,7 +5,7 @@
 import { lstatSync, type Stats } from 'node:fs'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf, type Directory, renameAt, rmdirAt, statsIfThere, unlinkAt } from '../files/directory.ts'
-import { createTurns } from '../files/walk.ts'
+import { createTurns } from '../turns.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
 import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
 import { openIfThere } from './restore-parents.ts'

@@ -8,7 +8,7 @@ import type { Change } from '../files/changes.ts'
 import type { LinkRevocations } from './revocations.ts'
 
 /** For so long after its last byte an upload's link is good, whatever time it was given. */
-const RENEWED_MS = 15 * 60_000
+export const RENEWED_MS = 15 * 60_000
 /** However long bytes flow. Shorter than a revocation is remembered. */
 const LONGEST_MS = 6 * 24 * 3600_000
 
