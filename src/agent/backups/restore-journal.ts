@@ -34,6 +34,7 @@ export type Section = (typeof SECTIONS)[number]
 /** What staged files were when they were made, by their numbers: the sixth list. */
 const MADE = 'made'
 const TAKEN_BACK = 'taken-back'
+const COMMITTED: RestorePhase = 'forward'
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 
@@ -56,6 +57,8 @@ export interface JournalWriter {
   add<S extends Section>(section: S, operation: Operations[S]): void
   /** What is staged must be durable before. From the moment this resolves, the restore will happen. */
   commit(head: Omit<RestoreHead, 'version' | 'digests'>, made: Float64Array): Promise<void>
+  /** Where the disk has failed after the commit was in place: nothing goes on with it, whatever of it cannot be removed. */
+  retract(): void
   close(): void
 }
 
@@ -96,8 +99,11 @@ export function createJournal(staging: Directory): JournalWriter {
       writeWhole(file, Buffer.from(formatHead({ version: 2, ...head, digests })))
       await fsyncFile(file)
       await fsyncDirectory(staging)
-      renameAt(staging, 'head.new', staging, 'forward' satisfies RestorePhase)
+      renameAt(staging, 'head.new', staging, COMMITTED)
       await fsyncDirectory(staging)
+    },
+    retract() {
+      if (statsIfThere(staging, COMMITTED)) unlinkAt(staging, COMMITTED)
     },
     close() {
       for (const section of SECTIONS) sections[section].file[Symbol.dispose]()
