@@ -6,6 +6,7 @@ import {
   addressOf,
   type Directory,
   fsyncDirectory,
+  isSameFile,
   mkdirAt,
   renameAt,
   statsIfThere,
@@ -16,7 +17,7 @@ import { setAttributes } from './restore-attributes.ts'
 import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
 import { openParents, type Parents } from './restore-parents.ts'
 import { eachStep, type Swap, slotOf } from './restore-steps.ts'
-import { isSameFile, lstatIfThere } from './restore-way.ts'
+import { lstatIfThere } from './restore-way.ts'
 
 /** Above this, one sync of the file system is cheaper than one for every path. */
 export const SYNCED_ONE_BY_ONE = 128
