@@ -26,21 +26,30 @@ import { syncFileSystem, syncPaths } from './restore-stage.ts'
 import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
 import { createWay } from './restore-way.ts'
 
-export type Direction = 'forward' | 'back'
+type Direction = 'forward' | 'back'
+interface Choice {
+  jobId: string
+  direction: Direction
+}
 const ENDS = { forward: 'done', back: 'undone' } as const satisfies Record<Direction, RestorePhase>
 /** Together about a minute. */
 const RETRIES = 12
 
+/** Open from before it is committed: from then on nothing may fail without being the end of the restore, or its stop. */
+export interface RestoreFolder {
+  stagingRoot: Directory
+  staging: Directory
+}
+
 /** `retries`: how often to wait for what may pass. Fails with `restore_unfinished`, and then the server's gate is closed. */
 export async function finishSwap(
   target: RestoreTarget,
-  jobId: string,
-  direction: Direction,
+  { stagingRoot, staging }: RestoreFolder,
+  { jobId, direction }: Choice,
   { retries = RETRIES } = {},
 ): Promise<RestoreOutcome> {
-  using stagingRoot = openRoot(target.folders.staging)
-  using staging = openChild(stagingRoot, folderOf(jobId))
   try {
+    await enter(staging, direction)
     for (let attempt = 0; ; attempt++) {
       try {
         await carryOut(target, staging, direction)
@@ -57,6 +66,11 @@ export async function finishSwap(
   const outcome = outcomeOf(staging, ENDS[direction])
   await afterSwap(target, stagingRoot, jobId).catch(target.onUnexpected)
   return outcome
+}
+
+async function enter(staging: Directory, direction: Direction): Promise<void> {
+  const phase = readPhase(staging)
+  if (phase !== undefined && phase !== direction) await changePhase(staging, phase, direction)
 }
 
 /** What is still in staging says that this has not been done yet. */
@@ -90,7 +104,7 @@ async function carryOut(target: RestoreTarget, staging: Directory, direction: Di
 async function stop(
   target: RestoreTarget,
   staging: Directory,
-  { jobId, direction }: { jobId: string; direction: Direction },
+  { jobId, direction }: Choice,
   error: unknown,
 ): Promise<Error> {
   const path = error instanceof StepFailed ? error.path : null
@@ -146,17 +160,15 @@ function outcomeOf(staging: Directory, phase: RestorePhase): RestoreOutcome {
 /** Chooses how a restore that has stopped ends. Repeating it for one that has ended answers how. */
 export async function finishRestore(
   target: RestoreTarget,
-  { jobId, direction }: { jobId: string; direction: Direction },
+  choice: Choice,
+  options?: { retries: number },
 ): Promise<RestoreOutcome> {
-  const before = readOutcome(target, jobId)
+  const before = readOutcome(target, choice.jobId)
   if (!before) throw fail('not_found', 'There is no restore to finish.')
   if (before.phase === 'done' || before.phase === 'undone') return before
-  if (before.phase !== direction) {
-    using stagingRoot = openRoot(target.folders.staging)
-    using staging = openChild(stagingRoot, folderOf(jobId))
-    await changePhase(staging, before.phase, direction)
-  }
-  return await finishSwap(target, jobId, direction)
+  using stagingRoot = openRoot(target.folders.staging)
+  using staging = openChild(stagingRoot, folderOf(choice.jobId))
+  return await finishSwap(target, { stagingRoot, staging }, choice, options)
 }
 
 /** What control has recorded needs no report any more. Of one that has not ended nothing is taken away. */
@@ -195,7 +207,7 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
     if (phase === 'done' || phase === 'undone') await afterSwap(target, stagingRoot, jobId)
     // A start does not wait for what may pass: it stops, and can be finished when somebody says so.
     else if (phase !== undefined && phase !== 'stopped')
-      await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+      await finishRestore(target, { jobId, direction: phase }, { retries: 0 }).catch(target.onUnexpected)
     // Control does not know it by this name.
     if (isFirstFormat) await forgetRestore(target, jobId)
   }

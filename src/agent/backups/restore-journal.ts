@@ -35,6 +35,7 @@ export type Section = (typeof SECTIONS)[number]
 /** What staged files were when they were made, by their numbers: the sixth list. */
 const MADE = 'made'
 const TAKEN_BACK = 'taken-back'
+const COMMITTED: RestorePhase = 'forward'
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 
@@ -57,6 +58,8 @@ export interface JournalWriter {
   add<S extends Section>(section: S, operation: Operations[S]): void
   /** What is staged must be durable before. From the moment this resolves, the restore will happen. */
   commit(head: Omit<RestoreHead, 'version' | 'digests'>, made: Float64Array): Promise<void>
+  /** Where the disk has failed after the commit was in place: nothing goes on with it, whatever of it cannot be removed. */
+  retract(): void
   close(): void
 }
 
@@ -90,8 +93,11 @@ export function createJournal(staging: Directory): JournalWriter {
       using headFile = createFileAt(staging, 'head.new', 0o600)
       writeWhole(headFile, Buffer.from(formatHead({ version: 2, ...head, digests })))
       await syncTogether([madeFile, headFile, ...SECTIONS.map((section) => sections[section].file)], staging)
-      renameAt(staging, 'head.new', staging, 'forward' satisfies RestorePhase)
+      renameAt(staging, 'head.new', staging, COMMITTED)
       await fsyncDirectory(staging)
+    },
+    retract() {
+      if (statsIfThere(staging, COMMITTED)) unlinkAt(staging, COMMITTED)
     },
     close() {
       for (const section of SECTIONS) sections[section].file[Symbol.dispose]()

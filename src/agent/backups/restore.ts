@@ -128,6 +128,7 @@ export async function runRestore(
     target.gate.hold(trashBatches)
     batches.dispose()
   } catch (error) {
+    journal.retract()
     journal.close()
     await stager.abandon()
     await run.checks.abandon()
@@ -138,7 +139,7 @@ export async function runRestore(
   // What is displaced stays, in the trash, so all that was staged is added.
   target.usage.add(stager.diskBytes())
   try {
-    await finishSwap(target, request.jobId, 'forward')
+    await finishSwap(target, { stagingRoot, staging }, { jobId: request.jobId, direction: 'forward' })
     return result
   } finally {
     target.usage.touch()

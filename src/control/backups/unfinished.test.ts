@@ -34,23 +34,6 @@ function afterCommit(deed: () => void): Disposable {
   return { [Symbol.dispose]: restore }
 }
 
-/** The next rename to this phase happens, and the disk then says that it has failed. */
-function failingAfter(phase: string): Disposable {
-  const { renameSync } = fs
-  const restore = () => {
-    fs.renameSync = renameSync
-    syncBuiltinESMExports()
-  }
-  fs.renameSync = (from, to) => {
-    renameSync(from, to)
-    if (!String(to).endsWith(`/${phase}`)) return
-    restore()
-    throw Object.assign(new Error('EIO: injected, rename'), { code: 'EIO' })
-  }
-  syncBuiltinESMExports()
-  return { [Symbol.dispose]: restore }
-}
-
 onBothEngines('unfinished restores', (engine) => {
   let service: TestService
   let world: World
@@ -214,26 +197,6 @@ onBothEngines('unfinished restores', (engine) => {
     assert.deepEqual((await trashOf(server)).map(([, content]) => content).sort(), [
       ...['new-1', 'new-2', 'new-3', 'new-4', 'new-5'],
     ])
-  })
-
-  test('a disk that fails when the end is written down: unfinished, and both directions can be chosen, also after a restart', async () => {
-    for (const direction of ['forward', 'back'] as const) {
-      const server = await world.server({ a: 'old' })
-      const { id } = await world.backup(server)
-      await world.write(server, { a: 'new' })
-      {
-        using _disk = failingAfter('done')
-        const job = await world.restore(server, id, { safetyBackup: false })
-        assert.equal(job.error?.code, 'restore_unfinished', JSON.stringify(job))
-      }
-      await service.restart()
-      assert.equal((await serverOf(server)).unfinishedRestore.backupId, id)
-      const job = await finish(server, direction)
-      assert.equal(job.status, 'completed', JSON.stringify(job.error))
-      assert.equal(await text(server, 'a'), direction === 'forward' ? 'old' : 'new')
-      assert.equal(await count(server, 'backup.restored'), direction === 'forward' ? 1 : 0)
-      assert.equal(await count(server, 'backup.restore_undone'), direction === 'forward' ? 0 : 1)
-    }
   })
 
   test('Whatever a game writes while the restore runs, at a path that the restore fills, goes there too.', async () => {

@@ -1,11 +1,14 @@
-// `npm run faults -- history-errors`: every call of the scenario with every error number, some dozens in one round. Every
-// call fails on both engines, each error number on one of them. A service waits more than it works: both engines at once.
+// `npm run faults -- history-errors [failures] [--call 'addFile|readOutcome']`: every call of the scenario
+// with every error number, some dozens in one round. Every call fails on both engines, each error number on one of them.
+// A service waits more than it works: both engines at once.
+import { parseArgs } from 'node:util'
 import type { Engine } from '../../../src/control/db/database.ts'
 import { withPostgres } from './main.ts'
 
 const IN_ONE_ROUND = 24
 
-export async function runSweep(most: number, say: (line: string) => void): Promise<void> {
+export async function runSweep(most: number, say: (line: string) => void, args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, allowPositionals: true, options: { call: { type: 'string', default: '' } } })
   await withPostgres(async (engines) => {
     const { runTheme } = await import('./run.ts')
     const { ERRNOS, failures, noFailures } = await import('./themes/every-call.ts')
@@ -21,6 +24,7 @@ export async function runSweep(most: number, say: (line: string) => void): Promi
     const found = new Set<string>()
     for (const engine of engines) await run(engine, noFailures(found), 'nothing fails')
     const all = [...found]
+      .filter((site) => new RegExp(values.call).test(site))
       .sort()
       .flatMap((site, at) =>
         ERRNOS.map((errno, nth) => ({ site, errno, engine: engines[(at + nth) % engines.length] ?? 'sqlite' })),
