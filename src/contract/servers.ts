@@ -151,7 +151,9 @@ export const createServer = operation({
   path: '/servers',
   tag: 'Servers',
   summary: 'Create a server',
-  description: 'Needs a token for all servers: a token for some servers cannot reach the one it would make.',
+  description:
+    'Needs a token for all servers: a token for some servers cannot reach the one it would make. ' +
+    '`limits` need the scope `servers:admin` too.',
   scope: 'servers:write',
   body: NewServer,
   bodyExample: { name: 'Castle', game: 'minecraft-java', port: 25565, limits: { backups: 30 } },
@@ -197,6 +199,7 @@ export const changeServer = operation({
   path: '/servers/{serverId}',
   tag: 'Servers',
   summary: 'Change a server',
+  description: '`limits` need the scope `servers:admin` too, and a token for all servers.',
   scope: 'servers:write',
   params: ServerParams,
   body: ServerChange,

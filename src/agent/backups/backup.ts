@@ -5,7 +5,8 @@ import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import { createTurns, type WalkEntry } from '../files/walk.ts'
+import type { WalkEntry } from '../files/walk.ts'
+import { createTurns } from '../turns.ts'
 import { createNotes, entryOf, isReadable, statsOf } from './backup-entries.ts'
 import { PRINTED_FROM_BYTES } from './block-prints.ts'
 import { eachBlock } from './content.ts'
@@ -157,7 +158,13 @@ export async function runBackup(
   function take(found: WalkEntry, known: StoredEntry | undefined): void {
     const { stats } = found
     if (stats.isFile()) takeFile(found, known)
-    else if (known && !found.isMountPoint && isAlike(stats, known) && isUntouched(touchOf(stats), known))
+    else if (
+      known &&
+      !found.isMountPoint &&
+      !found.isTooDeep &&
+      isAlike(stats, known) &&
+      isUntouched(touchOf(stats), known)
+    )
       push(known, known)
     else {
       const entry = entryOf(found, notes)

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { openDescriptor } from '../../kit/descriptor.ts'
 import { hasDescriptorPaths } from '../files/directory.ts'
+import { permissionsOf } from '../files/ownership.ts'
 import type { Entry } from './entries.ts'
 
 export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
@@ -41,7 +42,7 @@ export function setAttributes(address: string | Buffer, attributes: Attributes):
   if (fstatSync(file.fd).isSymbolicLink()) return
   const opened = hasDescriptorPaths ? `/proc/self/fd/${file.fd}` : address
   if (isRoot) chownSync(opened, uid, gid)
-  chmodSync(opened, mode)
+  chmodSync(opened, permissionsOf({ mode }))
   utimesSync(opened, seconds, seconds)
 }
 
@@ -55,7 +56,7 @@ export function setMadeAttributes(
   { mode, uid, gid, mtimeNs }: Pick<Entry, 'mode' | 'uid' | 'gid' | 'mtimeNs'>,
 ): void {
   if (isRoot && (made.uid !== uid || made.gid !== gid)) fchownSync(fd, uid, gid)
-  if (mode !== MADE_MODE) fchmodSync(fd, mode)
+  if (mode !== MADE_MODE) fchmodSync(fd, permissionsOf({ mode }))
   const seconds = secondsOf(mtimeNs)
   futimesSync(fd, seconds, seconds)
 }
@@ -74,7 +75,7 @@ function secondsOf(ns: bigint): number {
 
 /** Of what is there. */
 export function attributesFrom(stats: BigIntStats): Attributes {
-  const mode = Number(stats.mode) & 0o7777
+  const mode = permissionsOf(stats)
   const isSymlink = stats.isSymbolicLink()
   return { mode, uid: Number(stats.uid), gid: Number(stats.gid), mtime: String(stats.mtimeNs), isSymlink }
 }

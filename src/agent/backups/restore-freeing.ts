@@ -56,7 +56,8 @@ async function isInBackup(target: RestoreTarget, safety: Safety, { batch, index 
 
 async function holdsAll(safety: Safety, path: string, directory: Directory): Promise<boolean> {
   for await (const entry of walk(directory, { sorted: true }))
-    if (entry.isMountPoint || !(await isSame(safety, { ...entry, path: `${path}${entry.path}` }))) return false
+    if (entry.isMountPoint || entry.isTooDeep || !(await isSame(safety, { ...entry, path: `${path}${entry.path}` })))
+      return false
   return true
 }
 

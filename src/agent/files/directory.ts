@@ -16,6 +16,7 @@ import {
   rmdirSync,
   unlinkSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
 import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
@@ -89,6 +90,12 @@ export function openChild(parent: Directory, name: string): Directory {
     throw fail('invalid_path', 'The path leads through a symbolic link.')
   }
   return new DirectoryByDescriptor(opened, path, real)
+}
+
+/** The directory that holds it now, which the caller calls `path` and has to make sure of. */
+export function openAbove(child: Directory, path: string): Directory {
+  const opened = openDescriptor(`${child.address}/..`, OPEN_DIRECTORY)
+  return directory(opened, path, usesDescriptors(child) ? undefined : dirname(child.address))
 }
 
 /** Whether its address stays right whatever becomes of its path. */
@@ -243,18 +250,35 @@ export function renameAt(from: Directory, name: string, to: Directory, toName: s
  * the file system has no hard links the same is true of files, and the window is a file made in that instant.
  */
 export function renameNewAt(from: Directory, name: string, to: Directory, toName: string): void {
-  const source = lstatAt(from, name)
-  if (!source.isDirectory()) {
-    try {
-      linkSync(addressOf(from, name), addressOf(to, toName))
-      unlinkSync(addressOf(from, name))
-      return
-    } catch (error) {
-      if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) throw error
-    }
-  }
+  if (!lstatAt(from, name).isDirectory() && renamedByLink(from, name, to, toName)) return
   if (statsIfThere(to, toName)) throw Object.assign(new Error('the name is taken'), { code: 'EEXIST' })
   renameAt(from, name, to, toName)
+}
+
+/** False where there are no hard links. */
+function renamedByLink(from: Directory, name: string, to: Directory, toName: string): boolean {
+  try {
+    linkSync(addressOf(from, name), addressOf(to, toName))
+  } catch (error) {
+    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false
+    throw error
+  }
+  try {
+    unlinkSync(addressOf(from, name))
+  } catch (error) {
+    // Whoever has taken the old name away has left the new one.
+    if (hasCode(error, 'ENOENT')) return true
+    // What fails has not happened. By now another program may have put something else under the new name.
+    if (isSameFile(from, name, to, toName)) unlinkSync(addressOf(to, toName))
+    throw error
+  }
+  return true
+}
+
+/** One inode under two names, in the same file system. */
+export function isSameFile(a: Directory, aName: string, b: Directory, bName: string): boolean {
+  const [one, other] = [statsIfThere(a, aName), statsIfThere(b, bName)]
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev
 }
 
 export function unlinkAt(parent: Directory, name: string): void {

@@ -61,6 +61,7 @@ export const TENANT_SCOPES: readonly string[] = [
   'subdomains:write',
   'activity:read',
 ]
+const WATCHDOG = new URL('../../support/watchdog.ts', import.meta.url).href
 /** A small machine: what a tenant can make grow grows beyond it soon. */
 const SMALL: Memory = { heapMiB: 256, rssMiB: 640 }
 
@@ -72,7 +73,8 @@ export async function openScene(t: TestContext, options: SceneOptions = {}): Pro
     {
       GAMEKEEPER_RATE_LIMIT: '6000',
       // With what the suite loads into every process.
-      NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=${memory.heapMiB}`.trim(),
+      NODE_OPTIONS:
+        `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=${memory.heapMiB} --import=${WATCHDOG}`.trim(),
       ...settings,
     },
     under,

@@ -5,6 +5,7 @@ import { opendirSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FileKind } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
+import { createTurns } from '../../turns.ts'
 import { type Directory, fsyncDirectory, openChild, statsIfThere } from '../directory.ts'
 import { kindOf } from '../entries.ts'
 import { nameFromLatin1 } from '../names.ts'
@@ -12,7 +13,6 @@ import { childPath, type Segments, splitPath } from '../paths.ts'
 import { moveReplacing, moveToNewName } from '../replace.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { createTurns } from '../walk.ts'
 
 /** Moved without a turn in between, so that no request of ours comes between checking a name and taking it. */
 const GROUP_MOVES = 1024

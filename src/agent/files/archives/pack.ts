@@ -7,6 +7,7 @@ import { writeContent } from '../content.ts'
 import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explained } from '../errors.ts'
+import { permissionsOf } from '../ownership.ts'
 import { formatPath, outermost, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
@@ -48,7 +49,7 @@ async function* beneath(directory: Directory, depth: number, signal?: AbortSigna
 function* one(parent: Directory, name: string, path: string, signal?: AbortSignal): Generator<ArchiveEntry> {
   try {
     const stats = lstatAt(parent, name)
-    const common = { path, mode: Number(stats.mode) & 0o7777, modifiedAt: new Date(Number(stats.mtimeMs)) }
+    const common = { path, mode: permissionsOf(stats), modifiedAt: new Date(Number(stats.mtimeMs)) }
     if (stats.isDirectory()) yield { ...common, kind: 'directory', sizeBytes: 0, target: '', content: nothing }
     if (stats.isSymbolicLink())
       yield { ...common, kind: 'symlink', sizeBytes: 0, target: readlinkAt(parent, name), content: nothing }

@@ -11,17 +11,18 @@ import {
 } from '../../../contract/limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
+import { createTurns } from '../../turns.ts'
 import { addressOf, createFileAt, mkdirAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explain, explainedAsync } from '../errors.ts'
 import { nameToDisk } from '../names.ts'
+import { giveTo, type Owner, permissionsOf } from '../ownership.ts'
 import { parsePath, type Segments } from '../paths.ts'
 import { receiveBytes, spaceFrom } from '../receive.ts'
 import type { Reservation } from '../reservation.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { spaceOf } from '../usage.ts'
-import { createTurns } from '../walk.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { detectFormat, readArchive } from './formats.ts'
 import { merge } from './merge.ts'
@@ -55,6 +56,8 @@ export async function unpack(
   await using staged = server.staging.open()
   using reservation = await server.usage.announce(0)
   mkdirAt(staged.folder, staged.name)
+  giveTo(server.files.owner(), addressOf(staged.folder, staged.name))
+  // What is made in it belongs to whoever its top belongs to.
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`)
   const budget = createBudget(Number(archive.stats.size), limits, reservation)
   await asArchiveFaults(async () => {
@@ -130,8 +133,10 @@ async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, work: Work): Prom
     return
   }
   using place = tree.openNewPlace(path, { anyName: true })
-  if (entry.kind === 'symlink') unpackLink(place, path, entry.target)
-  else await unpackFile(place, entry, work)
+  if (entry.kind === 'symlink') {
+    unpackLink(place, path, entry.target)
+    giveTo(tree.owner(), addressOf(place.parent, place.name))
+  } else await unpackFile(place, entry, work, tree.owner())
 }
 
 /** `./a`, as tar writes it, is `a`; whatever else is not a plain relative path is refused. */
@@ -155,12 +160,18 @@ function unpackLink(place: Place, path: Segments, target: string): void {
   symlinkSync(nameToDisk(target), addressOf(place.parent, place.name))
 }
 
-async function unpackFile(place: Place, entry: ArchiveEntry, { budget, syncs, signal }: Work): Promise<void> {
+async function unpackFile(
+  place: Place,
+  entry: ArchiveEntry,
+  { budget, syncs, signal }: Work,
+  owner: Owner | undefined,
+): Promise<void> {
   using file = createFileAt(place.parent, place.name)
   const size = await receiveBytes(file, budget.counted(entry.content()), budget.allowance, { signal })
   if (size !== entry.sizeBytes) throw invalidArchive('An entry of the archive has another size than the archive says.')
   await budget.endFile(size)
-  fchmodSync(file.fd, entry.mode & 0o777)
+  giveTo(owner, file.fd)
+  fchmodSync(file.fd, permissionsOf(entry))
   futimesSync(file.fd, entry.modifiedAt, entry.modifiedAt)
   await syncs.add(file)
 }
