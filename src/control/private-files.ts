@@ -1,8 +1,9 @@
 // The data directory is nobody's business but ours: it holds every token's hash, the secret, and all tenants' files. A
 // copy, a restore of a machine or an older version may have left it open.
-import { chmodSync, closeSync, lstatSync, openSync, readdirSync } from 'node:fs'
+import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { openDescriptor } from '../kit/descriptor.ts'
 import { hasCode } from '../kit/errno.ts'
 
 const FOR_OTHERS = 0o077
@@ -11,7 +12,7 @@ const FOR_OTHERS = 0o077
 export function makePrivate(dataDir: string, databaseFile: string | null, log: Logger): void {
   restrict(dataDir, 0o700, log)
   // What SQLite keeps beside it gets the same mode.
-  if (databaseFile !== null) closeSync(openSync(databaseFile, 'a', 0o600))
+  if (databaseFile !== null) openDescriptor(databaseFile, 'a', 0o600)[Symbol.dispose]()
   for (const name of readdirSync(dataDir)) {
     const path = join(dataDir, name)
     if (lstatSync(path).isFile()) restrict(path, 0o600, log)
