@@ -42,7 +42,7 @@ onBothEngines('a job that brings the process down', (engine) => {
       return (await reply.json()) as any
     }
 
-    const first = await spawnService(env, SWITCHBOARD)
+    const first = await spawnService(env, { preload: SWITCHBOARD })
     const { id } = await call(first, 'POST', '/servers', { name: 'Castle' })
     await call(first, 'POST', `/files/${id}/folder`, { name: 'world' })
     const job = await call(first, 'POST', `/files/${id}/pack`, { files: ['world'] })
@@ -51,7 +51,7 @@ onBothEngines('a job that brings the process down', (engine) => {
     const starts = [await endOf(env), await endOf(env)]
     assert.deepEqual(starts, ['SIGKILL', 'SIGKILL'])
 
-    const up = await spawnService(env, SWITCHBOARD)
+    const up = await spawnService(env, { preload: SWITCHBOARD })
     const ended = await call(up, 'GET', `/servers/${id}/jobs/${job.id}`)
     assert.equal(ended.status, 'failed')
     assert.equal(ended.error.code, 'job_crashed')
@@ -67,6 +67,6 @@ onBothEngines('a job that brings the process down', (engine) => {
 })
 
 async function endOf(env: Record<string, string>): Promise<number | NodeJS.Signals> {
-  const started = await spawnService(env, SWITCHBOARD).catch(() => undefined)
+  const started = await spawnService(env, { preload: SWITCHBOARD }).catch(() => undefined)
   return started ? until(async () => started.exited) : 'SIGKILL'
 }

@@ -92,7 +92,7 @@ test('a User-Agent is cut to 512 characters, also of whoever comes by a link', a
   for (const { userAgent } of entries) assert.ok((userAgent ?? '').length <= 512)
 })
 
-test('The data directory is 0700 and the database, the secret and what else lies in it 0600, also where they were there with other modes.', async () => {
+test('the database and what SQLite keeps beside it are private, also a copy of it, and after they were opened', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-modes-'))
   await using service = await startTestService({ env: { GAMEKEEPER_DATA_DIR: dataDir } })
   const modeOf = (name: string) => (statSync(join(dataDir, name)).mode & 0o777).toString(8)
@@ -128,7 +128,22 @@ test('the patterns of the OpenAPI document mean the same to Python, and use noth
   assert.ok(patterns.length > 5)
   for (const pattern of patterns) assert.doesNotMatch(pattern, /\(\?[=!<]|\\[pPuU]|\\[1-9]|\[\^\]/, pattern)
   const samples = [
-    ...['', ' ', 'a', ' a ', '\u00a0', 'a\u00a0b', 'é', '😀', 'a\tb', 'a\nb', '\u0000', 'a\u007f', 'a\u0085b', 'a\u2028b'],
+    ...[
+      '',
+      ' ',
+      'a',
+      ' a ',
+      '\u00a0',
+      'a\u00a0b',
+      'é',
+      '😀',
+      'a\tb',
+      'a\nb',
+      '\u0000',
+      'a\u007f',
+      'a\u0085b',
+      'a\u2028b',
+    ],
     ...['\ufeff', '\u3000x', 'srv_1', 'backup.*', 'a'.repeat(300), '\u{10ffff}', '\u{10fe80}x', 'owner/team.a', '-a'],
   ]
   const program =

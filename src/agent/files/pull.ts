@@ -104,8 +104,7 @@ function parseUrl(text: string, base?: URL): URL {
 async function checkedAddresses(url: URL, options: PullOptions): Promise<Address[]> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolved(host, options)
-  if (addresses.length === 0 || !addresses.every(({ address }) => options.isAllowed(address)))
-    throw notPublic()
+  if (addresses.length === 0 || !addresses.every(({ address }) => options.isAllowed(address))) throw notPublic()
   return addresses
 }
 

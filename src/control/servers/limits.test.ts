@@ -35,7 +35,10 @@ onBothEngines('limits of servers', (engine) => {
     assert.ok(body.data.some((entry: { properties: object }) => 'scope' in entry.properties))
 
     const host = await service.mint(['servers:write', 'servers:admin'])
-    const raised = await service.call('PATCH', `/servers/${id}`, { token: host.token, body: { limits: { backups: 9 } } })
+    const raised = await service.call('PATCH', `/servers/${id}`, {
+      token: host.token,
+      body: { limits: { backups: 9 } },
+    })
     assert.equal(raised.status, 200)
     assert.deepEqual(await limitsOf(id), { ...limits, backups: 9 })
   })

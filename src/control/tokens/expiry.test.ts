@@ -15,7 +15,9 @@ before(async () => {
 })
 after(() => service.stop())
 
-test('A link ends when its token expires, as it does when the token is revoked, also while bytes flow.', { timeout: 60_000 }, async () => {
+test('A link ends when its token expires, as it does when the token is revoked, also while bytes flow.', {
+  timeout: 60_000,
+}, async () => {
   const { id } = await service.createServer()
   const content = { body: 'hello', headers: { 'content-type': 'application/octet-stream' } }
   await service.call('PUT', `/files/${id}/content?path=/a.txt`, content)
