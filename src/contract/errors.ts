@@ -82,6 +82,10 @@ export function fail(code: ErrorCode, context: FailureContext | string = {}, cau
   return new Failure(code, typeof context === 'string' ? { detail: context } : context, cause)
 }
 
+/** Said by control, which knows the server's state, and by the agent, which finds its folders put aside. */
+export const serverDeleted = (): Failure =>
+  fail('server_deleted', 'The server is deleted. Bring it back with `undelete` first.')
+
 /** A body that its schema takes and that is wrong all the same. */
 export function invalidField(path: string, message: string): Failure {
   return fail('invalid_request', { detail: `The body is not valid: ${path} ${message}.`, errors: [{ path, message }] })

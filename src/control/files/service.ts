@@ -149,10 +149,11 @@ export function createFiles(deps: FileDeps) {
       actor: Actor,
       serverId: string,
       query: { q: string; path?: string; content?: boolean; limit?: number },
+      signal: AbortSignal,
     ) {
       await requireServerFiles(db, actor, serverId)
       const { q, path = '/', content = false, limit = 50 } = query
-      const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit })
+      const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit }, signal)
       return { data: matches, isComplete }
     },
 
