@@ -20,6 +20,7 @@ import { explained } from './control/db/start-faults.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
 import type { ShowToken } from './control/tokens/service.ts'
+import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
 export { StoreFault } from './agent/backups/found-store.ts'
@@ -85,6 +86,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.push(() => dataLock.release())
   const log = pino({ level: config.logLevel })
+  const descriptors = planDescriptors(readDescriptorLimit())
   const clock = { now: () => Date.now() }
   const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
     openOwnDatabase(config, log, cleanUp),
@@ -96,6 +98,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     linksKey: keyFor(secret, 'links'),
     backupKey: config.backupKey,
     backupBytesPerSecond: config.backupBytesPerSecond,
+    filesAtOnce: descriptors.filesAtOnce,
     clock,
     log,
   })
@@ -104,6 +107,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     host: config.dnsHost,
     port: config.dnsPort,
     directory: join(config.dataDir, 'dns'),
+    connections: descriptors.dnsConnections,
   })
   cleanUp.push(providers.close)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
@@ -119,6 +123,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     secret,
     clock,
     log,
+    connections: descriptors.connections,
   })
   return { agent, app, providers, ownUrl, lost, log }
 }
