@@ -152,7 +152,9 @@ export const createServer = operation({
   path: '/servers',
   tag: 'Servers',
   summary: 'Create a server',
-  description: 'Needs a token for all servers: a token for some servers cannot reach the one it would make.',
+  description:
+    'Needs a token for all servers: a token for some servers cannot reach the one it would make. ' +
+    '`limits` need the scope `servers:admin` too.',
   scope: 'servers:write',
   bound: BOUNDS.body,
   body: NewServer,
@@ -201,6 +203,7 @@ export const changeServer = operation({
   path: '/servers/{serverId}',
   tag: 'Servers',
   summary: 'Change a server',
+  description: '`limits` need the scope `servers:admin` too, and a token for all servers.',
   scope: 'servers:write',
   bound: BOUNDS.body,
   params: ServerParams,

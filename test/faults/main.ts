@@ -64,7 +64,9 @@ const FAULTS: Record<string, Fault> = {
     run: runHistories,
   },
   'history-errors': {
-    about: 'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them)',
+    about:
+      'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them; ' +
+      "--call 'a regular expression' for some)",
     rounds: 0,
     run: runSweep,
   },

@@ -50,7 +50,7 @@ async function offerAll(
 }
 
 /** Some file systems do not say what an entry is. */
-function isDirectoryEntry(directory: Directory, entry: Dirent): boolean {
+export function isDirectoryEntry(directory: Directory, entry: Dirent): boolean {
   if (entry.isDirectory()) return true
   if (entry.isFile() || entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket()) return false
   return lstatSync(addressOf(directory, nameFromLatin1(entry.name)), { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -1,7 +1,5 @@
 // Finds by name and, when asked, by content. It stops at a number of matches or after a time, and says so. Runs in a
 // thread of its own (search-worker.ts).
-import { read } from 'node:fs'
-import { promisify } from 'node:util'
 import type { SearchMatch } from '../../contract/agent-files.ts'
 import { type OpenFile, openFileAt } from './directory.ts'
 import { kindOf } from './entries.ts'
@@ -15,8 +13,6 @@ const MAX_FILE_BYTES = 64n * 1024n * 1024n
 const MAX_LINE = 240
 const CHUNK_BYTES = 256 * 1024
 const LONGEST_MS = 20_000
-
-const readAsync = promisify(read)
 
 export interface SearchRequest {
   path?: string
@@ -88,7 +84,7 @@ async function* linesWith(file: OpenFile, wanted: string, signal: AbortSignal): 
   let rest = ''
   let firstNumber = 1
   for (let at = 0; ; ) {
-    const { bytesRead } = await readAsync(file.fd, buffer, 0, buffer.length, at)
+    const bytesRead = await file.read(buffer, 0, buffer.length, at)
     signal.throwIfAborted()
     if (bytesRead === 0) break
     const chunk = buffer.subarray(0, bytesRead)

@@ -1,13 +1,15 @@
 // Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
-import { isFailure } from '../../contract/errors.ts'
+
 import { newId } from '../../kit/ids.ts'
 import { createTurns, type Turns } from '../turns.ts'
+import { openIfStillThere } from './descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
+import { isLeaving } from './errors.ts'
 import { presentItems } from './trash-batches.ts'
 import { type FreeingRecord, readRecord, slotName, type TrashRecord, writeBatch } from './trash-records.ts'
 import { diskBytes } from './usage.ts'
-import { openIfStillThere, walk } from './walk.ts'
+import { walk } from './walk.ts'
 
 export const FREEING = 'freeing-'
 /** Numbers of items, each a few bytes: enough for any trash that is asked for again and again. */
@@ -79,7 +81,7 @@ export async function planFreeingUpTo(
 
 /** A server that is put aside meanwhile has nothing to give any more. */
 export function ignoreLeaving(error: unknown): [] {
-  if (isFailure(error, 'not_found') || isFailure(error, 'server_busy')) return []
+  if (isLeaving(error)) return []
   throw error
 }
 
@@ -138,7 +140,7 @@ async function measureItem(folder: Directory, slot: string): Promise<{ bytes: nu
   using directory = opened
   let bytes = 0
   let isFinal = true
-  for await (const { stats } of walk(directory)) {
+  for await (const { stats } of walk(directory, { anyDepth: true })) {
     if (stats.isDirectory()) continue
     if (stats.nlink > 1n) isFinal = false
     else bytes += diskBytes(stats)

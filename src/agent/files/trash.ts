@@ -5,6 +5,7 @@ import type { TrashItem } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { newId, timeOfId } from '../../kit/ids.ts'
 import { createTurns, type Turns } from '../turns.ts'
+import { openIfStillThere } from './descent.ts'
 import {
   type Directory,
   fsyncDirectory,
@@ -42,7 +43,6 @@ import {
   writeBatch,
 } from './trash-records.ts'
 import { diskBytes } from './usage.ts'
-import { openIfStillThere } from './walk.ts'
 
 const EMPTYING = 'emptying-'
 
@@ -113,7 +113,7 @@ export function createTrash(deps: {
       isRelaxed,
       ...(signal ? { signal } : {}),
       onRemoved: (stats) => {
-        if (stats.nlink > 1n) return
+        if (stats.isDirectory() || stats.nlink > 1n) return
         freed += diskBytes(stats)
         deps.onFreed(diskBytes(stats))
       },

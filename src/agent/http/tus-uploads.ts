@@ -1,7 +1,8 @@
 // The uploads under way on this machine: which there are, that each has one request at a time, and that old ones go.
 import { readdirSync } from 'node:fs'
-import { fail, isFailure } from '../../contract/errors.ts'
+import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { isLeaving } from '../files/errors.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { createPartialUploads, type PartialUploads } from '../files/partial-uploads.ts'
 import { uploadProperties } from '../files/probes.ts'
@@ -61,7 +62,7 @@ export function createTusUploads(deps: {
       try {
         await work(of(serverId))
       } catch (error) {
-        if (!stopping.signal.aborted && !isFailure(error, 'not_found')) deps.onUnexpected(error, serverId)
+        if (!stopping.signal.aborted && !isLeaving(error)) deps.onUnexpected(error, serverId)
       }
     }
   }

@@ -72,7 +72,9 @@ export async function openScene(t: TestContext, options: SceneOptions = {}): Pro
     engine,
     {
       GAMEKEEPER_RATE_LIMIT: '6000',
-      NODE_OPTIONS: `--max-old-space-size=${memory.heapMiB} --import=${WATCHDOG}`,
+      // With what the suite loads into every process.
+      NODE_OPTIONS:
+        `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=${memory.heapMiB} --import=${WATCHDOG}`.trim(),
       ...settings,
     },
     under,
