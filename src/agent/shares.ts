@@ -3,7 +3,8 @@
 import { fail } from '../contract/errors.ts'
 
 export interface SharesOptions {
-  atOnce: number
+  /** Of all servers together; as many as there are by default. */
+  atOnce?: number
   atOncePerServer: number
   /** Further ones are refused with `rate_limited`. */
   waitingPerServer: number
@@ -21,7 +22,8 @@ interface Server {
 
 const RETRY_AFTER_SECONDS = 2
 
-export function createShares({ atOnce, atOncePerServer, waitingPerServer }: SharesOptions): Shares {
+export function createShares(options: SharesOptions): Shares {
+  const { atOnce = Number.POSITIVE_INFINITY, atOncePerServer, waitingPerServer } = options
   /** Those that run or wait; whoever was served last is last. */
   const servers = new Map<string, Server>()
   let running = 0

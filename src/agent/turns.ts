@@ -2,7 +2,7 @@
 // together has a few milliseconds of each turn, however many of them there are, and those that wait for the next one are
 // served in turn by server: a hundred walks of one server take no more from the others than one does.
 
-const TURN_MS = 8
+const TURN_MS = 4
 /** Looking at the clock costs as much as some entries do. */
 const ENTRIES_A_LOOK = 32
 

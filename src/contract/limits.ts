@@ -54,5 +54,11 @@ export const PART_HEADERS_MAX = 16
 /** Searches under way; `rate_limited` where more wait on a server than may. */
 export const SEARCHES = { atOnce: 4, atOncePerServer: 2, waitingPerServer: 8 } as const
 
+/** Pages of directories and of the trash that are being read for one server; `rate_limited` beyond those that may wait. */
+export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as const
+
+/** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
+export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
+
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000

@@ -3,8 +3,10 @@ import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { AgentFiles, FileEntry, RepeatableRequest } from '../../contract/agent-files.ts'
 import { isFailure } from '../../contract/errors.ts'
+import { PAGES_BEING_READ } from '../../contract/limits.ts'
 import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
+import { createShares } from '../shares.ts'
 import type { TaskHandler } from '../tasks.ts'
 import { type PackWork, pack } from './archives/pack.ts'
 import { type UnpackWork, unpack } from './archives/unpack.ts'
@@ -68,6 +70,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const servers = new Map<string, ServerFiles>()
   const repeats = createRepeats(now)
   const searches = createSearches()
+  const pages = createShares(PAGES_BEING_READ)
   const copies = new Map<string, AbortController>()
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -172,7 +175,8 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       ownJournal?.close()
     },
 
-    list: async ({ serverId, ...request }) => await list(server(serverId).files, request),
+    list: async ({ serverId, ...request }) =>
+      await pages.run(serverId, stopping.signal, () => list(server(serverId).files, request)),
     stat: async ({ serverId, path }) => describePath(server(serverId).files, path),
     makeFolder: ({ path, name, ...asked }) =>
       once('file.folder_created', asked, (found, change) => makeFolder(found, { path, name }, change)),
@@ -200,7 +204,8 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
       ),
 
-    listTrash: async ({ serverId, limit = 50, after = null }) => await server(serverId).trash.list(limit, after),
+    listTrash: async ({ serverId, limit = 50, after = null }) =>
+      await pages.run(serverId, stopping.signal, () => server(serverId).trash.list(limit, after)),
     restoreTrash: ({ trashId, ...asked }) =>
       once('file.restored', asked, (found, change) => restoreTrash(found, trashId, change)),
     emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),
