@@ -17,6 +17,7 @@ import { isFresh, migrate } from './control/db/migrate.ts'
 import { MIGRATIONS } from './control/db/migrations/index.ts'
 import { type DatabaseLock, lockPostgres } from './control/db/postgres-lock.ts'
 import { explained } from './control/db/start-faults.ts'
+import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
 import type { ShowToken } from './control/tokens/service.ts'
@@ -86,6 +87,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.push(() => dataLock.release())
   const log = pino({ level: config.logLevel })
+  makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
   const descriptors = planDescriptors(readDescriptorLimit())
   const clock = { now: () => Date.now() }
   const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>

@@ -134,7 +134,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
     async stop() {
       journal.stop()
-      uploads.stop()
+      await uploads.stop()
       await tasks.stop()
       await files.stop()
       await backups.stop()

@@ -21,7 +21,15 @@ import { createContentReader } from './reader.ts'
 import { runReclaim } from './reclaim.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { type RestoreTarget, runRestore } from './restore.ts'
-import { finishRestore, forgetRestore, readOutcome, recoverRestores, sweepEnded, unfinished } from './restore-finish.ts'
+import {
+  endedRestores,
+  finishRestore,
+  forgetRestore,
+  readOutcome,
+  recoverRestores,
+  sweepEnded,
+  unfinished,
+} from './restore-finish.ts'
 import { requirePaths } from './restore-plan.ts'
 import { runScrub } from './scrub.ts'
 import { runVerify } from './verify.ts'
@@ -263,6 +271,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     },
     async forgetRestore({ serverId, jobId }) {
       await forgetRestore(targetOf(serverId), jobId)
+    },
+    async endedRestores({ serverId }) {
+      return endedRestores(targetOf(serverId))
     },
     async stoppedRestore({ serverId }) {
       return server(serverId).gate.stopped() ?? null
