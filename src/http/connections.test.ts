@@ -48,9 +48,9 @@ const post = (path: string, length: number) =>
   `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 const statusOf = async (socket: Socket) => String((await once(socket, 'data'))[0]).split(' ')[1]
-const closed = async (socket: Socket) => {
-  if (!socket.resume().closed) await once(socket, 'close')
-}
+/** `once` would fail on the error of a write that came too late. */
+const closed = (socket: Socket) =>
+  new Promise<unknown>((resolve) => (socket.resume().closed ? resolve(undefined) : socket.once('close', resolve)))
 
 async function asks(socket: Socket): Promise<string | undefined> {
   socket.write(GET)

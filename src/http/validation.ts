@@ -24,6 +24,8 @@ const OPTIONS: Options = {
   code: { regExp },
 }
 const FAULTS_MAX = 50
+/** A body of a megabyte may have tens of thousands. */
+const ERRORS_READ_MAX = 1000
 
 export function createValidators() {
   const strict = withOurs(new Ajv({ ...OPTIONS, coerceTypes: false }))
@@ -66,7 +68,8 @@ export function useValidation(app: FastifyInstance): void {
   app.setSchemaErrorFormatter((errors, part) => fail('invalid_request', requestFaults(errors as ErrorObject[], part)))
 }
 
-function requestFaults(errors: ErrorObject[], part: string) {
+function requestFaults(all: ErrorObject[], part: string) {
+  const errors = all.slice(0, ERRORS_READ_MAX)
   const explained = errors.filter(({ keyword, parentSchema }) => keyword === 'anyOf' && parentSchema?.[OTHERWISE])
   const isExplained = ({ schemaPath }: ErrorObject) =>
     explained.some((outer) => schemaPath.startsWith(`${outer.schemaPath}/`))
