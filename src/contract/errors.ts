@@ -33,6 +33,7 @@ export const ERRORS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
   checksum_mismatch: { status: 460, title: 'The bytes do not match their checksum and were not taken' },
+  job_crashed: { status: 500, title: 'The service went down each time this was run' },
   internal: { status: 500, title: 'Something went wrong on our side' },
   agent_unreachable: { status: 503, title: 'The machine of this server cannot be reached' },
   dns_unavailable: { status: 503, title: 'The DNS provider has not done its part yet' },

@@ -47,7 +47,9 @@ export interface ServerFilesDeps {
 export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
   const folders = deps.layout.server(serverId)
   if (!existsSync(folders.root)) throw absence(deps.layout, serverId)
-  for (const folder of [folders.files, folders.trash, folders.staging]) mkdirSync(folder, { recursive: true })
+  mkdirSync(folders.files, { recursive: true })
+  // Nobody but us looks into these: what is half made has not got its owner and its mode yet.
+  for (const folder of [folders.trash, folders.staging]) mkdirSync(folder, { recursive: true, mode: 0o700 })
   const quotaFile = join(folders.root, 'quota.json')
   let quotaBytes = readQuota(quotaFile)
   const files = openSandbox(folders.files)
