@@ -95,7 +95,7 @@ export function openChild(parent: Directory, name: string): Directory {
 /** The directory that holds it now, which the caller calls `path` and has to make sure of. */
 export function openAbove(child: Directory, path: string): Directory {
   const opened = openDescriptor(`${child.address}/..`, OPEN_DIRECTORY)
-  return directory(opened, path, usesDescriptors(child) ? undefined : dirname(child.address))
+  return new DirectoryByDescriptor(opened, path, usesDescriptors(child) ? undefined : dirname(child.address))
 }
 
 /** Whether its address stays right whatever becomes of its path. */
