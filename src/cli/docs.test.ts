@@ -28,9 +28,9 @@ test('docs/cli.md: every example runs, in order, in a shell', async () => {
   const zones = JSON.stringify([{ zone: 'play.test', provider: 'embedded', target: '203.0.113.7' }])
   await using service = await startTestService({ env: { GAMEKEEPER_ZONES: zones, ...LOCAL_DNS } })
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-docs-'))
-  // In place of npx, which looks for the package where it is called.
+  // In place of npx, which looks for the package where it is called: after `--no -- gamekeeper`.
   const launcher = join(folder, 'npx')
-  writeFileSync(launcher, `#!/bin/sh\nshift\nexec "${process.execPath}" "${BINARY}" "$@"\n`, { mode: 0o755 })
+  writeFileSync(launcher, `#!/bin/sh\nshift 3\nexec "${process.execPath}" "${BINARY}" "$@"\n`, { mode: 0o755 })
   const env = {
     PATH: `${folder}:${process.env.PATH}`,
     GAMEKEEPER_URL: service.url,
@@ -65,7 +65,18 @@ test('docs/sdk.md: the example runs and prints what it says', async () => {
 })
 
 test('npx finds the command in the checkout', async () => {
-  const { code, stdout } = await run('npx', ['gamekeeper', '--version'], ROOT, {})
-  assert.equal(code, 0)
-  assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
+  for (const before of [[], ['--no', '--']]) {
+    const { code, stdout } = await run('npx', [...before, 'gamekeeper', '--version'], ROOT, {})
+    assert.equal(code, 0)
+    assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
+  }
+})
+
+test('outside of the checkout nothing is fetched and run in its place', async () => {
+  const pasted = ['README.md', 'docs/cli.md', 'docs/operating.md'].flatMap((path) =>
+    [...readFileSync(join(ROOT, path), 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block ?? ''),
+  )
+  const calls = pasted.join('\n').match(/\bnpx\b.*\bgamekeeper\b/g) ?? []
+  assert.ok(calls.length >= 3)
+  for (const call of calls) assert.match(call, /^npx --no -- gamekeeper$/)
 })

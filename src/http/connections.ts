@@ -117,7 +117,9 @@ export function guardConnections(
     },
     ended(request) {
       const entry = held.get(request.socket)
-      if (entry && --entry.requests === 0) waiting.add(entry)
+      // What came over no connection of ours has none to cut.
+      if (!entry) return
+      if (--entry.requests === 0) waiting.add(entry)
       if (!request.complete) cutLater(request)
     },
   }

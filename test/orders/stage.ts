@@ -172,7 +172,7 @@ function parsed(text: string): unknown {
 }
 
 /** A job that asks the agent again and again never stands still: it is given up after the longer time. */
-const STILL_MS = 30_000
+const STILL_MS = 120_000
 const STUCK_MS = 300_000
 
 /** Until everything that is under way for a server has ended, what the agent noted included. */
