@@ -92,7 +92,7 @@ test('a User-Agent is cut to 512 characters, also of whoever comes by a link', a
   for (const { userAgent } of entries) assert.ok((userAgent ?? '').length <= 512)
 })
 
-test('The data directory is 0700 and the database, the secret and what else lies in it 0600, also where they were there with other modes.', async () => {
+test('the database and what SQLite keeps beside it are private, also a copy of it, and after they were opened', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-modes-'))
   await using service = await startTestService({ env: { GAMEKEEPER_DATA_DIR: dataDir } })
   const modeOf = (name: string) => (statSync(join(dataDir, name)).mode & 0o777).toString(8)

@@ -57,6 +57,8 @@ export interface AppDeps {
   secret: Buffer
   clock: { now(): number }
   log: Logger
+  /** Of HTTP at once; as many as a process with descriptors in plenty has by default. */
+  connections?: number
 }
 
 export interface App {
@@ -173,6 +175,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
+    ...(deps.connections === undefined ? {} : { connections: deps.connections }),
   })
   const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
   const routes: RouteOptions[] = []

@@ -11,19 +11,27 @@ const ELLIPSIS = '…'
  */
 export function jsonWithin(value: object, maxBytes: number): string {
   const whole = JSON.stringify(value)
-  if (fits(whole, maxBytes)) return whole
-  const plain = JSON.parse(whole) as object
-  for (const maxChars of TEXT_CHARS) {
-    const text = withMostItems(plain, maxChars, maxBytes)
-    if (text !== undefined) return text
-  }
-  return JSON.stringify({ cut: { '': Object.keys(plain).length } })
+  return fits(whole, maxBytes) ? whole : cutDown(JSON.parse(whole), maxBytes)
 }
 
 /** The same as a value; the one that was given if it fits. */
 export function shortened<T extends object>(value: T, maxBytes: number): T | Record<string, unknown> {
   const whole = JSON.stringify(value)
-  return fits(whole, maxBytes) ? value : JSON.parse(jsonWithin(value, maxBytes))
+  return fits(whole, maxBytes) ? value : JSON.parse(cutDown(JSON.parse(whole), maxBytes))
+}
+
+/** The same for what is JSON already. */
+export function parsedWithin(text: string, maxBytes: number): Record<string, unknown> {
+  const value = JSON.parse(text)
+  return fits(text, maxBytes) ? value : JSON.parse(cutDown(value, maxBytes))
+}
+
+function cutDown(plain: object, maxBytes: number): string {
+  for (const maxChars of TEXT_CHARS) {
+    const text = withMostItems(plain, maxChars, maxBytes)
+    if (text !== undefined) return text
+  }
+  return JSON.stringify({ cut: { '': Object.keys(plain).length } })
 }
 
 /** A character takes three bytes at most; counting them is only worth it near the limit. */

@@ -59,7 +59,7 @@ const FAULTS: Record<string, Fault> = {
   history: {
     about:
       'random histories through kills, clock steps, full disks and injected errors, compared with disk, database, store, ' +
-      'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
+      'DNS and activity (--seed S, --theme a,b, --engine sqlite, --at-once N)',
     rounds: 200,
     run: runHistories,
   },

@@ -197,7 +197,7 @@ export function createFileReader(deps: {
       enqueue(file)
       startJobs()
     },
-    isFull: () => jobs.length > 2 || opened.size > 4 * BATCH_FILES,
+    isFull: () => jobs.length > 2 || opened.size >= repository.filesAtOnce,
     step,
     async finish() {
       for (;;) {

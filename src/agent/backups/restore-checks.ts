@@ -3,7 +3,7 @@
 import type { Descriptor } from '../../kit/descriptor.ts'
 import { idsOf } from './content.ts'
 import type { KeyedEntry } from './entries.ts'
-import type { Pool } from './pool.ts'
+import type { Repository } from './repository.ts'
 import type { LiveEntry } from './restore-plan.ts'
 
 const CHECKS_AT_ONCE = 64
@@ -33,7 +33,7 @@ export interface Checks {
 }
 
 export function createChecks(
-  pool: Pool,
+  { pool, filesAtOnce }: Pick<Repository, 'pool' | 'filesAtOnce'>,
   signal: AbortSignal,
   tell: (isSame: boolean, wanted: KeyedEntry, live: Checked) => void,
 ): Checks {
@@ -69,7 +69,7 @@ export function createChecks(
       checks.push(check)
     },
     settle,
-    isFull: () => checks.length >= CHECKS_AT_ONCE,
+    isFull: () => checks.length >= Math.min(CHECKS_AT_ONCE, filesAtOnce),
     step,
     async finish() {
       while (checks.length > 0) await step()

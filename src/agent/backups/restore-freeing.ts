@@ -69,5 +69,6 @@ async function isSame({ manifest, repository }: Safety, { parent, name, path, st
   if (entry?.kind === 'symlink') return stats.isSymbolicLink() && readlinkAt(parent, name) === entry.target
   if (entry?.kind !== 'file' || !stats.isFile() || Number(stats.size) !== entry.sizeBytes) return false
   using file = openDescriptor(addressOf(parent, name), OPEN_FILE)
-  return (await repository.pool.hash({ fd: file.fd, size: entry.sizeBytes, ids: idsOf(entry) })).same
+  const ids = idsOf(entry)
+  return (await file.use((fd) => repository.pool.hash({ fd, size: entry.sizeBytes, ids }))).same
 }

@@ -107,7 +107,7 @@ export async function runRestore(
     kept: new Map(),
     directories: [],
     touched: new Set(),
-    checks: createChecks(repository.pool, signal, (isSame, wanted, live) => {
+    checks: createChecks(repository, signal, (isSame, wanted, live) => {
       if (isSame) keep(run, wanted, live)
       else replace(run, wanted, live)
     }),

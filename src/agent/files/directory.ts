@@ -55,7 +55,8 @@ export const hasDescriptorPaths = existsSync('/proc/self/fd')
 
 /** `realPath` is trusted: it comes from the layout, never from a caller. */
 export function openRoot(realPath: string, descriptors = hasDescriptorPaths): Directory {
-  return directory(openDescriptor(realPath, OPEN_DIRECTORY), '/', descriptors ? undefined : realpathSync(realPath))
+  const realRoot = descriptors ? undefined : realpathSync(realPath)
+  return new DirectoryByDescriptor(openDescriptor(realPath, OPEN_DIRECTORY), '/', realRoot)
 }
 
 /**
@@ -82,38 +83,52 @@ export function openChild(parent: Directory, name: string): Directory {
   const at = addressOf(parent, name)
   const opened = openDescriptor(at, OPEN_DIRECTORY)
   const path = childPath(parent.path, name)
-  if (usesDescriptors(parent)) return directory(opened, path, undefined)
+  if (usesDescriptors(parent)) return new DirectoryByDescriptor(opened, path, undefined)
   const real = realpathSync(at)
   if (real !== at) {
     opened[Symbol.dispose]()
     throw fail('invalid_path', 'The path leads through a symbolic link.')
   }
-  return directory(opened, path, real)
+  return new DirectoryByDescriptor(opened, path, real)
 }
 
 /** The directory that holds it now, which the caller calls `path` and has to make sure of. */
 export function openAbove(child: Directory, path: string): Directory {
   const opened = openDescriptor(`${child.address}/..`, OPEN_DIRECTORY)
-  return directory(opened, path, usesDescriptors(child) ? undefined : dirname(child.address))
+  return new DirectoryByDescriptor(opened, path, usesDescriptors(child) ? undefined : dirname(child.address))
 }
 
 /** Whether its address stays right whatever becomes of its path. */
 export const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
 
-function directory(opened: Descriptor, path: string, realPath: string | undefined): Directory {
-  const address = realPath ?? `/proc/self/fd/${opened.fd}`
-  return {
-    path,
-    get fd() {
-      return opened.fd
-    },
-    get address() {
-      // A closed number may be another directory by now.
-      if (!opened.isOpen) throw new Error('a directory was used after it was closed')
-      return address
-    },
-    use: (work) => opened.use(work),
-    [Symbol.dispose]: () => opened[Symbol.dispose](),
+/** A class, since walks make very many of them. */
+class DirectoryByDescriptor implements Directory {
+  readonly path: string
+  readonly #opened: Descriptor
+  readonly #address: string
+
+  constructor(opened: Descriptor, path: string, realPath: string | undefined) {
+    this.path = path
+    this.#opened = opened
+    this.#address = realPath ?? `/proc/self/fd/${opened.fd}`
+  }
+
+  get fd(): number {
+    return this.#opened.fd
+  }
+
+  get address(): string {
+    // A closed number may be another directory by now.
+    if (!this.#opened.isOpen) throw new Error('a directory was used after it was closed')
+    return this.#address
+  }
+
+  use<T>(work: (fd: number) => Promise<T>): Promise<T> {
+    return this.#opened.use(work)
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened[Symbol.dispose]()
   }
 }
 
@@ -168,27 +183,51 @@ function checked(opened: Descriptor, parent: Directory, name: string): OpenFile 
   try {
     const stats = fstatSync(opened.fd, { bigint: true })
     if (!stats.isFile()) throw notRegular(parent, name)
-    return openFile(opened, stats, usesDescriptors(parent) ? `/proc/self/fd/${opened.fd}` : addressOf(parent, name))
+    return new FileByDescriptor(
+      opened,
+      stats,
+      usesDescriptors(parent) ? `/proc/self/fd/${opened.fd}` : addressOf(parent, name),
+    )
   } catch (error) {
     opened[Symbol.dispose]()
     throw error
   }
 }
 
-function openFile(opened: Descriptor, stats: BigIntStats, address: string | Buffer): OpenFile {
-  return {
-    stats,
-    get fd() {
-      return opened.fd
-    },
-    get address() {
-      if (!opened.isOpen) throw new Error('a file was used after it was closed')
-      return address
-    },
-    use: (work) => opened.use(work),
-    read: (...range) => opened.read(...range),
-    release: () => opened.transfer(),
-    [Symbol.dispose]: () => opened[Symbol.dispose](),
+class FileByDescriptor implements OpenFile {
+  readonly stats: BigIntStats
+  readonly #opened: Descriptor
+  readonly #address: string | Buffer
+
+  constructor(opened: Descriptor, stats: BigIntStats, address: string | Buffer) {
+    this.stats = stats
+    this.#opened = opened
+    this.#address = address
+  }
+
+  get fd(): number {
+    return this.#opened.fd
+  }
+
+  get address(): string | Buffer {
+    if (!this.#opened.isOpen) throw new Error('a file was used after it was closed')
+    return this.#address
+  }
+
+  use<T>(work: (fd: number) => Promise<T>): Promise<T> {
+    return this.#opened.use(work)
+  }
+
+  read(into: Uint8Array, offset: number, length: number, position: number): Promise<number> {
+    return this.#opened.read(into, offset, length, position)
+  }
+
+  release(): Descriptor {
+    return this.#opened.transfer()
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened[Symbol.dispose]()
   }
 }
 

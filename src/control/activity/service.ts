@@ -4,7 +4,7 @@ import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
-import { jsonWithin, shortened } from '../../kit/shorten.ts'
+import { jsonWithin, parsedWithin } from '../../kit/shorten.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
@@ -274,13 +274,8 @@ function present(row: ActivityRow): ActivityEntry {
     ip: row.ip,
     userAgent: row.user_agent,
     requestId: row.request_id,
-    properties: propertiesOf(row),
+    // Those of older versions may be larger than any is now.
+    properties: parsedWithin(row.properties, PROPERTIES_MAX_BYTES),
     timestamp: new Date(row.at).toISOString(),
   }
-}
-
-/** Those of older versions may be larger than any is now. */
-function propertiesOf({ properties: text }: ActivityRow): Record<string, unknown> {
-  const properties = JSON.parse(text)
-  return text.length * 3 <= PROPERTIES_MAX_BYTES ? properties : shortened(properties, PROPERTIES_MAX_BYTES)
 }

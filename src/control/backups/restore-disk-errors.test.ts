@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { createWorld, type World } from '../../../test/support/backups.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { until } from '../../../test/support/until.ts'
 import type { Job } from '../../contract/jobs.ts'
 
 const EIO = () => Object.assign(new Error('EIO: injected'), { code: 'EIO' })
@@ -130,6 +131,33 @@ onBothEngines('a disk that fails during a restore', (engine) => {
       assert.equal(await count(server, 'backup.restored'), direction === 'forward' ? 1 : 0)
       assert.equal(await count(server, 'backup.restore_undone'), direction === 'forward' ? 0 : 1)
     }
+  })
+
+  test('in the middle, while it is being cancelled: unfinished, and not cancelled', async () => {
+    const server = await world.server({ a: 'old' })
+    const { id } = await world.backup(server)
+    await world.write(server, { a: 'new' })
+    let attempts = 0
+    let code = 'EMFILE'
+    using disk = replacing({
+      linkSync() {
+        attempts++
+        throw Object.assign(new Error(`${code}: injected, link`), { code })
+      },
+    })
+    const body = { mode: 'replace', safetyBackup: false }
+    const asked = await service.call('POST', `/backups/${server}/${id}/restore`, { body })
+    // What may pass is tried again, so there is time to cancel.
+    await until(async () => attempts > 0)
+    await service.call('DELETE', `/servers/${server}/jobs/${asked.body.id}`)
+    code = 'EACCES'
+    const job = await world.jobEnded(server, asked.body.id)
+    assert.equal(job.error?.code, 'restore_unfinished', JSON.stringify(job))
+    assert.equal((await unfinished(server)).jobId, job.id)
+    assert.equal(await count(server, 'backup.restore_cancelled'), 0)
+    disk[Symbol.dispose]()
+    assert.equal((await finish(server, 'back')).status, 'completed')
+    assert.equal(await content(server), 'new')
   })
 
   test('when the direction that was chosen is written down: unfinished, and no start goes on with it', async () => {

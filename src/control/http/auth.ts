@@ -7,8 +7,9 @@ import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
 import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'
+import { networkOf } from '../../kit/networks.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
-import { type Count, createRateLimiter, networkOf, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
+import { type Count, createRateLimiter, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
 
 export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
 

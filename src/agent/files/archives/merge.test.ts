@@ -49,7 +49,7 @@ test('a large merge lets others have their turn, and replaces into the trash', a
   assert.equal(new Set(trashed).size, FILES / 2)
 })
 
-test('a large merge with one file in the way moves nothing', async (t) => {
+test('All of it is checked before the first thing moves.', async (t) => {
   const { server, at } = await start(t)
   fillTree(at(''), { 'd/e/2999': 'old' })
   const staged = makeTree(t)
