@@ -35,7 +35,8 @@ function reasons(source: string): Map<string, string> {
     const text = /^(?:\/\*\*| \*|\/\/) ?(.*?)(?: ?\*\/)?$/.exec(line)?.[1]
     const name = /^export const (\w+)/.exec(line)?.[1]
     if (name) found.set(name, comment.join(' ').trim())
-    if (name || line === '') comment = []
+    if (line === '') comment = []
+    else if (/^\/(\*\*|\/)/.test(line)) comment = [text ?? '']
     else if (text !== undefined && text !== '/') comment.push(text)
   }
   return found
@@ -64,8 +65,8 @@ export function limitsDocument(): string {
     '',
     row('limit', 'value', 'of what'),
     row('---', '---', '---'),
-    ...Object.entries(limits).map(([name, value]) =>
-      row(`\`${name}\``, limitText(name, value), comments.get(name) ?? ''),
+    ...[...comments].map(([name, reason]) =>
+      row(`\`${name}\``, limitText(name, (limits as Record<string, unknown>)[name]), reason),
     ),
     '',
   ].join('\n')

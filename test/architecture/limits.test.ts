@@ -45,5 +45,17 @@ test('every operation stays within the turns that it states', async () => {
   assert.deepEqual(exceeding, [])
 })
 
-const ask = (operation: Operation, { body, ...wanted }: Wanted) =>
-  service.call(operation.method, addressOf(operation, wanted), body === undefined ? {} : { body })
+/** Not as other tests do, which also check each answer against its schema: that takes long turns of its own. */
+async function ask(operation: Operation, { body, ...wanted }: Wanted): Promise<Response> {
+  const isJson = body !== undefined && typeof body !== 'string'
+  const response = await fetch(service.url + addressOf(operation, wanted), {
+    method: operation.method,
+    headers: {
+      authorization: `Bearer ${service.adminToken}`,
+      ...(isJson ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
+  })
+  await response.arrayBuffer()
+  return response
+}

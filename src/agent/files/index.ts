@@ -3,10 +3,8 @@ import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { AgentFiles, FileEntry, RepeatableRequest } from '../../contract/agent-files.ts'
 import { isFailure } from '../../contract/errors.ts'
-import { PAGES_BEING_READ } from '../../contract/limits.ts'
 import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
-import { createShares } from '../shares.ts'
 import type { TaskHandler } from '../tasks.ts'
 import { type PackWork, pack } from './archives/pack.ts'
 import { type UnpackWork, unpack } from './archives/unpack.ts'
@@ -16,13 +14,12 @@ import { createDisks, type TrashOnDisk } from './disk.ts'
 import { describePath } from './entries.ts'
 import { isLeaving } from './errors.ts'
 import { makeFolder } from './folder.ts'
-import { list } from './list.ts'
 import { move } from './move.ts'
 import { formatPath, splitPath } from './paths.ts'
 import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull.ts'
+import { createReadings } from './readings.ts'
 import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
-import { createSearches } from './searches.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
 import type { FreedTrash } from './trash-freeing.ts'
 
@@ -69,10 +66,9 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const journal = options.journal ?? (ownJournal as Journal)
   const servers = new Map<string, ServerFiles>()
   const repeats = createRepeats(now)
-  const searches = createSearches()
-  const pages = createShares(PAGES_BEING_READ)
   const copies = new Map<string, AbortController>()
   const stopping = new AbortController()
+  const readings = createReadings({ trashKeepMs, stopping: stopping.signal })
   let timer: NodeJS.Timeout | undefined
   let sweeping = Promise.resolve()
   const diskOf = createDisks(trashes)
@@ -171,12 +167,11 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       stopping.abort()
       for (const abort of copies.values()) abort.abort()
       await sweeping
-      await searches.close()
+      await readings.close()
       ownJournal?.close()
     },
 
-    list: async ({ serverId, ...request }) =>
-      await pages.run(serverId, stopping.signal, () => list(server(serverId).files, request)),
+    list: async ({ serverId, ...request }) => await readings.list(server(serverId), request),
     stat: async ({ serverId, path }) => describePath(server(serverId).files, path),
     makeFolder: ({ path, name, ...asked }) =>
       once('file.folder_created', asked, (found, change) => makeFolder(found, { path, name }, change)),
@@ -198,14 +193,14 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
     move: ({ moves, overwrite = false, ...asked }) =>
       once('file.moved', asked, (found, change) => move(found, { moves, overwrite }, change)),
     search: async ({ serverId, ...request }, signal) =>
-      await searches.run(
+      await readings.search(
         server(serverId),
         request,
         signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
       ),
 
     listTrash: async ({ serverId, limit = 50, after = null }) =>
-      await pages.run(serverId, stopping.signal, () => server(serverId).trash.list(limit, after)),
+      await readings.listTrash(server(serverId), { limit, after }),
     restoreTrash: ({ trashId, ...asked }) =>
       once('file.restored', asked, (found, change) => restoreTrash(found, trashId, change)),
     emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),

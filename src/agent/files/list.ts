@@ -2,7 +2,7 @@
 // only a page is ever kept, so the first page of a directory of 100,000 costs little more than reading the directory.
 import { type Dirent, lstatSync, opendirSync } from 'node:fs'
 import type { FileEntry, ListPosition, ListRequest, ListSort } from '../../contract/agent-files.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns, type Turns } from '../turns.ts'
 import { addressOf, type Directory, statsIfThere } from './directory.ts'
 import { describe } from './entries.ts'
 import { nameFromLatin1, nameToBytes } from './names.ts'
@@ -22,12 +22,13 @@ interface Candidate {
 export async function list(
   files: Sandbox,
   request: Omit<ListRequest, 'serverId'>,
+  turn = createTurns(undefined, files.share),
 ): Promise<{ entries: FileEntry[]; next: ListPosition | null }> {
   using directory = files.openDirectoryToRead(request.path)
   const limit = Math.min(Math.max(request.limit ?? 50, 1), MAX_PAGE)
   const compare = order(request.descending ?? false)
   const page = createPage(limit + 1, compare, request.after ? fromPosition(request.after) : undefined)
-  await offerAll(directory, request.sort ?? 'name', files.share, page.offer)
+  await offerAll(directory, request.sort ?? 'name', turn, page.offer)
   const chosen = page.chosen.slice(0, limit)
   const last = page.chosen.length > limit ? chosen.at(-1) : undefined
   return { entries: chosen.flatMap((candidate) => entryOf(directory, candidate)), next: last ? toPosition(last) : null }
@@ -36,10 +37,9 @@ export async function list(
 async function offerAll(
   directory: Directory,
   sort: ListSort,
-  share: string,
+  turn: Turns,
   offer: (candidate: Candidate) => void,
 ): Promise<void> {
-  const turn = createTurns(undefined, share)
   // Not readdir, which sorts all names before it gives any, and takes twice as long for that.
   using reader = opendirSync(directory.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
   for (let entry = reader.readSync(); entry; entry = reader.readSync()) {

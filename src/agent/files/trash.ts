@@ -1,7 +1,6 @@
 // Deleted and replaced files, kept for a day so that a wrong click can be undone. The trash lies beside the server's
 // files on the same file system: putting a tree of any size into it is one rename.
 import { readdirSync } from 'node:fs'
-import type { TrashItem } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { newId, timeOfId } from '../../kit/ids.ts'
 import { createTurns, type Turns } from '../turns.ts'
@@ -24,7 +23,7 @@ import { inodeOf } from './probes.ts'
 import { removeTree } from './remove-tree.ts'
 import { moveToFreeName } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
-import { batchNames, hasItems, newestBatches, presentItems } from './trash-batches.ts'
+import { batchNames, hasItems, newestBatches } from './trash-batches.ts'
 import {
   createTrashMeasure,
   describeFreeing,
@@ -33,15 +32,7 @@ import {
   type FreedTrash,
   setAside,
 } from './trash-freeing.ts'
-import {
-  dropRecord,
-  itemId,
-  parseItemId,
-  readRecord,
-  type TrashBatch,
-  type TrashRecord,
-  writeBatch,
-} from './trash-records.ts'
+import { dropRecord, parseItemId, readRecord, type TrashBatch, type TrashRecord, writeBatch } from './trash-records.ts'
 import { diskBytes } from './usage.ts'
 
 const EMPTYING = 'emptying-'
@@ -52,7 +43,6 @@ export interface Trash extends FreeableTrash {
    * is disposed of, nothing empties it. `id` is for whoever has to name the batch beforehand.
    */
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
-  list(limit: number, after: string | null): Promise<{ items: TrashItem[]; next: string | null }>
   /** Where an item was, and its inode. */
   find(id: string): { path: string; inode: string }
   /** Answers the path that the item has now. */
@@ -162,27 +152,6 @@ export function createTrash(deps: {
       }
     },
 
-    async list(limit, after) {
-      using trash = open()
-      const turn = turns()
-      const items: TrashItem[] = []
-      const last = after === null ? undefined : parseItemId(after)
-      let isNext = (batch: string) => !last || batch <= last.batch
-      for (;;) {
-        const batches = await newestBatches(trash, turn, limit + 1, isNext)
-        for (const batch of batches) {
-          const from = batch === last?.batch ? last.index + 1 : 0
-          for await (const item of itemsOf(trash, batch, deps.keepMs, turn, from)) {
-            if (items.length === limit) return { items, next: items.at(-1)?.id ?? null }
-            items.push(item)
-          }
-        }
-        const oldest = batches.length > limit ? batches.at(-1) : undefined
-        if (oldest === undefined) return { items, next: null }
-        isNext = (batch) => batch < oldest
-      }
-    },
-
     find(id) {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
@@ -261,30 +230,6 @@ function openItem(trash: Directory, id: string) {
   if (item) return { wanted, item, folder }
   folder[Symbol.dispose]()
   throw notInTrash()
-}
-
-async function* itemsOf(
-  trash: Directory,
-  batch: string,
-  keepMs: number,
-  turn: Turns,
-  from: number,
-): AsyncGenerator<TrashItem> {
-  // Somebody may have emptied it since it was found.
-  const opened = openIfStillThere(trash, batch)
-  if (!opened) return
-  using folder = opened
-  const record = readRecord(folder)
-  if (!record) return
-  for await (const { index, path, kind } of presentItems(folder, record, turn, from))
-    yield {
-      id: itemId(batch, index),
-      path,
-      kind,
-      reason: record.reason,
-      deletedAt: new Date(record.deletedAt).toISOString(),
-      expiresAt: new Date(record.deletedAt + keepMs).toISOString(),
-    }
 }
 
 /** Later than any time where somebody took all of it back meanwhile. */
