@@ -130,7 +130,7 @@ test('What is written is written beside, synced, renamed, and the directory sync
   const dataDir = newFolder()
   const [trace, token] = [join(dataDir, 'trace'), `gk_admin_${randomBytes(32).toString('hex')}`]
   const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, TRACE_FILES_TO: trace }
-  const service = await spawnService(env, new URL('support/trace-files.ts', import.meta.url).href)
+  const service = await spawnService(env, { preload: new URL('support/trace-files.ts', import.meta.url).href })
   const headers = { authorization: `Bearer ${token}` }
   const created = await fetch(`${service.url}/v1/game/servers`, {
     method: 'POST',
