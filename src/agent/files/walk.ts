@@ -146,7 +146,7 @@ export function createTurns(signal?: AbortSignal) {
   let since = performance.now()
   let count = 0
   return {
-    due: () => (++count & 31) === 0 && performance.now() - since > TURN_MS,
+    due: () => (++count & 3) === 0 && performance.now() - since > TURN_MS,
     async take() {
       await nextTurn()
       signal?.throwIfAborted()
