@@ -1,10 +1,10 @@
 // Files that have the right size and other times: read and compared with what the backup holds, which is cheaper than
 // writing them. The worker threads do it while the restore goes on to be planned.
 import { closeSync } from 'node:fs'
-import { idsOf } from './content.ts'
 import type { KeyedEntry } from './entries.ts'
 import type { Pool } from './pool.ts'
 import type { LiveEntry } from './restore-plan.ts'
+import { hasSameContent } from './same-content.ts'
 
 const CHECKS_AT_ONCE = 64
 
@@ -55,11 +55,11 @@ export function createChecks(
 
   return {
     add(wanted, live, fd) {
-      const answer = pool.hash({ fd, size: wanted.sizeBytes, ids: idsOf(wanted) })
+      const answer = hasSameContent(pool, fd, wanted, signal)
       const check: Check = { wanted, live, fd, answered: Promise.resolve() }
       check.answered = answer.then(
-        ({ same }) => {
-          check.isSame = same
+        (isSame) => {
+          check.isSame = isSame
         },
         // One that cannot be read is made anew.
         () => {
