@@ -59,12 +59,14 @@ const FAULTS: Record<string, Fault> = {
   history: {
     about:
       'random histories through kills, clock steps, full disks and injected errors, compared with disk, database, store, ' +
-      'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
+      'DNS and activity (--seed S, --theme a,b, --engine sqlite, --at-once N)',
     rounds: 200,
     run: runHistories,
   },
   'history-errors': {
-    about: 'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them)',
+    about:
+      'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them; ' +
+      "--call 'a regular expression' for some)",
     rounds: 0,
     run: runSweep,
   },

@@ -69,7 +69,7 @@ test('what a tenant puts into a backup costs others nothing', async (t) => {
   }
 
   await t.test('ignore patterns that make a backtracking matcher hang', async () => {
-    const nested = join(folder, ...Array(200).fill('a'))
+    const nested = join(folder, ...Array(120).fill('a'))
     mkdirSync(nested, { recursive: true })
     writeFileSync(join(nested, 'c'), 'kept')
     const patterns = [`${'**/a/'.repeat(12)}b`, `${'**/a/'.repeat(6500)}b`, `${'*a'.repeat(16_000)}b`, '*a'.repeat(60)]

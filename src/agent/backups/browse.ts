@@ -4,7 +4,7 @@ import { fail, isFailure } from '../../contract/errors.ts'
 import { readlinkAt } from '../files/directory.ts'
 import { formatPath, parsePath } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import { createTurns } from '../files/walk.ts'
+import { createTurns } from '../turns.ts'
 import { isUnchanged } from './backup.ts'
 import { statsOf } from './backup-entries.ts'
 import { type Entry, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'
@@ -116,7 +116,7 @@ export async function compareWithLive(
       return isSameEntry(before, now)
     if (isUnchanged(now, before)) return true
     using file = sandbox.openFile(now.path)
-    return await hasSameContent(pool, file.fd, before, signal)
+    return await file.use((fd) => hasSameContent(pool, fd, before, signal))
   }
   return await merge(
     from.entries(start),

@@ -6,6 +6,7 @@ import {
   addressOf,
   type Directory,
   fsyncDirectory,
+  isSameFile,
   mkdirAt,
   renameAt,
   statsIfThere,
@@ -15,7 +16,6 @@ import { setAttributes } from './restore-attributes.ts'
 import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
 import { openIfThere, openParents, type Parents } from './restore-parents.ts'
 import { eachStep, type Swap, slotOf } from './restore-steps.ts'
-import { isSameFile } from './restore-way.ts'
 
 /** Above this, one sync of the file system is cheaper than one for every path. */
 export const SYNCED_ONE_BY_ONE = 128

@@ -85,7 +85,13 @@ async function open() {
   await app.register(agent.routes)
   await agent.start()
   await app.listen({ host: '127.0.0.1', port: 0 })
-  const grant = { serverId, tokenId: 'tok_fuzz', requestId: 'req_fuzz', detail: { uploadId: 'upl_0', maxBytes: 1e6 } }
+  const grant = {
+    serverId,
+    tokenId: 'tok_fuzz',
+    tokenExpiresAt: null,
+    requestId: 'req_fuzz',
+    detail: { uploadId: 'upl_0', maxBytes: 1e6 },
+  }
   const link = await createSignedLinks(KEY, clock).sign('upload', grant, 7 * 24 * 3600_000)
   const { port } = app.server.address() as AddressInfo
   const base = `http://127.0.0.1:${port}/v1/game/uploads/${link}`

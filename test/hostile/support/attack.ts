@@ -1,7 +1,9 @@
 // The one way in which a hostile test asserts: the attack runs while the victim works, and afterwards the victim's data is
-// right, its requests were quick, and the service is up with bounded memory.
+// right, its requests were quick, and the service is up with bounded memory, and was never in one turn of its event loop for
+// longer than a turn may take.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { peakBytes } from '../../../bench/measure.ts'
+import { LONG_TURN } from '../../support/turns.ts'
 import { inspectVictim } from './inspect.ts'
 import type { Scene, Tenant } from './scene.ts'
 import { startVictim, type Timing, type VictimReport } from './victim.ts'
@@ -32,6 +34,7 @@ export async function attack(scene: Scene, work: Attack): Promise<void> {
   for (const line of describe(scene, report)) scene.say(line)
   assert.deepEqual(report.faults, [], `${keeper.output().slice(-3000)}`)
   await assertUp(scene, pid)
+  assert.doesNotMatch(keeper.output(), LONG_TURN)
   assertQuick(report)
   await inspectVictim(scene, report)
 }
@@ -70,8 +73,4 @@ function describe({ keeper }: Scene, { before, during }: VictimReport): string[]
   ]
 }
 
-/** The most that the process has had in memory since it was started. */
-function peakMiB(pid: number): number {
-  const [, kilobytes = 'NaN'] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Math.round(Number(kilobytes) / 1024)
-}
+const peakMiB = (pid: number) => Math.round(peakBytes(pid) / 2 ** 20)

@@ -61,6 +61,7 @@ export const TENANT_SCOPES: readonly string[] = [
   'subdomains:write',
   'activity:read',
 ]
+const WATCHDOG = new URL('../../support/watchdog.ts', import.meta.url).href
 /** A small machine: what a tenant can make grow grows beyond it soon. */
 const SMALL: Memory = { heapMiB: 256, rssMiB: 640 }
 
@@ -69,7 +70,13 @@ export async function openScene(t: TestContext, options: SceneOptions = {}): Pro
   const { engine = 'sqlite', scopes = TENANT_SCOPES, limits = {}, settings = {}, memory = SMALL, under = [] } = options
   const keeper = await createKeeper(
     engine,
-    { GAMEKEEPER_RATE_LIMIT: '6000', NODE_OPTIONS: `--max-old-space-size=${memory.heapMiB}`, ...settings },
+    {
+      GAMEKEEPER_RATE_LIMIT: '6000',
+      // With what the suite loads into every process.
+      NODE_OPTIONS:
+        `${process.env.NODE_OPTIONS ?? ''} --max-old-space-size=${memory.heapMiB} --import=${WATCHDOG}`.trim(),
+      ...settings,
+    },
     under,
   )
   t.after(() => keeper.dispose())
