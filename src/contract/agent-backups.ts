@@ -25,14 +25,11 @@ export interface AgentBackups {
   }): Promise<{ entries: BackupEntry[]; next: string | null }>
   /** Which backups hold the path, newest first. Equal `version` means equal content. */
   versions(request: { serverId: string; path: string }): Promise<FileVersion[]>
-  /** What changed from one backup to another, or to the tree as it is (`to: null`), in order of path, after `after`. */
-  compare(request: {
-    serverId: string
-    from: string
-    to: string | null
-    limit: number
-    after: string | null
-  }): Promise<{ changes: BackupChange[]; next: string | null }>
+  /** What changed from one backup to another, or to the tree as it is (`to: null`), in order of path, after `after`. Ends with the signal. */
+  compare(
+    request: { serverId: string; from: string; to: string | null; limit: number; after: string | null },
+    signal: AbortSignal,
+  ): Promise<{ changes: BackupChange[]; next: string | null }>
   /** What has become of a job's restore: null where it has changed nothing, or `forgetRestore` was called. */
   readRestore(request: { serverId: string; jobId: string }): Promise<RestoreOutcome | null>
   /** Control has recorded how it ended. Must be idempotent; changes nothing of one that has not ended. */

@@ -11,8 +11,9 @@ import { createNotes, entryOf, isReadable, statsOf } from './backup-entries.ts'
 import { PRINTED_FROM_BYTES } from './block-prints.ts'
 import { eachBlock } from './content.ts'
 import { type Entry, orderKey, type StoredEntry } from './entries.ts'
-import { createFileReader, type ReadOutcome } from './file-reader.ts'
+import { createFileReader, type ReadOutcome, TOO_SPARSE } from './file-reader.ts'
 import { BLOCK_BYTES } from './format.ts'
+import { createHoleBudget } from './hole-budget.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import { createManifest, type Manifest, type ManifestMeta } from './manifest.ts'
 import { createManifestCursor } from './manifest-cursor.ts'
@@ -81,7 +82,9 @@ export async function runBackup(
   const links = new Map<string, Pending>()
   const cursor = createManifestCursor(previous)
   const rules = createIgnoreRules(request.ignored)
-  const reader = createFileReader({ repository, sink, signal, bytesPerSecond: request.bytesPerSecond })
+  const holes = createHoleBudget()
+  const pool = repository.pool.of(request.serverId)
+  const reader = createFileReader({ repository, pool, sink, signal, holes, bytesPerSecond: request.bytesPerSecond })
 
   async function drain(): Promise<void> {
     let done = 0
@@ -105,7 +108,11 @@ export async function runBackup(
     const { path } = item.entry
     if (outcome.error !== null) {
       item.isDropped = true
-      notes.warn(`${path} could not be read (${outcome.error}) and is not in the backup.`)
+      notes.warn(
+        outcome.error === TOO_SPARSE
+          ? `${path} consists of so much empty space (${outcome.stats.size} bytes in all) that it is not in the backup.`
+          : `${path} could not be read (${outcome.error}) and is not in the backup.`,
+      )
       return
     }
     if (outcome.attempts > 1) notes.changed()

@@ -80,7 +80,10 @@ it('says which backups hold which versions of a file, and what changed between t
   assert.equal(versions[1]?.version, versions[2]?.version)
   assert.notEqual(versions[0]?.version, versions[1]?.version)
   const compare = async (to: string | null, after: string | null = null) => {
-    const page = await agent.backups.compare({ serverId, from: first.backupId, to, limit: 2, after })
+    const page = await agent.backups.compare(
+      { serverId, from: first.backupId, to, limit: 2, after },
+      AbortSignal.any([]),
+    )
     return [page.changes.map(({ path, change }) => `${change} ${path}`), page.next]
   }
   for (const to of [third.backupId, null]) {

@@ -4,15 +4,16 @@ import { fail, isFailure } from '../../contract/errors.ts'
 import { readlinkAt } from '../files/directory.ts'
 import { formatPath, parsePath } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
+import { createTurns } from '../turns.ts'
 import { isUnchanged } from './backup.ts'
 import { statsOf } from './backup-entries.ts'
-import { idsOf } from './content.ts'
 import { type Entry, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import type { Manifest } from './manifest.ts'
 import { openManifest } from './manifest.ts'
 import { manifestNames } from './manifests.ts'
 import type { Repository } from './repository.ts'
+import { hasSameContent } from './same-content.ts'
 
 export function present(entry: Entry): BackupEntry {
   const { path, kind, sizeBytes, target } = entry
@@ -94,9 +95,10 @@ export async function compareBackups(
   from: Manifest,
   to: Manifest,
   page: { limit: number; after: string | null },
+  signal: AbortSignal,
 ): Promise<{ changes: BackupChange[]; next: string | null }> {
   const start = page.after === null ? '' : `${orderKey(page.after)}\0`
-  return await merge(from.entries(start), to.entries(start), page.limit, isSameEntry)
+  return await merge(from.entries(start), to.entries(start), { limit: page.limit, signal }, isSameEntry)
 }
 
 /** A backup and the tree as it is. A file with other times is read, and counts as changed only if its content is. */
@@ -108,15 +110,20 @@ export async function compareWithLive(
   signal: AbortSignal,
 ): Promise<{ changes: BackupChange[]; next: string | null }> {
   const start = page.after === null ? '' : `${orderKey(page.after)}\0`
+  const pool = repository.pool.of(from.meta.serverId)
   const isSame = async (before: KeyedEntry, now: KeyedEntry) => {
     if (before.kind !== 'file' || now.kind !== 'file' || before.sizeBytes !== now.sizeBytes)
       return isSameEntry(before, now)
     if (isUnchanged(now, before)) return true
     using file = sandbox.openFile(now.path)
-    const ids = idsOf(before)
-    return (await file.use((fd) => repository.pool.hash({ fd, size: now.sizeBytes, ids }))).same
+    return await file.use((fd) => hasSameContent(pool, fd, before, signal))
   }
-  return await merge(from.entries(start), liveEntries(from, sandbox, start, signal), page.limit, isSame)
+  return await merge(
+    from.entries(start),
+    liveEntries(from, sandbox, start, signal),
+    { limit: page.limit, signal },
+    isSame,
+  )
 }
 
 async function* liveEntries(
@@ -152,13 +159,15 @@ function isSameEntry(a: Entry, b: Entry): boolean {
 async function merge(
   from: AsyncGenerator<KeyedEntry, void, undefined>,
   to: AsyncGenerator<KeyedEntry, void, undefined>,
-  limit: number,
+  { limit, signal }: { limit: number; signal: AbortSignal },
   isSame: (before: KeyedEntry, now: KeyedEntry) => boolean | Promise<boolean>,
 ): Promise<{ changes: BackupChange[]; next: string | null }> {
+  const turn = createTurns(signal)
   const changes: BackupChange[] = []
   let [left, right] = [await from.next(), await to.next()]
   try {
     while (!left.done || !right.done) {
+      if (turn.due()) await turn.take()
       const before = left.done ? undefined : left.value
       const now = right.done ? undefined : right.value
       const isRemoved = before !== undefined && (now === undefined || before.key < now.key)

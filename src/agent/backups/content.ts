@@ -39,6 +39,29 @@ export function eachBlock(
   })
 }
 
+/** The blocks that hold bytes from `start` up to, not including, `end`, one at a time: of a sparse file there are many. */
+export function* blocksBetween(
+  { content, sizeBytes }: { content: Uint8Array; sizeBytes: number },
+  start: number,
+  end: number,
+): Generator<{ idAt: number; offset: number; length: number }, void, undefined> {
+  let offset = 0
+  for (let at = 0; at < content.length && offset < end; ) {
+    const head = varintAt(content, at)
+    at += varintLength(content, at)
+    const isZero = head % 2 === 1
+    const count = Math.floor(head / 2)
+    const skipped = Math.min(count, Math.max(0, Math.floor((start - offset) / BLOCK_BYTES)))
+    if (!isZero) at += skipped * ID_BYTES
+    offset += skipped * BLOCK_BYTES
+    for (let left = count - skipped; left > 0 && offset < end; left--) {
+      yield { idAt: isZero ? -1 : at, offset, length: Math.min(BLOCK_BYTES, sizeBytes - offset) }
+      if (!isZero) at += ID_BYTES
+      offset += BLOCK_BYTES
+    }
+  }
+}
+
 /** The names of a file's blocks, null for one of zeros. Each in memory of its own: a message carries the whole of it. */
 export function idsOf(entry: { content: Uint8Array; sizeBytes: number }): (Uint8Array | null)[] {
   const ids: (Uint8Array | null)[] = []

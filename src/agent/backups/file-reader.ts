@@ -6,6 +6,7 @@ import type { Descriptor } from '../../kit/descriptor.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
 import { contentOf } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import type { HoleBudget } from './hole-budget.ts'
 import type { PackSink } from './pack-sink.ts'
 import type { Pool } from './pool.ts'
 import { createRateLimit } from './rate-limit.ts'
@@ -16,6 +17,8 @@ const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256
 /** Once, and again up to three times. */
 const ATTEMPTS_AT_MOST = 4
+/** Instead of an error code: the file is not read, since nearly all of it is a hole. */
+export const TOO_SPARSE = 'too sparse'
 
 export interface ReadOutcome {
   error: string | null
@@ -65,14 +68,19 @@ export interface FileReader {
 
 export function createFileReader(deps: {
   repository: Repository
+  /** Of the server. */
+  pool: Pool
   sink: PackSink
   signal: AbortSignal
+  holes: HoleBudget
   bytesPerSecond: number | null
 }): FileReader {
-  const { repository, sink, signal } = deps
+  const { repository, pool, sink, signal, holes } = deps
   const rate = createRateLimit(deps.bytesPerSecond)
   const opened = new Set<OpenedFile>()
   const jobs: Part[][] = []
+  /** Whose segments are made when they are needed: there may be millions. */
+  const large: { file: OpenedFile; segment: number; count: number }[] = []
   const running = new Set<Promise<void>>()
   let batch: Part[] = []
   let batchBytes = 0
@@ -85,15 +93,16 @@ export function createFileReader(deps: {
   }
 
   function enqueue(file: OpenedFile): void {
+    if (!holes.take(file.stats)) {
+      refuse(file)
+      return
+    }
     const size = Number(file.stats.size)
     const count = Math.max(1, Math.ceil(size / SEGMENT_BYTES))
     file.segments = new Array(count).fill(undefined)
     file.segmentsLeft = count
     if (count > 1) {
-      for (let segment = 0; segment < count; segment++) {
-        const from = segment * SEGMENT_BYTES
-        jobs.push([{ file, segment, from, to: Math.min(size, from + SEGMENT_BYTES) }])
-      }
+      large.push({ file, segment: 0, count })
       return
     }
     if (batchBytes + size > SEGMENT_BYTES) flushBatch()
@@ -102,17 +111,37 @@ export function createFileReader(deps: {
     if (batchBytes >= BATCH_BYTES || batch.length >= BATCH_FILES) flushBatch()
   }
 
+  function refuse(file: OpenedFile): void {
+    release(file)
+    const { attempts, stats, seenAt } = file
+    const nothing = { sizeBytes: 0, content: new Uint8Array(), prints: undefined }
+    file.done({ error: TOO_SPARSE, attempts, isTorn: false, stats, seenAt, ...nothing })
+  }
+
+  /** The segments of a large file come after what is small and waits already. */
+  function takeJob(): Part[] | undefined {
+    const next = large[0]
+    if (jobs.length > 0 || !next) return jobs.shift()
+    const { file, segment } = next
+    if (++next.segment === next.count) large.shift()
+    const from = segment * SEGMENT_BYTES
+    return [{ file, segment, from, to: Math.min(Number(file.stats.size), from + SEGMENT_BYTES) }]
+  }
+
+  const segmentsWaiting = () => large.reduce((sum, { segment, count }) => sum + count - segment, 0)
+  const isIdle = () => jobs.length === 0 && large.length === 0 && running.size === 0
+
   async function runJob(parts: Part[]): Promise<void> {
     const files = parts.map(rangeOf)
     await rate.take(
       files.reduce((sum, { from, to }) => sum + to - from, 0),
       signal,
     )
-    let reads = await keep(await repository.pool.read({ files, filter: repository.index.filter() }))
+    let reads = await keep(await pool.read({ files, filter: repository.index.filter() }))
     // The filter or a print led to a block that is damaged, gone, or was never here.
     if (!reads.every((read) => isHeld(read))) {
       const unknown = files.map((file) => ({ ...file, known: null }))
-      reads = await keep(await repository.pool.read({ files: unknown, filter: null }))
+      reads = await keep(await pool.read({ files: unknown, filter: null }))
       if (!reads.every((read) => isHeld(read))) throw new Error('a block was read and neither stored nor found')
     }
     for (const [index, part] of parts.entries()) {
@@ -132,7 +161,7 @@ export function createFileReader(deps: {
   async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<FileRead[]> {
     const { slot, used, table } = result
     await sink.add(new Uint8Array(slot, 0, used), table)
-    repository.pool.recycle(slot)
+    pool.recycle(slot)
     return unpackReads(result)
   }
 
@@ -167,8 +196,8 @@ export function createFileReader(deps: {
   }
 
   function startJobs(): void {
-    while (running.size < repository.pool.width && !failure && !signal.aborted) {
-      const parts = jobs.shift()
+    while (running.size < pool.width && !failure && !signal.aborted) {
+      const parts = takeJob()
       if (!parts) return
       const job = runJob(parts)
         .catch((error) => {
@@ -181,7 +210,7 @@ export function createFileReader(deps: {
 
   async function step(): Promise<void> {
     // Who steps waits for a file that may be in a batch that would never become full.
-    if (running.size === 0 && jobs.length === 0) flushBatch()
+    if (isIdle()) flushBatch()
     startJobs()
     if (running.size > 0) await Promise.race(running)
     if (failure) throw failure.error
@@ -197,12 +226,12 @@ export function createFileReader(deps: {
       enqueue(file)
       startJobs()
     },
-    isFull: () => jobs.length > 2 || opened.size >= repository.filesAtOnce,
+    isFull: () => jobs.length + segmentsWaiting() > 2 || opened.size >= repository.filesAtOnce,
     step,
     async finish() {
       for (;;) {
         flushBatch()
-        if (jobs.length === 0 && running.size === 0) break
+        if (isIdle()) break
         await step()
       }
       if (failure) throw failure.error

@@ -258,13 +258,14 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const opened = await repository()
       return await explained(() => fileVersions(opened, serverId, path))
     },
-    async compare({ serverId, from, to, limit, after }) {
+    async compare({ serverId, from, to, limit, after }, signal) {
       const before = await manifestOf(serverId, from)
       const page = { limit, after }
-      if (to !== null) return await explained(async () => compareBackups(before, await manifestOf(serverId, to), page))
+      if (to !== null)
+        return await explained(async () => compareBackups(before, await manifestOf(serverId, to), page, signal))
       const opened = await repository()
       const { files } = server(serverId)
-      return await explained(() => compareWithLive(opened, before, files, page, new AbortController().signal))
+      return await explained(() => compareWithLive(opened, before, files, page, signal))
     },
     async readRestore({ serverId, jobId }) {
       return readOutcome(targetOf(serverId), jobId)

@@ -1,4 +1,5 @@
-// The worker threads. They are started when there is work and let the process end when there is none.
+// The worker threads. They are started when there is work and let the process end when there is none. Servers take turns:
+// one with much to do does not keep the others waiting.
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { alignedSharedBuffer } from '../../blobs/direct-io.ts'
@@ -27,6 +28,8 @@ export interface Pool {
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
   recycle(slot: SharedArrayBuffer): void
+  /** The same threads; jobs that are given here take turns with those of other owners. */
+  of(owner: string): Pool
   close(): Promise<void>
 }
 
@@ -47,7 +50,8 @@ interface Thread {
 
 export function createPool(data: WorkerData, threads = availableParallelism()): Pool {
   const pool: Thread[] = []
-  const queue: Waiting[] = []
+  /** By owner; the first is whose turn it is. */
+  const queues = new Map<string, Waiting[]>()
   const slots: SharedArrayBuffer[] = []
   let lastId = 0
   let isClosed = false
@@ -86,15 +90,25 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
     return slots.pop() ?? alignedSharedBuffer(SLOT_BYTES)
   }
 
+  function takeNext(): Waiting | undefined {
+    for (const [owner, waiting] of queues) {
+      queues.delete(owner)
+      const next = waiting.shift()
+      if (waiting.length > 0) queues.set(owner, waiting)
+      return next
+    }
+    return undefined
+  }
+
   function dispatch(): void {
-    while (queue.length > 0) {
+    while (queues.size > 0) {
       let thread = pool.reduce<Thread | undefined>(
         (least, other) => (least && least.running.size <= other.running.size ? least : other),
         undefined,
       )
       if (pool.length < threads && (!thread || thread.running.size > 0)) thread = start()
       if (!thread || thread.running.size >= JOBS_A_THREAD) return
-      const next = queue.shift()
+      const next = takeNext()
       if (!next) return
       const id = ++lastId
       thread.running.set(id, next)
@@ -104,26 +118,32 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
     }
   }
 
-  function run<T>(job: QueuedJob): Promise<T> {
+  function run<T>(owner: string, job: QueuedJob): Promise<T> {
     if (isClosed) return Promise.reject(new Error('the worker threads are closed'))
     return new Promise((resolve, reject) => {
-      queue.push({ job, resolve: resolve as (value: unknown) => void, reject })
+      const waiting = queues.get(owner) ?? []
+      queues.set(owner, waiting)
+      waiting.push({ job, resolve: resolve as (value: unknown) => void, reject })
       dispatch()
     })
   }
 
-  return {
+  const shareOf = (owner: string): Pool => ({
     width: threads * JOBS_A_THREAD + 1,
-    read: (job) => run({ kind: 'read', ...job }),
-    hash: (job) => run({ kind: 'hash', ...job }),
-    decode: (job) => run({ kind: 'decode', ...job }),
+    read: (job) => run(owner, { kind: 'read', ...job }),
+    hash: (job) => run(owner, { kind: 'hash', ...job }),
+    decode: (job) => run(owner, { kind: 'decode', ...job }),
     recycle(slot) {
       if (slots.length < SLOTS_KEPT) slots.push(slot)
     },
+    of: shareOf,
     async close() {
       isClosed = true
-      for (const { reject } of queue.splice(0)) reject(new Error('the worker threads are closed'))
+      const waiting = [...queues.values()].flat()
+      queues.clear()
+      for (const { reject } of waiting) reject(new Error('the worker threads are closed'))
       await Promise.all([...pool].map((thread) => thread.worker.terminate()))
     },
-  }
+  })
+  return shareOf('')
 }

@@ -2,7 +2,7 @@
 
 import { BlobMissing } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { eachBlock } from './content.ts'
+import { blocksBetween } from './content.ts'
 import type { Entry } from './entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
 import type { Repository } from './repository.ts'
@@ -59,11 +59,8 @@ export function createContentReader(repository: Repository): ContentReader {
 
   return {
     async *read(entry, start = 0, end = entry.sizeBytes) {
-      const blocks: { idAt: number; offset: number; length: number }[] = []
-      eachBlock(entry, (idAt, offset, length) => {
-        if (offset < end && offset + length > start) blocks.push({ idAt, offset, length })
-      })
-      for (const { idAt, offset, length } of blocks) {
+      if (start >= end) return
+      for (const { idAt, offset, length } of blocksBetween(entry, start, end)) {
         const from = Math.max(0, start - offset)
         const to = Math.min(length, end - offset)
         const whole =

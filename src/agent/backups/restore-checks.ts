@@ -1,10 +1,10 @@
 // Files that have the right size and other times: read and compared with what the backup holds, which is cheaper than
 // writing them. The worker threads do it while the restore goes on to be planned.
 import type { Descriptor } from '../../kit/descriptor.ts'
-import { idsOf } from './content.ts'
 import type { KeyedEntry } from './entries.ts'
 import type { Repository } from './repository.ts'
 import type { LiveEntry } from './restore-plan.ts'
+import { hasSameContent } from './same-content.ts'
 
 const CHECKS_AT_ONCE = 64
 
@@ -55,11 +55,11 @@ export function createChecks(
 
   return {
     add(wanted, live, file) {
-      const answer = pool.hash({ fd: file.fd, size: wanted.sizeBytes, ids: idsOf(wanted) })
+      const answer = hasSameContent(pool, file.fd, wanted, signal)
       const check: Check = { wanted, live, file, answered: Promise.resolve() }
       check.answered = answer.then(
-        ({ same }) => {
-          check.isSame = same
+        (isSame) => {
+          check.isSame = isSame
         },
         // One that cannot be read is made anew.
         () => {

@@ -9,11 +9,11 @@ import { readRecord, slotName } from '../files/trash-records.ts'
 import { walk } from '../files/walk.ts'
 import type { RestoreHead } from '../restore-state.ts'
 import { OPEN_FILE } from './backup.ts'
-import { idsOf } from './content.ts'
 import { holdManifest, type Manifest } from './manifest.ts'
 import type { Repository } from './repository.ts'
 import type { RestoreTarget } from './restore.ts'
 import type { LiveEntry } from './restore-plan.ts'
+import { hasSameContent } from './same-content.ts'
 
 export async function freeForQuota(target: RestoreTarget, head: RestoreHead): Promise<void> {
   const own = new Set(head.trashBatches)
@@ -69,6 +69,6 @@ async function isSame({ manifest, repository }: Safety, { parent, name, path, st
   if (entry?.kind === 'symlink') return stats.isSymbolicLink() && readlinkAt(parent, name) === entry.target
   if (entry?.kind !== 'file' || !stats.isFile() || Number(stats.size) !== entry.sizeBytes) return false
   using file = openDescriptor(addressOf(parent, name), OPEN_FILE)
-  const ids = idsOf(entry)
-  return (await file.use((fd) => repository.pool.hash({ fd, size: entry.sizeBytes, ids }))).same
+  const pool = repository.pool.of(manifest.meta.serverId)
+  return await file.use((fd) => hasSameContent(pool, fd, entry))
 }

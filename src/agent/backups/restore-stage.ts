@@ -17,6 +17,7 @@ import { eachBlock } from './content.ts'
 import { decodeJobs, type WantedBlock } from './decode-jobs.ts'
 import type { KeyedEntry } from './entries.ts'
 import type { ManifestMeta } from './manifest.ts'
+import type { Pool } from './pool.ts'
 import type { DamagedBlock, Repository } from './repository.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { SYNCED_ONE_BY_ONE } from './restore-forward.ts'
@@ -59,7 +60,7 @@ export interface Stager {
 }
 
 export function createStager(
-  repository: Repository,
+  { repository, pool }: { repository: Repository; pool: Pool },
   staging: Directory,
   { fileCount, sizeBytes }: Pick<ManifestMeta, 'fileCount' | 'sizeBytes'>,
   onStaged: (files: number, bytes: number) => void,
@@ -98,7 +99,7 @@ export function createStager(
         diskBytes += spaceOf(writtenBytes)
         bytes += entry.sizeBytes
       }
-      await decodeAll(repository, packs)
+      await decodeAll(repository, pool, packs)
       for (const { entry, number, target } of files) {
         setMadeAttributes(target.fd, ownerOf(target.fd), entry)
         made.add(number, fstatSync(target.fd))
@@ -253,12 +254,12 @@ function collectBlocks(
   return { end, writtenBytes }
 }
 
-async function decodeAll(repository: Repository, packs: Map<string, WantedBlock[]>): Promise<void> {
+async function decodeAll(repository: Repository, pool: Pool, packs: Map<string, WantedBlock[]>): Promise<void> {
   const jobs: Promise<void>[] = []
   const bad: DamagedBlock[] = []
   for (const [packId, wanted] of packs) {
     for (const part of decodeJobs(packId, wanted, { isStrict: false })) {
-      const job = repository.pool.decode(part).then(({ damaged: found }) => {
+      const job = pool.decode(part).then(({ damaged: found }) => {
         for (const { blocks } of found) bad.push(...blocks.map((id) => ({ id, packId })))
       })
       jobs.push(job)

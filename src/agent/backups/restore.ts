@@ -89,11 +89,17 @@ export async function runRestore(
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
-  const stager = createStager(repository, staging, request.manifest.meta, (files, bytes) => {
-    result.filesRestored += files
-    result.bytesRestored += bytes
-    report(result.filesRestored + result.filesKept, result.bytesRestored)
-  })
+  const pool = repository.pool.of(target.serverId)
+  const stager = createStager(
+    { repository, pool: repository.pool.of(target.serverId) },
+    staging,
+    request.manifest.meta,
+    (files, bytes) => {
+      result.filesRestored += files
+      result.bytesRestored += bytes
+      report(result.filesRestored + result.filesKept, result.bytesRestored)
+    },
+  )
   const journal = createJournal(staging)
   const run: Run = {
     repository,
@@ -107,7 +113,7 @@ export async function runRestore(
     kept: new Map(),
     directories: [],
     touched: new Set(),
-    checks: createChecks(repository, signal, (isSame, wanted, live) => {
+    checks: createChecks({ pool, filesAtOnce: repository.filesAtOnce }, signal, (isSame, wanted, live) => {
       if (isSame) keep(run, wanted, live)
       else replace(run, wanted, live)
     }),

@@ -74,6 +74,7 @@ export interface ReadResult {
 export interface HashJob {
   kind: 'hash'
   fd: number
+  from: number
   size: number
   /** null for a block of zeros. */
   ids: (Uint8Array | null)[]

@@ -177,12 +177,12 @@ function readFully(fd: number, target: Buffer, wanted: number, position: number)
   return done
 }
 
-/** The names that a file's blocks would have, to tell whether it is what a backup holds. */
+/** The names that blocks of a file would have, to tell whether it is what a backup holds. */
 export function hashFile(sealer: Sealer, job: HashJob): HashResult {
   const count = Math.ceil(job.size / BLOCK_BYTES)
   for (let index = 0; index < count; index++) {
     const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
-    if (readFully(job.fd, window, wanted, index * BLOCK_BYTES) !== wanted) return { same: false }
+    if (readFully(job.fd, window, wanted, job.from + index * BLOCK_BYTES) !== wanted) return { same: false }
     const raw = window.subarray(0, wanted)
     const expected = job.ids[index]
     const isSame = expected

@@ -31,7 +31,12 @@ export interface Contents {
     query: PageQuery & { path?: string },
   ): Promise<Page<BackupFile>>
   versions(actor: Actor, serverId: string, path: string): Promise<{ data: FileVersion[] }>
-  compare(actor: Actor, serverId: string, query: PageQuery & { from: string; to?: string }): Promise<Page<BackupChange>>
+  compare(
+    actor: Actor,
+    serverId: string,
+    query: PageQuery & { from: string; to?: string },
+    signal: AbortSignal,
+  ): Promise<Page<BackupChange>>
   requestDownload(
     actor: Actor,
     serverId: string,
@@ -116,13 +121,13 @@ export function createContents(deps: {
       return { data }
     },
 
-    async compare(actor, serverId, query) {
+    async compare(actor, serverId, query, signal) {
       const { from, to = null } = query
       for (const backupId of to === null ? [from] : [from, to]) await requireReadable(actor, serverId, backupId)
       const listName = `changes ${serverId} ${from} ${to}`
       const request = pageRequest(cursors, listName, query)
       const after = request.after ? String(request.after[0]) : null
-      const { changes, next } = await agent.backups.compare({ serverId, from, to, limit: request.limit, after })
+      const { changes, next } = await agent.backups.compare({ serverId, from, to, limit: request.limit, after }, signal)
       return { data: changes, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
     },
 

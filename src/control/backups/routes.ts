@@ -4,6 +4,7 @@ import * as backups from '../../contract/backups.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Forward } from '../../http/forward.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import { type Api, serve } from '../http/route.ts'
 import { readOrFollow } from '../http/states.ts'
 import type { Streams } from '../http/streams.ts'
@@ -66,7 +67,9 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     contents.browse(call.actor, call.params.serverId, call.params.backupId, call.query),
   )
   serve(api, inside.listFileVersions, (call) => contents.versions(call.actor, call.params.serverId, call.query.path))
-  serve(api, inside.compareBackups, (call) => contents.compare(call.actor, call.params.serverId, call.query))
+  serve(api, inside.compareBackups, ({ actor, params, query, reply }) =>
+    whileClientStays(reply, AbortSignal.any([]), (signal) => contents.compare(actor, params.serverId, query, signal)),
+  )
   serve(api, backups.recoverBackups, (call) => reconciling.recover(call.actor))
 }
 

@@ -50,9 +50,9 @@ export function createSchedules(deps: {
     const sound = (await completedOf(db, row.server_id)).filter((backup) => backup.damage === null)
     const latest = sound.find((backup) => backup.id === row.last_backup_id) ?? sound[0]
     if (!latest) return true
-    const { server_id: serverId } = row
+    const request = { serverId: row.server_id, from: latest.id, to: null, limit: 1, after: null }
     try {
-      const { changes } = await agent.backups.compare({ serverId, from: latest.id, to: null, limit: 1, after: null })
+      const { changes } = await agent.backups.compare(request, AbortSignal.any([]))
       return changes.length > 0
     } catch (error) {
       // A last backup that cannot be read is a reason to make one, not to make none.
