@@ -17,6 +17,7 @@ import {
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
+import { placedWithParents } from './new-parents.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
@@ -160,12 +161,16 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
+  // Below a directory that is not there nothing has a tag.
+  const isPlaced = options.ifMatch === undefined && (await placedWithParents(server, source, segments))
   using place = server.files.openNewPlace(segments)
-  const before = statsIfThere(place.parent, place.name)
-  checkReplaced(before, segments, options)
-  if (before) await replaceFile(server, segments, place, source, options)
-  else moveToNewName(source, place.parent, place.name)
-  await fsyncDirectory(place.parent)
+  const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
+  if (!isPlaced) {
+    checkReplaced(before, segments, options)
+    if (before) await replaceFile(server, segments, place, source, options)
+    else moveToNewName(source, place.parent, place.name)
+    await fsyncDirectory(place.parent)
+  }
   const stats = statsIfThere(place.parent, place.name)
   return {
     entry: describeAt(place.parent, place.name),

@@ -5,7 +5,8 @@ import { fail } from '../../contract/errors.ts'
 import { type Change, journaled } from './changes.ts'
 import { fsyncDirectory, renameNewAt, statsIfThere } from './directory.ts'
 import { describeAt, kindOf } from './entries.ts'
-import { explained } from './errors.ts'
+import { explained, explainedAsync } from './errors.ts'
+import { placedWithParents } from './new-parents.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
 import { inodeOf, moveProperties } from './probes.ts'
 import { moveReplacing, moveToNewName } from './replace.ts'
@@ -101,9 +102,11 @@ function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boole
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
   using source = server.files.openPlace(planned.from)
-  using target = server.files.openNewPlace(planned.to)
   const from = { folder: source.parent, name: source.name }
+  const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to))
+  using target = server.files.openNewPlace(planned.to)
   explained(source.path, () => {
+    if (isPlaced) return
     if (batch && planned.replaced) moveReplacing(from, target.parent, target.name, batch, planned.replaced.index)
     else moveToNewName(from, target.parent, target.name)
   })
