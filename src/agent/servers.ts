@@ -1,12 +1,14 @@
 // The folders of the servers on this machine: making them, putting them aside, and taking them away without ever leaving
 // half a server.
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { AgentServers } from '../contract/agent.ts'
 import { fail } from '../contract/errors.ts'
 import { hasCode, ignoreAbsent } from '../kit/errno.ts'
+import { openRoot } from './files/directory.ts'
 import { explainedDisk } from './files/errors.ts'
+import { removeTree } from './files/remove-tree.ts'
 import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
@@ -31,6 +33,12 @@ export function createAgentServers(
     for (const parent of [dirname(to), dirname(from)]) await syncDirectory(parent)
   }
 
+  /** A game may have nested its files deeper than any path reaches. */
+  async function removeDoomed(serverId: string): Promise<void> {
+    using removed = openRoot(layout.removed)
+    if (!(await removeTree(removed, serverId))) throw new Error(`something is mounted in what was ${serverId}`)
+  }
+
   async function sweepOne(serverId: string): Promise<boolean> {
     const folders = layout.server(serverId)
     try {
@@ -51,8 +59,8 @@ export function createAgentServers(
       await explainedDisk(async () => {
         await mkdir(layout.servers, { recursive: true })
         // One by one: Node's recursive way says ENOENT where the system says EROFS.
-        for (const folder of [folders.root, folders.files, folders.trash, folders.staging])
-          await mkdir(folder).catch(ignorePresent)
+        for (const folder of [folders.root, folders.files]) await mkdir(folder).catch(ignorePresent)
+        for (const folder of [folders.trash, folders.staging]) await mkdir(folder, 0o700).catch(ignorePresent)
       })
     },
 
@@ -88,7 +96,7 @@ export function createAgentServers(
         // What follows the rename can be resumed.
         await rename(folder, doomed(serverId)).catch(ignoreAbsent)
         deps.onRemoved(serverId)
-        await rm(doomed(serverId), { recursive: true, force: true })
+        await removeDoomed(serverId)
       }
     },
 
@@ -105,7 +113,7 @@ export function createAgentServers(
     /** Goes on with removals that a crash has cut short. */
     async recover() {
       for (const name of await readdir(layout.removed).catch(nothing)) {
-        await rm(doomed(name), { recursive: true, force: true })
+        await removeDoomed(name)
       }
     },
   }

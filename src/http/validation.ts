@@ -8,7 +8,21 @@ import { type FieldFault, fail } from '../contract/errors.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
 import { pathNames } from '../kit/path-names.ts'
 
-const OPTIONS: Options = { allErrors: true, removeAdditional: false, useDefaults: true, strict: false, verbose: true }
+/** Half a character fits no pattern: no database keeps it, and no pattern that every engine understands can name it. */
+function textPattern(pattern: string, flags: string) {
+  const form = new RegExp(pattern, flags)
+  return { test: (text: string) => text.isWellFormed() && form.test(text), toString: () => String(form) }
+}
+const regExp = Object.assign(textPattern, { code: '' })
+
+const OPTIONS: Options = {
+  allErrors: true,
+  removeAdditional: false,
+  useDefaults: true,
+  strict: false,
+  verbose: true,
+  code: { regExp },
+}
 const FAULTS_MAX = 50
 
 export function createValidators() {

@@ -7,6 +7,7 @@ import { run as killFiles } from './files.ts'
 import { runHistories } from './history/main.ts'
 import { runMutants } from './history/mutants.ts'
 import { runSweep } from './history/sweep.ts'
+import { playHostile } from './hostile.ts'
 import { playOrders } from './orders.ts'
 import { killRestores } from './restore.ts'
 import { killService } from './service.ts'
@@ -80,6 +81,13 @@ const FAULTS: Record<string, Fault> = {
       "--pair 'delete server × ', --engine sqlite, --seed S)",
     rounds: 1000,
     run: playOrders,
+  },
+  hostile: {
+    about:
+      'one tenant attacks the running service while another works: its data is right, its requests are quick, the service ' +
+      'is up (as many times as large as in npm test; --only traversal)',
+    rounds: 10,
+    run: playHostile,
   },
 }
 

@@ -1,7 +1,9 @@
 // What a walk finds, as entries of a manifest, and what a backup has to say about it.
 import { accessSync, type BigIntStats, constants } from 'node:fs'
+import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../files/directory.ts'
+import { permissionsOf } from '../files/ownership.ts'
 import type { WalkEntry } from '../files/walk.ts'
 import { type Entry, NO_CONTENT } from './entries.ts'
 
@@ -47,6 +49,7 @@ export function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
   if (stats.isFile()) return { ...seen, path, kind: 'file', target: null, hardLink: null, content: NO_CONTENT }
   const base = { ...seen, path, sizeBytes: 0, target: null, hardLink: null, content: NO_CONTENT }
   if (stats.isDirectory()) {
+    if (found.isTooDeep) notes.warn(`${path} holds more than ${MAX_DEPTH} levels; what is deeper is not in the backup.`)
     if (found.isMountPoint) notes.warn(`${path} is another file system; what it holds is not in the backup.`)
     return { ...base, kind: 'directory' }
   }
@@ -68,7 +71,7 @@ export function statsOf(stats: BigIntStats, seenAt: number) {
   const { mtimeNs, ctimeNs } = stats
   const settledBefore = BigInt(seenAt) * 1_000_000n - SETTLED_NS
   return {
-    mode: Number(stats.mode) & 0o7777,
+    mode: permissionsOf(stats),
     uid: Number(stats.uid),
     gid: Number(stats.gid),
     mtimeNs,

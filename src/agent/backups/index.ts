@@ -48,6 +48,8 @@ export interface AgentBackupsOptions {
   key: Uint8Array | null
   /** Of what is read from servers' files by one backup. */
   bytesPerSecond?: number | null
+  /** Of the files of one backup or restore, open at once. */
+  filesAtOnce?: number | undefined
   /** How far the worker threads stand back, 0 to 19. */
   nice?: number
   threads?: number | undefined
@@ -94,8 +96,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function repository(): Promise<Repository> {
     opening ??= (async () => {
       mkdirSync(layout.backups, { recursive: true, mode: 0o700 })
-      const { threads, blockHash } = options
-      return await openRepository({ blobs: { kind: 'local', dir: layout.backups }, key, nice, threads, blockHash })
+      const { threads, blockHash, filesAtOnce } = options
+      const blobs = { kind: 'local' as const, dir: layout.backups }
+      return await openRepository({ blobs, key, nice, threads, blockHash, filesAtOnce })
     })()
     return opening
   }

@@ -3,7 +3,6 @@ import {
   type BigIntStats,
   chmodSync,
   chownSync,
-  closeSync,
   constants,
   fchmodSync,
   fchownSync,
@@ -12,10 +11,11 @@ import {
   lchownSync,
   lstatSync,
   lutimesSync,
-  openSync,
   utimesSync,
 } from 'node:fs'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { hasDescriptorPaths } from '../files/directory.ts'
+import { permissionsOf } from '../files/ownership.ts'
 import type { Entry } from './entries.ts'
 
 export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
@@ -38,16 +38,12 @@ export function setAttributes(address: string | Buffer, attributes: Attributes):
     lutimesSync(address, seconds, seconds)
     return
   }
-  const fd = openSync(address, O_PATH | constants.O_NOFOLLOW)
-  try {
-    if (fstatSync(fd).isSymbolicLink()) return
-    const opened = hasDescriptorPaths ? `/proc/self/fd/${fd}` : address
-    if (isRoot) chownSync(opened, uid, gid)
-    chmodSync(opened, mode)
-    utimesSync(opened, seconds, seconds)
-  } finally {
-    closeSync(fd)
-  }
+  using file = openDescriptor(address, O_PATH | constants.O_NOFOLLOW)
+  if (fstatSync(file.fd).isSymbolicLink()) return
+  const opened = hasDescriptorPaths ? `/proc/self/fd/${file.fd}` : address
+  if (isRoot) chownSync(opened, uid, gid)
+  chmodSync(opened, permissionsOf({ mode }))
+  utimesSync(opened, seconds, seconds)
 }
 
 /** The mode in which files are made before they are given their own: ours to open again until then. */
@@ -60,7 +56,7 @@ export function setMadeAttributes(
   { mode, uid, gid, mtimeNs }: Pick<Entry, 'mode' | 'uid' | 'gid' | 'mtimeNs'>,
 ): void {
   if (isRoot && (made.uid !== uid || made.gid !== gid)) fchownSync(fd, uid, gid)
-  if (mode !== MADE_MODE) fchmodSync(fd, mode)
+  if (mode !== MADE_MODE) fchmodSync(fd, permissionsOf({ mode }))
   const seconds = secondsOf(mtimeNs)
   futimesSync(fd, seconds, seconds)
 }
@@ -79,7 +75,7 @@ function secondsOf(ns: bigint): number {
 
 /** Of what is there. */
 export function attributesFrom(stats: BigIntStats): Attributes {
-  const mode = Number(stats.mode) & 0o7777
+  const mode = permissionsOf(stats)
   const isSymlink = stats.isSymbolicLink()
   return { mode, uid: Number(stats.uid), gid: Number(stats.gid), mtime: String(stats.mtimeNs), isSymlink }
 }

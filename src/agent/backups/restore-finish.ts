@@ -7,7 +7,6 @@ import type { RestoreOutcome, StoppedRestore } from '../../contract/agent-backup
 import { type Failure, fail } from '../../contract/errors.ts'
 import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../files/directory.ts'
 import { removeTree } from '../files/remove-tree.ts'
-import { createTurns } from '../files/walk.ts'
 import {
   describeStop,
   FIRST_FORMAT,
@@ -17,6 +16,7 @@ import {
   type RestorePhase,
   WHAT_TO_DO,
 } from '../restore-state.ts'
+import { createTurns } from '../turns.ts'
 import type { RestoreTarget } from './restore.ts'
 import { rollBack } from './restore-back.ts'
 import { rollForward } from './restore-forward.ts'

@@ -40,7 +40,8 @@ export function createRoom(
 
   async function displacedBytes(): Promise<number> {
     for (const path of directories) {
-      for await (const { stats } of sandbox.walk(segmentsOf(path))) if (!stats.isDirectory()) sum.add(stats)
+      for await (const { stats } of sandbox.walk(segmentsOf(path), { anyDepth: true }))
+        if (!stats.isDirectory()) sum.add(stats)
     }
     return sum.bytes()
   }

@@ -1,9 +1,11 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched. Up to
 // the commit any failure leaves the files as they were; from then on restore-finish.ts brings it to an end.
-import { mkdirSync, openSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
+import { permissionsOf } from '../files/ownership.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
@@ -105,7 +107,7 @@ export async function runRestore(
     kept: new Map(),
     directories: [],
     touched: new Set(),
-    checks: createChecks(repository.pool, signal, (isSame, wanted, live) => {
+    checks: createChecks(repository, signal, (isSame, wanted, live) => {
       if (isSame) keep(run, wanted, live)
       else replace(run, wanted, live)
     }),
@@ -243,8 +245,8 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   const now = { sizeBytes: Number(live.stats.size), ...touchOf(live.stats) }
   if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
   else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
-    const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
-    run.checks.add(wanted, { path: live.path, stats: live.stats }, fd)
+    const file = openDescriptor(addressOf(live.parent, live.name), OPEN_FILE)
+    run.checks.add(wanted, { path: live.path, stats: live.stats }, file)
   } else replace(run, wanted, live)
 }
 
@@ -257,7 +259,7 @@ function keep(run: Run, wanted: KeyedEntry, { path, stats }: Checked): void {
 function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
   const gap = stats.mtimeNs - wanted.mtimeNs
   return (
-    (Number(stats.mode) & 0o7777) === wanted.mode &&
+    (Number(stats.mode) & 0o7777) === permissionsOf(wanted) &&
     Number(stats.uid) === wanted.uid &&
     Number(stats.gid) === wanted.gid &&
     gap < TIME_SLACK_NS &&

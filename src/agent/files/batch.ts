@@ -2,18 +2,17 @@
 // every one is complete are they put in their places, each by one rename. Whatever is refused before that leaves nothing.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../contract/limits.ts'
 import { type Change, journaled } from './changes.ts'
 import { checkTarget, placeFile } from './content.ts'
 import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from './directory.ts'
 import { explainedAsync } from './errors.ts'
+import { createPathTree } from './path-tree.ts'
 import { formatPath, parseEntry, parsePath, type Segments } from './paths.ts'
 import { inodeOf, uploadProperties } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './usage.ts'
-
-/** Their names are in memory until the last has arrived. */
-const FILES_MAX = 10_000
 
 export interface BatchOptions {
   directory: string
@@ -52,8 +51,8 @@ export async function writeBatch(
   options: BatchOptions,
 ): Promise<FileEntry[]> {
   const directory = parsePath(options.directory)
-  if (options.expectedBytes > options.maxBytes * FILES_MAX)
-    throw fail('too_large', `One request takes at most ${FILES_MAX} files of at most ${options.maxBytes} bytes.`)
+  if (options.expectedBytes > options.maxBytes * FORM_FILES_MAX)
+    throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files of at most ${options.maxBytes} bytes.`)
   const names = createNames()
   await using staged = server.staging.open()
   return await explainedAsync(options.directory, async () => {
@@ -109,20 +108,24 @@ async function placeAll(
 
 /** Two files of one request cannot have one name, nor one the name of a directory that another needs. */
 function createNames() {
-  const files = new Set<string>()
-  const directories = new Set<string>()
+  const paths = createPathTree()
+  let files = 0
+  let names = 0
+  let pathBytes = 0
   return {
     add(segments: Segments): void {
       const path = formatPath(segments)
-      if (files.size >= FILES_MAX) throw fail('too_large', `One request takes at most ${FILES_MAX} files.`)
-      if (files.has(path) || directories.has(path))
-        throw fail('invalid_path', `${JSON.stringify(path)} is in the request twice.`)
-      files.add(path)
-      for (let depth = 1; depth < segments.length; depth++) {
-        const above = formatPath(segments.slice(0, depth))
-        if (files.has(above)) throw fail('invalid_path', `${JSON.stringify(above)} is a file and a directory at once.`)
-        directories.add(above)
-      }
+      files++
+      names += segments.length
+      pathBytes += Buffer.byteLength(path)
+      if (files > FORM_FILES_MAX) throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files.`)
+      if (names > FORM_NAMES_MAX || pathBytes > FORM_PATH_BYTES_MAX)
+        throw fail('too_large', 'The paths of the files in one request are too long together.')
+      const neighbour = paths.add(segments)
+      if (!neighbour) return
+      if (neighbour.is === 'same') throw fail('invalid_path', `${JSON.stringify(path)} is in the request twice.`)
+      const directory = neighbour.is === 'beneath' ? formatPath(neighbour.other) : path
+      throw fail('invalid_path', `${JSON.stringify(directory)} is a file and a directory at once.`)
     },
   }
 }

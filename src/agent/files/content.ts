@@ -1,7 +1,6 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
-import { type BigIntStats, chmodSync, createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import type { BigIntStats } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { type Change, journaled } from './changes.ts'
@@ -16,8 +15,10 @@ import {
 } from './directory.ts'
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
+import { FileStream } from './file-stream.ts'
 import { guessByName } from './mime.ts'
 import { placedWithParents } from './new-parents.ts'
+import { giveTo, takeAfter } from './ownership.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
@@ -25,8 +26,6 @@ import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './usage.ts'
-
-const READ_BYTES = 256 * 1024
 
 export interface Content {
   readonly file: OpenFile
@@ -53,8 +52,8 @@ export function openContent(server: ServerFiles, path: string): Content {
 }
 
 /** Bytes `start` to `end`, both included. Closes the file at the end, also when the stream is destroyed. */
-export function streamContent(file: OpenFile, range?: { start: number; end: number }): Readable {
-  return createReadStream('', { fd: file.release(), highWaterMark: READ_BYTES, ...(range ?? { start: 0 }) })
+export function streamContent(file: OpenFile, range?: { start: number; end: number }): FileStream {
+  return new FileStream(file.release(), range)
 }
 
 export interface WriteOptions {
@@ -133,14 +132,13 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
   server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
-  for (let depth = 1; depth < segments.length; depth++) {
-    const above = segments.slice(0, depth)
-    const stats = server.files.lstatIfThere(above)
-    if (!stats) break
-    if (!stats.isDirectory())
-      throw fail('invalid_path', `${JSON.stringify(formatPath(above))} is not a directory that is written into.`)
+  const { depth, stats } = server.files.reach(segments)
+  if (depth < segments.length && stats && !stats.isDirectory()) {
+    const above = formatPath(segments.slice(0, depth))
+    throw fail('invalid_path', `${JSON.stringify(above)} is not a directory that is written into.`)
   }
-  checkReplaced(server.files.lstatIfThere(segments), segments, options)
+  const isThere = depth === segments.length
+  checkReplaced(isThere ? (stats ?? server.files.lstat(segments)) : undefined, segments, options)
 }
 
 function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {
@@ -162,13 +160,14 @@ export async function placeFile(
 ): Promise<Placed> {
   using _held = server.lock.share()
   // Below a directory that is not there nothing has a tag.
-  const isPlaced = options.ifMatch === undefined && (await placedWithParents(server, source, segments))
+  const isPlaced =
+    options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
   using place = server.files.openNewPlace(segments)
   const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
   if (!isPlaced) {
     checkReplaced(before, segments, options)
     if (before) await replaceFile(server, segments, place, source, options)
-    else moveToNewName(source, place.parent, place.name)
+    else placeNew(server, place, source)
     await fsyncDirectory(place.parent)
   }
   const stats = statsIfThere(place.parent, place.name)
@@ -177,6 +176,11 @@ export async function placeFile(
     etag: stats ? etagOf(stats) : '',
     created: before === undefined,
   }
+}
+
+function placeNew(server: ServerFiles, place: Place, source: Source): void {
+  giveTo(server.files.owner(), addressOf(source.folder, source.name))
+  moveToNewName(source, place.parent, place.name)
 }
 
 async function replaceFile(
@@ -190,10 +194,10 @@ async function replaceFile(
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
   if (!stats) {
-    moveToNewName(source, place.parent, place.name)
+    placeNew(server, place, source)
     return
   }
-  chmodSync(addressOf(source.folder, source.name), Number(stats.mode) & 0o7777)
+  takeAfter(addressOf(source.folder, source.name), stats)
   moveReplacing(source, place.parent, place.name, batch, 0)
   await fsyncDirectory(batch.folder)
   server.usage.touch()

@@ -1,8 +1,9 @@
 // Copying beside the original. The bytes never pass through JavaScript: the kernel shares or copies them, in the thread
 // pool. A copy is built in staging and appears under its name when it is whole.
-import { type BigIntStats, chmodSync, symlinkSync } from 'node:fs'
+import { type BigIntStats, chmodSync, fchmodSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { type Change, journaled } from './changes.ts'
 import { cloneFile } from './clone.ts'
@@ -22,6 +23,7 @@ import { describeAt } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
 import { nameToDisk } from './names.ts'
+import { giveTo, type Owner, permissionsOf } from './ownership.ts'
 import { type Segments, splitPath } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { moveToFreeName } from './replace.ts'
@@ -57,7 +59,11 @@ export async function copy(
     using reservation = await server.usage.reserve(size.bytes, size.files)
     await using staged = server.staging.open()
     const isSynced = size.bytes <= SYNCED_BYTES && size.files <= SYNCED_FILES
-    const written = await stage(place.parent, place.name, stats, staged, { isSynced, signal })
+    const written = await stage(place.parent, place.name, stats, staged, {
+      isSynced,
+      signal,
+      owner: server.files.owner(),
+    })
     await reservation.clear(written)
     signal?.throwIfAborted()
     const inode = inodeOf(lstatAt(staged.folder, staged.name))
@@ -78,16 +84,24 @@ export async function copy(
 async function measure(parent: Directory, name: string, signal?: AbortSignal) {
   using source = openChild(parent, name)
   const size = { bytes: 0, files: 1 }
-  for await (const { stats } of walk(source, signal ? { signal } : {})) {
+  for await (const entry of walk(source, signal ? { signal } : {})) {
+    refuseTooDeep(entry)
     size.files++
-    if (stats.isFile()) size.bytes += diskBytes(stats)
+    if (entry.stats.isFile()) size.bytes += diskBytes(entry.stats)
   }
   return size
+}
+
+/** Half a copy would pass for a whole one. */
+function refuseTooDeep({ isTooDeep }: WalkEntry): void {
+  if (isTooDeep) throw fail('invalid_path', `It holds directories that are nested deeper than ${MAX_DEPTH}.`)
 }
 
 interface CopyOptions {
   isSynced: boolean
   signal: AbortSignal | undefined
+  /** Of the copy. */
+  owner: Owner | undefined
 }
 
 /** Answers the disk space of what it made. */
@@ -99,7 +113,7 @@ async function stage(
   options: CopyOptions,
 ): Promise<number> {
   if (stats.isSymbolicLink()) {
-    copyLink(parent, name, staged.folder, staged.name)
+    copyLink(parent, name, staged.folder, staged.name, options)
     return 0
   }
   if (stats.isFile()) {
@@ -110,7 +124,8 @@ async function stage(
   using source = openChild(parent, name)
   mkdirAt(staged.folder, staged.name)
   const written = await copyTree(source, openSandbox(`${staged.folder.address}/${staged.name}`), options)
-  chmodSync(addressOf(staged.folder, staged.name), Number(stats.mode) & 0o7777)
+  giveTo(options.owner, addressOf(staged.folder, staged.name))
+  chmodSync(addressOf(staged.folder, staged.name), permissionsOf(stats))
   return written
 }
 
@@ -137,12 +152,13 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
     for await (const entry of walk(source, signal ? { signal } : {})) {
       signal?.throwIfAborted()
       if (failure) throw failure.error
+      refuseTooDeep(entry)
       if (entry.isMountPoint) continue
       using place = target.openPlace(splitPath(entry.path).slice(depth))
       if (entry.stats.isDirectory()) {
         mkdirAt(place.parent, place.name)
-        modes.push({ path: splitPath(place.path), mode: Number(entry.stats.mode) & 0o7777 })
-      } else if (entry.stats.isSymbolicLink()) copyLink(entry.parent, entry.name, place.parent, place.name)
+        modes.push({ path: splitPath(place.path), mode: permissionsOf(entry.stats) })
+      } else if (entry.stats.isSymbolicLink()) copyLink(entry.parent, entry.name, place.parent, place.name, options)
       else if (entry.stats.isFile()) {
         const file = openUnlessGone(entry)
         if (file) start(file, target.openPlace(splitPath(place.path)))
@@ -179,17 +195,23 @@ async function cloneAndClose(from: OpenFile, to: Place, options: CopyOptions): P
 
 async function cloneSynced(source: OpenFile, folder: Directory, name: string, options: CopyOptions): Promise<void> {
   await cloneFile(source, folder, name, options.signal)
-  if (!options.isSynced) return
+  // The kernel's copy has the mode of its original, setuid included.
+  const hasMoreThanPermissions = permissionsOf(source.stats) !== (Number(source.stats.mode) & 0o7777)
+  if (!options.isSynced && !options.owner && !hasMoreThanPermissions) return
   using made = openFileAt(folder, name)
-  await fsyncFile(made)
+  giveTo(options.owner, made.fd)
+  if (hasMoreThanPermissions) fchmodSync(made.fd, permissionsOf(source.stats))
+  if (options.isSynced) await fsyncFile(made)
 }
 
-function copyLink(from: Directory, name: string, to: Directory, toName: string): void {
+function copyLink(from: Directory, name: string, to: Directory, toName: string, { owner }: CopyOptions): void {
   symlinkSync(nameToDisk(readlinkAt(from, name)), addressOf(to, toName))
+  giveTo(owner, addressOf(to, toName))
 }
 
 async function finishDirectory(target: Sandbox, path: Segments, mode: number, options: CopyOptions): Promise<void> {
   using directory = target.openDirectory(path)
+  giveTo(options.owner, directory.fd)
+  fchmodSync(directory.fd, mode)
   if (options.isSynced) await fsyncDirectory(directory)
-  chmodSync(directory.address, mode)
 }

@@ -3,7 +3,7 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { type Change, journaled } from './changes.ts'
-import { fsyncDirectory, mkdirAt, statsIfThere } from './directory.ts'
+import { fsyncDirectory, statsIfThere } from './directory.ts'
 import { describeAt } from './entries.ts'
 import { explained } from './errors.ts'
 import { checkNewName, formatPath, parseEntry, parsePath, type Segments, splitPath } from './paths.ts'
@@ -30,8 +30,9 @@ export async function makeFolder(
 }
 
 function missingOf({ files }: ServerFiles, segments: Segments): string[] {
-  const depth = segments.findIndex((_, index) => files.lstatIfThere(segments.slice(0, index + 1)) === undefined)
-  if (depth < 0) return []
+  const { depth, stats } = files.reach(segments)
+  if (depth < segments.length && stats?.isSymbolicLink())
+    throw fail('invalid_path', 'The path leads through a symbolic link, which is not followed here.')
   for (const name of segments.slice(depth)) checkNewName(name)
   return segments.slice(depth).map((_, index) => formatPath(segments.slice(0, depth + index + 1)))
 }
@@ -39,7 +40,7 @@ function missingOf({ files }: ServerFiles, segments: Segments): string[] {
 async function make({ files }: ServerFiles, segments: Segments, missing: string[]) {
   const name = segments.at(-1) ?? ''
   using parent = files.mkdirs(segments.slice(0, -1))
-  const created = isMade(() => mkdirAt(parent, name))
+  const created = isMade(() => files.makeDirectory(parent, name))
   if (!created && !statsIfThere(parent, name)?.isDirectory())
     throw fail('already_exists', `Something that is not a directory is named ${JSON.stringify(name)}.`)
   for (const path of missing) {

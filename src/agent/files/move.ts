@@ -2,14 +2,18 @@
 // before it are taken back.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { MAX_DEPTH } from '../../contract/limits.ts'
 import { type Change, journaled } from './changes.ts'
-import { fsyncDirectory, renameNewAt, statsIfThere } from './directory.ts'
+import { fsyncDirectory, openChild, renameNewAt, statsIfThere } from './directory.ts'
 import { describeAt, kindOf } from './entries.ts'
 import { explained, explainedAsync } from './errors.ts'
+import { isDeeperThan } from './height.ts'
 import { placedWithParents } from './new-parents.ts'
+import { createPathTree } from './path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
 import { inodeOf, moveProperties } from './probes.ts'
 import { moveReplacing, moveToNewName } from './replace.ts'
+import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash-records.ts'
 
@@ -32,7 +36,7 @@ export async function move(
   return await server.claims.alone(
     () => claimed,
     async () => {
-      for (const planned of moves) check(server, planned, moves, request.overwrite ?? false)
+      for (const planned of moves) await check(server, planned, moves, request.overwrite ?? false)
       const probed = moves.map(({ from, to, inode }) => ({ from: formatPath(from), to: formatPath(to), inode }))
       return await journaled(server, change, { op: 'moved', moves: probed }, async (durable) => {
         const data = await applyAll(server, moves, durable)
@@ -69,27 +73,30 @@ function plan(moves: { from: string; to: string }[]): Move[] {
     inode: '',
     replaced: undefined,
   }))
-  for (const [index, { from, to }] of planned.entries()) {
+  const sources = createPathTree()
+  const targets = createPathTree()
+  for (const { from, to } of planned) {
     if (from.length === 0 || to.length === 0)
       throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
     if (isWithin(from, to)) throw fail('invalid_path', `${formatPath(from)} cannot be moved into or onto itself.`)
     if (isWithin(to, from)) throw fail('invalid_path', `${formatPath(from)} cannot replace what holds it.`)
-    for (const other of planned.slice(index + 1)) {
-      if (isWithin(from, other.from) || isWithin(other.from, from))
-        throw fail('invalid_request', `${formatPath(from)} and ${formatPath(other.from)} cannot be moved at once.`)
-      if (isWithin(to, other.to) || isWithin(other.to, to))
-        throw fail('invalid_request', `${formatPath(to)} and ${formatPath(other.to)} cannot be targets at once.`)
-    }
+    const source = sources.add(from)
+    if (source)
+      throw fail('invalid_request', `${formatPath(source.other)} and ${formatPath(from)} cannot be moved at once.`)
+    const target = targets.add(to)
+    if (target)
+      throw fail('invalid_request', `${formatPath(target.other)} and ${formatPath(to)} cannot be targets at once.`)
   }
   return planned
 }
 
 /** What needs the disk. */
-function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): void {
+async function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boolean): Promise<void> {
   using source = server.files.openPlace(planned.from)
   const stats = statsIfThere(source.parent, source.name)
   if (!stats) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
   planned.inode = inodeOf(stats)
+  if (stats.isDirectory() && planned.to.length > planned.from.length) await refuseTooDeep(source, planned.to)
   const there = server.files.lstatIfThere(planned.to)
   if (!there) {
     // Names that are there already are left alone, however odd they are: only what is new is held to the rules.
@@ -98,6 +105,13 @@ function check(server: ServerFiles, planned: Move, all: Move[], overwrite: boole
   }
   if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} exists already.`)
   planned.replaced = { kind: kindOf(there), index: all.filter((other) => other.replaced).length }
+}
+
+/** Only where it goes further down: what a game has nested too deep can still be brought up. */
+async function refuseTooDeep({ parent, name, path }: Place, to: Segments): Promise<void> {
+  using directory = openChild(parent, name)
+  if (await isDeeperThan(directory, MAX_DEPTH - to.length))
+    throw fail('invalid_path', `${JSON.stringify(path)} holds too many levels: a path has at most ${MAX_DEPTH} names.`)
 }
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {

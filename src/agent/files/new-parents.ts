@@ -14,6 +14,7 @@ import {
   renameNewAt,
   unlinkAt,
 } from './directory.ts'
+import { giveTo, type Owner } from './ownership.ts'
 import { checkNewName, type Segments } from './paths.ts'
 import type { Source } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -21,20 +22,22 @@ import type { Staging } from './staging.ts'
 
 /**
  * False where it is not needed, or cannot be done in this way: directories have no second name, nor has anything on some
- * file systems. `anyName` for what was there before, under whatever name.
+ * file systems. `anyName` for what was there before, under whatever name; `isOurs` for what is to belong to the server.
  */
 export async function placedWithParents(
   { files, staging }: { files: Sandbox; staging: Staging },
   source: Source,
   segments: Segments,
-  { anyName = false } = {},
+  { anyName = false, isOurs = false } = {},
 ): Promise<boolean> {
   const depth = depthOfMissing(files, segments)
   if (depth < 0 || lstatAt(source.folder, source.name).isDirectory()) return false
   const missing = segments.slice(depth)
   if (!anyName) for (const name of missing) checkNewName(name)
+  const owner = files.owner()
+  if (isOurs) giveTo(owner, addressOf(source.folder, source.name))
   await using built = staging.open()
-  if (!(await hasBuilt(built.folder, built.name, missing.slice(1), source))) return false
+  if (!(await hasBuilt(built, missing.slice(1), source, owner))) return false
   using top = files.openDirectory(segments.slice(0, depth))
   try {
     renameNewAt(built.folder, built.name, top, missing[0] ?? '')
@@ -52,7 +55,15 @@ export async function placedWithParents(
 function depthOfMissing(files: Sandbox, segments: Segments): number {
   const isMissing = (depth: number) => files.lstatIfThere(segments.slice(0, depth + 1)) === undefined
   try {
-    return isMissing(segments.length - 2) ? segments.findIndex((_, depth) => isMissing(depth)) : -1
+    let missing = segments.length - 2
+    if (!isMissing(missing)) return -1
+    // Below one that is missing all are: halving finds it, however deep the path is.
+    for (let there = -1; missing - there > 1; ) {
+      const middle = (there + missing) >> 1
+      if (isMissing(middle)) missing = middle
+      else there = middle
+    }
+    return missing
   } catch (error) {
     if (isFailure(error)) return -1
     throw error
@@ -66,13 +77,29 @@ function dropOldName(files: Sandbox, { folder, name }: Source, segments: Segment
 }
 
 /** A directory of this name, with directories in each other and the source in the innermost. */
-async function hasBuilt(parent: Directory, name: string, rest: Segments, source: Source): Promise<boolean> {
+async function hasBuilt(
+  { folder, name }: Source,
+  names: Segments,
+  source: Source,
+  owner: Owner | undefined,
+): Promise<boolean> {
+  makeOwned(folder, name, owner)
+  let current = openChild(folder, name)
+  for (const next of names.slice(0, -1)) {
+    using parent = current
+    makeOwned(parent, next, owner)
+    await fsyncDirectory(parent)
+    current = openChild(parent, next)
+  }
+  using innermost = current
+  if (!isLinked(source, innermost, names.at(-1) ?? '')) return false
+  await fsyncDirectory(innermost)
+  return true
+}
+
+function makeOwned(parent: Directory, name: string, owner: Owner | undefined): void {
   mkdirAt(parent, name)
-  using directory = openChild(parent, name)
-  const [next = '', ...more] = rest
-  const isBuilt = more.length > 0 ? await hasBuilt(directory, next, more, source) : isLinked(source, directory, next)
-  if (isBuilt) await fsyncDirectory(directory)
-  return isBuilt
+  giveTo(owner, addressOf(parent, name))
 }
 
 function isLinked(source: Source, to: Directory, name: string): boolean {

@@ -1,7 +1,9 @@
 // What a path from a caller may look like, decided without touching the disk. A path is "/a/b"; "/" is the top.
 import { fail } from '../../contract/errors.ts'
+import { MAX_DEPTH } from '../../contract/limits.ts'
 import { pathNames } from '../../kit/path-names.ts'
 import { nameToBytes } from './names.ts'
+import { createPathTree } from './path-tree.ts'
 
 export const MAX_NAME_BYTES = 255
 export const MAX_PATH_BYTES = 4096
@@ -15,8 +17,14 @@ export function parsePath(path: string): Segments {
   if (path === '') throw fail('invalid_path', 'The path is empty.')
   refuseBrokenText(path)
   const segments = pathNames(path)
+  refuseDepth(segments)
   for (const segment of segments) checkSegment(segment)
   return segments
+}
+
+/** Also for what is put together from several paths, or moved with all it holds. */
+export function refuseDepth({ length }: { readonly length: number }): void {
+  if (length > MAX_DEPTH) throw fail('invalid_path', `A path has at most ${MAX_DEPTH} names.`)
 }
 
 /**
@@ -26,12 +34,16 @@ export function parsePath(path: string): Segments {
 export function parseEntry(root: Segments, entry: string): Segments {
   const segments = [...root, ...parsePath(entry)]
   if (segments.length === root.length) throw fail('invalid_path', 'An entry cannot be its root itself.')
+  refuseDepth(segments)
   refuseBrokenText(formatPath(segments))
   return segments
 }
 
 /** One name that is about to be made. */
 export function checkNewName(name: string): string {
+  refuseBrokenText(name)
+  if (name === '') throw fail('invalid_path', 'A path cannot hold an empty name.')
+  if (name.includes('/')) throw fail('invalid_path', 'A name cannot hold a slash.')
   checkSegment(name)
   if (name.includes('\\')) throw fail('invalid_path', 'A name cannot hold a backslash.')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -67,28 +79,22 @@ export function outermost(paths: readonly Segments[]): Segments[] {
 }
 
 export function outermostBy<T>(items: readonly T[], segmentsOf: (item: T) => Segments): T[] {
-  const all = new Set(items.map((item) => formatPath(segmentsOf(item))))
-  const taken = new Set<string>()
-  return items.filter((item) => {
-    const segments = segmentsOf(item)
-    const path = formatPath(segments)
-    if (taken.has(path) || segments.some((_, depth) => all.has(formatPath(segments.slice(0, depth))))) return false
-    taken.add(path)
-    return true
-  })
+  const paths = createPathTree()
+  const first = items.filter((item) => paths.add(segmentsOf(item))?.is !== 'same')
+  return first.filter((item) => !paths.hasAbove(segmentsOf(item)))
 }
 
 function refuseBrokenText(path: string): void {
+  // Before anything that looks at every character: whoever sends megabytes hears it at once.
+  const tooLong = () => fail('invalid_path', `A path has at most ${MAX_PATH_BYTES} bytes.`)
+  if (path.length > MAX_PATH_BYTES) throw tooLong()
   if (path.includes('\0')) throw fail('invalid_path', 'A path cannot hold a NUL.')
   if (!path.isWellFormed()) throw fail('invalid_path', 'The path is not valid Unicode.')
-  if (path.length > MAX_PATH_BYTES || nameToBytes(path).length > MAX_PATH_BYTES)
-    throw fail('invalid_path', `A path has at most ${MAX_PATH_BYTES} bytes.`)
+  if (nameToBytes(path).length > MAX_PATH_BYTES) throw tooLong()
 }
 
+/** Of a text that has been looked at as a whole. */
 function checkSegment(segment: string): void {
-  if (segment === '') throw fail('invalid_path', 'A path cannot hold an empty name.')
-  if (segment.includes('/')) throw fail('invalid_path', 'A name cannot hold a slash.')
-  refuseBrokenText(segment)
   if (nameToBytes(segment).length > MAX_NAME_BYTES)
     throw fail('invalid_path', `A name has at most ${MAX_NAME_BYTES} bytes.`)
   if (readsAsTraversal(segment)) throw fail('invalid_path', 'A path cannot hold "." or "..".')

@@ -2,6 +2,7 @@
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
+import { createTurns } from '../turns.ts'
 import { type Change, journaled } from './changes.ts'
 import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './directory.ts'
 import { kindOf } from './entries.ts'
@@ -41,7 +42,12 @@ async function removeEntries(
   entries: { entry: string; segments: Segments }[],
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
-  const found = entries.flatMap(({ entry, segments }) => look(server, entry, segments))
+  const found: Doomed[] = []
+  const turn = createTurns()
+  for (const { entry, segments } of entries) {
+    if (turn.due()) await turn.take()
+    found.push(...look(server, entry, segments))
+  }
   const doomed = outermostBy(found, ({ segments }) => segments)
   const names = new Set(found.map(({ entry }) => entry))
   const answer = (gone: ReadonlySet<string>) => {

@@ -1,6 +1,7 @@
 // The only door to a server's files. Every path from a caller is walked name by name through directory descriptors, and
 // every operation ends in (directory descriptor, one name); see directory.ts for why nothing leads out.
 import { type BigIntStats, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
@@ -16,7 +17,8 @@ import {
   statsIfThere,
 } from './directory.ts'
 import { explain, explained } from './errors.ts'
-import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
+import { giveTo, type Owner, ownerWithin } from './ownership.ts'
+import { checkNewName, formatPath, parsePath, refuseDepth, type Segments } from './paths.ts'
 import { openWalk, type Walk, type WalkEntry, type WalkOptions, walk } from './walk.ts'
 
 const MAX_LINKS = 40
@@ -30,6 +32,8 @@ export interface Place extends Disposable {
 /** Paths are taken as text or already parsed. Every descriptor handed out is closed by `using` or by the `with…` call. */
 export interface Sandbox {
   readonly rootPath: string
+  /** Whose share of the event loop a walk takes: that of the server, whichever of its folders it is. */
+  readonly share: string
   /** Follows nothing: for writing. */
   openDirectory(path: string | Segments): Directory
   /** Follows symlinks that stay inside: for reading. */
@@ -46,10 +50,16 @@ export interface Sandbox {
   lstat(path: string | Segments): BigIntStats
   /** As `lstat`; undefined when the thing or a directory on the way is not there. */
   lstatIfThere(path: string | Segments): BigIntStats | undefined
+  /** As far as there are directories, in one descent. Follows nothing: a symlink ends it as a file does. */
+  reach(path: string | Segments): Reach
   /** Where the path leads once the symlinks in it, the last name's included, are followed. */
   resolve(path: string | Segments): Segments
   /** As `resolve`, with the last name left as it is. */
   resolveParent(path: string | Segments): Segments
+  /** Whom everything belongs to that is made here; undefined where that is us. */
+  owner(): Owner | undefined
+  /** Makes one directory, which must be missing. */
+  makeDirectory(parent: Directory, name: string): void
   /** Makes what is missing and opens the last. */
   mkdirs(path: string | Segments): Directory
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
@@ -57,23 +67,38 @@ export interface Sandbox {
   openWalk(path: string | Segments, options?: Omit<WalkOptions, 'signal'>): Walk
 }
 
-/** Opens the next directory of a path; `rest` are the names from this one on. */
-type Step = (parent: Directory, name: string, rest: Segments) => Directory
+/** Opens the directory that is `segments[index]`, in that of the names before it. */
+type Step = (parent: Directory, segments: Segments, index: number) => Directory
+
+/** How far a path leads through directories. */
+export interface Reach {
+  /** How many of its names are there. */
+  depth: number
+  /** Of the last that is there; undefined where that is the top. */
+  stats: BigIntStats | undefined
+}
 
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
 export function openSandbox(rootPath: string, options: { descriptors?: boolean } = {}): Sandbox {
   const descriptors = options.descriptors ?? hasDescriptorPaths
+  const share = dirname(rootPath)
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
+  const owner = () => ownerWithin(rootPath)
+  const own = (made: Directory) => giveTo(owner(), made.fd)
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
 
   function descend(segments: Segments, step: Step): Directory {
     let current = openTop()
-    for (const [index, name] of segments.entries()) {
-      using parent = current
-      current = explained(formatPath(segments), () => step(parent, name, segments.slice(index)))
+    try {
+      for (let index = 0; index < segments.length; index++) {
+        using parent = current
+        current = step(parent, segments, index)
+      }
+      return current
+    } catch (error) {
+      throw explain(error, formatPath(segments))
     }
-    return current
   }
 
   function openDirectory(path: string | Segments): Directory {
@@ -111,6 +136,27 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
 
   const openPlace = (path: string | Segments) => place(path, openPlain)
 
+  function reach(path: string | Segments): Reach {
+    const segments = parsed(path)
+    let current = openTop()
+    let stats: BigIntStats | undefined
+    try {
+      for (const [depth, name] of segments.entries()) {
+        const next = statsIfThere(current, name)
+        if (!next) return { depth, stats }
+        stats = next
+        if (!next.isDirectory() || depth === segments.length - 1) return { depth: depth + 1, stats }
+        using parent = current
+        current = openChild(parent, name)
+      }
+      return { depth: 0, stats }
+    } catch (error) {
+      throw explain(error, formatPath(segments))
+    } finally {
+      current[Symbol.dispose]()
+    }
+  }
+
   function lstat(path: string | Segments): BigIntStats {
     const segments = parsed(path)
     if (segments.length === 0) {
@@ -123,6 +169,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
 
   return {
     rootPath,
+    share,
     openDirectory,
     openDirectoryToRead: (path) => afterResolving(path, openDirectory),
     async withDirectory(path, work) {
@@ -130,7 +177,13 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
       return await work(opened)
     },
     openPlace,
-    openNewPlace: (path, options) => place(path, options?.anyName ? openOrRemake : openOrMake),
+    openNewPlace: (path, options) => place(path, options?.anyName ? createRemaking(own) : createMaking(own)),
+    owner,
+    makeDirectory(parent, name) {
+      mkdirAt(parent, name)
+      using made = openUnfollowed(parent, name)
+      own(made)
+    },
     async withPlace(path, work) {
       using opened = openPlace(path)
       return await work(opened)
@@ -142,6 +195,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
         return explained(found.path, () => openFileAt(found.parent, found.name))
       }),
     lstat,
+    reach,
     lstatIfThere(path) {
       try {
         return lstat(path)
@@ -155,10 +209,10 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
       const segments = parsed(path)
       return segments.length === 0 ? segments : [...resolve(segments.slice(0, -1)), ...segments.slice(-1)]
     },
-    mkdirs: (path) => descend(parsed(path), openOrMake),
+    mkdirs: (path) => descend(parsed(path), createMaking(own)),
     async *walk(path, options) {
       using top = openDirectory(path)
-      yield* walk(top, options)
+      yield* walk(top, { share, ...options })
     },
     openWalk(path, options) {
       const top = openDirectory(path)
@@ -179,7 +233,9 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
   }
 }
 
-function openPlain(parent: Directory, name: string): Directory {
+const openPlain: Step = (parent, segments, index) => openUnfollowed(parent, segments[index] ?? '')
+
+function openUnfollowed(parent: Directory, name: string): Directory {
   try {
     return openChild(parent, name)
   } catch (error) {
@@ -190,21 +246,31 @@ function openPlain(parent: Directory, name: string): Directory {
   }
 }
 
-function openOrMake(parent: Directory, name: string, rest: Segments): Directory {
-  return openOrElse(parent, name, () => {
-    for (const missing of rest) checkNewName(missing)
-  })
+/** For one descent. All that is missing is checked, once, before the first of it is made. */
+function createMaking(own: (made: Directory) => void): Step {
+  let isChecked = false
+  return (parent, segments, index) => {
+    const checkMissing = () => {
+      for (const missing of isChecked ? [] : segments.slice(index)) checkNewName(missing)
+      isChecked = true
+    }
+    return openOrElse(parent, segments[index] ?? '', checkMissing, own)
+  }
 }
 
 /** For what was there before under that name, however odd it is. */
-function openOrRemake(parent: Directory, name: string): Directory {
-  return openOrElse(parent, name, () => {})
+function createRemaking(own: (made: Directory) => void): Step {
+  return (parent, segments, index) => openOrElse(parent, segments[index] ?? '', () => {}, own)
 }
 
-/** All that is missing is checked before the first of it is made. */
-function openOrElse(parent: Directory, name: string, checkMissing: () => void): Directory {
+function openOrElse(
+  parent: Directory,
+  name: string,
+  checkMissing: () => void,
+  own: (made: Directory) => void,
+): Directory {
   try {
-    return openPlain(parent, name)
+    return openUnfollowed(parent, name)
   } catch (error) {
     if (hasCode(error, 'ENOTDIR')) throw fail('already_exists', `A file named ${JSON.stringify(name)} is in the way.`)
     if (!hasCode(error, 'ENOENT')) throw error
@@ -214,8 +280,11 @@ function openOrElse(parent: Directory, name: string, checkMissing: () => void): 
     mkdirAt(parent, name)
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw explain(error, name)
+    return openUnfollowed(parent, name)
   }
-  return openPlain(parent, name)
+  const made = openUnfollowed(parent, name)
+  own(made)
+  return made
 }
 
 /** The path with its first symlink replaced by where it points; undefined when there is none. */
@@ -223,17 +292,21 @@ function followFirstLink(root: Directory, segments: Segments, realRoot: () => st
   let current = root
   try {
     for (const [index, name] of segments.entries()) {
-      const stats = explained(formatPath(segments), () => lstatAt(current, name))
+      const stats = lstatAt(current, name)
       if (stats.isSymbolicLink()) {
-        const target = explained(formatPath(segments), () => readlinkAt(current, name))
-        return [...applyTarget(segments.slice(0, index), target, realRoot), ...segments.slice(index + 1)]
+        const target = readlinkAt(current, name)
+        const next = [...applyTarget(segments.slice(0, index), target, realRoot), ...segments.slice(index + 1)]
+        refuseDepth(next)
+        return next
       }
       if (index < segments.length - 1) {
         using parent = current
-        current = explained(formatPath(segments), () => openChild(parent, name))
+        current = openChild(parent, name)
       }
     }
     return undefined
+  } catch (error) {
+    throw explain(error, formatPath(segments))
   } finally {
     current[Symbol.dispose]()
   }

@@ -12,7 +12,6 @@ import {
   fsyncFile,
   mkdirAt,
   openChild,
-  statsIfThere,
   unlinkAt,
 } from './directory.ts'
 
@@ -45,6 +44,7 @@ export interface TrashBatch extends Disposable {
 export const isBatchName = (name: string) => BATCH.test(name)
 export const isTrashRecord = (path: string) => /^\/[^/]+\/record\.json$/.test(path)
 export const slotName = (index: number) => index.toString(16).padStart(4, '0')
+export const isSlotName = (name: string) => /^[0-9a-f]{4,6}$/.test(name)
 export const itemId = (batch: string, index: number) => `${batch}${slotName(index)}`
 
 export function parseItemId(id: string): { batch: string; slot: string; index: number } | undefined {
@@ -95,13 +95,4 @@ export function dropRecord(folder: Directory): void {
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error
   }
-}
-
-export function presentItems(
-  folder: Directory,
-  record: Pick<TrashRecord, 'items'>,
-): { index: number; path: string; kind: FileKind }[] {
-  return record.items
-    .map((item, index) => ({ ...item, index }))
-    .filter(({ index }) => statsIfThere(folder, slotName(index)) !== undefined)
 }

@@ -218,7 +218,10 @@ async function measure(
   signal?: AbortSignal,
 ): Promise<number> {
   let bytes = 0
-  for await (const { stats, path } of openSandbox(folder).walk('/', signal ? { signal } : {})) {
+  for await (const { stats, path } of openSandbox(folder).walk('/', {
+    anyDepth: true,
+    ...(signal ? { signal } : {}),
+  })) {
     if (isRecord(path) || stats.isDirectory()) continue
     if (stats.nlink > 1n) {
       if (linked.has(stats.ino)) continue

@@ -2,16 +2,16 @@
 // synchronous: on a local disk one costs a few microseconds, a round through the thread pool ten times that; the event
 // loop gets its turn every few milliseconds instead.
 import { type BigIntStats, type Dir, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { fail } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
-import { type Directory, openChild, statsIfThere } from './directory.ts'
+import { MAX_DEPTH } from '../../contract/limits.ts'
+import { createTurns } from '../turns.ts'
+import { openDescent, openIfStillThere } from './descent.ts'
+import { type Directory, statsIfThere } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
-import { childPath } from './paths.ts'
+import { childPath, splitPath } from './paths.ts'
 
 const BUFFERED_ENTRIES = 512
-const TURN_MS = 8
-const MAX_DEPTH = 512
+/** Levels whose names are read bit by bit, each by a descriptor of its own; further down they are read at once. */
+const STREAMED_LEVELS = 32
 
 export interface WalkEntry {
   /** Open until the generator is asked for the next entry. */
@@ -21,6 +21,8 @@ export interface WalkEntry {
   readonly stats: BigIntStats
   /** A directory of another file system: given, never entered. */
   readonly isMountPoint: boolean
+  /** A directory with something in it that is nested deeper than `MAX_DEPTH`: given, never entered, unless `anyDepth`. */
+  readonly isTooDeep: boolean
 }
 
 export interface WalkOptions {
@@ -29,6 +31,10 @@ export interface WalkOptions {
   sorted?: boolean
   /** Says which directories to leave out, with all they hold. */
   enter?: (entry: WalkEntry) => boolean
+  /** To the very bottom. For whoever counts, and needs no path: at such a depth it is long. */
+  anyDepth?: boolean
+  /** Whose share of the event loop it takes. */
+  share?: string
 }
 
 /** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
@@ -39,7 +45,7 @@ export interface Walk extends Disposable {
 
 /** A directory comes before what it holds. The top itself is not given. What vanishes meanwhile is left out. */
 export async function* walk(top: Directory, options: WalkOptions = {}): AsyncGenerator<WalkEntry, void, undefined> {
-  const turn = createTurns(options.signal)
+  const turn = createTurns(options.signal, options.share)
   using entries = openWalk(top, options)
   for (let entry = entries.next(); entry; entry = entries.next()) {
     if (turn.due()) await turn.take()
@@ -51,63 +57,58 @@ export async function* walk(top: Directory, options: WalkOptions = {}): AsyncGen
 export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = {}): Walk {
   const isSorted = options.sorted ?? false
   const mounts = createMountCheck(top)
-  const levels: { directory: Directory; names: Names }[] = [{ directory: top, names: namesOf(top, isSorted) }]
+  const descent = openDescent(top)
+  const levelsBelowTop = options.anyDepth ? Number.POSITIVE_INFINITY : MAX_DEPTH - splitPath(top.path).length - 1
+  /** Of the directories that one is in, from the top. */
+  const levels: Names[] = [namesOf(top, isSorted)]
   let given: WalkEntry | undefined
 
   function descend(entry: WalkEntry): void {
-    if (!entry.stats.isDirectory() || entry.isMountPoint || options.enter?.(entry) === false) return
-    if (levels.length >= MAX_DEPTH) throw fail('invalid_path', `Directories are nested deeper than ${MAX_DEPTH}.`)
-    const child = openIfStillThere(entry.parent, entry.name)
-    if (child) levels.push(enter(child, isSorted))
+    if (!entry.stats.isDirectory() || entry.isMountPoint || entry.isTooDeep || options.enter?.(entry) === false) return
+    if (descent.enter(entry.name)) levels.push(namesOf(descent.current, isSorted || levels.length >= STREAMED_LEVELS))
   }
 
   function ascend(): void {
-    const level = levels.pop()
-    level?.names.close()
-    if (levels.length > 0) level?.directory[Symbol.dispose]()
+    const isAtTop = levels.length === 1
+    for (let left = isAtTop ? 1 : descent.leave(); left > 0; left--) levels.pop()?.close()
+  }
+
+  function describe(parent: Directory, name: string, stats: BigIntStats): WalkEntry {
+    const isMountPoint = stats.isDirectory() && mounts.isCrossing(parent, name, stats)
+    const isTooDeep = stats.isDirectory() && descent.depth >= levelsBelowTop && !isMountPoint && !isEmpty(parent, name)
+    return { parent, name, path: childPath(parent.path, name), stats, isMountPoint, isTooDeep }
   }
 
   return {
     next() {
       if (given) descend(given)
       given = undefined
-      for (let level = levels.at(-1); level; level = levels.at(-1)) {
-        const { directory } = level
-        const name = level.names.next()
+      for (let names = levels.at(-1); names; names = levels.at(-1)) {
+        const name = names.next()
         if (name === undefined) {
           ascend()
           continue
         }
-        const stats = statsIfThere(directory, name)
+        const parent = descent.current
+        const stats = statsIfThere(parent, name)
         if (!stats) continue
-        const isMountPoint = stats.isDirectory() && mounts.isCrossing(directory, name, stats)
-        given = { parent: directory, name, path: childPath(directory.path, name), stats, isMountPoint }
+        given = describe(parent, name, stats)
         return given
       }
       return undefined
     },
     [Symbol.dispose]() {
-      while (levels.length > 0) ascend()
+      for (const names of levels.splice(0)) names.close()
+      descent[Symbol.dispose]()
     },
   }
 }
 
-function enter(directory: Directory, sorted: boolean) {
-  try {
-    return { directory, names: namesOf(directory, sorted) }
-  } catch (error) {
-    directory[Symbol.dispose]()
-    throw error
-  }
-}
-
-export function openIfStillThere(parent: Directory, name: string): Directory | undefined {
-  try {
-    return openChild(parent, name)
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined
-    throw error
-  }
+function isEmpty(parent: Directory, name: string): boolean {
+  using directory = openIfStillThere(parent, name)
+  if (!directory) return true
+  using stream = opendirSync(directory.address)
+  return stream.readSync() === null
 }
 
 interface Names {
@@ -137,20 +138,6 @@ function namesOf(directory: Directory, sorted: boolean): Names {
     close() {
       if (open) stream.closeSync()
       open = false
-    },
-  }
-}
-
-/** Lets the event loop run and the signal be seen without paying for it at every entry. */
-export function createTurns(signal?: AbortSignal) {
-  let since = performance.now()
-  let count = 0
-  return {
-    due: () => (++count & 31) === 0 && performance.now() - since > TURN_MS,
-    async take() {
-      await nextTurn()
-      signal?.throwIfAborted()
-      since = performance.now()
     },
   }
 }

@@ -13,7 +13,8 @@ export function parseDisposition(header: Buffer | undefined): FormField {
   const text = decode(header)
   if (!/^form-data\s*(;|$)/i.test(text)) throw fail('invalid_request', 'A part has no Content-Disposition: form-data.')
   const parameters = new Map<string, string>()
-  const pattern = /;\s*([a-z]+\*?)\s*=\s*(?:"((?:\\["\\]|[^"])*)"|([^\s;"]*))/giy
+  // Every character is matched in one way only: where a backslash could be read in two, a row of them would take for ever.
+  const pattern = /;\s*([a-z]+\*?)\s*=\s*(?:"((?:\\["\\]|\\(?!["\\])|[^"\\])*)"|([^\s;"]*))/giy
   pattern.lastIndex = text.search(/;|$/)
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
     const [, key = '', quoted, plain = ''] = match

@@ -77,6 +77,55 @@ test('headers and what lies outside the parts have a limit', async () => {
   await assert.rejects(decode(endless()), (error) => isFailure(error, 'invalid_request'))
 })
 
+/** Of the processor, which others on the machine do not lengthen. */
+async function costOf(work: () => Promise<unknown> | unknown): Promise<number> {
+  const before = process.cpuUsage()
+  for (let round = 0; round < 3; round++) await work()
+  const { user, system } = process.cpuUsage(before)
+  return user + system
+}
+
+/** Warmed up first, so that nothing is compiled while it is measured. */
+async function assertCostsAlike(odd: () => Promise<unknown> | unknown, plain: () => Promise<unknown> | unknown) {
+  await plain()
+  const usual = await costOf(plain)
+  const cost = await costOf(odd)
+  assert.ok(cost < 50 * usual + 50_000, `${cost} µs, where the same length costs ${usual} µs`)
+}
+
+test('a megabyte of blanks in part headers costs no more than one of letters', async () => {
+  const form = (filler: string) =>
+    Buffer.concat(
+      Array.from({ length: 64 }, () =>
+        Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="a"\r\nX:y${filler}z\r\n\r\n\r\n`),
+      ).concat(Buffer.from(`--${BOUNDARY}--\r\n`)),
+    )
+  const [blanks, letters] = [form(' '.repeat(16_000)), form('y'.repeat(16_000))]
+  await assertCostsAlike(
+    async () => assert.equal((await decode(inPieces(blanks, []))).length, 64),
+    async () => assert.equal((await decode(inPieces(letters, []))).length, 64),
+  )
+})
+
+test('a name of nothing but backslashes costs no more than one of letters', () =>
+  assertCostsAlike(
+    () => parseDisposition(Buffer.from(`form-data; name="${'\\'.repeat(15_999)}`)),
+    () => parseDisposition(Buffer.from(`form-data; name="${'a'.repeat(15_999)}`)),
+  ))
+
+test('a part has 16 headers at most, and a form 10,000 parts', async () => {
+  const part = (count: number) => Array.from({ length: count }, (_, index) => `X-${index}: y\r\n`).join('')
+  const form = (headers: string) =>
+    Buffer.from(
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="files"\r\n${headers}\r\nx\r\n--${BOUNDARY}--\r\n`,
+    )
+  assert.equal((await decode(inPieces(form(part(15)), []))).length, 1)
+  await assert.rejects(decode(inPieces(form(part(16)), [])), (error) => isFailure(error, 'invalid_request'))
+  const many = (count: number) => encode(Array.from({ length: count }, () => ({ name: 'a', body: Buffer.alloc(0) })))
+  assert.equal((await decode(inPieces(many(10_000), []))).length, 10_000)
+  await assert.rejects(decode(inPieces(many(10_001), [])), (error) => isFailure(error, 'too_large'))
+})
+
 test('a boundary is taken quoted or plain, and only from a form', () => {
   assert.equal(boundaryOf('multipart/form-data; boundary=abc'), 'abc')
   assert.equal(boundaryOf('Multipart/Form-Data; charset=utf-8; boundary="a b"'), 'a b')

@@ -1,10 +1,15 @@
 // multipart/form-data (RFC 7578, RFC 2046) as a stream of parts, each a stream of bytes. See
 // docs/decisions/multipart.md for why this is not a library.
 import { fail } from '../../contract/errors.ts'
+import { FORM_FILES_MAX, PART_HEADER_BYTES_MAX, PART_HEADERS_MAX } from '../../contract/limits.ts'
 
-const HEADERS_MAX = 16 * 1024
+/** RFC 2046 allows no longer one. */
+const BOUNDARY_MAX = 70
+/** Blanks that somebody may put between a boundary and its line break. */
+const PADDING_MAX = 256
 const OUTSIDE_MAX = 64 * 1024
-const CR = 13
+const [TAB, CR, SPACE] = [9, 13, 32]
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const NOTHING = Buffer.alloc(0)
 
 export interface Part {
@@ -15,9 +20,9 @@ export interface Part {
 }
 
 export function boundaryOf(contentType: string | undefined): string {
-  const [, quoted, plain] = /;\s*boundary=(?:"([^"\r\n]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType ?? '') ?? []
+  const [, quoted, plain] = /;\s*boundary=(?:"([^"\r\n]+)"|([^\s;"]+))/i.exec(contentType ?? '') ?? []
   const boundary = quoted ?? plain
-  if (!boundary || !/^multipart\/form-data\s*;/i.test(contentType ?? ''))
+  if (!boundary || boundary.length > BOUNDARY_MAX || !/^multipart\/form-data\s*;/i.test(contentType ?? ''))
     throw fail('unsupported_media_type', 'An upload is sent as multipart/form-data with a boundary, or by tus.')
   return boundary
 }
@@ -25,7 +30,8 @@ export function boundaryOf(contentType: string | undefined): string {
 export async function* readMultipart(source: AsyncIterable<Buffer>, boundary: string): AsyncGenerator<Part> {
   const input = createInput(source, Buffer.from(`\r\n--${boundary}`))
   await discard(input.untilDelimiter())
-  while (await input.isFollowedByPart()) {
+  for (let parts = 1; await input.isFollowedByPart(); parts++) {
+    if (parts > FORM_FILES_MAX) throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files.`)
     const headers = parseHeaders(await input.readHeaders())
     const body = input.untilDelimiter()
     yield { headers, body }
@@ -66,30 +72,32 @@ function createInput(source: AsyncIterable<Buffer>, delimiter: Buffer) {
 
     /** After a delimiter: false when it was the last. */
     async isFollowedByPart(): Promise<boolean> {
-      for (;;) {
-        const [padding = ''] = /^[ \t]*/.exec(buffer.toString('latin1', 0, HEADERS_MAX)) ?? []
-        const next = buffer.toString('latin1', padding.length, padding.length + 2)
+      for (let padding = 0; ; ) {
+        while (isBlank(buffer[padding])) padding++
+        if (padding > PADDING_MAX) throw fail('invalid_request', 'A boundary is padded without end.')
+        const next = buffer.toString('latin1', padding, padding + 2)
         if (next.length === 2) {
-          if (next === '--' && padding === '') return false
+          if (next === '--' && padding === 0) return false
           if (next !== '\r\n') throw fail('invalid_request', 'A boundary is not followed by a line break.')
-          buffer = buffer.subarray(padding.length)
+          buffer = buffer.subarray(padding)
           return true
         }
-        if (padding.length >= HEADERS_MAX) throw fail('invalid_request', 'A boundary is padded without end.')
         await more(buffer)
       }
     },
 
     /** From the line break after the boundary to the empty line. */
     async readHeaders(): Promise<Buffer> {
-      for (;;) {
-        const end = buffer.subarray(0, HEADERS_MAX).indexOf('\r\n\r\n')
+      // What was searched before is not searched again, however small the pieces are in which it arrives.
+      for (let searched = 0; ; ) {
+        const end = buffer.subarray(0, PART_HEADER_BYTES_MAX).indexOf('\r\n\r\n', searched)
         if (end >= 0) {
           const headers = buffer.subarray(Math.min(2, end), end)
           buffer = buffer.subarray(end + 4)
           return headers
         }
-        if (buffer.length >= HEADERS_MAX) throw fail('invalid_request', 'The headers of a part are too long.')
+        if (buffer.length >= PART_HEADER_BYTES_MAX) throw fail('invalid_request', 'The headers of a part are too long.')
+        searched = Math.max(0, buffer.length - 3)
         await more(buffer)
       }
     },
@@ -113,14 +121,27 @@ function delimiterBegunAtEnd(buffer: Buffer, delimiter: Buffer): number {
 
 function parseHeaders(block: Buffer): Map<string, Buffer> {
   const headers = new Map<string, Buffer>()
-  for (const line of block.toString('latin1').split('\r\n')) {
+  const lines = block.toString('latin1').split('\r\n', PART_HEADERS_MAX + 1)
+  if (lines.length > PART_HEADERS_MAX) throw fail('invalid_request', 'A part has too many headers.')
+  for (const line of lines) {
     if (line === '') continue
-    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? []
-    if (name === undefined || value === undefined) throw fail('invalid_request', 'A part has a malformed header.')
-    if (headers.has(name.toLowerCase())) throw fail('invalid_request', `A part has two headers ${name}.`)
-    headers.set(name.toLowerCase(), Buffer.from(value, 'latin1'))
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(0, colon)).toLowerCase()
+    if (!HEADER_NAME.test(name)) throw fail('invalid_request', 'A part has a malformed header.')
+    if (headers.has(name)) throw fail('invalid_request', `A part has two headers ${name}.`)
+    headers.set(name, Buffer.from(withoutBlanks(line, colon + 1), 'latin1'))
   }
   return headers
+}
+
+const isBlank = (byte: number | undefined) => byte === SPACE || byte === TAB
+
+/** Not by a pattern: one that looks for the blanks at the end takes the square of their number. */
+function withoutBlanks(line: string, from: number): string {
+  let [start, end] = [from, line.length]
+  while (start < end && isBlank(line.charCodeAt(start))) start++
+  while (end > start && isBlank(line.charCodeAt(end - 1))) end--
+  return line.slice(start, end)
 }
 
 async function discard(source: AsyncIterable<Buffer>): Promise<void> {

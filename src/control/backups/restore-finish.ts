@@ -47,7 +47,7 @@ export function createRestoreFinishing(deps: {
     try {
       return await agent.backups.stoppedRestore({ serverId })
     } catch (error) {
-      if (isFailure(error, 'not_found')) return null
+      if (isFailure(error, 'not_found') || isFailure(error, 'server_deleted')) return null
       throw error
     }
   }

@@ -1,6 +1,4 @@
 // Packing files and directories of a server, into a file beside them or into a download.
-import { read } from 'node:fs'
-import { promisify } from 'node:util'
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
@@ -9,6 +7,7 @@ import { writeContent } from '../content.ts'
 import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explained } from '../errors.ts'
+import { permissionsOf } from '../ownership.ts'
 import { formatPath, outermost, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
@@ -17,7 +16,6 @@ import { type ArchiveEntry, nothing } from './entry.ts'
 import { writeArchive } from './formats.ts'
 
 const CHUNK_BYTES = 256 * 1024
-const readAsync = promisify(read)
 
 /** `paths` and all they hold, named relative to `root`. Symlinks stay symlinks; FIFOs, sockets and devices are left out. */
 export async function* treeEntries(
@@ -51,7 +49,7 @@ async function* beneath(directory: Directory, depth: number, signal?: AbortSigna
 function* one(parent: Directory, name: string, path: string, signal?: AbortSignal): Generator<ArchiveEntry> {
   try {
     const stats = lstatAt(parent, name)
-    const common = { path, mode: Number(stats.mode) & 0o7777, modifiedAt: new Date(Number(stats.mtimeMs)) }
+    const common = { path, mode: permissionsOf(stats), modifiedAt: new Date(Number(stats.mtimeMs)) }
     if (stats.isDirectory()) yield { ...common, kind: 'directory', sizeBytes: 0, target: '', content: nothing }
     if (stats.isSymbolicLink())
       yield { ...common, kind: 'symlink', sizeBytes: 0, target: readlinkAt(parent, name), content: nothing }
@@ -69,7 +67,7 @@ async function* contentOf(file: OpenFile, signal?: AbortSignal): AsyncGenerator<
   for (let at = 0; ; ) {
     signal?.throwIfAborted()
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, Number(file.stats.size) - at)))
-    const { bytesRead } = await readAsync(file.fd, buffer, 0, buffer.length, at)
+    const bytesRead = await file.read(buffer, 0, buffer.length, at)
     if (bytesRead === 0) return
     at += bytesRead
     yield buffer.subarray(0, bytesRead)

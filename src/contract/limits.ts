@@ -1,0 +1,64 @@
+// What a tenant may have, ask for or hold at once: each limit once, by name, for the code that keeps to it, the messages
+// that speak of it and the table in docs/limits.md.
+
+// Archives that are unpacked.
+export const ARCHIVE_MAX_ENTRIES = 1_000_000
+export const ARCHIVE_MAX_BYTES = 1024 ** 4
+/** How many times its own size an archive may unpack to, headers included, beyond a size that could hurt nobody. */
+export const ARCHIVE_MAX_RATIO = 200
+export const ARCHIVE_HARMLESS_BYTES = 64 * 1024 * 1024
+/** It is read in steps; a million entries with long names have room. */
+export const ZIP_DIRECTORY_MAX_BYTES = 256 * 1024 * 1024
+/** Extended headers before one entry of a tar: pax records, global ones, and GNU's long names. */
+export const TAR_EXTENDED_MAX_BYTES = 256 * 1024
+export const TAR_EXTENDED_MAX_HEADERS = 16
+
+// What is recorded and queued.
+/** Of an entry's properties, as JSON. What does not fit is left out and counted. */
+export const PROPERTIES_MAX_BYTES = 8 * 1024
+/** Of what a job answers, as JSON. */
+export const JOB_RESULT_MAX_BYTES = 64 * 1024
+/** What a job was asked for is kept whole until it has ended, so that it can be run again; after that, if it is small. */
+export const JOB_INPUT_KEPT_BYTES = 8 * 1024
+/** Jobs of one server that have not ended, and what they were asked for. */
+export const UNFINISHED_JOBS_MAX = 500
+export const UNFINISHED_JOBS_MAX_BYTES = 8 * 1024 * 1024
+/** Starts of one job after which the process went down. */
+export const JOB_CRASHES_MAX = 3
+/** Of a User-Agent header, wherever it is recorded. */
+export const USER_AGENT_MAX_CHARS = 512
+/** Of a stream of entries that is read from the database, and waits for its reader, at a time. */
+export const STREAM_BATCH_BYTES = 256 * 1024
+/** How long a reader of a stream may take for one batch before it is dropped. */
+export const SLOW_READER_MS = 30_000
+
+/**
+ * How many names a path may have. PATH_MAX gives a path 4,096 bytes, so at this depth its names have 31 bytes on average;
+ * the deepest trees that games bring (unpacked jars, node_modules, Wine prefixes) stay below 40. Every name costs one
+ * openat(2) whenever the path is used, so a request pays for at most this many. What a game nests deeper by itself is
+ * counted, moved and removed as a whole, and can be neither named nor made through the API.
+ */
+export const MAX_DEPTH = 128
+
+/** Files of one upload form: their names are in memory until the last has arrived. */
+export const FORM_FILES_MAX = 10_000
+/** Names, directories included, in the paths of all of them. */
+export const FORM_NAMES_MAX = 250_000
+/** Bytes of the paths of all of them: they are in one record of the journal. */
+export const FORM_PATH_BYTES_MAX = 4 * 1024 * 1024
+/** A path of 4,096 bytes, percent-encoded as some libraries send it, and as much again for everything else. */
+export const PART_HEADER_BYTES_MAX = 16 * 1024
+/** Browsers and libraries send two or three. */
+export const PART_HEADERS_MAX = 16
+
+/** Searches under way; `rate_limited` where more wait on a server than may. */
+export const SEARCHES = { atOnce: 4, atOncePerServer: 2, waitingPerServer: 8 } as const
+
+/** Pages of directories and of the trash that are being read for one server; `rate_limited` beyond those that may wait. */
+export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as const
+
+/** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
+export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
+
+/** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
+export const UNFINISHED_UPLOADS_MAX = 1000
