@@ -58,9 +58,10 @@ export function createTasks(deps: {
       state.result = (await work()) ?? null
       state.status = 'completed'
     } catch (error) {
-      state.status = task.abort.signal.aborted ? 'cancelled' : 'failed'
+      const { code, detail } = toFailure(error)
+      // What can no longer be cancelled has ended in its own way.
+      state.status = task.abort.signal.aborted && code !== 'restore_unfinished' ? 'cancelled' : 'failed'
       if (state.status === 'failed') {
-        const { code, detail } = toFailure(error)
         state.error = { code, detail }
         if (code === 'internal') deps.onUnexpected(error, state.taskId)
       }

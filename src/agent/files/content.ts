@@ -17,6 +17,7 @@ import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { FileStream } from './file-stream.ts'
 import { guessByName } from './mime.ts'
+import { placedWithParents } from './new-parents.ts'
 import { giveTo, takeAfter } from './ownership.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
@@ -158,12 +159,17 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
+  // Below a directory that is not there nothing has a tag.
+  const isPlaced =
+    options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
   using place = server.files.openNewPlace(segments)
-  const before = statsIfThere(place.parent, place.name)
-  checkReplaced(before, segments, options)
-  if (before) await replaceFile(server, segments, place, source, options)
-  else placeNew(server, place, source)
-  await fsyncDirectory(place.parent)
+  const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
+  if (!isPlaced) {
+    checkReplaced(before, segments, options)
+    if (before) await replaceFile(server, segments, place, source, options)
+    else placeNew(server, place, source)
+    await fsyncDirectory(place.parent)
+  }
   const stats = statsIfThere(place.parent, place.name)
   return {
     entry: describeAt(place.parent, place.name),

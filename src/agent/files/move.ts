@@ -6,8 +6,9 @@ import { MAX_DEPTH } from '../../contract/limits.ts'
 import { type Change, journaled } from './changes.ts'
 import { fsyncDirectory, openChild, renameNewAt, statsIfThere } from './directory.ts'
 import { describeAt, kindOf } from './entries.ts'
-import { explained } from './errors.ts'
+import { explained, explainedAsync } from './errors.ts'
 import { isDeeperThan } from './height.ts'
+import { placedWithParents } from './new-parents.ts'
 import { createPathTree } from './path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
 import { inodeOf, moveProperties } from './probes.ts'
@@ -115,9 +116,11 @@ async function refuseTooDeep({ parent, name, path }: Place, to: Segments): Promi
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
   using source = server.files.openPlace(planned.from)
-  using target = server.files.openNewPlace(planned.to)
   const from = { folder: source.parent, name: source.name }
+  const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to))
+  using target = server.files.openNewPlace(planned.to)
   explained(source.path, () => {
+    if (isPlaced) return
     if (batch && planned.replaced) moveReplacing(from, target.parent, target.name, batch, planned.replaced.index)
     else moveToNewName(from, target.parent, target.name)
   })

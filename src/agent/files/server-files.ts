@@ -53,11 +53,13 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   const quotaFile = join(folders.root, 'quota.json')
   let quotaBytes = readQuota(quotaFile)
   const files = openSandbox(folders.files)
+  const staging = createStaging(folders.staging)
   const gate = createRestoreGate(folders.staging)
   const lock = createServerLock(gate)
   const trash = createTrash({
     folderPath: folders.trash,
     files,
+    staging,
     keepMs: deps.trashKeepMs,
     now: deps.now,
     onFreed: (bytes) => usage.trashFreed(bytes),
@@ -77,7 +79,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     serverId,
     folders,
     files,
-    staging: createStaging(folders.staging),
+    staging,
     trash,
     usage,
     lock,

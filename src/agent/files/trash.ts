@@ -18,11 +18,13 @@ import {
 import { explained, explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
 import { nameFromLatin1 } from './names.ts'
+import { placedWithParents } from './new-parents.ts'
 import { splitPath } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { removeTree } from './remove-tree.ts'
 import { moveToFreeName } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
+import type { Staging } from './staging.ts'
 import { batchNames, hasItems, newestBatches } from './trash-batches.ts'
 import {
   createTrashMeasure,
@@ -60,6 +62,7 @@ export interface Trash extends FreeableTrash {
 export function createTrash(deps: {
   folderPath: string
   files: Sandbox
+  staging: Staging
   keepMs: number
   now: () => number
   onFreed: (bytes: number) => void
@@ -163,9 +166,14 @@ export function createTrash(deps: {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
       using folder = opened
-      using place = deps.files.openNewPlace(splitPath(item.path), { anyName: true })
+      const source = { folder, name: wanted.slot }
+      const segments = splitPath(item.path)
+      const isPlaced = await explainedAsync(item.path, () =>
+        placedWithParents(deps, source, segments, { anyName: true }),
+      )
+      using place = deps.files.openNewPlace(segments, { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
-      const { path } = moveToFreeName({ folder, name: wanted.slot }, place.parent, names)
+      const { path } = isPlaced ? place : moveToFreeName(source, place.parent, names)
       sizes.forget(wanted.batch)
       await fsyncDirectory(place.parent)
       await fsyncDirectory(folder)

@@ -1,0 +1,113 @@
+// Placing a file below directories that are not there yet. They are made in staging, with the file in them under a second
+// name, and come into the server's files by one rename: whatever cuts it short, both are there or neither.
+import { linkSync } from 'node:fs'
+import { isFailure } from '../../contract/errors.ts'
+import { hasCode } from '../../kit/errno.ts'
+import {
+  addressOf,
+  type Directory,
+  fsyncDirectory,
+  isSameFile,
+  lstatAt,
+  mkdirAt,
+  openChild,
+  renameNewAt,
+  unlinkAt,
+} from './directory.ts'
+import { giveTo, type Owner } from './ownership.ts'
+import { checkNewName, type Segments } from './paths.ts'
+import type { Source } from './replace.ts'
+import type { Sandbox } from './sandbox.ts'
+import type { Staging } from './staging.ts'
+
+/**
+ * False where it is not needed, or cannot be done in this way: directories have no second name, nor has anything on some
+ * file systems. `anyName` for what was there before, under whatever name; `isOurs` for what is to belong to the server.
+ */
+export async function placedWithParents(
+  { files, staging }: { files: Sandbox; staging: Staging },
+  source: Source,
+  segments: Segments,
+  { anyName = false, isOurs = false } = {},
+): Promise<boolean> {
+  const depth = depthOfMissing(files, segments)
+  if (depth < 0 || lstatAt(source.folder, source.name).isDirectory()) return false
+  const missing = segments.slice(depth)
+  if (!anyName) for (const name of missing) checkNewName(name)
+  const owner = files.owner()
+  if (isOurs) giveTo(owner, addressOf(source.folder, source.name))
+  await using built = staging.open()
+  if (!(await hasBuilt(built, missing.slice(1), source, owner))) return false
+  using top = files.openDirectory(segments.slice(0, depth))
+  try {
+    renameNewAt(built.folder, built.name, top, missing[0] ?? '')
+  } catch (error) {
+    // Somebody has made the directory since.
+    if (hasCode(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR')) return false
+    throw error
+  }
+  dropOldName(files, source, segments)
+  await fsyncDirectory(top)
+  return true
+}
+
+/** Of the outermost directory that is not there; -1 where there is none, or something else is in the way. */
+function depthOfMissing(files: Sandbox, segments: Segments): number {
+  const isMissing = (depth: number) => files.lstatIfThere(segments.slice(0, depth + 1)) === undefined
+  try {
+    let missing = segments.length - 2
+    if (!isMissing(missing)) return -1
+    // Below one that is missing all are: halving finds it, however deep the path is.
+    for (let there = -1; missing - there > 1; ) {
+      const middle = (there + missing) >> 1
+      if (isMissing(middle)) missing = middle
+      else there = middle
+    }
+    return missing
+  } catch (error) {
+    if (isFailure(error)) return -1
+    throw error
+  }
+}
+
+/** What a game has put under the old name since is its own. */
+function dropOldName(files: Sandbox, { folder, name }: Source, segments: Segments): void {
+  using place = files.openPlace(segments)
+  if (isSameFile(folder, name, place.parent, place.name)) unlinkAt(folder, name)
+}
+
+/** A directory of this name, with directories in each other and the source in the innermost. */
+async function hasBuilt(
+  { folder, name }: Source,
+  names: Segments,
+  source: Source,
+  owner: Owner | undefined,
+): Promise<boolean> {
+  makeOwned(folder, name, owner)
+  let current = openChild(folder, name)
+  for (const next of names.slice(0, -1)) {
+    using parent = current
+    makeOwned(parent, next, owner)
+    await fsyncDirectory(parent)
+    current = openChild(parent, next)
+  }
+  using innermost = current
+  if (!isLinked(source, innermost, names.at(-1) ?? '')) return false
+  await fsyncDirectory(innermost)
+  return true
+}
+
+function makeOwned(parent: Directory, name: string, owner: Owner | undefined): void {
+  mkdirAt(parent, name)
+  giveTo(owner, addressOf(parent, name))
+}
+
+function isLinked(source: Source, to: Directory, name: string): boolean {
+  try {
+    linkSync(addressOf(source.folder, source.name), addressOf(to, name))
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false
+    throw error
+  }
+}
