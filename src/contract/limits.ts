@@ -18,3 +18,9 @@ export const FORM_PATH_BYTES_MAX = 4 * 1024 * 1024
 export const PART_HEADER_BYTES_MAX = 16 * 1024
 /** Browsers and libraries send two or three. */
 export const PART_HEADERS_MAX = 16
+
+/**
+ * Files, directories and symlinks that a server may have, those in its trash included, where its `limits` say nothing
+ * else: more than any game makes, and few enough that one server cannot use up the inodes of a disk.
+ */
+export const DEFAULT_ENTRIES_MAX = 1_000_000

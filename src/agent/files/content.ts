@@ -4,6 +4,7 @@ import { type BigIntStats, createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { spaceOf } from './amounts.ts'
 import { type Change, journaled } from './changes.ts'
 import {
   addressOf,
@@ -18,13 +19,14 @@ import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
 import { guessByName } from './mime.ts'
 import { giveTo, takeAfter } from './ownership.ts'
+import { prepareReplaced, roomForParents } from './parents.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-import { spaceOf } from './usage.ts'
+import { countingGrowth } from './usage.ts'
 
 const READ_BYTES = 256 * 1024
 
@@ -88,11 +90,11 @@ export async function writeContent(
   checkTarget(server, segments, options)
   await using staged = server.staging.open()
   return await explainedAsync(path, async () => {
-    using reservation = await server.usage.announce(options.expectedBytes ?? 0)
+    using reservation = await server.usage.announce(options.expectedBytes ?? 0, 1)
     using file = createFileAt(staged.folder, staged.name)
     const bytes = await receiveBytes(file, source, spaceFrom(reservation), options)
     options.signal?.throwIfAborted()
-    await reservation.clear(spaceOf(bytes))
+    await reservation.clear(spaceOf(bytes), 1)
     const place = async (): Promise<Placed> => {
       options.signal?.throwIfAborted()
       const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
@@ -160,6 +162,7 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
+  using _room = await roomForParents(server, segments)
   using place = server.files.openNewPlace(segments)
   const before = statsIfThere(place.parent, place.name)
   checkReplaced(before, segments, options)
@@ -176,7 +179,7 @@ export async function placeFile(
 
 function placeNew(server: ServerFiles, place: Place, source: Source): void {
   giveTo(server.files.owner(), addressOf(source.folder, source.name))
-  moveToNewName(source, place.parent, place.name)
+  countingGrowth(server.usage, place.parent, () => moveToNewName(source, place.parent, place.name))
 }
 
 async function replaceFile(
@@ -186,7 +189,7 @@ async function replaceFile(
   source: Source,
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<void> {
-  using batch = await server.trash.prepare('replaced', [{ path: place.path, kind: 'file' }])
+  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }])
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
   if (!stats) {

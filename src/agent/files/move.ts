@@ -8,6 +8,7 @@ import { fsyncDirectory, openChild, renameNewAt, statsIfThere } from './director
 import { describeAt, kindOf } from './entries.ts'
 import { explained } from './errors.ts'
 import { isDeeperThan } from './height.ts'
+import { prepareReplaced, roomForParents } from './parents.ts'
 import { createPathTree } from './path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
 import { inodeOf, moveProperties } from './probes.ts'
@@ -48,7 +49,7 @@ export async function move(
 
 async function applyAll(server: ServerFiles, moves: Move[], durable: Promise<void>): Promise<FileEntry[]> {
   const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
-  using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   await durable
   const done: Move[] = []
   const entries: FileEntry[] = []
@@ -114,6 +115,7 @@ async function refuseTooDeep({ parent, name, path }: Place, to: Segments): Promi
 }
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
+  using _room = await roomForParents(server, planned.to)
   using source = server.files.openPlace(planned.from)
   using target = server.files.openNewPlace(planned.to)
   const from = { folder: source.parent, name: source.name }

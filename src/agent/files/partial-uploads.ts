@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { fstatSync, ftruncateSync } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { blocksIn, spaceOf } from './amounts.ts'
 import { checkTarget, placeFile } from './content.ts'
 import {
   createFileAt,
@@ -31,7 +32,6 @@ import { parsePath } from './paths.ts'
 import { type ReceiveOptions, receiveBytes, type Space, spaceFrom } from './receive.ts'
 import type { Reservation } from './reservation.ts'
 import type { ServerFiles } from './server-files.ts'
-import { blocksIn, spaceOf } from './usage.ts'
 
 /** Unfinished ones, of one server. */
 const UNFINISHED_MAX = 1000
@@ -132,7 +132,7 @@ export function createPartialUploads(
     }
     using file = openForUpdateAt(folder, partName(record.id))
     await fsyncFile(file)
-    await reservation.clear(spaceOf(record.sizeBytes))
+    await reservation.clear(spaceOf(record.sizeBytes), 1)
     await placeFile(server, segments, { folder, name: partName(record.id) }, record)
   }
 
@@ -161,7 +161,7 @@ export function createPartialUploads(
       if (reservations.size >= UNFINISHED_MAX)
         throw fail('server_busy', `At most ${UNFINISHED_MAX} uploads of a server can be unfinished.`)
       await explainedAsync(record.path, async () => {
-        const reservation = await server.usage.announce(record.sizeBytes)
+        const reservation = await server.usage.announce(record.sizeBytes, 1)
         reservation.settle(0)
         reservations.set(record.id, reservation)
         try {

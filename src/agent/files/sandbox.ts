@@ -64,6 +64,12 @@ export interface Sandbox {
   openWalk(path: string | Segments, options?: Omit<WalkOptions, 'signal'>): Walk
 }
 
+export interface SandboxOptions {
+  descriptors?: boolean
+  /** Told of every directory that is made on the way to something. */
+  onMade?: (made: Directory) => void
+}
+
 /** Opens the directory that is `segments[index]`, in that of the names before it. */
 type Step = (parent: Directory, segments: Segments, index: number) => Directory
 
@@ -76,12 +82,15 @@ export interface Reach {
 }
 
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
-export function openSandbox(rootPath: string, options: { descriptors?: boolean } = {}): Sandbox {
+export function openSandbox(rootPath: string, options: SandboxOptions = {}): Sandbox {
   const descriptors = options.descriptors ?? hasDescriptorPaths
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
   const owner = () => ownerWithin(rootPath)
-  const own = (made: Directory) => giveTo(owner(), made.fd)
+  const own = (made: Directory) => {
+    giveTo(owner(), made.fd)
+    options.onMade?.(made)
+  }
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
 
   function descend(segments: Segments, step: Step): Directory {

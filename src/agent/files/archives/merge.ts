@@ -6,6 +6,7 @@ import { fail } from '../../../contract/errors.ts'
 import { type Directory, fsyncDirectory, openChild, statsIfThere } from '../directory.ts'
 import { kindOf } from '../entries.ts'
 import { nameFromLatin1 } from '../names.ts'
+import { prepareReplaced, roomForParents } from '../parents.ts'
 import { childPath, type Segments, splitPath } from '../paths.ts'
 import { moveReplacing, moveToNewName } from '../replace.ts'
 import type { Sandbox } from '../sandbox.ts'
@@ -19,12 +20,13 @@ interface Step {
 
 export async function merge(server: ServerFiles, tree: Sandbox, target: Segments, overwrite: boolean): Promise<void> {
   using _held = server.lock.share()
+  using _room = await roomForParents(server, [...target, ''])
   using into = server.files.mkdirs(target)
   using from = tree.openDirectory([])
   const steps = [...plan(from, into)]
   const replaced = steps.flatMap((step) => (step.replaced ? [step.replaced] : []))
   if (replaced[0] && !overwrite) throw fail('already_exists', `${JSON.stringify(replaced[0].path)} exists already.`)
-  using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   let slot = 0
   for (const { path, replaced: old } of steps) {
     using source = tree.openPlace(path)
