@@ -144,7 +144,7 @@ export const restoreTrash = operation({
   scope: 'files:write',
   params: Closed({ ...ServerParams.properties, trashId: Id }),
   answers: { 200: { description: 'The entry, back in its place', schema: FileEntry, example: entryExample } },
-  errors: [...pathErrors, 'server_busy', 'disk_full', 'idempotency_conflict'],
+  errors: [...pathErrors, ...spaceErrors, 'server_busy', 'idempotency_conflict'],
 })
 
 export const emptyTrash = operation({

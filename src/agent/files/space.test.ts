@@ -29,7 +29,7 @@ test('usedBytes never passes the quota by what goes through Gamekeeper', async (
   for (const result of results) if (result.status === 'rejected') assert.ok(isFailure(result.reason, 'quota_exceeded'))
   assert.deepEqual(readdirSync(folders.staging), [])
   await agent.remove(request({ root: '/', files: ['old'] }))
-  assert.equal((await agent.usage({ serverId })).trashBytes, 40_960)
+  assert.equal((await agent.usage({ serverId })).trashBytes, 49_152, 'with its record')
   await writeContent(server, '/g', body())
   const after = await agent.usage({ serverId })
   assert.deepEqual([after.usedBytes, after.trashBytes, after.reservedBytes], [65_536, 0, 0])
@@ -183,6 +183,10 @@ test('a sender that lies about its size is counted by what came', async (t) => {
     trashBytes: 0,
     reservedBytes: 0,
     quotaBytes: 40_960,
+    usedEntries: 3,
+    trashEntries: 0,
+    reservedEntries: 0,
+    maxEntries: null,
   })
 })
 

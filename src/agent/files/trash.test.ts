@@ -180,7 +180,7 @@ test('A crash in between is finished, and recorded, by the next start.', async (
   assert.deepEqual(readdirSync(folders.trash), [])
   assert.deepEqual(
     recorded.map(({ id: _id, ...entry }) => entry),
-    [{ reason: 'disk', requestedBy: 'srv_other', freedBytes: 8192, items: 2, paths: ['/tree', '/b'] }],
+    [{ reason: 'disk', requestedBy: 'srv_other', freedBytes: 12_288, items: 2, paths: ['/tree', '/b'] }],
   )
 })
 

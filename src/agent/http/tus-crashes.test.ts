@@ -26,6 +26,10 @@ test('Space in the quota for the whole length is taken when the upload is create
     trashBytes: 0,
     reservedBytes: 0,
     quotaBytes: 10 * MIB,
+    usedEntries: 1,
+    trashEntries: 0,
+    reservedEntries: 0,
+    maxEntries: null,
   })
 })
 
@@ -35,7 +39,7 @@ test('the upload waits, whole, until there is room', async (t) => {
   await files.setQuota({ serverId, quotaBytes: 4 * MIB, maxEntries: null })
   writeFileSync(agent.at('old'), randomBytes(3 * MIB))
   await files.remove({ serverId, requestId: 'req_remove', root: '/', files: ['old'] })
-  assert.equal((await files.usage({ serverId })).trashBytes, 3 * MIB)
+  assert.equal((await files.usage({ serverId })).trashBytes, 3 * MIB + 8192, 'with its record')
   const content = randomBytes(2 * MIB)
   const url = await begun(agent, content.length)
   const [item] = (await files.listTrash({ serverId })).items
