@@ -1,6 +1,7 @@
 // `npm test [-- files…]`: installs the tools that tests use, starts one PostgreSQL for the run, and runs node:test.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { startPostgres } from './postgres.ts'
 import { installTools, missingTools } from './tools.ts'
 
@@ -13,7 +14,14 @@ for (const { name, reason } of installTools(say)) {
 
 if (process.exitCode !== 1) {
   const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
-  const env = { ...process.env, ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}) }
+  // For the tests, their threads and the services that they start.
+  const poison = fileURLToPath(new URL('../test/support/descriptors/poison.ts', import.meta.url))
+  const options = [process.env.NODE_OPTIONS, `--import=${pathToFileURL(poison)}`].filter(Boolean).join(' ')
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: options,
+    ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}),
+  }
   const patterns = process.argv.length > 2 ? process.argv.slice(2) : ['src/**/*.test.ts', 'test/**/*.test.ts']
   const flags = ['--test', '--test-concurrency=3', '--test-timeout=600000', ...reporter('spec')]
   if (process.env.CI) flags.push(...reporter(new URL('refuse-skips.ts', import.meta.url).href))

@@ -17,9 +17,11 @@ import { isFresh, migrate } from './control/db/migrate.ts'
 import { MIGRATIONS } from './control/db/migrations/index.ts'
 import { type DatabaseLock, lockPostgres } from './control/db/postgres-lock.ts'
 import { explained } from './control/db/start-faults.ts'
+import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
 import type { ShowToken } from './control/tokens/service.ts'
+import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
 export { StoreFault } from './agent/backups/found-store.ts'
@@ -85,6 +87,8 @@ async function assemble(config: Config, cleanUp: CleanUp) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.push(() => dataLock.release())
   const log = pino({ level: config.logLevel })
+  makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
+  const descriptors = planDescriptors(readDescriptorLimit())
   const clock = { now: () => Date.now() }
   const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
     openOwnDatabase(config, log, cleanUp),
@@ -96,6 +100,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     linksKey: keyFor(secret, 'links'),
     backupKey: config.backupKey,
     backupBytesPerSecond: config.backupBytesPerSecond,
+    filesAtOnce: descriptors.filesAtOnce,
     clock,
     log,
   })
@@ -104,6 +109,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     host: config.dnsHost,
     port: config.dnsPort,
     directory: join(config.dataDir, 'dns'),
+    connections: descriptors.dnsConnections,
   })
   cleanUp.push(providers.close)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
@@ -119,6 +125,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     secret,
     clock,
     log,
+    connections: descriptors.connections,
   })
   return { agent, app, providers, ownUrl, lost, log }
 }

@@ -2,7 +2,7 @@
 // database, the clock or a kill does in between.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, type TestContext, test } from 'node:test'
@@ -126,8 +126,8 @@ onBothEngines('changes', (engine) => {
     await until(async () => (await entries('file.uploaded')).length === 1)
     await service.halt()
     // As the disk is when the process dies after the fact and before the record says that it is finished.
-    const record = join(dir, '../staging', `part-${address.pathname.split('/').at(-1)}.json`)
-    writeFileSync(record, readFileSync(record, 'utf8').replace('"isFinished":true', '"isFinished":false'))
+    const name = `${address.pathname.split('/').at(-1)}.json`
+    renameSync(join(dir, '../staging', `done-${name}`), join(dir, '../staging', `part-${name}`))
     await service.restart()
     await service.call('PUT', at('/content?path=/later'), { body: 'x' })
     await until(async () => (await entries('file.written')).length === 1)

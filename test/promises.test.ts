@@ -130,7 +130,7 @@ test('What is written is written beside, synced, renamed, and the directory sync
   const dataDir = newFolder()
   const [trace, token] = [join(dataDir, 'trace'), `gk_admin_${randomBytes(32).toString('hex')}`]
   const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, TRACE_FILES_TO: trace }
-  const service = await spawnService(env, new URL('support/trace-files.ts', import.meta.url).href)
+  const service = await spawnService(env, { preload: new URL('support/trace-files.ts', import.meta.url).href })
   const headers = { authorization: `Bearer ${token}` }
   const created = await fetch(`${service.url}/v1/game/servers`, {
     method: 'POST',
@@ -171,14 +171,14 @@ test('What is written is written beside, synced, renamed, and the directory sync
   await service.kill('SIGTERM')
 })
 
-test('A data directory that the service makes is readable by its owner only; one that was there before keeps its mode.', async () => {
+test('at each start the data directory is made 0700, and the database, the secret and the other files in it 0600, also where they were there with other modes', async () => {
   const parent = newFolder()
   const [made, open] = [join(parent, 'made'), join(parent, 'open')]
   mkdirSync(open)
   chmodSync(open, 0o750)
   for (const [dataDir, mode] of [
     [made, 0o700],
-    [open, 0o750],
+    [open, 0o700],
   ] as const) {
     const service = await spawnService({ GAMEKEEPER_DATA_DIR: dataDir })
     assert.equal(statSync(dataDir).mode & 0o777, mode, dataDir)

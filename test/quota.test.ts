@@ -21,7 +21,8 @@ function filesOf(service: TestService, id: string) {
     call,
     root,
     folder: (path: string, name: string) => call('POST', `/files/${id}/folder`, { path, name }),
-    write: (path: string, content = 'x') => call('PUT', `/files/${id}/content?path=${encodeURIComponent(path)}`, content),
+    write: (path: string, content = 'x') =>
+      call('PUT', `/files/${id}/content?path=${encodeURIComponent(path)}`, content),
     copy: (location: string) => call('POST', `/files/${id}/copy`, { location }),
     remove: (...files: string[]) => call('DELETE', `/files/${id}`, { files }),
     usage: async () => (await call('GET', `/files/${id}/usage`)).body,

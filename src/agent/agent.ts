@@ -30,6 +30,8 @@ export interface AgentDeps {
   backupKey?: Buffer | null
   /** What one backup may read in a second; null for no limit. */
   backupBytesPerSecond?: number | null
+  /** Of the files of one backup or restore, open at once. */
+  filesAtOnce?: number
   clock: { now(): number }
   log: Logger
 }
@@ -76,6 +78,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     server: files.server,
     key: deps.backupKey ?? null,
     bytesPerSecond: deps.backupBytesPerSecond ?? null,
+    filesAtOnce: deps.filesAtOnce,
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })
@@ -131,7 +134,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
     async stop() {
       journal.stop()
-      uploads.stop()
+      await uploads.stop()
       await tasks.stop()
       await files.stop()
       await backups.stop()

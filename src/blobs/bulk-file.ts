@@ -1,7 +1,8 @@
 // Writes a new file from its beginning to its end. What is large goes around the page cache.
-import { closeSync, constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { constants, fsync } from 'node:fs'
+import { promisify } from 'node:util'
 import { asBuffer } from '../kit/bytes.ts'
+import { type Descriptor, openDescriptorAsync } from '../kit/descriptor.ts'
 import {
   alignedBuffer,
   createWriteBehind,
@@ -18,6 +19,7 @@ const BUFFERS = 3
 /** Of all files: fresh memory costs more than writing what is in it. */
 const BUFFERS_KEPT = 6
 const spare: Buffer[] = []
+const fsyncAsync = promisify(fsync)
 
 export interface BulkFile {
   /** Once it resolves, the bytes may change. A failure of earlier bytes may be met here too. */
@@ -29,8 +31,8 @@ export interface BulkFile {
 
 /** The file must not be there yet. */
 export async function createBulkFile(path: string, mode: number): Promise<BulkFile> {
-  const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode)
-  const target = { fd: file.fd, directFd: -1 }
+  const file = await openDescriptorAsync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode)
+  let direct: Descriptor | undefined
   const behind = createWriteBehind(BUFFERS, () => spare.pop() ?? alignedBuffer(BUFFER_BYTES))
   let current: Buffer | undefined
   let filled = 0
@@ -43,10 +45,10 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
   }
 
   function writeNext(bytes: Uint8Array): Promise<void> {
-    if (position === 0) target.directFd = openDirect(file.fd)
+    if (position === 0) direct = openDirect(file)
     const at = position
     position += bytes.length
-    return writeAround(target, bytes, at)
+    return writeAround({ fd: file.fd, directFd: direct?.fd ?? -1 }, bytes, at)
   }
 
   /** Into buffers that are written once they are full. */
@@ -76,19 +78,18 @@ export async function createBulkFile(path: string, mode: number): Promise<BulkFi
     },
     async sync() {
       // The end is mostly small: it goes through the cache.
-      if (current && filled > 0) await writeAround({ ...target, directFd: -1 }, current.subarray(0, filled), position)
+      if (current && filled > 0) await writeAround({ fd: file.fd, directFd: -1 }, current.subarray(0, filled), position)
       filled = 0
       await behind.settle()
-      await file.sync()
+      await file.use(fsyncAsync)
     },
     async close() {
       await behind.settle().catch(() => {})
       for (const buffer of current ? [...behind.release(), current] : behind.release())
         if (spare.length < BUFFERS_KEPT) spare.push(buffer)
       current = undefined
-      if (target.directFd >= 0) closeSync(target.directFd)
-      target.directFd = -1
-      await file.close()
+      direct?.[Symbol.dispose]()
+      file[Symbol.dispose]()
     },
   }
 }

@@ -1,7 +1,8 @@
 // Writing around the page cache, where the file system allows it: that takes a fraction of the processor's time, and leaves
 // in memory what games have there.
-import { constants, openSync, write } from 'node:fs'
+import { constants, write } from 'node:fs'
 import { promisify } from 'node:util'
+import { type Descriptor, openDescriptor } from '../kit/descriptor.ts'
 import { hasCode } from '../kit/errno.ts'
 
 /** What direct writes are a multiple of, on any disk that is in use. */
@@ -11,20 +12,21 @@ export const LARGE_WRITE_BYTES = 1024 * 1024
 
 const writeAsync = promisify(write)
 
+/** Numbers, for another thread: whoever has opened them closes them when that is done. */
 export interface DirectTarget {
   fd: number
   /** Of the same file, or -1 where it is written through the cache. */
   directFd: number
 }
 
-/** -1 where the system or the file system knows of no such thing, or there is no descriptor left for it. */
-export function openDirect(fd: number): number {
-  if (constants.O_DIRECT === undefined) return -1
+/** Undefined where the system or the file system knows of no such thing, or there is no descriptor left for it. */
+export function openDirect({ fd }: Descriptor): Descriptor | undefined {
+  if (constants.O_DIRECT === undefined) return undefined
   try {
-    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_DIRECT)
+    return openDescriptor(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_DIRECT)
   } catch (error) {
     if (!hasCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOENT', 'EMFILE', 'ENFILE')) throw error
-    return -1
+    return undefined
   }
 }
 

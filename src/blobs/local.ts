@@ -1,14 +1,13 @@
 // Blobs on a local disk: written beside, synced, renamed, and the directory synced.
-import { close, constants, fstat, open as openFile, read } from 'node:fs'
+import { constants, fstat } from 'node:fs'
 import { mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { type Descriptor, openDescriptorAsync } from '../kit/descriptor.ts'
 import { hasCode } from '../kit/errno.ts'
 import { createBulkFile } from './bulk-file.ts'
 import { BlobMissing, type BlobStore, type BlobWriter, checkBlobName } from './store.ts'
 
-/** Blobs are read through descriptors: a FileHandle costs several times as much for every read. */
-const [openAsync, readAsync, closeAsync] = [promisify(openFile), promisify(read), promisify(close)]
 const fstatAsync = promisify(fstat)
 
 /** Not a name that `checkBlobName` lets through, so no blob is ever taken for one that is being written. */
@@ -87,20 +86,16 @@ export async function openLocalStore(
     },
 
     async get(name, range, into) {
-      const fd = await openBlob(dir, name)
-      try {
-        const length = range ? range.length : (await fstatAsync(fd)).size
-        return await readAt(fd, range?.offset ?? 0, length, into)
-      } finally {
-        await closeAsync(fd)
-      }
+      using file = await openBlob(dir, name)
+      const length = range ? range.length : (await file.use((fd) => fstatAsync(fd))).size
+      return await readAt(file, range?.offset ?? 0, length, into)
     },
 
     async open(name) {
-      const fd = await openBlob(dir, name)
+      const file = await openBlob(dir, name)
       return {
-        get: ({ offset, length }, into) => readAt(fd, offset, length, into),
-        close: () => closeAsync(fd),
+        get: ({ offset, length }, into) => readAt(file, offset, length, into),
+        close: async () => file[Symbol.dispose](),
       }
     },
 
@@ -138,9 +133,10 @@ export async function openLocalStore(
   }
 }
 
-async function openBlob(dir: string, name: string): Promise<number> {
+/** A descriptor: a FileHandle costs several times as much for every read. */
+async function openBlob(dir: string, name: string): Promise<Descriptor> {
   try {
-    return await openAsync(join(dir, checkBlobName(name)), constants.O_RDONLY)
+    return await openDescriptorAsync(join(dir, checkBlobName(name)), constants.O_RDONLY)
   } catch (error) {
     throw missing(name, error)
   }
@@ -150,11 +146,11 @@ function missing(name: string, error: unknown): unknown {
   return hasCode(error, 'ENOENT', 'ENOTDIR') ? new BlobMissing(name, error) : error
 }
 
-async function readAt(fd: number, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
+async function readAt(file: Descriptor, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
   const bytes = into && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length)
   let done = 0
   while (done < length) {
-    const { bytesRead } = await readAsync(fd, bytes, done, length - done, offset + done)
+    const bytesRead = await file.read(bytes, done, length - done, offset + done)
     if (bytesRead === 0) break
     done += bytesRead
   }

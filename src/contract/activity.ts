@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
 import {
   Closed,
@@ -154,6 +155,7 @@ export const listActivity = operation({
     'Newest first. With `Accept: application/x-ndjson` or `text/csv` everything that matches is streamed, newest first. ' +
     'With `Accept: text/event-stream` entries are followed live, oldest first; `Last-Event-ID` resumes after that entry.',
   scope: 'activity:read',
+  bound: BOUNDS.activity,
   params: ServerParams,
   query: ActivityQuery,
   answers: {
@@ -175,6 +177,7 @@ export const listAllActivity = operation({
   summary: 'Read the activity of everything',
   description: 'Every server, also those that are deleted, and what concerns no server. Needs a token for all servers.',
   scope: 'activity:read',
+  bound: BOUNDS.activity,
   query: ActivityQuery,
   answers: {
     200: {
@@ -195,6 +198,7 @@ export const verifyActivity = operation({
   summary: "Check that nobody has tampered with a server's activity",
   description: 'Follows the hash chain and names the first entry that was altered, removed or inserted.',
   scope: 'activity:read',
+  bound: BOUNDS.chain,
   params: ServerParams,
   answers: { 200: { description: 'What was found', schema: Verification, example: verified } },
   errors: [],
@@ -208,6 +212,7 @@ export const verifyAllActivity = operation({
   summary: 'Check that nobody has tampered with any activity',
   description: 'Needs a token for all servers.',
   scope: 'activity:read',
+  bound: BOUNDS.chain,
   answers: { 200: { description: 'What was found', schema: Verification, example: verified } },
   errors: [],
 })

@@ -37,6 +37,8 @@ export interface AgentBackups {
   readRestore(request: { serverId: string; jobId: string }): Promise<RestoreOutcome | null>
   /** Control has recorded how it ended. Must be idempotent; changes nothing of one that has not ended. */
   forgetRestore(request: { serverId: string; jobId: string }): Promise<void>
+  /** Jobs whose restores into this server have ended, and were not forgotten. */
+  endedRestores(request: { serverId: string }): Promise<string[]>
   /** The restore into this server that has stopped in the middle, if one has. */
   stoppedRestore(request: { serverId: string }): Promise<StoppedRestore | null>
   store(): Promise<StoreState>

@@ -57,14 +57,14 @@ export interface AgentFiles {
   move(
     request: ChangeRequest & { moves: { from: string; to: string }[]; overwrite?: boolean },
   ): Promise<{ data: FileEntry[] }>
-  /** Names that hold the text and, when asked, lines of text files that do; letter case does not count. */
-  search(request: {
-    serverId: string
-    path?: string
-    query: string
-    content?: boolean
-    limit?: number
-  }): Promise<{ matches: SearchMatch[]; isComplete: boolean }>
+  /**
+   * Names that hold the text and, when asked, lines of text files that do; letter case does not count. Refused with
+   * `rate_limited` while too many wait. The signal, which travels as a connection that is closed, ends it.
+   */
+  search(
+    request: { serverId: string; path?: string; query: string; content?: boolean; limit?: number },
+    signal?: AbortSignal,
+  ): Promise<{ matches: SearchMatch[]; isComplete: boolean }>
   /** Newest first; `after` is the id of the last item of the page before. */
   listTrash(request: {
     serverId: string

@@ -1,5 +1,7 @@
 // What is inside a backup: listed, read, compared, downloaded.
+
 import { BackupParams } from './backups.ts'
+import { BOUNDS } from './bounds.ts'
 import { ArchiveFormat, DownloadLocation } from './files.ts'
 import { operation } from './operation.ts'
 import {
@@ -78,6 +80,7 @@ export const downloadBackup = operation({
     'The same bytes every time, with `ETag` and ranges, so that a broken download resumes. ' +
     'The size is known in advance for `tar` alone; a range of another format makes the archive once to measure it.',
   scope: 'backups:read',
+  bound: BOUNDS.bytes,
   params: BackupParams,
   query: Closed({ format: Type.Optional(ArchiveFormat) }),
   answers: {
@@ -96,6 +99,7 @@ export const requestBackupDownload = operation({
   summary: 'Get a link to download a backup',
   description: 'For a browser or a tool that has no token. Good for 15 minutes, and dead when the token is revoked.',
   scope: 'backups:read',
+  bound: BOUNDS.body,
   params: BackupParams,
   body: Closed({ format: Type.Optional(ArchiveFormat) }),
   bodyExample: { format: 'tar.zst' },
@@ -119,6 +123,7 @@ export const browseBackup = operation({
   tag,
   summary: 'List a directory inside a backup',
   scope: 'backups:read',
+  bound: BOUNDS.manifest,
   params: BackupParams,
   query: Closed({ ...PageQuery, path: Directory }),
   answers: {
@@ -138,6 +143,7 @@ export const readBackupFile = operation({
   tag,
   summary: 'Read one file inside a backup',
   scope: 'backups:read',
+  bound: BOUNDS.bytes,
   params: BackupParams,
   query: Closed({ path: Path }),
   answers: {
@@ -156,6 +162,7 @@ export const listFileVersions = operation({
   summary: 'List the versions of a file that backups hold',
   description: 'Newest first.',
   scope: 'backups:read',
+  bound: BOUNDS.backups,
   params,
   query: Closed({ path: Path }),
   answers: {
@@ -188,6 +195,7 @@ export const compareBackups = operation({
   summary: 'List what changed between two backups, or since a backup',
   description: 'In order of path. Without `to`, the backup is compared with the files as they are now.',
   scope: 'backups:read',
+  bound: BOUNDS.manifest,
   params,
   query: Closed({ ...PageQuery, from: Id, to: Type.Optional(Id) }),
   answers: {

@@ -1,5 +1,7 @@
 // Which backups are made by themselves, and which are kept.
+
 import { Backup, Ignored } from './backups.ts'
+import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
 import {
   BLANK_IS_ABSENT,
@@ -152,6 +154,7 @@ export const readRetention = operation({
   tag,
   summary: 'Read which backups of a server are kept',
   scope: 'backups:read',
+  bound: BOUNDS.rows,
   params,
   answers: { 200: { description: 'The policy', schema: RetentionPolicy, example: policyExample } },
   errors: [],
@@ -166,6 +169,7 @@ export const setRetention = operation({
   description:
     'Replaces the policy as a whole: a rule that is absent is null. It is applied after each successful backup, never before one, and never to locked backups.',
   scope: 'backups:write',
+  bound: BOUNDS.body,
   params,
   body: NewRetention,
   bodyExample: policyExample,
@@ -180,6 +184,7 @@ export const applyRetention = operation({
   tag,
   summary: 'Apply the policy now, or show what it would do',
   scope: 'backups:write',
+  bound: BOUNDS.backups,
   params,
   // Required: backups are not deleted by a request that says nothing.
   body: Closed({ dryRun: Type.Boolean({ description: 'true shows what would go; false deletes it' }) }),
@@ -201,6 +206,7 @@ export const listSchedules = operation({
   tag,
   summary: 'List the schedules of a server',
   scope: 'backups:read',
+  bound: BOUNDS.page,
   params,
   answers: {
     200: {
@@ -221,6 +227,7 @@ export const createSchedule = operation({
   description:
     'A run that was missed while the service was down is made up for once. 50 schedules for a server at most.',
   scope: 'backups:write',
+  bound: BOUNDS.body,
   params,
   body: NewSchedule,
   bodyExample: { name: 'Nightly', cron: '0 4 * * *', timeZone: 'Europe/Berlin', onlyIfChanged: true },
@@ -235,6 +242,7 @@ export const readSchedule = operation({
   tag,
   summary: 'Read one schedule',
   scope: 'backups:read',
+  bound: BOUNDS.rows,
   params: ScheduleParams,
   answers: { 200: { description: 'The schedule', schema: Schedule, example: scheduleExample } },
   errors: [],
@@ -247,6 +255,7 @@ export const changeSchedule = operation({
   tag,
   summary: 'Change a schedule',
   scope: 'backups:write',
+  bound: BOUNDS.body,
   params: ScheduleParams,
   body: ScheduleChange,
   bodyExample: { isEnabled: false },
@@ -262,6 +271,7 @@ export const deleteSchedule = operation({
   summary: 'Delete a schedule',
   description: 'The backups that it made stay.',
   scope: 'backups:write',
+  bound: BOUNDS.rows,
   params: ScheduleParams,
   answers: { 204: { description: 'Gone' } },
   errors: ['server_busy'],

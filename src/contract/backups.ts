@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import { Job, jobExample, Progress, WorkError } from './jobs.ts'
 import { operation } from './operation.ts'
 import {
@@ -162,6 +163,7 @@ export const createBackup = operation({
     'Answers at once; the work goes on in the background. One backup at a time for a server, later ones are `queued`. ' +
     'Backups that failed, and those that a restore takes for safety, do not count against the limit of the server.',
   scope: 'backups:write',
+  bound: BOUNDS.job,
   params,
   body: NewBackup,
   bodyExample: { name: 'Before the update', ignored: 'logs/\n*.tmp', isLocked: true },
@@ -177,6 +179,7 @@ export const listBackups = operation({
   summary: 'List the backups of a server',
   description: 'Newest first.',
   scope: 'backups:read',
+  bound: BOUNDS.page,
   params,
   query: Closed({ ...PageQuery, status: Type.Optional(OneOf(BACKUP_STATUSES)) }),
   answers: {
@@ -194,6 +197,7 @@ export const readBackup = operation({
   description:
     'With `Accept: text/event-stream` the backup is sent each time something about it changes, until it has ended.',
   scope: 'backups:read',
+  bound: BOUNDS.rows,
   params: BackupParams,
   answers: {
     200: { description: 'The backup', schema: Backup, alternatives: ['text/event-stream'], example },
@@ -211,6 +215,7 @@ export const lockBackup = operation({
     'A locked backup is not deleted by anyone, nor by retention, and its server is not deleted, until it is unlocked. ' +
     'Locking a locked backup changes nothing.',
   scope: 'backups:write',
+  bound: BOUNDS.rows,
   params: BackupParams,
   answers: { 200: { description: 'The backup, locked', schema: Backup, example } },
   errors: ['server_busy', 'idempotency_conflict'],
@@ -223,6 +228,7 @@ export const unlockBackup = operation({
   tag,
   summary: 'Unlock a backup',
   scope: 'backups:write',
+  bound: BOUNDS.rows,
   params: BackupParams,
   answers: { 200: { description: 'The backup, unlocked', schema: Backup, example: { ...example, isLocked: false } } },
   errors: ['server_busy'],
@@ -236,6 +242,7 @@ export const deleteBackup = operation({
   summary: 'Delete a backup, or cancel one that is queued or running',
   description: 'It is gone at once; the space that only it used is given back some time later.',
   scope: 'backups:write',
+  bound: BOUNDS.rows,
   params: BackupParams,
   answers: { 204: { description: 'Gone' } },
   errors: ['backup_locked', 'server_busy'],
@@ -253,6 +260,7 @@ export const restoreBackup = operation({
     'The body says what to restore: `{"mode": "replace"}` for everything, or `paths`. A path that the backup does not ' +
     'hold is `not_found`.',
   scope: 'backups:write',
+  bound: BOUNDS.job,
   params: BackupParams,
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
@@ -271,6 +279,7 @@ export const finishRestore = operation({
     'trash, and what was placed goes away, into the trash where it was changed since. Nothing that is newer than the ' +
     'restore is lost either way. Where it stops again, both can be chosen again. `not_found` where no restore has stopped.',
   scope: 'backups:write',
+  bound: BOUNDS.job,
   params,
   body: FinishRequest,
   bodyExample: { direction: 'back' },
@@ -286,6 +295,7 @@ export const verifyBackup = operation({
   summary: 'Read every block of a backup and check it',
   description: 'Sets `verifiedAt` when all is right. The result of the job names what is damaged and what it touches.',
   scope: 'backups:write',
+  bound: BOUNDS.rows,
   params: BackupParams,
   answers: job('verify'),
   errors: ['backup_not_ready', 'server_busy', 'idempotency_conflict'],
@@ -302,6 +312,7 @@ export const recoverBackups = operation({
     'unknown is made again, without its files, to restore into, under the name that its newest backup knows. For a store ' +
     'elsewhere there is `gamekeeper backup recover --store DIR`. Needs a token for all servers, with `servers:write` too. Safe to repeat.',
   scope: 'backups:write',
+  bound: BOUNDS.store,
   answers: {
     200: {
       description: 'What was done',

@@ -33,6 +33,7 @@ export const ERRORS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
   checksum_mismatch: { status: 460, title: 'The bytes do not match their checksum and were not taken' },
+  job_crashed: { status: 500, title: 'The service went down each time this was run' },
   internal: { status: 500, title: 'Something went wrong on our side' },
   agent_unreachable: { status: 503, title: 'The machine of this server cannot be reached' },
   dns_unavailable: { status: 503, title: 'The DNS provider has not done its part yet' },
@@ -80,6 +81,10 @@ export class Failure extends Error {
 export function fail(code: ErrorCode, context: FailureContext | string = {}, cause?: unknown): Failure {
   return new Failure(code, typeof context === 'string' ? { detail: context } : context, cause)
 }
+
+/** Said by control, which knows the server's state, and by the agent, which finds its folders put aside. */
+export const serverDeleted = (): Failure =>
+  fail('server_deleted', 'The server is deleted. Bring it back with `undelete` first.')
 
 /** A body that its schema takes and that is wrong all the same. */
 export function invalidField(path: string, message: string): Failure {

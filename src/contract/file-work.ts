@@ -1,4 +1,5 @@
 // The trash, searching, and the work on files that takes its time.
+import { BOUNDS } from './bounds.ts'
 import {
   ArchiveFormat,
   changeErrors,
@@ -39,6 +40,7 @@ export const packFiles = operation({
   tag,
   summary: 'Pack files into an archive',
   scope: 'files:write',
+  bound: BOUNDS.job,
   params,
   body: Closed({
     root: Directory,
@@ -60,6 +62,7 @@ export const unpackFile = operation({
   description:
     'zip, tar, tar.gz or tar.zst. Unpacked beside first; if anything about it is wrong, nothing is left of it.',
   scope: 'files:write',
+  bound: BOUNDS.job,
   params,
   body: Closed({ path: Path, directory: Type.Optional(Path), overwrite: Overwrite }),
   bodyExample: { path: '/world.zip', directory: '/' },
@@ -75,6 +78,7 @@ export const pullFile = operation({
   summary: 'Fetch a file from an address',
   description: 'http and https only, and never an address inside the network of the service.',
   scope: 'files:write',
+  bound: BOUNDS.job,
   params,
   body: Closed({
     url: Type.String({ minLength: 1, maxLength: 2048, pattern: TEXT }),
@@ -94,6 +98,7 @@ export const searchFiles = operation({
   tag,
   summary: 'Search for files by name and by content',
   scope: 'files:read',
+  bound: BOUNDS.search,
   params,
   query: Closed({
     q: Type.String({ minLength: 1, maxLength: 191, pattern: TEXT }),
@@ -122,6 +127,7 @@ export const listTrash = operation({
   summary: 'List what was deleted or replaced and can be had back',
   description: 'Newest first.',
   scope: 'files:read',
+  bound: BOUNDS.trash,
   params,
   query: Closed({ ...PageQuery }),
   answers: {
@@ -142,6 +148,7 @@ export const restoreTrash = operation({
   summary: 'Put something back from the trash',
   description: 'Where it was; under a free name when its own is taken again.',
   scope: 'files:write',
+  bound: BOUNDS.trash,
   params: Closed({ ...ServerParams.properties, trashId: Id }),
   answers: { 200: { description: 'The entry, back in its place', schema: FileEntry, example: entryExample } },
   errors: [...pathErrors, ...spaceErrors, 'server_busy', 'idempotency_conflict'],
@@ -154,6 +161,7 @@ export const emptyTrash = operation({
   tag,
   summary: 'Empty the trash now',
   scope: 'files:write',
+  bound: BOUNDS.tree,
   params,
   answers: {
     200: {
@@ -172,6 +180,7 @@ export const readUsage = operation({
   tag,
   summary: 'Read how much disk a server uses',
   scope: 'files:read',
+  bound: BOUNDS.tree,
   params,
   answers: {
     200: {

@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import {
   ArchiveFormat,
   changeErrors,
@@ -43,6 +44,7 @@ export const deleteFiles = operation({
     'Every entry is checked before anything is touched. What is deleted goes to the trash in one rename each, so this ' +
     'answers at once for a tree of any size, and can be undone until the trash is emptied. A symlink is removed, never followed.',
   scope: 'files:write',
+  bound: BOUNDS.paths,
   params,
   body: Closed({
     root: Directory,
@@ -67,6 +69,7 @@ export const createFolder = operation({
   summary: 'Create a folder',
   description: 'Missing parents are made.',
   scope: 'files:write',
+  bound: BOUNDS.path,
   params,
   body: Closed({ name: EntryName, path: Directory }),
   bodyExample: { name: 'mods', path: '/' },
@@ -86,6 +89,7 @@ export const copyFile = operation({
   description:
     'The copy lies beside the original: `a.txt` gives `a copy.txt`, then `a copy 2.txt`. It is not visible until it is complete.',
   scope: 'files:write',
+  bound: BOUNDS.tree,
   params,
   body: Closed({ location: Path }),
   bodyExample: { location: '/world/level.dat' },
@@ -109,6 +113,7 @@ export const requestUpload = operation({
     'The address is for this server and for uploading only, for 15 minutes, renewed while bytes flow, and dead when the token ' +
     'is revoked. `POST` multipart with the repeatable field `files` (and `?directory=/mods`, `?overwrite=false`), or speak tus 1.0 to it.',
   scope: 'files:write',
+  bound: BOUNDS.rows,
   params,
   answers: {
     200: {
@@ -134,6 +139,7 @@ export const listFiles = operation({
   summary: 'List a directory',
   description: 'Directories first.',
   scope: 'files:read',
+  bound: BOUNDS.directory,
   params,
   query: Closed({
     ...PageQuery,
@@ -159,6 +165,7 @@ export const readContent = operation({
   summary: 'Read a file',
   description: 'The bytes, with `ETag`, `Last-Modified` and ranges.',
   scope: 'files:read',
+  bound: BOUNDS.bytes,
   params,
   query: PathQuery,
   answers: {
@@ -179,6 +186,7 @@ export const writeContent = operation({
     'The body is the bytes. The file is replaced in one rename, and its former version goes to the trash. With `If-Match` it is ' +
     'replaced only if it is still the one that was read.',
   scope: 'files:write',
+  bound: BOUNDS.bytes,
   params,
   query: Closed({ path: Path, overwrite: Type.Optional(Type.Boolean({ default: true })) }),
   rawBody: 'application/octet-stream',
@@ -197,6 +205,7 @@ export const moveFiles = operation({
   summary: 'Move or rename files and folders',
   description: 'Every move is checked before any is made.',
   scope: 'files:write',
+  bound: BOUNDS.paths,
   params,
   body: Closed({
     moves: Type.Array(Closed({ from: Path, to: Path }), { minItems: 1, maxItems: 1000 }),
@@ -222,6 +231,7 @@ export const requestDownload = operation({
   description:
     'A file downloads as it is, with ranges, so that a broken download resumes. A folder streams as an archive.',
   scope: 'files:read',
+  bound: BOUNDS.path,
   params,
   query: Closed({ path: Path, format: Type.Optional(ArchiveFormat) }),
   answers: {

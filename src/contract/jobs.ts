@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import { ERRORS, type ErrorCode } from './errors.ts'
 import { operation } from './operation.ts'
 import { Closed, Id, Nullable, OneOf, Page, PageQuery, ServerParams, type Static, Timestamp, Type } from './schema.ts'
@@ -54,6 +55,7 @@ export const listJobs = operation({
   summary: 'List the jobs of a server',
   description: 'Newest first. A finished job is kept for seven days.',
   scope: 'servers:read',
+  bound: BOUNDS.page,
   params: ServerParams,
   query: Closed({ ...PageQuery, status: Type.Optional(OneOf(JOB_STATUSES)) }),
   answers: {
@@ -71,6 +73,7 @@ export const readJob = operation({
   description:
     'With `Accept: text/event-stream` the job is sent each time something about it changes, until it has ended.',
   scope: 'servers:read',
+  bound: BOUNDS.rows,
   params: JobParams,
   answers: {
     200: { description: 'The job', schema: Job, alternatives: ['text/event-stream'], example: jobExample },
@@ -87,6 +90,7 @@ export const cancelJob = operation({
   description:
     'A queued job is cancelled at once. A running one is asked to stop, and what it has staged is taken away.',
   scope: 'servers:write',
+  bound: BOUNDS.rows,
   params: JobParams,
   answers: { 202: { description: 'It has been asked to stop', schema: Job, example: jobExample } },
   errors: ['job_finished', 'server_busy', 'backup_locked'],

@@ -1,4 +1,36 @@
-// What a tenant may ask of the service at most. One place, so that the code, the docs and the tests mean the same number.
+// What a tenant may have, ask for or hold at once: each limit once, by name, for the code that keeps to it, the messages
+// that speak of it and the table in docs/limits.md.
+
+// Archives that are unpacked.
+export const ARCHIVE_MAX_ENTRIES = 1_000_000
+export const ARCHIVE_MAX_BYTES = 1024 ** 4
+/** How many times its own size an archive may unpack to, headers included, beyond a size that could hurt nobody. */
+export const ARCHIVE_MAX_RATIO = 200
+export const ARCHIVE_HARMLESS_BYTES = 64 * 1024 * 1024
+/** It is read in steps; a million entries with long names have room. */
+export const ZIP_DIRECTORY_MAX_BYTES = 256 * 1024 * 1024
+/** Extended headers before one entry of a tar: pax records, global ones, and GNU's long names. */
+export const TAR_EXTENDED_MAX_BYTES = 256 * 1024
+export const TAR_EXTENDED_MAX_HEADERS = 16
+
+// What is recorded and queued.
+/** Of an entry's properties, as JSON. What does not fit is left out and counted. */
+export const PROPERTIES_MAX_BYTES = 8 * 1024
+/** Of what a job answers, as JSON. */
+export const JOB_RESULT_MAX_BYTES = 64 * 1024
+/** What a job was asked for is kept whole until it has ended, so that it can be run again; after that, if it is small. */
+export const JOB_INPUT_KEPT_BYTES = 8 * 1024
+/** Jobs of one server that have not ended, and what they were asked for. */
+export const UNFINISHED_JOBS_MAX = 500
+export const UNFINISHED_JOBS_MAX_BYTES = 8 * 1024 * 1024
+/** Starts of one job after which the process went down. */
+export const JOB_CRASHES_MAX = 3
+/** Of a User-Agent header, wherever it is recorded. */
+export const USER_AGENT_MAX_CHARS = 512
+/** Of a stream of entries that is read from the database, and waits for its reader, at a time. */
+export const STREAM_BATCH_BYTES = 256 * 1024
+/** How long a reader of a stream may take for one batch before it is dropped. */
+export const SLOW_READER_MS = 30_000
 
 /**
  * How many names a path may have. PATH_MAX gives a path 4,096 bytes, so at this depth its names have 31 bytes on average;
@@ -24,3 +56,15 @@ export const PART_HEADERS_MAX = 16
  * else: more than any game makes, and few enough that one server cannot use up the inodes of a disk.
  */
 export const DEFAULT_ENTRIES_MAX = 1_000_000
+
+/** Searches under way; `rate_limited` where more wait on a server than may. */
+export const SEARCHES = { atOnce: 4, atOncePerServer: 2, waitingPerServer: 8 } as const
+
+/** Pages of directories and of the trash that are being read for one server; `rate_limited` beyond those that may wait. */
+export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as const
+
+/** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
+export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
+
+/** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
+export const UNFINISHED_UPLOADS_MAX = 1000

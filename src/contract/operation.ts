@@ -1,5 +1,6 @@
 // An operation is described once: the route that serves it, the client that calls it, and the document that explains
 // it are all made from this.
+import type { Bound } from './bounds.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Static, TSchema } from './schema.ts'
 import type { Scope } from './scopes.ts'
@@ -25,6 +26,8 @@ export interface Operation {
   summary: string
   description?: string
   scope: Scope
+  /** What a request may cost, whatever data its tenant has. */
+  bound: Bound
   params?: TSchema
   query?: TSchema
   body?: TSchema
@@ -59,8 +62,10 @@ export const SHARED_ERRORS = [
   'unauthenticated',
   'forbidden',
   'not_found',
+  'method_not_allowed',
   'server_deleted',
   'rate_limited',
+  'headers_too_large',
   'internal',
   'disk_read_only',
   'disk_failing',

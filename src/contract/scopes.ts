@@ -4,6 +4,7 @@ export const SCOPES = [
   '*',
   'servers:read',
   'servers:write',
+  'servers:admin',
   'backups:read',
   'backups:write',
   'files:read',

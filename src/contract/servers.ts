@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import { GAME_IDS } from './games.ts'
 import { Job, jobExample } from './jobs.ts'
 import { DEFAULT_ENTRIES_MAX } from './limits.ts'
@@ -158,8 +159,11 @@ export const createServer = operation({
   path: '/servers',
   tag: 'Servers',
   summary: 'Create a server',
-  description: 'Needs a token for all servers: a token for some servers cannot reach the one it would make.',
+  description:
+    'Needs a token for all servers: a token for some servers cannot reach the one it would make. ' +
+    '`limits` need the scope `servers:admin` too.',
   scope: 'servers:write',
+  bound: BOUNDS.body,
   body: NewServer,
   bodyExample: { name: 'Castle', game: 'minecraft-java', port: 25565, limits: { backups: 30 } },
   answers: { 201: { description: 'The server; its folder is there', schema: Server, example } },
@@ -174,6 +178,7 @@ export const listServers = operation({
   summary: 'List the servers that the token can see',
   description: 'Newest first. Deleted ones are listed apart.',
   scope: 'servers:read',
+  bound: BOUNDS.page,
   query: Closed({
     ...PageQuery,
     deleted: Type.Optional(Type.Boolean({ description: 'true: those that are deleted and can be brought back' })),
@@ -193,6 +198,7 @@ export const readServer = operation({
   tag: 'Servers',
   summary: 'Read one server',
   scope: 'servers:read',
+  bound: BOUNDS.rows,
   params: ServerParams,
   answers: { 200: { description: 'The server', schema: Server, example } },
   errors: [],
@@ -204,7 +210,9 @@ export const changeServer = operation({
   path: '/servers/{serverId}',
   tag: 'Servers',
   summary: 'Change a server',
+  description: '`limits` need the scope `servers:admin` too, and a token for all servers.',
   scope: 'servers:write',
+  bound: BOUNDS.body,
   params: ServerParams,
   body: ServerChange,
   bodyExample: { description: 'Moved to the new disk', labels: { owner: 'anna' } },
@@ -224,6 +232,7 @@ export const deleteServer = operation({
     '`GAMEKEEPER_DELETED_SERVER_DAYS`; until then one call brings everything back. With `purge` it is gone for good at ' +
     'once, also where it is deleted already.',
   scope: 'servers:write',
+  bound: BOUNDS.body,
   params: ServerParams,
   body: Closed({
     name: Type.String({ description: 'The name of the server, exactly' }),
@@ -242,6 +251,7 @@ export const planDeletion = operation({
   summary: 'See what deleting a server would free',
   description: 'Nothing is changed. For a server that is deleted already: what purging it will free.',
   scope: 'servers:read',
+  bound: BOUNDS.backups,
   params: ServerParams,
   answers: {
     200: {
@@ -263,6 +273,7 @@ export const undeleteServer = operation({
     'With its files, trash, backups, schedules, retention, labels and limits as they were. Its names are published again. ' +
     'Possible until the server is purged.',
   scope: 'servers:write',
+  bound: BOUNDS.rows,
   params: ServerParams,
   answers: {
     202: {

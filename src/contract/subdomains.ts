@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
 import { Closed, Id, Nullable, OneOf, Page, PageQuery, ServerParams, type Static, Timestamp, Type } from './schema.ts'
 
@@ -106,6 +107,7 @@ export const listZones = operation({
   tag,
   summary: 'List the zones in which the server can have subdomains',
   scope: 'subdomains:read',
+  bound: BOUNDS.zones,
   params,
   answers: {
     200: {
@@ -129,6 +131,7 @@ export const listSubdomains = operation({
   summary: 'List the subdomains of a server',
   description: 'Newest first.',
   scope: 'subdomains:read',
+  bound: BOUNDS.page,
   params,
   query: Closed({ ...PageQuery }),
   answers: {
@@ -148,6 +151,7 @@ export const readSubdomain = operation({
   tag,
   summary: 'Read one subdomain',
   scope: 'subdomains:read',
+  bound: BOUNDS.rows,
   params: SubdomainParams,
   answers: { 200: { description: 'The subdomain', schema: Subdomain, example } },
   errors: [],
@@ -163,6 +167,7 @@ export const createSubdomain = operation({
     'Answers at once with the subdomain as `pending`; it is `active` when the provider has confirmed its records, and ' +
     '`propagatedAt` says when the authoritative servers answered with them.',
   scope: 'subdomains:write',
+  bound: BOUNDS.body,
   params,
   body: NewSubdomain,
   bodyExample: { name: 'castle', zone: 'play.example.org' },
@@ -193,6 +198,7 @@ export const deleteSubdomain = operation({
     'The records leave DNS before the subdomain leaves the list. **204** once the provider has confirmed it; **202** if it ' +
     'has not within 5 seconds, and the work goes on.',
   scope: 'subdomains:write',
+  bound: BOUNDS.rows,
   params: SubdomainParams,
   answers: {
     204: { description: 'Gone, from DNS and from the list' },
@@ -213,6 +219,7 @@ export const checkDns = operation({
     '(`unreachable`). With `repair` they are put right where they can be. Records that we did not make are never touched. ' +
     'Answers within 5 seconds. Needs a token for all servers.',
   scope: 'subdomains:write',
+  bound: BOUNDS.zones,
   body: Closed({ repair: Type.Optional(Type.Boolean({ default: false })) }),
   bodyExample: { repair: true },
   answers: {

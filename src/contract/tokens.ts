@@ -1,3 +1,4 @@
+import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
 import { Closed, Id, Name, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
 import { Scope } from './scopes.ts'
@@ -58,6 +59,7 @@ export const createToken = operation({
   summary: 'Make a token',
   description: 'The new token can do and reach at most what the token that asks can. Its value is in the answer, once.',
   scope: 'tokens:admin',
+  bound: BOUNDS.body,
   body: NewToken,
   bodyExample: newExample,
   answers: {
@@ -78,6 +80,7 @@ export const listTokens = operation({
   summary: 'List the tokens that are not revoked',
   description: 'Newest first. A token that can do or reach more than the token that asks is not shown to it.',
   scope: 'tokens:admin',
+  bound: BOUNDS.page,
   query: Closed({ ...PageQuery }),
   answers: {
     200: { description: 'A page of tokens', schema: Page(Token), example: { data: [example], nextCursor: null } },
@@ -93,6 +96,7 @@ export const revokeToken = operation({
   summary: 'Revoke a token',
   description: 'Acts at once, also on streams that are open and on links that the token has signed.',
   scope: 'tokens:admin',
+  bound: BOUNDS.rows,
   params: Closed({ tokenId: Id }),
   answers: { 204: { description: 'Revoked' } },
   errors: [],

@@ -57,6 +57,8 @@ export interface AppDeps {
   secret: Buffer
   clock: { now(): number }
   log: Logger
+  /** Of HTTP at once; as many as a process with descriptors in plenty has by default. */
+  connections?: number
 }
 
 export interface App {
@@ -164,7 +166,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     identify: tokens.identify,
     recordDenied: activity.recordDenied,
     requestsPerMinute: config.requestsPerMinute,
-    clock,
   })
   const metrics = createMetrics(streams.count)
   backups.measure(metrics.registry)
@@ -174,6 +175,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
+    ...(deps.connections === undefined ? {} : { connections: deps.connections }),
   })
   const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
   const routes: RouteOptions[] = []
@@ -206,6 +208,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const upkeep = createUpkeep(
     [
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
+      { name: 'refusals', everyMs: MINUTE_MS, run: () => activity.flushDenied() },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
       { name: 'deleted servers', everyMs: MINUTE_MS, atStart: true, run: deletion.purgeExpired },
       { name: 'schedules', everyMs: SECOND_MS, run: backups.schedules.tick },
@@ -242,6 +245,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), ...linksEnding])
       await tokens.flushUse().catch((error: unknown) => {
         log.warn({ err: error }, 'when tokens were last used could not be written')
+      })
+      await activity.flushDenied(true).catch((error: unknown) => {
+        log.warn({ err: error }, 'refusals that were counted could not be recorded')
       })
     },
   }

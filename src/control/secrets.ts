@@ -1,7 +1,8 @@
 // The instance's secret, and a key of its own for each purpose: no key is used for two things.
 import { hkdfSync, randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { fsyncSync, linkSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { openDescriptor } from '../kit/descriptor.ts'
 import { hasCode } from '../kit/errno.ts'
 import { StartFault } from '../kit/start-fault.ts'
 
@@ -20,16 +21,18 @@ export function loadSecret(dataDir: string, configured: Buffer | null, isDatabas
     if (!isDatabaseFresh) throw missingSecret(file)
   }
   const draft = `${file}.new`
-  const fd = openSync(draft, 'w', 0o600)
-  writeSync(fd, `${randomBytes(BYTES).toString('hex')}\n`)
-  fsyncSync(fd)
-  closeSync(fd)
+  writeSecret(draft)
   linkSync(draft, file)
   unlinkSync(draft)
-  const directory = openSync(dataDir, 'r')
-  fsyncSync(directory)
-  closeSync(directory)
+  using directory = openDescriptor(dataDir, 'r')
+  fsyncSync(directory.fd)
   return decode(readFileSync(file, 'utf8'), file)
+}
+
+function writeSecret(path: string): void {
+  using file = openDescriptor(path, 'w', 0o600)
+  writeSync(file.fd, `${randomBytes(BYTES).toString('hex')}\n`)
+  fsyncSync(file.fd)
 }
 
 function decode(text: string, file: string): Buffer {

@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
 
 const QUEUED_BYTES = 64 * 1024
-const SILENCE_MS = 5 * 60_000
 const LINGER_MS = 2_000
 
 export interface BodyOptions {
@@ -35,8 +34,6 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
     wake()
   }
   const onChange = () => wake()
-  // A sender that says nothing for minutes holds space that others need.
-  request.setTimeout(SILENCE_MS, () => request.destroy())
   request.on('data', onData).on('end', onEnd).on('error', onChange).on('close', onChange)
   signal.addEventListener('abort', onChange)
   try {
@@ -52,7 +49,6 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {
-    request.setTimeout(0)
     request.off('data', onData).off('end', onEnd).off('error', onChange).off('close', onChange)
     signal.removeEventListener('abort', onChange)
   }

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import type { Logger } from 'pino'
 import { type Failure, fail } from '../contract/errors.ts'
 import { newId } from '../kit/ids.ts'
+import { type ConnectionLimits, type Connections, connectionLimits, guardConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { collectMethods } from './methods.ts'
 import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
@@ -18,8 +19,13 @@ export interface HttpOptions {
   https: boolean
   /** Whose pages may call us from a browser; `*` for any. None by default. */
   corsOrigins?: readonly string[]
+  /** At once; as many as a process with descriptors in plenty has by default. */
+  connections?: number
+  /** Those for that many connections by default. */
+  limits?: ConnectionLimits
 }
 
+const CONNECTIONS = 10_000
 const JSON_BODY_MAX = 1024 * 1024
 const HEADER_MAX = 16 * 1024
 /** A signed link stands in the path and carries the path of a file, which may have 4,096 bytes. */
@@ -43,7 +49,12 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     requestTimeout: 0,
     // Node would refuse a request without Host in words of its own.
-    http: { maxHeaderSize: HEADER_MAX, headersTimeout: 20_000, requireHostHeader: false },
+    http: {
+      maxHeaderSize: HEADER_MAX,
+      headersTimeout: 20_000,
+      connectionsCheckingInterval: 5_000,
+      requireHostHeader: false,
+    },
     clientErrorHandler: refuseBrokenRequest,
     frameworkErrors: (error, request, reply) => {
       prepare(request, reply)
@@ -53,7 +64,10 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   }) as unknown as FastifyInstance
   useValidation(app)
   const methodsOf = collectMethods(app)
+  const limits = options.limits ?? connectionLimits(options.connections ?? CONNECTIONS)
+  const connections = guardConnections(app.server, options.trustedProxies, limits)
   app.addHook('onRequest', (request, reply, done) => {
+    connections.began(request.raw)
     prepare(request, reply)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return done(fail('invalid_request', 'The request has no Host header.'))
@@ -65,20 +79,21 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     if (request.method !== 'OPTIONS') return done(otherMethod(methods))
     reply.code(204).header('allow', methods.join(', ')).send()
   })
-  closeAsTheyFallIdle(app)
+  closeAsTheyFallIdle(app, connections)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => answerError(noSuchPath(), request, reply))
   return app
 }
 
 /** A connection whose request was under way when the close began is kept alive by nobody else's decision. */
-function closeAsTheyFallIdle(app: FastifyInstance): void {
+function closeAsTheyFallIdle(app: FastifyInstance, connections: Connections): void {
   let closing = false
   app.addHook('preClose', (done) => {
     closing = true
     done()
   })
-  app.addHook('onResponse', (_request, _reply, done) => {
+  app.addHook('onResponse', (request, _reply, done) => {
+    connections.ended(request.raw)
     if (closing) setImmediate(() => app.server.closeIdleConnections())
     done()
   })

@@ -9,6 +9,8 @@ export interface LinkGrant {
   serverId: string
   /** Whose link it is: it dies with the token. */
   tokenId: string
+  /** When the token ends, and with it the link, whatever has renewed it; null: never. */
+  tokenExpiresAt: number | null
   /** The request that asked for the link, for the activity. */
   requestId: string
   /** What exactly it opens: a path, a format, a limit. */
@@ -31,9 +33,9 @@ const ISSUER = 'gamekeeper'
 
 export function createSignedLinks(key: Buffer, clock: { now(): number }): SignedLinks {
   return {
-    sign(purpose, { serverId, tokenId, requestId, detail }, lifeMs) {
+    sign(purpose, { serverId, ...claims }, lifeMs) {
       const now = Math.floor(clock.now() / 1000)
-      return new SignJWT({ tokenId, requestId, detail })
+      return new SignJWT({ ...claims })
         .setProtectedHeader({ alg: ALGORITHM })
         .setIssuer(ISSUER)
         .setAudience(purpose)
@@ -53,9 +55,12 @@ export function createSignedLinks(key: Buffer, clock: { now(): number }): Signed
           clockTolerance: Math.floor(graceMs / 1000),
           requiredClaims: ['sub', 'iat', 'exp'],
         })
-        const { tokenId, requestId, detail } = payload as unknown as LinkGrant
+        // One that an older version has signed says nothing of its token.
+        const { tokenId, tokenExpiresAt = null, requestId, detail } = payload as unknown as LinkGrant
         const { sub = '', iat = 0, exp = 0 } = payload
-        return { serverId: sub, tokenId, requestId, detail, issuedAt: iat * 1000, expiresAt: exp * 1000 }
+        if (tokenExpiresAt !== null && tokenExpiresAt <= clock.now()) throw new errors.JWTExpired('token', payload)
+        const times = { issuedAt: iat * 1000, expiresAt: exp * 1000 }
+        return { serverId: sub, tokenId, tokenExpiresAt, requestId, detail, ...times }
       } catch (error) {
         if (error instanceof errors.JOSEError)
           throw fail('not_found', 'The link is not valid, or its time is over.', error)

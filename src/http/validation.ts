@@ -8,8 +8,24 @@ import { type FieldFault, fail } from '../contract/errors.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
 import { pathNames } from '../kit/path-names.ts'
 
-const OPTIONS: Options = { allErrors: true, removeAdditional: false, useDefaults: true, strict: false, verbose: true }
+/** Half a character fits no pattern: no database keeps it, and no pattern that every engine understands can name it. */
+function textPattern(pattern: string, flags: string) {
+  const form = new RegExp(pattern, flags)
+  return { test: (text: string) => text.isWellFormed() && form.test(text), toString: () => String(form) }
+}
+const regExp = Object.assign(textPattern, { code: '' })
+
+const OPTIONS: Options = {
+  allErrors: true,
+  removeAdditional: false,
+  useDefaults: true,
+  strict: false,
+  verbose: true,
+  code: { regExp },
+}
 const FAULTS_MAX = 50
+/** A body of a megabyte may have tens of thousands. */
+const ERRORS_READ_MAX = 1000
 
 export function createValidators() {
   const strict = withOurs(new Ajv({ ...OPTIONS, coerceTypes: false }))
@@ -52,7 +68,8 @@ export function useValidation(app: FastifyInstance): void {
   app.setSchemaErrorFormatter((errors, part) => fail('invalid_request', requestFaults(errors as ErrorObject[], part)))
 }
 
-function requestFaults(errors: ErrorObject[], part: string) {
+function requestFaults(all: ErrorObject[], part: string) {
+  const errors = all.slice(0, ERRORS_READ_MAX)
   const explained = errors.filter(({ keyword, parentSchema }) => keyword === 'anyOf' && parentSchema?.[OTHERWISE])
   const isExplained = ({ schemaPath }: ErrorObject) =>
     explained.some((outer) => schemaPath.startsWith(`${outer.schemaPath}/`))

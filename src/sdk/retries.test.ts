@@ -123,6 +123,7 @@ test('a stream as body is sent once only', async () => {
     tag: 'x',
     summary: 'x',
     scope: '*',
+    bound: { heldBytes: 0, turnMs: 0, by: 'nothing' },
     rawBody: 'application/octet-stream',
     answers: { 204: { description: 'x' } },
     errors: [],

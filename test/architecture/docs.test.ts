@@ -43,6 +43,21 @@ test('every setting is documented, and no other', () => {
   assert.deepEqual(firstCells(read('docs/operating.md'), 'Settings').toSorted(), names.toSorted())
 })
 
+test('every test that SECURITY.md names is there, and every hostile test is named', () => {
+  const named = [...read('SECURITY.md').matchAll(/`((?:src|test)\/[^`]+\.test\.ts)`/g)].map(([, path]) => path ?? '')
+  assert.ok(named.length > 20)
+  const present = sourcesUnder('src', 'test').map(({ path }) => path)
+  assert.deepEqual(
+    named.filter((path) => !present.includes(path)),
+    [],
+  )
+  const hostile = present.filter((path) => /^test\/hostile\/[^/]+\.test\.ts$/.test(path))
+  assert.deepEqual(
+    hostile.filter((path) => !named.includes(path)),
+    [],
+  )
+})
+
 test('a code that is missing, wrong or unknown would be found', () => {
   assert.deepEqual(statuses('| `a_b` | 404 | x |\n| `c` | no | y |'), { a_b: 404 })
   assert.deepEqual(firstCells('## Events\n| `a.b` | x |\n## More\n| `c.d` | y |', 'Events'), ['a.b'])

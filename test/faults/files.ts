@@ -102,7 +102,7 @@ async function jobsAreOver(session: Session): Promise<void> {
 function checkStaging(staging: string): void {
   const left = readdirSync(staging)
   assert.deepEqual(
-    left.filter((name) => !/^part-upl_[0-9a-z]+(\.json)?$/.test(name)),
+    left.filter((name) => !/^(part-upl_[0-9a-z]+(\.json)?|done-upl_[0-9a-z]+\.json)$/.test(name)),
     [],
     'temporary files are left',
   )
@@ -134,10 +134,9 @@ function spaceOf(folder: string, seen: Set<bigint>): number {
 }
 
 function unfinishedBytes(staging: string): number {
-  const records = readdirSync(staging).filter((name) => name.endsWith('.json'))
-  const unfinished = records
-    .map((name) => JSON.parse(readFileSync(join(staging, name), 'utf8')) as { isFinished: boolean; sizeBytes: number })
-    .filter(({ isFinished }) => !isFinished)
+  const unfinished = readdirSync(staging)
+    .filter((name) => /^part-.*\.json$/.test(name))
+    .map((name) => JSON.parse(readFileSync(join(staging, name), 'utf8')) as { sizeBytes: number })
   return unfinished.reduce((sum, { sizeBytes }) => sum + Math.ceil(sizeBytes / BLOCK) * BLOCK, 0)
 }
 

@@ -7,6 +7,7 @@ import { run as killFiles } from './files.ts'
 import { runHistories } from './history/main.ts'
 import { runMutants } from './history/mutants.ts'
 import { runSweep } from './history/sweep.ts'
+import { playHostile } from './hostile.ts'
 import { playOrders } from './orders.ts'
 import { killRestores } from './restore.ts'
 import { killService } from './service.ts'
@@ -58,12 +59,14 @@ const FAULTS: Record<string, Fault> = {
   history: {
     about:
       'random histories through kills, clock steps, full disks and injected errors, compared with disk, database, store, ' +
-      'DNS and activity (--seed S, --theme a,b, --engine sqlite)',
+      'DNS and activity (--seed S, --theme a,b, --engine sqlite, --at-once N)',
     rounds: 200,
     run: runHistories,
   },
   'history-errors': {
-    about: 'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them)',
+    about:
+      'one scenario, once for every call to the file system that it makes, which fails (0 rounds for all of them; ' +
+      "--call 'a regular expression' for some)",
     rounds: 0,
     run: runSweep,
   },
@@ -78,6 +81,13 @@ const FAULTS: Record<string, Fault> = {
       "--pair 'delete server × ', --engine sqlite, --seed S)",
     rounds: 1000,
     run: playOrders,
+  },
+  hostile: {
+    about:
+      'one tenant attacks the running service while another works: its data is right, its requests are quick, the service ' +
+      'is up (as many times as large as in npm test; --only traversal)',
+    rounds: 10,
+    run: playHostile,
   },
 }
 

@@ -39,6 +39,11 @@ export function holdsOf(points: readonly string[]): Hold[] {
   })
 }
 
+let lastStepOfAnyAt = performance.now()
+
+/** For how long nobody has taken a step. */
+export const stillMs = () => performance.now() - lastStepOfAnyAt
+
 export class Actor {
   readonly name: string
   readonly id = `actor-${++actorCount}`
@@ -80,7 +85,7 @@ export class Actor {
 
   async arrive(label: string): Promise<void> {
     this.points.push(label)
-    this.lastStepAt = performance.now()
+    this.lastStepAt = lastStepOfAnyAt = performance.now()
     if (this.#isFree) return
     if (this.#isToStop(label)) this.hold()
     if (this.isHeld) await this.#gate.promise
@@ -131,6 +136,6 @@ export async function step<T>(kind: 'underWay' | 'asking', work: () => Promise<T
     return await work()
   } finally {
     actor[kind]--
-    actor.lastStepAt = performance.now()
+    actor.lastStepAt = lastStepOfAnyAt = performance.now()
   }
 }

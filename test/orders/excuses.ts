@@ -27,6 +27,11 @@ export const EXCUSES: readonly Excuse[] = [
       outcome.answers.A === '204' && outcome.answers.B === '204' ? answered(outcome, role, '404 not_found') : outcome,
   },
   {
+    why: 'Who deletes a subdomain is answered 204 when that took less than 5 seconds and 202 otherwise; the work goes on.',
+    pair: [/^delete subdomain$/, /./],
+    take: (outcome, role) => (outcome.answers[role] === '202' ? answered(outcome, role, '204') : outcome),
+  },
+  {
     why: 'The links of a revoked token lead nowhere, which is said in the words for a link that does not exist.',
     pair: [/^(upload|put content)$/, /^revoke token$/],
     take: (outcome, role) =>

@@ -146,6 +146,27 @@ export const FAULTS: readonly Fault[] = [
     sign: /activity lacks "file.written"/,
     isMended: true,
   },
+  {
+    what: 'who is let in while a server is put aside is told that there is no such server, and not that it is deleted',
+    pair: { a: 'delete server', b: 'make folder' },
+    engines: BOTH,
+    first: 'B',
+    before: /^agent files\.makeFolder$/,
+    sign: /B was answered 404 not_found instead of 409 server_deleted/,
+    alsoIn: /^delete server × (delete files|move file|copy file|restore from trash|empty trash|put content)$/,
+    isMended: true,
+  },
+  {
+    what: 'who writes a file while its server is deleted is told of a link that is not valid',
+    pair: { a: 'delete server', b: 'put content' },
+    engines: BOTH,
+    first: 'B',
+    before: /^(agent forward|disk writev)$/,
+    atDisk: true,
+    sign: /B was answered 404 not_found instead of 409 server_deleted/,
+    alsoIn: /^delete server × upload$/,
+    isMended: true,
+  },
 ]
 
 /** Whether a finding is one of those that are not mended yet. */

@@ -1,6 +1,6 @@
 // What a pair of operations meets on, and what there is to see of it afterwards.
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Stage, settle, ZONE } from './stage.ts'
 
@@ -19,6 +19,7 @@ export interface Scene {
 
 const FILES = { 'a.txt': 'a', 'world/level.dat': 'level', 'mods/x.jar': 'jar', 'old.txt': 'old' }
 export const QUOTA = 10_000_000
+const MADE_AT = new Date('2026-01-01T00:00:00Z')
 
 let sceneCount = 0
 
@@ -31,6 +32,8 @@ export async function prepare(stage: Stage, needs: ReadonlySet<Need>): Promise<S
     const file = join(folderOf(stage, serverId), path)
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, content)
+    // An archive has the times too, and those of two scenes are compared.
+    for (const path of [file, dirname(file)]) await utimes(path, MADE_AT, MADE_AT)
   }
   const scene: Scene = { serverId, name, backupId: '', trashId: '', scheduleId: '', subdomainId: '', token: undefined }
   const wants = (need: Need) => needs.has(need)

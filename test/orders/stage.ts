@@ -18,7 +18,7 @@ import { keyFor } from '../../src/control/secrets.ts'
 import { openProviders } from '../../src/control/subdomains/providers.ts'
 import { freshDatabase } from '../support/engines.ts'
 import { LOCAL_DNS } from '../support/subdomains.ts'
-import { ACTOR_HEADER, asActor, currentActor } from './actors.ts'
+import { ACTOR_HEADER, asActor, currentActor, stillMs } from './actors.ts'
 import { installBarriers, withBarriers, withForwardBarriers } from './barriers.ts'
 import { postgresSide, sqliteSide } from './side.ts'
 
@@ -171,15 +171,19 @@ function parsed(text: string): unknown {
   }
 }
 
-const STUCK_MS = 30_000
+/** A job that asks the agent again and again never stands still: it is given up after the longer time. */
+const STILL_MS = 30_000
+const STUCK_MS = 300_000
 
 /** Until everything that is under way for a server has ended, what the agent noted included. */
 export async function settle(stage: Stage, serverId: string): Promise<string[]> {
-  const deadline = performance.now() + STUCK_MS
+  const startedAt = performance.now()
   for (;;) {
     const active = await activeJobs(stage, serverId)
     if (active.length === 0 && (await areFactsKept(stage))) return []
-    if (performance.now() > deadline) return active.map(({ kind, status }) => `${kind} ${status}`)
+    const waitedMs = performance.now() - startedAt
+    if (Math.min(stillMs(), waitedMs) > STILL_MS || waitedMs > STUCK_MS)
+      return active.map(({ kind, status }) => `${kind} ${status}`)
     await delay(5)
   }
 }

@@ -16,9 +16,15 @@ export interface ServiceProcess {
   kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>
 }
 
-/** `preload`: a module that is loaded into the service before its own code, and that can be sent messages. */
-export async function spawnService(env: Record<string, string>, preload?: string): Promise<ServiceProcess> {
-  const started = startProcess(env, preload)
+export interface SpawnOptions {
+  /** A module that is loaded into the service before its own code, and that can be sent messages. */
+  preload?: string
+  /** A command that runs the rest of its line in its own place, such as `prlimit --nofile=64`. */
+  under?: readonly string[]
+}
+
+export async function spawnService(env: Record<string, string>, options: SpawnOptions = {}): Promise<ServiceProcess> {
+  const started = startProcess(env, options)
   const url = await Promise.race([started.listening, started.exited.then(() => undefined)])
   if (url === undefined) throw new Error(`the service did not start: ${started.output()}`)
   // The address is the first thing it says; once it answers it has said everything and hears signals.
@@ -29,8 +35,9 @@ export async function spawnService(env: Record<string, string>, preload?: string
 /** For a start that is meant to fail: what it said, and its exit code. */
 export async function runService(
   env: Record<string, string>,
+  options: SpawnOptions = {},
 ): Promise<{ code: number | NodeJS.Signals; output: string }> {
-  const { exited, output } = startProcess(env)
+  const { exited, output } = startProcess(env, options)
   return { code: await exited, output: output() }
 }
 
@@ -41,9 +48,10 @@ export function killLeftovers(): void {
   for (const child of children) child.kill('SIGKILL')
 }
 
-function startProcess(env: Record<string, string>, preload?: string) {
+function startProcess(env: Record<string, string>, { preload, under = [] }: SpawnOptions) {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
-  const child = spawn(process.execPath, [...(preload ? ['--import', preload] : []), MAIN, 'serve'], {
+  const line = [...under, process.execPath, ...(preload ? ['--import', preload] : []), MAIN, 'serve']
+  const child = spawn(line[0] as string, line.slice(1), {
     env: { ...clean, NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
     stdio: preload ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   })

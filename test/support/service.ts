@@ -6,24 +6,11 @@ import { join } from 'node:path'
 import { readConfig } from '../../src/control/config.ts'
 import type { Engine } from '../../src/control/db/database.ts'
 import { startService } from '../../src/main.ts'
+import { type CallOptions, type Reply, sendCall } from './call.ts'
 import { holdAgainstContract } from './conformance.ts'
 import { freshDatabase } from './engines.ts'
 
-export interface Reply {
-  status: number
-  headers: Headers
-  text: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects by asserting on it
-  body: any
-}
-
-export interface CallOptions {
-  /** null sends no token; the admin's unless told. */
-  token?: string | null
-  /** Sent as JSON; a string or a Buffer as it is. */
-  body?: unknown
-  headers?: Record<string, string>
-}
+export type { CallOptions, Reply } from './call.ts'
 
 export interface TestService {
   url: string
@@ -60,24 +47,8 @@ export async function startTestService(
   }
   let service = await startService(readConfig(env))
 
-  async function call(
-    method: string,
-    path: string,
-    { token = adminToken, body, headers = {} }: CallOptions = {},
-  ): Promise<Reply> {
-    const raw = typeof body === 'string' || Buffer.isBuffer(body)
-    const response = await fetch(service.url + (path.startsWith('/v1/') ? path : `/v1/game${path}`), {
-      method,
-      headers: {
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined || raw ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: raw ? (body as BodyInit) : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    const isJson = /json/.test(response.headers.get('content-type') ?? '')
-    const reply = { status: response.status, headers: response.headers, text, body: isJson ? tryJson(text) : text }
+  async function call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
+    const reply = await sendCall(service.url, adminToken, method, path, options)
     await holdAgainstContract(service.url, method, path, reply)
     return reply
   }
@@ -119,13 +90,5 @@ export async function startTestService(
     halt,
     stop,
     [Symbol.asyncDispose]: stop,
-  }
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }

@@ -1,10 +1,12 @@
 // Makes a backup: walks the tree beside the last manifest, has what changed read by the worker threads, and writes the
 // new manifest in walk order. Order of writes: packs, then the index, then the manifest; see docs/backup-format.md.
-import { type BigIntStats, constants, openSync } from 'node:fs'
+import { type BigIntStats, constants } from 'node:fs'
+import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf } from '../files/directory.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import { createTurns, type WalkEntry } from '../files/walk.ts'
+import type { WalkEntry } from '../files/walk.ts'
+import { createTurns } from '../turns.ts'
 import { createNotes, entryOf, isReadable, statsOf } from './backup-entries.ts'
 import { PRINTED_FROM_BYTES } from './block-prints.ts'
 import { eachBlock } from './content.ts'
@@ -122,15 +124,15 @@ export async function runBackup(
       item.isReady = true
       return
     }
-    let fd: number
+    let file: Descriptor
     try {
-      fd = openSync(addressOf(found.parent, found.name), OPEN_FILE)
+      file = openDescriptor(addressOf(found.parent, found.name), OPEN_FILE)
     } catch (error) {
       dropUnopened(item, error)
       return
     }
     const known = size < PRINTED_FROM_BYTES ? undefined : repository.prints.get(request.serverId, found.path)
-    reader.add(fd, found.stats, known, (outcome) => settle(item, outcome))
+    reader.add(file, found.stats, known, (outcome) => settle(item, outcome))
   }
 
   function dropUnopened(item: Pending, error: unknown): void {

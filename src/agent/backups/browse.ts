@@ -113,7 +113,8 @@ export async function compareWithLive(
       return isSameEntry(before, now)
     if (isUnchanged(now, before)) return true
     using file = sandbox.openFile(now.path)
-    return (await repository.pool.hash({ fd: file.fd, size: now.sizeBytes, ids: idsOf(before) })).same
+    const ids = idsOf(before)
+    return (await file.use((fd) => repository.pool.hash({ fd, size: now.sizeBytes, ids }))).same
   }
   return await merge(from.entries(start), liveEntries(from, sandbox, start, signal), page.limit, isSame)
 }

@@ -1,7 +1,8 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
-import { type BigIntStats, closeSync, fstatSync } from 'node:fs'
+import { type BigIntStats, fstatSync } from 'node:fs'
 import { concat } from '../../kit/bytes.ts'
+import type { Descriptor } from '../../kit/descriptor.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from './block-prints.ts'
 import { contentOf } from './content.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
@@ -30,7 +31,7 @@ export interface ReadOutcome {
 }
 
 interface OpenedFile {
-  fd: number
+  descriptor: Descriptor
   stats: BigIntStats
   seenAt: number
   attempts: number
@@ -52,7 +53,7 @@ export interface FileReader {
    * Takes the descriptor over. `known`: what the file was when it was last read. `done` is called once, from `step` or
    * `finish`.
    */
-  add(fd: number, stats: BigIntStats, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
+  add(descriptor: Descriptor, stats: BigIntStats, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
   /** Whether to `step` before adding more. */
   isFull(): boolean
   /** Starts what it can and waits until something was read. */
@@ -121,7 +122,8 @@ export function createFileReader(deps: {
   }
 
   function rangeOf({ file, from, to }: Part): FileRange {
-    const { fd, known, stats } = file
+    const { known, stats } = file
+    const { fd } = file.descriptor
     const { size, mtimeNs, ctimeNs } = stats
     const isPrinted = size >= PRINTED_FROM_BYTES
     return { fd, from, to, size, mtimeNs, ctimeNs, isPrinted, known: known ? printsBetween(known, from, to) : null }
@@ -150,7 +152,7 @@ export function createFileReader(deps: {
     if (error === null && isTorn && file.attempts < ATTEMPTS_AT_MOST) {
       file.attempts++
       file.seenAt = Date.now()
-      file.stats = fstatSync(file.fd, { bigint: true })
+      file.stats = fstatSync(file.descriptor.fd, { bigint: true })
       enqueue(file)
       return
     }
@@ -161,7 +163,7 @@ export function createFileReader(deps: {
 
   function release(file: OpenedFile): void {
     opened.delete(file)
-    closeSync(file.fd)
+    file.descriptor[Symbol.dispose]()
   }
 
   function startJobs(): void {
@@ -188,14 +190,14 @@ export function createFileReader(deps: {
   }
 
   return {
-    add(fd, stats, known, done) {
+    add(descriptor, stats, known, done) {
       const seenAt = Date.now()
-      const file: OpenedFile = { fd, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
+      const file: OpenedFile = { descriptor, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
       opened.add(file)
       enqueue(file)
       startJobs()
     },
-    isFull: () => jobs.length > 2 || opened.size > 4 * BATCH_FILES,
+    isFull: () => jobs.length > 2 || opened.size >= repository.filesAtOnce,
     step,
     async finish() {
       for (;;) {

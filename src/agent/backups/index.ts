@@ -21,7 +21,15 @@ import { createContentReader } from './reader.ts'
 import { runReclaim } from './reclaim.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { type RestoreTarget, runRestore } from './restore.ts'
-import { finishRestore, forgetRestore, readOutcome, recoverRestores, sweepEnded, unfinished } from './restore-finish.ts'
+import {
+  endedRestores,
+  finishRestore,
+  forgetRestore,
+  readOutcome,
+  recoverRestores,
+  sweepEnded,
+  unfinished,
+} from './restore-finish.ts'
 import { requirePaths } from './restore-plan.ts'
 import { runScrub } from './scrub.ts'
 import { runVerify } from './verify.ts'
@@ -40,6 +48,8 @@ export interface AgentBackupsOptions {
   key: Uint8Array | null
   /** Of what is read from servers' files by one backup. */
   bytesPerSecond?: number | null
+  /** Of the files of one backup or restore, open at once. */
+  filesAtOnce?: number | undefined
   /** How far the worker threads stand back, 0 to 19. */
   nice?: number
   threads?: number | undefined
@@ -86,8 +96,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function repository(): Promise<Repository> {
     opening ??= (async () => {
       mkdirSync(layout.backups, { recursive: true, mode: 0o700 })
-      const { threads, blockHash } = options
-      return await openRepository({ blobs: { kind: 'local', dir: layout.backups }, key, nice, threads, blockHash })
+      const { threads, blockHash, filesAtOnce } = options
+      const blobs = { kind: 'local' as const, dir: layout.backups }
+      return await openRepository({ blobs, key, nice, threads, blockHash, filesAtOnce })
     })()
     return opening
   }
@@ -260,6 +271,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     },
     async forgetRestore({ serverId, jobId }) {
       await forgetRestore(targetOf(serverId), jobId)
+    },
+    async endedRestores({ serverId }) {
+      return endedRestores(targetOf(serverId))
     },
     async stoppedRestore({ serverId }) {
       return server(serverId).gate.stopped() ?? null

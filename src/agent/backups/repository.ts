@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
-import { createTurns } from '../files/walk.ts'
+import { createTurns } from '../turns.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
 import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from './block-prints.ts'
 import { fastestBlockHash } from './block-speed.ts'
@@ -21,6 +21,7 @@ import { agreeOnKey } from './store-format.ts'
 const SUCCEEDED_AT_MOST = 16_384
 /** Enough for the blocks of 60 GB. */
 const PRINTS_BYTES = 32 * 1024 * 1024
+const FILES_AT_ONCE = 1024
 
 const OUTSIDE_BLOCKS = 'is damaged outside of its blocks'
 
@@ -33,6 +34,8 @@ export interface RepositoryConfig {
   threads?: number | undefined
   /** How far the worker threads stand back for others, 0 to 19. */
   nice?: number
+  /** Of the files of one backup or restore, open at once. */
+  filesAtOnce?: number | undefined
 }
 
 export interface DamagedBlock {
@@ -64,6 +67,8 @@ export interface Repository {
   /** By server: the backup that was made last by this process, and what of the index it has seen. */
   readonly latest: Map<string, LatestBackup>
   readonly prints: PrintCache
+  /** A backup and a restore hold so many files open at once at most. */
+  readonly filesAtOnce: number
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
   /**
@@ -98,6 +103,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     damagedBlobs: new Map<string, string>(),
     latest: new Map<string, LatestBackup>(),
     prints: createPrintCache(PRINTS_BYTES),
+    filesAtOnce: config.filesAtOnce ?? FILES_AT_ONCE,
     publish(packs: Map<string, number>, blocks: BlockIndex) {
       const published = publishing.then(() => publish(repository, packs, blocks))
       publishing = published.catch(() => {})

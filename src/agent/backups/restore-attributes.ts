@@ -3,7 +3,6 @@ import {
   type BigIntStats,
   chmodSync,
   chownSync,
-  closeSync,
   constants,
   fchmodSync,
   fchownSync,
@@ -12,9 +11,9 @@ import {
   lchownSync,
   lstatSync,
   lutimesSync,
-  openSync,
   utimesSync,
 } from 'node:fs'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { hasDescriptorPaths } from '../files/directory.ts'
 import { permissionsOf } from '../files/ownership.ts'
 import type { Entry } from './entries.ts'
@@ -39,16 +38,12 @@ export function setAttributes(address: string | Buffer, attributes: Attributes):
     lutimesSync(address, seconds, seconds)
     return
   }
-  const fd = openSync(address, O_PATH | constants.O_NOFOLLOW)
-  try {
-    if (fstatSync(fd).isSymbolicLink()) return
-    const opened = hasDescriptorPaths ? `/proc/self/fd/${fd}` : address
-    if (isRoot) chownSync(opened, uid, gid)
-    chmodSync(opened, permissionsOf({ mode }))
-    utimesSync(opened, seconds, seconds)
-  } finally {
-    closeSync(fd)
-  }
+  using file = openDescriptor(address, O_PATH | constants.O_NOFOLLOW)
+  if (fstatSync(file.fd).isSymbolicLink()) return
+  const opened = hasDescriptorPaths ? `/proc/self/fd/${file.fd}` : address
+  if (isRoot) chownSync(opened, uid, gid)
+  chmodSync(opened, permissionsOf({ mode }))
+  utimesSync(opened, seconds, seconds)
 }
 
 /** The mode in which files are made before they are given their own: ours to open again until then. */

@@ -4,13 +4,13 @@
 // direction.
 import { lstatSync, type Stats } from 'node:fs'
 import { hasCode } from '../../kit/errno.ts'
-import { addressOf, type Directory, renameAt, rmdirAt, statsIfThere, unlinkAt } from '../files/directory.ts'
-import type { Place, Sandbox } from '../files/sandbox.ts'
-import { createTurns } from '../files/walk.ts'
+import { addressOf, type Directory, isSameFile, renameAt, rmdirAt, statsIfThere, unlinkAt } from '../files/directory.ts'
+import { createTurns } from '../turns.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
-import { isGone, isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
+import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
+import { openIfThere } from './restore-parents.ts'
 import { eachStep, StepFailed, type Swap, slotOf } from './restore-steps.ts'
-import { isSameFile, lstatIfThere, moveFromSlot } from './restore-way.ts'
+import { lstatIfThere, moveFromSlot } from './restore-way.ts'
 
 /** What Node cannot set more exactly. */
 const TIME_SLACK_NS = 1_000n
@@ -86,15 +86,6 @@ async function takeBackPlaced(swap: Swap): Promise<void> {
 
 function lookAt(parent: Directory, name: string): Stats | undefined {
   return lstatSync(addressOf(parent, name), { throwIfNoEntry: false })
-}
-
-function openIfThere(sandbox: Sandbox, path: string[]): Place | undefined {
-  try {
-    return sandbox.openPlace(path)
-  } catch (error) {
-    if (isGone(error)) return undefined
-    throw error
-  }
 }
 
 /** Deepest first. One that holds something newer stays. */

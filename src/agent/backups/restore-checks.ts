@@ -1,9 +1,9 @@
 // Files that have the right size and other times: read and compared with what the backup holds, which is cheaper than
 // writing them. The worker threads do it while the restore goes on to be planned.
-import { closeSync } from 'node:fs'
+import type { Descriptor } from '../../kit/descriptor.ts'
 import { idsOf } from './content.ts'
 import type { KeyedEntry } from './entries.ts'
-import type { Pool } from './pool.ts'
+import type { Repository } from './repository.ts'
 import type { LiveEntry } from './restore-plan.ts'
 
 const CHECKS_AT_ONCE = 64
@@ -13,7 +13,7 @@ export type Checked = Pick<LiveEntry, 'path' | 'stats'>
 interface Check {
   wanted: KeyedEntry
   live: Checked
-  fd: number
+  file: Descriptor
   /** Not before the answer is there. */
   isSame?: boolean
   answered: Promise<void>
@@ -21,7 +21,7 @@ interface Check {
 
 export interface Checks {
   /** Takes the descriptor over. */
-  add(wanted: KeyedEntry, live: Checked, fd: number): void
+  add(wanted: KeyedEntry, live: Checked, file: Descriptor): void
   /** Tells of those that are done. */
   settle(): void
   isFull(): boolean
@@ -33,7 +33,7 @@ export interface Checks {
 }
 
 export function createChecks(
-  pool: Pool,
+  { pool, filesAtOnce }: Pick<Repository, 'pool' | 'filesAtOnce'>,
   signal: AbortSignal,
   tell: (isSame: boolean, wanted: KeyedEntry, live: Checked) => void,
 ): Checks {
@@ -42,7 +42,7 @@ export function createChecks(
   function settle(): void {
     for (let head = checks[0]; head?.isSame !== undefined; head = checks[0]) {
       checks.shift()
-      closeSync(head.fd)
+      head.file[Symbol.dispose]()
       tell(head.isSame, head.wanted, head.live)
     }
   }
@@ -54,9 +54,9 @@ export function createChecks(
   }
 
   return {
-    add(wanted, live, fd) {
-      const answer = pool.hash({ fd, size: wanted.sizeBytes, ids: idsOf(wanted) })
-      const check: Check = { wanted, live, fd, answered: Promise.resolve() }
+    add(wanted, live, file) {
+      const answer = pool.hash({ fd: file.fd, size: wanted.sizeBytes, ids: idsOf(wanted) })
+      const check: Check = { wanted, live, file, answered: Promise.resolve() }
       check.answered = answer.then(
         ({ same }) => {
           check.isSame = same
@@ -69,15 +69,15 @@ export function createChecks(
       checks.push(check)
     },
     settle,
-    isFull: () => checks.length >= CHECKS_AT_ONCE,
+    isFull: () => checks.length >= Math.min(CHECKS_AT_ONCE, filesAtOnce),
     step,
     async finish() {
       while (checks.length > 0) await step()
     },
     async abandon() {
-      for (const { answered, fd } of checks.splice(0)) {
+      for (const { answered, file } of checks.splice(0)) {
         await answered
-        closeSync(fd)
+        file[Symbol.dispose]()
       }
     },
   }

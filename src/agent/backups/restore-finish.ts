@@ -7,7 +7,6 @@ import type { RestoreOutcome, StoppedRestore } from '../../contract/agent-backup
 import { type Failure, fail } from '../../contract/errors.ts'
 import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../files/directory.ts'
 import { removeTree } from '../files/remove-tree.ts'
-import { createTurns } from '../files/walk.ts'
 import {
   describeStop,
   FIRST_FORMAT,
@@ -17,6 +16,7 @@ import {
   type RestorePhase,
   WHAT_TO_DO,
 } from '../restore-state.ts'
+import { createTurns } from '../turns.ts'
 import type { RestoreTarget } from './restore.ts'
 import { rollBack } from './restore-back.ts'
 import { rollForward } from './restore-forward.ts'
@@ -26,21 +26,30 @@ import { syncFileSystem, syncPaths } from './restore-stage.ts'
 import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
 import { createWay } from './restore-way.ts'
 
-export type Direction = 'forward' | 'back'
+type Direction = 'forward' | 'back'
+interface Choice {
+  jobId: string
+  direction: Direction
+}
 const ENDS = { forward: 'done', back: 'undone' } as const satisfies Record<Direction, RestorePhase>
 /** Together about a minute. */
 const RETRIES = 12
 
+/** Open from before it is committed: from then on nothing may fail without being the end of the restore, or its stop. */
+export interface RestoreFolder {
+  stagingRoot: Directory
+  staging: Directory
+}
+
 /** `retries`: how often to wait for what may pass. Fails with `restore_unfinished`, and then the server's gate is closed. */
 export async function finishSwap(
   target: RestoreTarget,
-  jobId: string,
-  direction: Direction,
+  { stagingRoot, staging }: RestoreFolder,
+  { jobId, direction }: Choice,
   { retries = RETRIES } = {},
 ): Promise<RestoreOutcome> {
-  using stagingRoot = openRoot(target.folders.staging)
-  using staging = openChild(stagingRoot, folderOf(jobId))
   try {
+    await enter(staging, direction)
     for (let attempt = 0; ; attempt++) {
       try {
         await carryOut(target, staging, direction)
@@ -57,6 +66,11 @@ export async function finishSwap(
   const outcome = outcomeOf(staging, ENDS[direction])
   await afterSwap(target, stagingRoot, jobId).catch(target.onUnexpected)
   return outcome
+}
+
+async function enter(staging: Directory, direction: Direction): Promise<void> {
+  const phase = readPhase(staging)
+  if (phase !== undefined && phase !== direction) await changePhase(staging, phase, direction)
 }
 
 /** What is still in staging says that this has not been done yet. */
@@ -83,20 +97,24 @@ async function carryOut(target: RestoreTarget, staging: Directory, direction: Di
   await changePhase(staging, direction, ENDS[direction])
 }
 
-/** The phase first: it is what keeps the next start from going on by itself. */
+/**
+ * The phase first: it is what keeps the next start from going on by itself. It can be the end already, where the disk has
+ * failed after the rename: what is not known to be durable has not ended.
+ */
 async function stop(
   target: RestoreTarget,
   staging: Directory,
-  { jobId, direction }: { jobId: string; direction: Direction },
+  { jobId, direction }: Choice,
   error: unknown,
 ): Promise<Error> {
   const path = error instanceof StepFailed ? error.path : null
   const why = { since: target.now(), path, reason: reasonOf(error) }
-  const head = headIfSound(staging, direction)
+  const phase = phaseIfReadable(staging) ?? direction
+  const head = headIfSound(staging, phase)
   if (!head) target.gate.holdAll()
   target.gate.close({ jobId, backupId: head?.backupId ?? '', ...why })
   try {
-    if (statsIfThere(staging, direction)) await changePhase(staging, direction, 'stopped')
+    if (statsIfThere(staging, phase)) await changePhase(staging, phase, 'stopped')
     const file = join(staging.address, REASON_FILE)
     writeFileSync(`${file}.new`, JSON.stringify(why), { flush: true, mode: 0o600 })
     renameSync(`${file}.new`, file)
@@ -108,6 +126,14 @@ async function stop(
 
 export function unfinished(why: Pick<StoppedRestore, 'path' | 'reason'>, cause?: unknown): Failure {
   return fail('restore_unfinished', `${describeStop(why)} ${WHAT_TO_DO}`, cause)
+}
+
+function phaseIfReadable(staging: Directory): RestorePhase | undefined {
+  try {
+    return readPhase(staging)
+  } catch {
+    return undefined
+  }
 }
 
 function headIfSound(staging: Directory, phase: RestorePhase) {
@@ -134,26 +160,35 @@ function outcomeOf(staging: Directory, phase: RestorePhase): RestoreOutcome {
 /** Chooses how a restore that has stopped ends. Repeating it for one that has ended answers how. */
 export async function finishRestore(
   target: RestoreTarget,
-  { jobId, direction }: { jobId: string; direction: Direction },
+  choice: Choice,
+  options?: { retries: number },
 ): Promise<RestoreOutcome> {
-  const before = readOutcome(target, jobId)
+  const before = readOutcome(target, choice.jobId)
   if (!before) throw fail('not_found', 'There is no restore to finish.')
   if (before.phase === 'done' || before.phase === 'undone') return before
-  if (before.phase !== direction) {
-    using stagingRoot = openRoot(target.folders.staging)
-    using staging = openChild(stagingRoot, folderOf(jobId))
-    await changePhase(staging, before.phase, direction)
-  }
-  return await finishSwap(target, jobId, direction)
+  using stagingRoot = openRoot(target.folders.staging)
+  using staging = openChild(stagingRoot, folderOf(choice.jobId))
+  return await finishSwap(target, { stagingRoot, staging }, choice, options)
 }
 
 /** What control has recorded needs no report any more. Of one that has not ended nothing is taken away. */
 export async function forgetRestore(target: RestoreTarget, jobId: string): Promise<void> {
-  const phase = readOutcome(target, jobId)?.phase
-  if (phase !== 'done' && phase !== 'undone') return
+  if (!hasEnded(target, jobId)) return
   using stagingRoot = openRoot(target.folders.staging)
   await removeTree(stagingRoot, folderOf(jobId))
 }
+
+function hasEnded(target: RestoreTarget, jobId: string): boolean {
+  const phase = readOutcome(target, jobId)?.phase
+  return phase === 'done' || phase === 'undone'
+}
+
+const jobsIn = (target: RestoreTarget) =>
+  readdirSync(target.folders.staging)
+    .filter((name) => name.startsWith(RESTORE_FOLDER))
+    .map((name) => name.slice(RESTORE_FOLDER.length))
+
+export const endedRestores = (target: RestoreTarget) => jobsIn(target).filter((jobId) => hasEnded(target, jobId))
 
 /**
  * At the start: one that a crash interrupted goes on in its direction, one that was never committed leaves the old tree,
@@ -161,8 +196,8 @@ export async function forgetRestore(target: RestoreTarget, jobId: string): Promi
  */
 export async function recoverRestores(target: RestoreTarget): Promise<void> {
   mkdirSync(target.folders.staging, { recursive: true })
-  for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER))) {
-    const jobId = name.slice(RESTORE_FOLDER.length)
+  for (const jobId of jobsIn(target)) {
+    const name = folderOf(jobId)
     using stagingRoot = openRoot(target.folders.staging)
     const isFirstFormat = await adoptFirstFormat(stagingRoot, name)
     const phase = readOutcome(target, jobId)?.phase
@@ -172,7 +207,7 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
     if (phase === 'done' || phase === 'undone') await afterSwap(target, stagingRoot, jobId)
     // A start does not wait for what may pass: it stops, and can be finished when somebody says so.
     else if (phase !== undefined && phase !== 'stopped')
-      await finishSwap(target, jobId, phase, { retries: 0 }).catch(target.onUnexpected)
+      await finishRestore(target, { jobId, direction: phase }, { retries: 0 }).catch(target.onUnexpected)
     // Control does not know it by this name.
     if (isFirstFormat) await forgetRestore(target, jobId)
   }
@@ -188,8 +223,7 @@ async function adoptFirstFormat(stagingRoot: Directory, name: string): Promise<b
 
 /** Removes what earlier restores of the server have left: control begins no other before it has recorded their end. */
 export async function sweepEnded(target: RestoreTarget): Promise<void> {
-  for (const name of readdirSync(target.folders.staging).filter((entry) => entry.startsWith(RESTORE_FOLDER)))
-    await forgetRestore(target, name.slice(RESTORE_FOLDER.length))
+  for (const jobId of jobsIn(target)) await forgetRestore(target, jobId)
 }
 
 /** All but the phase, which holds the report. */

@@ -6,17 +6,16 @@ import {
   addressOf,
   type Directory,
   fsyncDirectory,
+  isSameFile,
   mkdirAt,
   renameAt,
   statsIfThere,
   unlinkAt,
 } from '../files/directory.ts'
-import type { Sandbox } from '../files/sandbox.ts'
 import { setAttributes } from './restore-attributes.ts'
 import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
-import { openParents, type Parents } from './restore-parents.ts'
+import { openIfThere, openParents, type Parents } from './restore-parents.ts'
 import { eachStep, type Swap, slotOf } from './restore-steps.ts'
-import { isSameFile, lstatIfThere } from './restore-way.ts'
 
 /** Above this, one sync of the file system is cheaper than one for every path. */
 export const SYNCED_ONE_BY_ONE = 128
@@ -34,7 +33,8 @@ export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
     if (touched.size <= SYNCED_ONE_BY_ONE) touched.set(path.join('/'), path)
   }
   using parents = openParents(target.sandbox)
-  const steps = stepsOf(swap, parents)
+  using trash = createHeldTrash(swap.openTrash)
+  const steps = stepsOf(swap, parents, trash)
   for (const section of SECTIONS) {
     if (section === 'meta') await way.giveBack()
     const step = steps[section] as (operation: Operations[Section]) => void
@@ -53,18 +53,23 @@ export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
   return [...touched.values()]
 }
 
-function stepsOf({ staging, head, target: { sandbox }, openTrash }: Swap, parents: Parents): Steps {
+function stepsOf(
+  { staging, head, target: { sandbox } }: Swap,
+  parents: Parents,
+  trash: ReturnType<typeof createHeldTrash>,
+): Steps {
   return {
     displace({ path, item, inode }) {
       const { batch, slot } = slotOf(head, item)
-      using folder = openTrash(batch)
-      const there = lstatIfThere(sandbox, path)
-      if (!there || (inode !== undefined && String(there.ino) !== inode)) return
-      using place = sandbox.openPlace(path)
-      const kept = statsIfThere(folder, slot)
-      if (!kept) renameAt(place.parent, place.name, folder, slot)
-      // A crash on the way back can leave it with both names.
-      else if (kept.ino === there.ino) unlinkAt(place.parent, place.name)
+      const folder = trash.open(batch)
+      parents.withinIfThere(path, (parent, name) => {
+        const there = statsIfThere(parent, name)
+        if (!there || (inode !== undefined && String(there.ino) !== inode)) return
+        const kept = statsIfThere(folder, slot)
+        if (!kept) renameAt(parent, name, folder, slot)
+        // A crash on the way back can leave it with both names.
+        else if (kept.ino === there.ino) unlinkAt(parent, name)
+      })
     },
     // A game that takes a directory away while this runs must not keep the rest from being put in place.
     mkdir({ path }) {
@@ -98,8 +103,7 @@ function stepsOf({ staging, head, target: { sandbox }, openTrash }: Swap, parent
         return
       }
       try {
-        using place = sandbox.openPlace(path)
-        setAttributes(addressOf(place.parent, place.name), attributes)
+        parents.withinIfThere(path, (parent, name) => setAttributes(addressOf(parent, name), attributes))
       } catch (error) {
         if (!isGone(error)) throw error
       }
@@ -107,12 +111,21 @@ function stepsOf({ staging, head, target: { sandbox }, openTrash }: Swap, parent
   }
 }
 
-function openIfThere(sandbox: Sandbox, path: string[]) {
-  try {
-    return sandbox.openPlace(path)
-  } catch (error) {
-    if (isGone(error)) return undefined
-    throw error
+/** Items of one batch follow each other, so its folder is held open for the next. */
+function createHeldTrash(openTrash: Swap['openTrash']) {
+  let held: { batch: string; folder: Directory } | undefined
+  const letGo = () => {
+    held?.folder[Symbol.dispose]()
+    held = undefined
+  }
+  return {
+    open(batch: string): Directory {
+      if (held?.batch === batch) return held.folder
+      letGo()
+      held = { batch, folder: openTrash(batch) }
+      return held.folder
+    },
+    [Symbol.dispose]: letGo,
   }
 }
 

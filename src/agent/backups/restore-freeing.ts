@@ -1,8 +1,8 @@
 // After a restore, files and trash may take more than the quota. Then trash goes, oldest first. Of what this restore has
 // displaced an item may go only if the safety backup holds the same, which is looked at byte by byte: it may have been
 // changed since, or left out by a `.backupignore`.
-import { closeSync, openSync } from 'node:fs'
 import { isFailure } from '../../contract/errors.ts'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { addressOf, type Directory, openChild, openRoot, readlinkAt, statsIfThere } from '../files/directory.ts'
 import type { TrashedItem } from '../files/trash-freeing.ts'
 import { readRecord, slotName } from '../files/trash-records.ts'
@@ -68,10 +68,7 @@ async function isSame({ manifest, repository }: Safety, { parent, name, path, st
   if (entry?.kind === 'directory') return stats.isDirectory()
   if (entry?.kind === 'symlink') return stats.isSymbolicLink() && readlinkAt(parent, name) === entry.target
   if (entry?.kind !== 'file' || !stats.isFile() || Number(stats.size) !== entry.sizeBytes) return false
-  const fd = openSync(addressOf(parent, name), OPEN_FILE)
-  try {
-    return (await repository.pool.hash({ fd, size: entry.sizeBytes, ids: idsOf(entry) })).same
-  } finally {
-    closeSync(fd)
-  }
+  using file = openDescriptor(addressOf(parent, name), OPEN_FILE)
+  const ids = idsOf(entry)
+  return (await file.use((fd) => repository.pool.hash({ fd, size: entry.sizeBytes, ids }))).same
 }

@@ -1,8 +1,9 @@
 // The swap of a restore, written down before it begins. Everything before the journal is committed touches only staging;
 // everything after it can be repeated, forward or back, from any point at which an earlier run ended.
 import { createHash, type Hash } from 'node:crypto'
-import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
+import { constants, readFileSync, readSync, writeSync } from 'node:fs'
 import { isFailure } from '../../contract/errors.ts'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
   addressOf,
@@ -34,6 +35,7 @@ export type Section = (typeof SECTIONS)[number]
 /** What staged files were when they were made, by their numbers: the sixth list. */
 const MADE = 'made'
 const TAKEN_BACK = 'taken-back'
+const COMMITTED: RestorePhase = 'forward'
 /** What a trash batch can number. */
 export const BATCH_ITEMS = 0x10000
 
@@ -56,6 +58,8 @@ export interface JournalWriter {
   add<S extends Section>(section: S, operation: Operations[S]): void
   /** What is staged must be durable before. From the moment this resolves, the restore will happen. */
   commit(head: Omit<RestoreHead, 'version' | 'digests'>, made: Float64Array): Promise<void>
+  /** Where the disk has failed after the commit was in place: nothing goes on with it, whatever of it cannot be removed. */
+  retract(): void
   close(): void
 }
 
@@ -72,37 +76,40 @@ export function createJournal(staging: Directory): JournalWriter {
     writeWhole(to.file, bytes)
   }
 
-  async function writeMade(made: Float64Array): Promise<string> {
-    const bytes = Buffer.from(made.buffer, made.byteOffset, made.byteLength)
-    using file = createFileAt(staging, MADE, 0o600)
-    writeWhole(file, bytes)
-    await fsyncFile(file)
-    return digestOf(createSectionHash().update(bytes))
-  }
-
   return {
     add(section, operation) {
       sections[section].text += `${JSON.stringify(operation)}\n`
       if (sections[section].text.length >= BUFFERED_BYTES) flush(section)
     },
     async commit(head, made) {
-      const digests: RestoreHead['digests'] = { [MADE]: await writeMade(made) }
+      using madeFile = createFileAt(staging, MADE, 0o600)
+      const bytes = Buffer.from(made.buffer, made.byteOffset, made.byteLength)
+      writeWhole(madeFile, bytes)
+      const digests: RestoreHead['digests'] = { [MADE]: digestOf(createSectionHash().update(bytes)) }
       for (const section of SECTIONS) {
         flush(section)
-        await fsyncFile(sections[section].file)
         digests[section] = digestOf(sections[section].hash)
       }
-      using file = createFileAt(staging, 'head.new', 0o600)
-      writeWhole(file, Buffer.from(formatHead({ version: 2, ...head, digests })))
-      await fsyncFile(file)
+      using headFile = createFileAt(staging, 'head.new', 0o600)
+      writeWhole(headFile, Buffer.from(formatHead({ version: 2, ...head, digests })))
+      await syncTogether([madeFile, headFile, ...SECTIONS.map((section) => sections[section].file)], staging)
+      renameAt(staging, 'head.new', staging, COMMITTED)
       await fsyncDirectory(staging)
-      renameAt(staging, 'head.new', staging, 'forward' satisfies RestorePhase)
-      await fsyncDirectory(staging)
+    },
+    retract() {
+      if (statsIfThere(staging, COMMITTED)) unlinkAt(staging, COMMITTED)
     },
     close() {
       for (const section of SECTIONS) sections[section].file[Symbol.dispose]()
     },
   }
+}
+
+/** A file system makes what comes together durable in one go. Waits for all of them, so that they can be closed then. */
+async function syncTogether(files: OpenFile[], directory: Directory): Promise<void> {
+  const ends = await Promise.allSettled([...files.map(fsyncFile), fsyncDirectory(directory)])
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed) throw failed.reason
 }
 
 function writeWhole(file: OpenFile, bytes: Uint8Array): void {
@@ -115,12 +122,9 @@ const digestOf = (hash: Hash) => hash.digest().subarray(0, ID_BYTES).toString('h
 /** A section has a line for every file, so it is not read whole. */
 function* piecesOf(staging: Directory, list: string): Generator<Buffer> {
   const piece = Buffer.allocUnsafeSlow(BUFFERED_BYTES)
-  const fd = openSync(addressOf(staging, list), constants.O_RDONLY | constants.O_NOFOLLOW)
-  try {
-    for (let length = readSync(fd, piece); length > 0; length = readSync(fd, piece)) yield piece.subarray(0, length)
-  } finally {
-    closeSync(fd)
-  }
+  using file = openDescriptor(addressOf(staging, list), constants.O_RDONLY | constants.O_NOFOLLOW)
+  const read = () => readSync(file.fd, piece)
+  for (let length = read(); length > 0; length = read()) yield piece.subarray(0, length)
 }
 
 /** Many operations at a time. */

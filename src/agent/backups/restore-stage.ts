@@ -2,10 +2,11 @@
 // nothing that fails is ever put in place.
 
 import { execFile } from 'node:child_process'
-import { closeSync, fstatSync, fsync, ftruncateSync, lstatSync, openSync, symlinkSync } from 'node:fs'
+import { fstatSync, fsync, ftruncateSync, lstatSync, symlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type DirectTarget, openDirect } from '../../blobs/direct-io.ts'
 import { fail } from '../../contract/errors.ts'
+import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { spaceOf } from '../files/amounts.ts'
 import { addressOf, createDescriptorAt, type Directory, fsyncDirectory } from '../files/directory.ts'
@@ -77,7 +78,9 @@ export function createStager(
   async function build(entries: Staged[]): Promise<void> {
     const files: { entry: KeyedEntry; number: number; target: DirectTarget }[] = []
     let bytes = 0
-    try {
+    {
+      // Nobody uses them any more once `decodeAll` has resolved or failed.
+      using opened = new DisposableStack()
       const packs = new Map<string, WantedBlock[]>()
       for (const { entry, number } of entries) {
         if (entry.kind === 'symlink') {
@@ -85,9 +88,10 @@ export function createStager(
           made.add(number, lstatSync(addressOf(staging, String(number))))
           continue
         }
-        const target = { fd: createDescriptorAt(staging, String(number), MADE_MODE), directFd: -1 }
+        const file = opened.use(createDescriptorAt(staging, String(number), MADE_MODE))
+        const direct = entry.sizeBytes >= LARGE_BYTES ? opened.use(openDirect(file)) : undefined
+        const target = { fd: file.fd, directFd: direct?.fd ?? -1 }
         files.push({ entry, number, target })
-        if (entry.sizeBytes >= LARGE_BYTES) target.directFd = openDirect(target.fd)
         const { end, writtenBytes } = collectBlocks(repository, entry, target, packs)
         // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
         if (end < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
@@ -98,11 +102,6 @@ export function createStager(
       for (const { entry, number, target } of files) {
         setMadeAttributes(target.fd, ownerOf(target.fd), entry)
         made.add(number, fstatSync(target.fd))
-      }
-    } finally {
-      for (const { target } of files) {
-        if (target.directFd >= 0) closeSync(target.directFd)
-        closeSync(target.fd)
       }
     }
     onStaged(files.length, bytes)
@@ -184,18 +183,15 @@ async function inGroups<T>(items: T[], sync: (item: T) => Promise<void>): Promis
 
 /** A symlink has nothing of its own to sync: it is part of its directory. */
 async function syncAddress(address: string | Buffer): Promise<void> {
-  let fd: number
+  let opened: Descriptor
   try {
-    fd = openSync(address, OPEN_FILE)
+    opened = openDescriptor(address, OPEN_FILE)
   } catch (error) {
     if (hasCode(error, 'ELOOP')) return
     throw error
   }
-  try {
-    await fsyncAsync(fd)
-  } finally {
-    closeSync(fd)
-  }
+  using file = opened
+  await file.use(fsyncAsync)
 }
 
 /** What is gone by now needs no sync, but that it is gone does: then the nearest directory above it is meant. */

@@ -9,6 +9,7 @@ import {
   type Directory,
   fsyncDirectory,
   fsyncFile,
+  isSameFile,
   lstatAt,
   openForUpdateAt,
   renameAt,
@@ -136,10 +137,4 @@ async function putBackIfFree(
 export function moveFromSlot(folder: Directory, slot: string, to: Directory, name: string): void {
   if (isSameFile(folder, slot, to, name)) unlinkAt(folder, slot)
   else renameNewAt(folder, slot, to, name)
-}
-
-/** One inode under two names, in the same file system. */
-export function isSameFile(a: Directory, aName: string, b: Directory, bName: string): boolean {
-  const [one, other] = [statsIfThere(a, aName), statsIfThere(b, bName)]
-  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev
 }

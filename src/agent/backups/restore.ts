@@ -1,8 +1,9 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched. Up to
 // the commit any failure leaves the files as they were; from then on restore-finish.ts brings it to an end.
-import { mkdirSync, openSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
+import { openDescriptor } from '../../kit/descriptor.ts'
 import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../files/amounts.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
 import { permissionsOf } from '../files/ownership.ts'
@@ -110,7 +111,7 @@ export async function runRestore(
     kept: new Map(),
     directories: [],
     touched: new Set(),
-    checks: createChecks(repository.pool, signal, (isSame, wanted, live) => {
+    checks: createChecks(repository, signal, (isSame, wanted, live) => {
       if (isSame) keep(run, wanted, live)
       else replace(run, wanted, live)
     }),
@@ -131,6 +132,7 @@ export async function runRestore(
     target.gate.hold(trashBatches)
     batches.dispose()
   } catch (error) {
+    journal.retract()
     journal.close()
     await stager.abandon()
     await run.checks.abandon()
@@ -141,7 +143,7 @@ export async function runRestore(
   // What is displaced stays, in the trash, so all that was staged is added.
   target.usage.add(madeBy(run))
   try {
-    await finishSwap(target, request.jobId, 'forward')
+    await finishSwap(target, { stagingRoot, staging }, { jobId: request.jobId, direction: 'forward' })
     return result
   } finally {
     target.usage.touch()
@@ -251,8 +253,8 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
   const now = { sizeBytes: Number(live.stats.size), ...touchOf(live.stats) }
   if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
   else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
-    const fd = openSync(addressOf(live.parent, live.name), OPEN_FILE)
-    run.checks.add(wanted, { path: live.path, stats: live.stats }, fd)
+    const file = openDescriptor(addressOf(live.parent, live.name), OPEN_FILE)
+    run.checks.add(wanted, { path: live.path, stats: live.stats }, file)
   } else replace(run, wanted, live)
 }
 

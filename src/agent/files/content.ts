@@ -1,7 +1,6 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
-import { type BigIntStats, createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import type { BigIntStats } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { spaceOf } from './amounts.ts'
@@ -17,6 +16,7 @@ import {
 } from './directory.ts'
 import { describeAt, etagOf } from './entries.ts'
 import { explainedAsync } from './errors.ts'
+import { FileStream } from './file-stream.ts'
 import { guessByName } from './mime.ts'
 import { giveTo, takeAfter } from './ownership.ts'
 import { prepareReplaced, roomForParents } from './parents.ts'
@@ -27,8 +27,6 @@ import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { countingGrowth } from './usage.ts'
-
-const READ_BYTES = 256 * 1024
 
 export interface Content {
   readonly file: OpenFile
@@ -55,8 +53,8 @@ export function openContent(server: ServerFiles, path: string): Content {
 }
 
 /** Bytes `start` to `end`, both included. Closes the file at the end, also when the stream is destroyed. */
-export function streamContent(file: OpenFile, range?: { start: number; end: number }): Readable {
-  return createReadStream('', { fd: file.release(), highWaterMark: READ_BYTES, ...(range ?? { start: 0 }) })
+export function streamContent(file: OpenFile, range?: { start: number; end: number }): FileStream {
+  return new FileStream(file.release(), range)
 }
 
 export interface WriteOptions {

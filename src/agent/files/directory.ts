@@ -3,7 +3,6 @@
 // here treats a symlink as the last name as itself: so nothing swapped in while we work leads out.
 import {
   type BigIntStats,
-  closeSync,
   constants,
   existsSync,
   fstatSync,
@@ -11,7 +10,6 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readlinkSync,
   realpathSync,
   renameSync,
@@ -21,6 +19,7 @@ import {
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
+import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { nameFromBytes, nameToDisk } from './names.ts'
 import { childPath } from './paths.ts'
@@ -28,28 +27,36 @@ import { childPath } from './paths.ts'
 const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
-export interface Directory extends Disposable {
+/** Both are closed once, however often they are disposed of, and throw when they are used after that. */
+interface Opened extends Disposable {
   readonly fd: number
+  /** For calls in other threads: see `Descriptor`. */
+  use<T>(work: (fd: number) => Promise<T>): Promise<T>
+}
+
+export interface Directory extends Opened {
   /** As the caller would name it: "/" is the top of the sandbox. For messages and answers, never for system calls. */
   readonly path: string
   /** How the kernel is told of this directory: `/proc/self/fd/<fd>`, or its real path where there is no /proc. */
   readonly address: string
 }
 
-export interface OpenFile extends Disposable {
-  readonly fd: number
+export interface OpenFile extends Opened {
   /** Opens the same file again, whatever its name has become: for calls that want a path. */
   readonly address: string | Buffer
   readonly stats: BigIntStats
+  /** As `Descriptor.read`. */
+  read(into: Uint8Array, offset: number, length: number, position: number): Promise<number>
   /** Hands the descriptor over to somebody else, who then closes it. */
-  release(): number
+  release(): Descriptor
 }
 
 export const hasDescriptorPaths = existsSync('/proc/self/fd')
 
 /** `realPath` is trusted: it comes from the layout, never from a caller. */
 export function openRoot(realPath: string, descriptors = hasDescriptorPaths): Directory {
-  return directory(openSync(realPath, OPEN_DIRECTORY), '/', descriptors ? undefined : realpathSync(realPath))
+  const realRoot = descriptors ? undefined : realpathSync(realPath)
+  return new DirectoryByDescriptor(openDescriptor(realPath, OPEN_DIRECTORY), '/', realRoot)
 }
 
 /**
@@ -74,37 +81,54 @@ export function openOwnFolder(realPath: string): Directory {
 /** Opens a subdirectory. A symlink or anything else that is not a directory is ENOTDIR or ELOOP. */
 export function openChild(parent: Directory, name: string): Directory {
   const at = addressOf(parent, name)
-  const fd = openSync(at, OPEN_DIRECTORY)
+  const opened = openDescriptor(at, OPEN_DIRECTORY)
   const path = childPath(parent.path, name)
-  if (usesDescriptors(parent)) return directory(fd, path, undefined)
+  if (usesDescriptors(parent)) return new DirectoryByDescriptor(opened, path, undefined)
   const real = realpathSync(at)
   if (real !== at) {
-    closeSync(fd)
+    opened[Symbol.dispose]()
     throw fail('invalid_path', 'The path leads through a symbolic link.')
   }
-  return directory(fd, path, real)
+  return new DirectoryByDescriptor(opened, path, real)
 }
 
 /** The directory that holds it now, which the caller calls `path` and has to make sure of. */
 export function openAbove(child: Directory, path: string): Directory {
-  const fd = openSync(`${child.address}/..`, OPEN_DIRECTORY)
-  return directory(fd, path, usesDescriptors(child) ? undefined : dirname(child.address))
+  const opened = openDescriptor(`${child.address}/..`, OPEN_DIRECTORY)
+  return new DirectoryByDescriptor(opened, path, usesDescriptors(child) ? undefined : dirname(child.address))
 }
 
 /** Whether its address stays right whatever becomes of its path. */
 export const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
 
-function directory(fd: number, path: string, realPath: string | undefined): Directory {
-  let open = true
-  return {
-    fd,
-    path,
-    address: realPath ?? `/proc/self/fd/${fd}`,
-    [Symbol.dispose]() {
-      if (!open) return
-      open = false
-      closeSync(fd)
-    },
+/** A class, since walks make very many of them. */
+class DirectoryByDescriptor implements Directory {
+  readonly path: string
+  readonly #opened: Descriptor
+  readonly #address: string
+
+  constructor(opened: Descriptor, path: string, realPath: string | undefined) {
+    this.path = path
+    this.#opened = opened
+    this.#address = realPath ?? `/proc/self/fd/${opened.fd}`
+  }
+
+  get fd(): number {
+    return this.#opened.fd
+  }
+
+  get address(): string {
+    // A closed number may be another directory by now.
+    if (!this.#opened.isOpen) throw new Error('a directory was used after it was closed')
+    return this.#address
+  }
+
+  use<T>(work: (fd: number) => Promise<T>): Promise<T> {
+    return this.#opened.use(work)
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened[Symbol.dispose]()
   }
 }
 
@@ -135,7 +159,7 @@ export function openFileAt(parent: Directory, name: string): OpenFile {
   const kind = lstatSync(at)
   if (kind.isSymbolicLink()) throw fail('invalid_path', `${childPath(parent.path, name)} is a symbolic link.`)
   if (!kind.isFile()) throw notRegular(parent, name)
-  return checked(openSync(at, OPEN_FILE), parent, name)
+  return checked(openDescriptor(at, OPEN_FILE), parent, name)
 }
 
 /** For writing: makes the file, and fails with EEXIST when anything has the name. */
@@ -144,43 +168,66 @@ export function createFileAt(parent: Directory, name: string, mode = 0o644): Ope
 }
 
 /** As `createFileAt`, for whoever makes very many: no more than the descriptor, which the caller closes. */
-export function createDescriptorAt(parent: Directory, name: string, mode: number): number {
+export function createDescriptorAt(parent: Directory, name: string, mode: number): Descriptor {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  return openSync(addressOf(parent, name), flags, mode)
+  return openDescriptor(addressOf(parent, name), flags, mode)
 }
 
 /** Opens a regular file that is there for reading and writing in place, without cutting it. */
 export function openForUpdateAt(parent: Directory, name: string): OpenFile {
   const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  return checked(openSync(addressOf(parent, name), flags), parent, name)
+  return checked(openDescriptor(addressOf(parent, name), flags), parent, name)
 }
 
-function checked(fd: number, parent: Directory, name: string): OpenFile {
+function checked(opened: Descriptor, parent: Directory, name: string): OpenFile {
   try {
-    const stats = fstatSync(fd, { bigint: true })
+    const stats = fstatSync(opened.fd, { bigint: true })
     if (!stats.isFile()) throw notRegular(parent, name)
-    return openFile(fd, stats, usesDescriptors(parent) ? `/proc/self/fd/${fd}` : addressOf(parent, name))
+    return new FileByDescriptor(
+      opened,
+      stats,
+      usesDescriptors(parent) ? `/proc/self/fd/${opened.fd}` : addressOf(parent, name),
+    )
   } catch (error) {
-    closeSync(fd)
+    opened[Symbol.dispose]()
     throw error
   }
 }
 
-function openFile(fd: number, stats: BigIntStats, address: string | Buffer): OpenFile {
-  let open = true
-  return {
-    fd,
-    address,
-    stats,
-    release() {
-      open = false
-      return fd
-    },
-    [Symbol.dispose]() {
-      if (!open) return
-      open = false
-      closeSync(fd)
-    },
+class FileByDescriptor implements OpenFile {
+  readonly stats: BigIntStats
+  readonly #opened: Descriptor
+  readonly #address: string | Buffer
+
+  constructor(opened: Descriptor, stats: BigIntStats, address: string | Buffer) {
+    this.stats = stats
+    this.#opened = opened
+    this.#address = address
+  }
+
+  get fd(): number {
+    return this.#opened.fd
+  }
+
+  get address(): string | Buffer {
+    if (!this.#opened.isOpen) throw new Error('a file was used after it was closed')
+    return this.#address
+  }
+
+  use<T>(work: (fd: number) => Promise<T>): Promise<T> {
+    return this.#opened.use(work)
+  }
+
+  read(into: Uint8Array, offset: number, length: number, position: number): Promise<number> {
+    return this.#opened.read(into, offset, length, position)
+  }
+
+  release(): Descriptor {
+    return this.#opened.transfer()
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened[Symbol.dispose]()
   }
 }
 
@@ -203,18 +250,35 @@ export function renameAt(from: Directory, name: string, to: Directory, toName: s
  * the file system has no hard links the same is true of files, and the window is a file made in that instant.
  */
 export function renameNewAt(from: Directory, name: string, to: Directory, toName: string): void {
-  const source = lstatAt(from, name)
-  if (!source.isDirectory()) {
-    try {
-      linkSync(addressOf(from, name), addressOf(to, toName))
-      unlinkSync(addressOf(from, name))
-      return
-    } catch (error) {
-      if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) throw error
-    }
-  }
+  if (!lstatAt(from, name).isDirectory() && renamedByLink(from, name, to, toName)) return
   if (statsIfThere(to, toName)) throw Object.assign(new Error('the name is taken'), { code: 'EEXIST' })
   renameAt(from, name, to, toName)
+}
+
+/** False where there are no hard links. */
+function renamedByLink(from: Directory, name: string, to: Directory, toName: string): boolean {
+  try {
+    linkSync(addressOf(from, name), addressOf(to, toName))
+  } catch (error) {
+    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false
+    throw error
+  }
+  try {
+    unlinkSync(addressOf(from, name))
+  } catch (error) {
+    // Whoever has taken the old name away has left the new one.
+    if (hasCode(error, 'ENOENT')) return true
+    // What fails has not happened. By now another program may have put something else under the new name.
+    if (isSameFile(from, name, to, toName)) unlinkSync(addressOf(to, toName))
+    throw error
+  }
+  return true
+}
+
+/** One inode under two names, in the same file system. */
+export function isSameFile(a: Directory, aName: string, b: Directory, bName: string): boolean {
+  const [one, other] = [statsIfThere(a, aName), statsIfThere(b, bName)]
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev
 }
 
 export function unlinkAt(parent: Directory, name: string): void {
@@ -229,9 +293,9 @@ const fsyncAsync = promisify(fsync)
 
 /** What was made, renamed or removed in the directory is on disk once this resolves. */
 export function fsyncDirectory(target: Directory): Promise<void> {
-  return fsyncAsync(target.fd)
+  return target.use(fsyncAsync)
 }
 
 export function fsyncFile(file: OpenFile): Promise<void> {
-  return fsyncAsync(file.fd)
+  return file.use(fsyncAsync)
 }

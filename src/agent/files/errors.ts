@@ -23,6 +23,10 @@ export function explainDisk(error: unknown): Failure | unknown {
   return fault ? fail(fault, {}, error) : error
 }
 
+/** Said of a server that is put aside or taken away, or about to be: whoever looks after all of them passes it by. */
+export const isLeaving = (error: unknown): boolean =>
+  isFailure(error, 'not_found') || isFailure(error, 'server_deleted') || isFailure(error, 'server_busy')
+
 export async function explainedDisk<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,10 +1,10 @@
 // How deep a tree is, told by the kinds that directories list, without a look at every file.
 import { opendirSync } from 'node:fs'
+import { createTurns } from '../turns.ts'
 import { openDescent } from './descent.ts'
 import type { Directory } from './directory.ts'
 import { isDirectoryEntry } from './list.ts'
 import { nameFromLatin1 } from './names.ts'
-import { createTurns } from './walk.ts'
 
 /** Whether something in the directory has more than `most` names from there. */
 export async function isDeeperThan(top: Directory, most: number): Promise<boolean> {

@@ -3,8 +3,10 @@ import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { AgentFiles, FileEntry, RepeatableRequest } from '../../contract/agent-files.ts'
 import { isFailure } from '../../contract/errors.ts'
+import { PAGES_BEING_READ } from '../../contract/limits.ts'
 import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
+import { createShares } from '../shares.ts'
 import type { TaskHandler } from '../tasks.ts'
 import { type PackWork, pack } from './archives/pack.ts'
 import { type UnpackWork, unpack } from './archives/unpack.ts'
@@ -12,6 +14,7 @@ import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from '.
 import { copy } from './copy.ts'
 import { createDisks, type TrashOnDisk } from './disk.ts'
 import { describePath } from './entries.ts'
+import { isLeaving } from './errors.ts'
 import { makeFolder } from './folder.ts'
 import { list } from './list.ts'
 import { move } from './move.ts'
@@ -20,13 +23,13 @@ import { formatPath, splitPath } from './paths.ts'
 import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull.ts'
 import { remove } from './remove.ts'
 import { createRepeats } from './repeats.ts'
-import { search } from './search.ts'
+import { createSearches } from './searches.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
 import type { FreedTrash } from './trash-freeing.ts'
-import { isBatchName } from './trash-records.ts'
 
 const SWEEP_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
+const BATCHES_PROBED = 100
 
 export interface AgentFilesOptions {
   layout: Layout
@@ -67,6 +70,8 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const journal = options.journal ?? (ownJournal as Journal)
   const servers = new Map<string, ServerFiles>()
   const repeats = createRepeats(now)
+  const searches = createSearches()
+  const pages = createShares(PAGES_BEING_READ)
   const copies = new Map<string, AbortController>()
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -89,9 +94,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       try {
         await work(server(name))
       } catch (error) {
-        // Put aside meanwhile, or about to be.
-        const isLeaving = isFailure(error, 'not_found') || isFailure(error, 'server_busy')
-        if (!stopping.signal.aborted && !isLeaving) onUnexpected(error, name)
+        if (!stopping.signal.aborted && !isLeaving(error)) onUnexpected(error, name)
       }
     }
   }
@@ -102,7 +105,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         const { trash, folders } = server(serverId)
         return [{ trash, folder: folders.trash }]
       } catch (error) {
-        if (!isFailure(error, 'not_found')) onUnexpected(error, serverId)
+        if (!isLeaving(error)) onUnexpected(error, serverId)
         return []
       }
     })
@@ -149,9 +152,10 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
         try {
           settle(server(intent.serverId), intent)
         } catch (error) {
-          // A server that is gone took the change with it; whatever else is in the way may be gone at the next start.
+          // A server that is gone took the change with it; one that is put aside has it until it is back, and whatever else
+          // is in the way may be gone at the next start.
           if (isFailure(error, 'not_found')) journal.drop(intent)
-          onUnexpected(error, intent.serverId)
+          if (!isFailure(error, 'server_deleted')) onUnexpected(error, intent.serverId)
         }
       }
     },
@@ -168,10 +172,12 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       stopping.abort()
       for (const abort of copies.values()) abort.abort()
       await sweeping
+      await searches.close()
       ownJournal?.close()
     },
 
-    list: async ({ serverId, ...request }) => await list(server(serverId).files, request),
+    list: async ({ serverId, ...request }) =>
+      await pages.run(serverId, stopping.signal, () => list(server(serverId).files, request)),
     stat: async ({ serverId, path }) => describePath(server(serverId).files, path),
     makeFolder: ({ path, name, ...asked }) =>
       once('file.folder_created', asked, (found, change) => makeFolder(found, { path, name }, change)),
@@ -192,10 +198,15 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       once('file.deleted', asked, (found, change) => remove(found, { root, files }, change)),
     move: ({ moves, overwrite = false, ...asked }) =>
       once('file.moved', asked, (found, change) => move(found, { moves, overwrite }, change)),
-    search: async ({ serverId, ...request }) =>
-      await search(server(serverId).files, { ...request, signal: stopping.signal }),
+    search: async ({ serverId, ...request }, signal) =>
+      await searches.run(
+        server(serverId),
+        request,
+        signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal,
+      ),
 
-    listTrash: async ({ serverId, limit = 50, after = null }) => server(serverId).trash.list(limit, after),
+    listTrash: async ({ serverId, limit = 50, after = null }) =>
+      await pages.run(serverId, stopping.signal, () => server(serverId).trash.list(limit, after)),
     restoreTrash: ({ trashId, ...asked }) =>
       once('file.restored', asked, (found, change) => restoreTrash(found, trashId, change)),
     emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),
@@ -225,9 +236,10 @@ async function restoreTrash(server: ServerFiles, trashId: string, change: Change
 
 async function emptyTrash(server: ServerFiles, change: Change): Promise<{ freedBytes: number }> {
   using _held = server.lock.shareTrash()
-  const empty = () => {
-    const batches = readdirSync(server.folders.trash).filter(isBatchName)
-    return journaled(server, change, { op: 'emptied', batches }, async (durable) => {
+  const empty = async () => {
+    // If any of it is gone, one of these is.
+    const batches = await server.trash.newest(BATCHES_PROBED)
+    return await journaled(server, change, { op: 'emptied', batches }, async (durable) => {
       await durable
       const freedBytes = await server.trash.emptyAll()
       return { answer: { freedBytes }, properties: { freedBytes } }

@@ -2,11 +2,11 @@
 // only a page is ever kept, so the first page of a directory of 100,000 costs little more than reading the directory.
 import { type Dirent, lstatSync, opendirSync } from 'node:fs'
 import type { FileEntry, ListPosition, ListRequest, ListSort } from '../../contract/agent-files.ts'
+import { createTurns } from '../turns.ts'
 import { addressOf, type Directory, statsIfThere } from './directory.ts'
 import { describe } from './entries.ts'
 import { nameFromLatin1, nameToBytes } from './names.ts'
 import type { Sandbox } from './sandbox.ts'
-import { createTurns } from './walk.ts'
 
 export const MAX_PAGE = 1000
 /** Read at once: less than a millisecond. */
@@ -27,14 +27,19 @@ export async function list(
   const limit = Math.min(Math.max(request.limit ?? 50, 1), MAX_PAGE)
   const compare = order(request.descending ?? false)
   const page = createPage(limit + 1, compare, request.after ? fromPosition(request.after) : undefined)
-  await offerAll(directory, request.sort ?? 'name', page.offer)
+  await offerAll(directory, request.sort ?? 'name', files.share, page.offer)
   const chosen = page.chosen.slice(0, limit)
   const last = page.chosen.length > limit ? chosen.at(-1) : undefined
   return { entries: chosen.flatMap((candidate) => entryOf(directory, candidate)), next: last ? toPosition(last) : null }
 }
 
-async function offerAll(directory: Directory, sort: ListSort, offer: (candidate: Candidate) => void): Promise<void> {
-  const turn = createTurns()
+async function offerAll(
+  directory: Directory,
+  sort: ListSort,
+  share: string,
+  offer: (candidate: Candidate) => void,
+): Promise<void> {
+  const turn = createTurns(undefined, share)
   // Not readdir, which sorts all names before it gives any, and takes twice as long for that.
   using reader = opendirSync(directory.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
   for (let entry = reader.readSync(); entry; entry = reader.readSync()) {

@@ -2,6 +2,8 @@
 // in which each byte that is not part of valid UTF-8 stands as one code point of a private range, U+10FE00 + byte. A
 // name that really holds one of those code points has its four bytes escaped the same way, so the encoding is
 // reversible for every name. Only bytes 0x80–0xFF are ever escaped: `/`, `.` and NUL cannot be smuggled in.
+import { isUtf8 } from 'node:buffer'
+
 const ESCAPE_BASE = 0x10fe00
 const ESCAPED = /[\u{10fe80}-\u{10feff}]/u
 const ASCII = /^[ -~]*$/
@@ -41,7 +43,8 @@ function escapeBytes(bytes: Uint8Array): string {
   let name = ''
   for (let at = 0; at < bytes.length; ) {
     const length = sequenceLength(bytes[at] ?? 0)
-    const char = decodeOne(bytes.subarray(at, at + length))
+    const sequence = bytes.subarray(at, at + length)
+    const char = isUtf8(sequence) ? strict.decode(sequence) : undefined
     if (char !== undefined && !ESCAPED.test(char)) {
       name += char
       at += length
@@ -57,12 +60,4 @@ function sequenceLength(lead: number): number {
   if (lead < 0xc0) return 1
   if (lead < 0xe0) return 2
   return lead < 0xf0 ? 3 : 4
-}
-
-function decodeOne(bytes: Uint8Array): string | undefined {
-  try {
-    return strict.decode(bytes)
-  } catch {
-    return undefined
-  }
 }

@@ -4,6 +4,8 @@
 import { createHash } from 'node:crypto'
 import { fstatSync, ftruncateSync } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { UNFINISHED_UPLOADS_MAX } from '../../contract/limits.ts'
+import { createTurns } from '../turns.ts'
 import { blocksIn, spaceOf } from './amounts.ts'
 import { checkTarget, placeFile } from './content.ts'
 import {
@@ -17,11 +19,15 @@ import {
 } from './directory.ts'
 import { explainedAsync } from './errors.ts'
 import {
+  doneIds,
+  doneName,
+  dropDone,
   dropPart,
   dropPartial,
   isPartialId,
   listPartials,
   mark,
+  markDone,
   type PartialRecord,
   partName,
   readRecord,
@@ -33,8 +39,6 @@ import { type ReceiveOptions, receiveBytes, type Space, spaceFrom } from './rece
 import type { Reservation } from './reservation.ts'
 import type { ServerFiles } from './server-files.ts'
 
-/** Unfinished ones, of one server. */
-const UNFINISHED_MAX = 1000
 /** Refusals that trying again will not change. */
 const FINAL = ['already_exists', 'invalid_path', 'not_found'] as const
 
@@ -59,8 +63,12 @@ export interface PartialUploads {
   remove(id: string): void
   /** Takes up what a process that died has left: finishes what is whole, holds the space of the rest. */
   recover(): Promise<void>
-  expire(before: number, isBusy: (id: string) => boolean): void
+  /** In turns of the event loop. */
+  expire(before: number, isBusy: (id: string) => boolean, signal?: AbortSignal): Promise<void>
+  /** Those that are not done. */
   list(): PartialState[]
+  /** Those that were finished since then, in turns of the event loop. */
+  finishedSince(since: number, signal?: AbortSignal): AsyncGenerator<PartialState>
 }
 
 export interface AppendOptions {
@@ -75,13 +83,14 @@ export function createPartialUploads(
   onPlaced: (record: PartialRecord) => Promise<void>,
 ): PartialUploads {
   const reservations = new Map<string, Reservation>()
+  const unfinished = new Set<string>()
 
   const open = () => openOwnFolder(server.folders.staging)
 
   function stateOf(folder: Directory, id: string): PartialState | undefined {
     const record = isPartialId(id) ? readRecord(folder, id) : undefined
     if (!record) return undefined
-    const stats = statsIfThere(folder, record.isFinished ? `${partName(id)}.json` : partName(id))
+    const stats = statsIfThere(folder, record.isFinished ? doneName(id) : partName(id))
     const offset = record.isFinished || !stats ? record.sizeBytes : Number(stats.size)
     return { record, offset, lastByteAt: stats ? Number(stats.mtimeMs) : 0 }
   }
@@ -113,9 +122,10 @@ export function createPartialUploads(
     reservations.delete(id)
   }
 
-  function remove(folder: Directory, id: string): void {
-    dropPartial(folder, id)
+  function remove(folder: Directory, id: string, uncheckedFrom?: number): void {
+    dropPartial(folder, { id, uncheckedFrom })
     release(id)
+    unfinished.delete(id)
   }
 
   async function place(folder: Directory, record: PartialRecord, reservation: Reservation): Promise<void> {
@@ -150,7 +160,26 @@ export function createPartialUploads(
     reservation.commit()
     release(record.id)
     // Kept for a while, so that a sender that missed the answer hears that all of it is here.
-    await writeRecord(folder, { ...record, isFinished: true })
+    await markDone(folder, record.id)
+    unfinished.delete(record.id)
+  }
+
+  async function takeUp(folder: Directory, state: PartialState): Promise<void> {
+    // As records said it before their names did.
+    if (state.record.isFinished) return await markDone(folder, state.record.id)
+    unfinished.add(state.record.id)
+    if (state.offset === state.record.sizeBytes) await finish(folder, state)
+    else await reserve(state)
+  }
+
+  /** Of those that are done, with the time at which they were. */
+  async function* done(folder: Directory, signal?: AbortSignal): AsyncGenerator<{ id: string; at: number }> {
+    const turn = createTurns(signal, server.files.share)
+    for (const id of doneIds(folder)) {
+      if (turn.due()) await turn.take()
+      const stats = statsIfThere(folder, doneName(id))
+      if (stats) yield { id, at: Number(stats.mtimeMs) }
+    }
   }
 
   return {
@@ -158,13 +187,15 @@ export function createPartialUploads(
       const segments = parsePath(record.path)
       checkTarget(server, segments, { overwrite: record.overwrite, maxBytes, expectedBytes: record.sizeBytes })
       using folder = open()
-      if (reservations.size >= UNFINISHED_MAX)
-        throw fail('server_busy', `At most ${UNFINISHED_MAX} uploads of a server can be unfinished.`)
+      if (unfinished.size >= UNFINISHED_UPLOADS_MAX)
+        throw fail('server_busy', `At most ${UNFINISHED_UPLOADS_MAX} uploads of a server can be unfinished.`)
+      // Before anything is awaited, so that those that come at once cannot pass the limit together.
+      unfinished.add(record.id)
       await explainedAsync(record.path, async () => {
-        const reservation = await server.usage.announce(record.sizeBytes, 1)
-        reservation.settle(0)
-        reservations.set(record.id, reservation)
         try {
+          const reservation = await server.usage.announce(record.sizeBytes, 1)
+          reservation.settle(0)
+          reservations.set(record.id, reservation)
           createFileAt(folder, partName(record.id))[Symbol.dispose]()
           await writeRecord(folder, record)
         } catch (error) {
@@ -210,26 +241,36 @@ export function createPartialUploads(
 
     async recover() {
       using folder = open()
-      for (const [id, { uncheckedFrom }] of listPartials(folder)) {
+      const turn = createTurns(undefined, server.files.share)
+      for (const { id, uncheckedFrom } of listPartials(folder)) {
+        if (turn.due()) await turn.take()
         if (uncheckedFrom !== undefined) discardUnchecked(folder, id, uncheckedFrom)
         const state = stateOf(folder, id)
-        if (!state) dropPartial(folder, id)
-        else if (state.offset === state.record.sizeBytes) await finish(folder, state).catch(ignoreRefusal)
-        else await reserve(state).catch(ignoreRefusal)
+        if (state) await takeUp(folder, state).catch(ignoreRefusal)
+        else remove(folder, id)
       }
     },
 
-    expire(before, isBusy) {
+    async expire(before, isBusy, signal) {
       using folder = open()
-      for (const id of listPartials(folder).keys()) {
+      for (const { id, uncheckedFrom } of listPartials(folder)) {
         const state = stateOf(folder, id)
-        if (!isBusy(id) && state && state.lastByteAt < before) remove(folder, id)
+        if (!isBusy(id) && state && state.lastByteAt < before) remove(folder, id, uncheckedFrom)
       }
+      for await (const { id, at } of done(folder, signal)) if (!isBusy(id) && at < before) dropDone(folder, id)
     },
 
     list() {
       using folder = open()
-      return [...listPartials(folder).keys()].flatMap((id) => stateOf(folder, id) ?? [])
+      return listPartials(folder).flatMap(({ id }) => stateOf(folder, id) ?? [])
+    },
+
+    async *finishedSince(since, signal) {
+      using folder = open()
+      for await (const { id, at } of done(folder, signal)) {
+        const state = at >= since ? stateOf(folder, id) : undefined
+        if (state) yield state
+      }
     },
   }
 }

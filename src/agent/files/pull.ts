@@ -104,16 +104,19 @@ function parseUrl(text: string, base?: URL): URL {
 async function checkedAddresses(url: URL, options: PullOptions): Promise<Address[]> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolved(host, options)
-  if (addresses.length === 0 || !addresses.every(({ address }) => options.isAllowed(address)))
-    throw fail('invalid_url', 'The address is not on the public Internet.')
+  if (addresses.length === 0 || !addresses.every(({ address }) => options.isAllowed(address))) throw notPublic()
   return addresses
 }
+
+/** One answer for a name that is not known and one that leads inside: nobody finds out which names there are inside. */
+const notPublic = (cause?: unknown) =>
+  fail('invalid_url', 'The address is not on the public Internet, or its name is not known.', cause)
 
 async function resolved(host: string, options: PullOptions): Promise<Address[]> {
   try {
     return await options.resolve(host)
   } catch (error) {
-    throw fail('invalid_url', 'The name of the host is not known.', error)
+    throw notPublic(error)
   }
 }
 

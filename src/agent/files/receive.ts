@@ -52,7 +52,7 @@ export async function receiveBytes(
   space: Space,
   { maxBytes = Number.POSITIVE_INFINITY, signal, at = 0, keepPartial = false, ownsChunks = false }: ReceiveOptions,
 ): Promise<number> {
-  const writer = createWriter(file.fd, at, ownsChunks)
+  const writer = createWriter(file, at, ownsChunks)
   let bytes = 0
   try {
     for await (const chunk of source) {
@@ -74,7 +74,7 @@ export async function receiveBytes(
   return bytes
 }
 
-function createWriter(fd: number, start: number, ownsChunks: boolean) {
+function createWriter(file: OpenFile, start: number, ownsChunks: boolean) {
   let gathered: Uint8Array[] = []
   let gatheredBytes = 0
   let position = start
@@ -86,7 +86,7 @@ function createWriter(fd: number, start: number, ownsChunks: boolean) {
     position += gatheredBytes
     gathered = []
     gatheredBytes = 0
-    writing = writeAll(fd, chunks, at).then(() => (ownsChunks ? chunks.forEach(giveBack) : undefined))
+    writing = writeAll(file, chunks, at).then(() => (ownsChunks ? chunks.forEach(giveBack) : undefined))
     // Whoever waits for it next hears of a failure.
     writing.catch(() => {})
   }
@@ -107,11 +107,11 @@ function createWriter(fd: number, start: number, ownsChunks: boolean) {
   }
 }
 
-async function writeAll(fd: number, chunks: readonly Uint8Array[], start: number): Promise<void> {
+async function writeAll(file: OpenFile, chunks: readonly Uint8Array[], start: number): Promise<void> {
   let rest = chunks
   let at = start
   while (rest.length > 0) {
-    const { bytesWritten } = await writevAsync(fd, rest, at)
+    const { bytesWritten } = await file.use((fd) => writevAsync(fd, rest, at))
     at += bytesWritten
     rest = withoutFirst(rest, bytesWritten)
   }

@@ -4,10 +4,11 @@ import { type BigIntStats, readdirSync } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hasCode } from '../../kit/errno.ts'
+import { createTurns } from '../turns.ts'
 import { type Descent, openDescent } from './descent.ts'
 import { addressOf, type Directory, rmdirAt, statsIfThere } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
-import { createMountCheck, createTurns } from './walk.ts'
+import { createMountCheck } from './walk.ts'
 
 const AT_ONCE = 32
 /** A directory that takes no more than this is read at once, which costs less than a round through the thread pool. */

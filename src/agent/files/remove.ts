@@ -2,6 +2,7 @@
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
+import { createTurns } from '../turns.ts'
 import { type Change, journaled } from './changes.ts'
 import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './directory.ts'
 import { kindOf } from './entries.ts'
@@ -11,7 +12,7 @@ import { deleteProperties } from './probes.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashRecord } from './trash-records.ts'
-import { createMountCheck, createTurns } from './walk.ts'
+import { createMountCheck } from './walk.ts'
 
 interface Doomed {
   /** As the caller wrote it. */

@@ -1,6 +1,7 @@
 // The only door to a server's files. Every path from a caller is walked name by name through directory descriptors, and
 // every operation ends in (directory descriptor, one name); see directory.ts for why nothing leads out.
 import { type BigIntStats, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
@@ -31,6 +32,8 @@ export interface Place extends Disposable {
 /** Paths are taken as text or already parsed. Every descriptor handed out is closed by `using` or by the `with…` call. */
 export interface Sandbox {
   readonly rootPath: string
+  /** Whose share of the event loop a walk takes: that of the server, whichever of its folders it is. */
+  readonly share: string
   /** Follows nothing: for writing. */
   openDirectory(path: string | Segments): Directory
   /** Follows symlinks that stay inside: for reading. */
@@ -84,6 +87,7 @@ export interface Reach {
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
 export function openSandbox(rootPath: string, options: SandboxOptions = {}): Sandbox {
   const descriptors = options.descriptors ?? hasDescriptorPaths
+  const share = dirname(rootPath)
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
   const owner = () => ownerWithin(rootPath)
@@ -174,6 +178,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
 
   return {
     rootPath,
+    share,
     openDirectory,
     openDirectoryToRead: (path) => afterResolving(path, openDirectory),
     async withDirectory(path, work) {
@@ -216,7 +221,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
     mkdirs: (path) => descend(parsed(path), createMaking(own)),
     async *walk(path, options) {
       using top = openDirectory(path)
-      yield* walk(top, options)
+      yield* walk(top, { share, ...options })
     },
     openWalk(path, options) {
       const top = openDirectory(path)

@@ -1,6 +1,5 @@
-// Finds by name and, when asked, by content. It stops at a number of matches or after a time, and says so.
-import { read } from 'node:fs'
-import { promisify } from 'node:util'
+// Finds by name and, when asked, by content. It stops at a number of matches or after a time, and says so. Runs in a
+// thread of its own (search-worker.ts).
 import type { SearchMatch } from '../../contract/agent-files.ts'
 import { type OpenFile, openFileAt } from './directory.ts'
 import { kindOf } from './entries.ts'
@@ -14,8 +13,6 @@ const MAX_FILE_BYTES = 64n * 1024n * 1024n
 const MAX_LINE = 240
 const CHUNK_BYTES = 256 * 1024
 const LONGEST_MS = 20_000
-
-const readAsync = promisify(read)
 
 export interface SearchRequest {
   path?: string
@@ -59,10 +56,12 @@ async function searchFile(
   using file = openIfReadable(entry)
   if (!file) return
   let found = 0
-  for await (const { line, number } of lines(file, signal)) {
-    if (!line.toLowerCase().includes(wanted)) continue
-    matches.push(match(entry, number, excerpt(line, wanted)))
-    if (++found >= MAX_MATCHES_A_FILE || matches.length >= limit) return
+  for await (const { lines, firstNumber } of linesWith(file, wanted, signal)) {
+    for (const [index, line] of lines.entries()) {
+      if (!line.toLowerCase().includes(wanted)) continue
+      matches.push(match(entry, firstNumber + index, excerpt(line, wanted)))
+      if (++found >= MAX_MATCHES_A_FILE || matches.length >= limit) return
+    }
   }
 }
 
@@ -75,28 +74,41 @@ function openIfReadable(entry: WalkEntry): OpenFile | undefined {
   }
 }
 
-/** Nothing for a binary file. A line longer than a chunk is cut into pieces. */
-async function* lines(file: OpenFile, signal: AbortSignal): AsyncGenerator<{ line: string; number: number }> {
+/**
+ * The lines of those chunks in which the text occurs at all. Nothing for a binary file. A line longer than a chunk is cut
+ * into pieces.
+ */
+async function* linesWith(file: OpenFile, wanted: string, signal: AbortSignal): AsyncGenerator<Lines> {
   const buffer = Buffer.alloc(Math.min(CHUNK_BYTES, Number(file.stats.size)))
   const decoder = new TextDecoder()
   let rest = ''
-  let number = 1
+  let firstNumber = 1
   for (let at = 0; ; ) {
-    const { bytesRead } = await readAsync(file.fd, buffer, 0, buffer.length, at)
+    const bytesRead = await file.read(buffer, 0, buffer.length, at)
     signal.throwIfAborted()
     if (bytesRead === 0) break
     const chunk = buffer.subarray(0, bytesRead)
     if (at === 0 && !looksLikeText(chunk.subarray(0, 1024))) return
     at += bytesRead
-    const pieces = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = pieces.pop() ?? ''
-    for (const line of pieces) yield { line, number: number++ }
-    if (rest.length > CHUNK_BYTES) {
-      yield { line: rest, number }
-      rest = ''
-    }
+    const text = rest + decoder.decode(chunk, { stream: true })
+    const end = text.length > 2 * CHUNK_BYTES ? text.length : text.lastIndexOf('\n') + 1
+    const whole = text.slice(0, end)
+    rest = text.slice(end)
+    if (whole.toLowerCase().includes(wanted)) yield { lines: whole.split('\n'), firstNumber }
+    firstNumber += countLineEnds(whole)
   }
-  if (rest) yield { line: rest, number }
+  if (rest) yield { lines: [rest], firstNumber }
+}
+
+interface Lines {
+  lines: string[]
+  firstNumber: number
+}
+
+function countLineEnds(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++
+  return count
 }
 
 function match(entry: WalkEntry, lineNumber: number | null, line: string | null): SearchMatch {

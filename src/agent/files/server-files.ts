@@ -1,7 +1,7 @@
 // Everything about the files of one server, put together: the sandbox, its staging and trash, its account and its lock.
 import { existsSync, fstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fail } from '../../contract/errors.ts'
+import { type Failure, fail, serverDeleted } from '../../contract/errors.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -48,7 +48,7 @@ export interface ServerFilesDeps {
 
 export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
   const folders = deps.layout.server(serverId)
-  if (!existsSync(folders.root)) throw fail('not_found', 'No such server.')
+  if (!existsSync(folders.root)) throw absence(deps.layout, serverId)
   mkdirSync(folders.files, { recursive: true })
   // Nobody but us looks into these: what is half made has not got its owner and its mode yet.
   for (const folder of [folders.trash, folders.staging]) mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -114,4 +114,9 @@ function readQuota(file: string): Quota {
     if (hasCode(error, 'ENOENT')) return { bytes: null, entries: DEFAULT_ENTRIES_MAX }
     throw error
   }
+}
+
+/** Control may have let in somebody whose server was put aside in the meantime. */
+function absence({ held }: Layout, serverId: string): Failure {
+  return existsSync(join(held, serverId)) ? serverDeleted() : fail('not_found', 'No such server.')
 }

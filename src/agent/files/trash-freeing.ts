@@ -1,19 +1,14 @@
 // Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
-import { isFailure } from '../../contract/errors.ts'
+
 import { newId } from '../../kit/ids.ts'
+import { createTurns, type Turns } from '../turns.ts'
 import { type Amount, diskBytes, sum } from './amounts.ts'
 import { openIfStillThere } from './descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
-import {
-  type FreeingRecord,
-  presentItems,
-  readRecord,
-  sizeOfBatch,
-  slotName,
-  type TrashRecord,
-  writeBatch,
-} from './trash-records.ts'
+import { isLeaving } from './errors.ts'
+import { presentItems } from './trash-batches.ts'
+import { type FreeingRecord, readRecord, sizeOfBatch, slotName, type TrashRecord, writeBatch } from './trash-records.ts'
 import { walk } from './walk.ts'
 
 export const FREEING = 'freeing-'
@@ -43,7 +38,7 @@ export interface FreedTrash {
 
 export interface FreeableTrash {
   /** Oldest first; ids sort by the time of the deletion, also among servers. */
-  batches(): string[]
+  batches(): Promise<string[]>
   measure(batch: string): Promise<readonly TrashedItem[]>
   free(items: readonly TrashedItem[], why: Pick<FreeingRecord, 'reason' | 'requestedBy'>): Promise<void>
 }
@@ -65,11 +60,15 @@ export async function planFreeingUpTo(
   { bytes, entries }: Amount,
   mayFree: MayFree = async () => true,
 ): Promise<{ plan: FreeingPlan; isEnough: boolean }> {
-  const batches = [...trashes].flatMap((trash) => trash.batches().map((batch) => ({ trash, batch })))
+  const owners = new Map<string, FreeableTrash>()
+  for (const trash of trashes) for (const batch of await trash.batches()) owners.set(batch, trash)
+  const turn = createTurns()
   const plan: FreeingPlan = new Map()
   let [bytesLeft, entriesLeft] = [bytes, entries]
-  for (const { trash, batch } of batches.sort((a, b) => (a.batch < b.batch ? -1 : 1))) {
+  for (const batch of [...owners.keys()].sort()) {
+    const trash = owners.get(batch) as FreeableTrash
     for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
+      if (turn.due()) await turn.take()
       if (bytesLeft <= 0 && entriesLeft <= 0) return { plan, isEnough: true }
       const helps = (bytesLeft > 0 && item.bytes > 0) || (entriesLeft > 0 && item.entries > 0)
       if (!helps || !(await mayFree(item))) continue
@@ -85,7 +84,7 @@ export async function planFreeingUpTo(
 
 /** A server that is put aside meanwhile has nothing to give any more. */
 export function ignoreLeaving(error: unknown): [] {
-  if (isFailure(error, 'not_found') || isFailure(error, 'server_busy')) return []
+  if (isLeaving(error)) return []
   throw error
 }
 
@@ -98,10 +97,10 @@ export function createTrashMeasure() {
       count -= known.get(batch)?.length ?? 0
       known.delete(batch)
     },
-    async measure(trash: Directory, batch: string): Promise<readonly TrashedItem[]> {
+    async measure(trash: Directory, batch: string, turn: Turns): Promise<readonly TrashedItem[]> {
       const found = known.get(batch)
       if (found) return found
-      const { items, isFinal } = await measureBatch(trash, batch)
+      const { items, isFinal } = await measureBatch(trash, batch, turn)
       if (!isFinal) return items
       if (count + items.length > MEASURED_MAX) {
         known.clear()
@@ -115,14 +114,18 @@ export function createTrashMeasure() {
 }
 
 /** Not final where a file has another name: it may lose that one, and take space here alone. */
-async function measureBatch(trash: Directory, batch: string): Promise<{ items: TrashedItem[]; isFinal: boolean }> {
+async function measureBatch(
+  trash: Directory,
+  batch: string,
+  turn: Turns,
+): Promise<{ items: TrashedItem[]; isFinal: boolean }> {
   const opened = openIfStillThere(trash, batch)
   if (!opened) return { items: [], isFinal: false }
   using folder = opened
   const record = readRecord(folder)
   const items: TrashedItem[] = []
   let isFinal = true
-  for (const { index } of record ? presentItems(folder, record) : []) {
+  for await (const { index } of presentItems(folder, record ?? { items: [] }, turn)) {
     const measured = await measureItem(folder, slotName(index))
     isFinal &&= measured.isFinal
     items.push({ batch, index, bytes: measured.bytes, entries: measured.entries })
@@ -196,19 +199,22 @@ function entriesOf(trash: Directory, batch: string, items: readonly TrashedItem[
 }
 
 /** What was set aside, as its entry tells of it; undefined where nothing was moved there. */
-export async function describeFreeing(trash: Directory, name: string): Promise<FreedTrash | undefined> {
+export async function describeFreeing(trash: Directory, name: string, turn: Turns): Promise<FreedTrash | undefined> {
   using folder = openChild(trash, name)
   const record = readRecord<FreeingRecord>(folder)
-  const items = record ? presentItems(folder, record) : []
-  if (!record || items.length === 0) return undefined
-  let freedBytes = 0
-  for (const { index } of items) freedBytes += (await measureItem(folder, slotName(index))).bytes
+  const paths: string[] = []
+  let [items, freedBytes] = [0, 0]
+  for await (const { index, path } of presentItems(folder, record ?? { items: [] }, turn)) {
+    freedBytes += (await measureItem(folder, slotName(index))).bytes
+    if (items++ < PATHS_RECORDED) paths.push(path)
+  }
+  if (!record || items === 0) return undefined
   return {
     id: name.slice(FREEING.length),
     reason: record.reason,
     requestedBy: record.requestedBy,
     freedBytes,
-    items: items.length,
-    paths: items.slice(0, PATHS_RECORDED).map(({ path }) => path),
+    items,
+    paths,
   }
 }

@@ -46,6 +46,7 @@ export interface TrashBatch extends Disposable {
 
 export const isBatchName = (name: string) => BATCH.test(name)
 export const slotName = (index: number) => index.toString(16).padStart(4, '0')
+export const isSlotName = (name: string) => /^[0-9a-f]{4,6}$/.test(name)
 export const itemId = (batch: string, index: number) => `${batch}${slotName(index)}`
 
 export function parseItemId(id: string): { batch: string; slot: string; index: number } | undefined {
@@ -103,13 +104,4 @@ export function sizeOfBatch(folder: Directory): Amount {
   const record = statsIfThere(folder, RECORD)
   const own = diskBytes(lstatAt(folder, '.'))
   return { bytes: own + (record ? diskBytes(record) : 0), entries: record ? 2 : 1 }
-}
-
-export function presentItems(
-  folder: Directory,
-  record: Pick<TrashRecord, 'items'>,
-): { index: number; path: string; kind: FileKind }[] {
-  return record.items
-    .map((item, index) => ({ ...item, index }))
-    .filter(({ index }) => statsIfThere(folder, slotName(index)) !== undefined)
 }

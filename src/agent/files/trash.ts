@@ -3,7 +3,8 @@
 import { readdirSync } from 'node:fs'
 import type { TrashItem } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { newId } from '../../kit/ids.ts'
+import { newId, timeOfId } from '../../kit/ids.ts'
+import { createTurns, type Turns } from '../turns.ts'
 import { type Amount, diskBytes, minus } from './amounts.ts'
 import { openIfStillThere } from './descent.ts'
 import {
@@ -24,6 +25,7 @@ import { inodeOf } from './probes.ts'
 import { removeTree } from './remove-tree.ts'
 import { moveToFreeName } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
+import { batchNames, hasItems, newestBatches, presentItems } from './trash-batches.ts'
 import {
   createTrashMeasure,
   describeFreeing,
@@ -34,10 +36,8 @@ import {
 } from './trash-freeing.ts'
 import {
   dropRecord,
-  isBatchName,
   itemId,
   parseItemId,
-  presentItems,
   readRecord,
   sizeOfBatch,
   type TrashBatch,
@@ -53,7 +53,7 @@ export interface Trash extends FreeableTrash {
    * is disposed of, nothing empties it. `id` is for whoever has to name the batch beforehand.
    */
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
-  list(limit: number, after: string | null): { items: TrashItem[]; next: string | null }
+  list(limit: number, after: string | null): Promise<{ items: TrashItem[]; next: string | null }>
   /** Where an item was, and its inode. */
   find(id: string): { path: string; inode: string }
   /** Answers the path that the item has now. */
@@ -62,6 +62,8 @@ export interface Trash extends FreeableTrash {
   expire(signal?: AbortSignal): Promise<void>
   /** Empties all of it. Answers how many bytes that freed. */
   emptyAll(): Promise<number>
+  /** The newest deletions, newest first: those that `emptyAll` begins with. */
+  newest(count: number): Promise<string[]>
   /** Finishes emptying and freeing what a process that died had begun on. */
   recover(signal?: AbortSignal): Promise<void>
 }
@@ -89,9 +91,12 @@ export function createTrash(deps: {
   const freeing = new Set<string>()
   const sizes = createTrashMeasure()
 
-  /** Newest first: ids sort by the time of the deletion. */
-  function batches(trash: Directory): string[] {
-    return readdirSync(trash.address).filter(isBatchName).sort().reverse()
+  const turns = (signal?: AbortSignal) => createTurns(signal, deps.files.share)
+
+  async function filledBatches(trash: Directory, turn: Turns, isWanted = (_batch: string) => true): Promise<string[]> {
+    const found: string[] = []
+    for await (const batch of batchNames(trash, turn)) if (isFilled(batch) && isWanted(batch)) found.push(batch)
+    return found.sort()
   }
 
   /** From the rename on the items are out of sight, so that nobody can take back half of one. */
@@ -118,7 +123,7 @@ export function createTrash(deps: {
 
   /** A server that is put aside has told of everything that it lost before: what is told takes its lock. */
   async function tellFreed(trash: Directory, name: string): Promise<string> {
-    const freed = await describeFreeing(trash, name)
+    const freed = await describeFreeing(trash, name, turns())
     if (freed) await deps.recordFreed(freed)
     const emptying = `${EMPTYING}${name.slice(FREEING.length)}`
     renameAt(trash, name, trash, emptying)
@@ -164,19 +169,25 @@ export function createTrash(deps: {
       }
     },
 
-    list(limit, after) {
+    async list(limit, after) {
       using trash = open()
+      const turn = turns()
       const items: TrashItem[] = []
       const last = after === null ? undefined : parseItemId(after)
-      for (const batch of batches(trash)) {
-        if (last && batch > last.batch) continue
-        for (const item of itemsOf(trash, batch, deps.keepMs)) {
-          if (last && batch === last.batch && (parseItemId(item.id)?.index ?? 0) <= last.index) continue
-          if (items.length === limit) return { items, next: items.at(-1)?.id ?? null }
-          items.push(item)
+      let isNext = (batch: string) => !last || batch <= last.batch
+      for (;;) {
+        const batches = await newestBatches(trash, turn, limit + 1, isNext)
+        for (const batch of batches) {
+          const from = batch === last?.batch ? last.index + 1 : 0
+          for await (const item of itemsOf(trash, batch, deps.keepMs, turn, from)) {
+            if (items.length === limit) return { items, next: items.at(-1)?.id ?? null }
+            items.push(item)
+          }
         }
+        const oldest = batches.length > limit ? batches.at(-1) : undefined
+        if (oldest === undefined) return { items, next: null }
+        isNext = (batch) => batch < oldest
       }
-      return { items, next: null }
     },
 
     find(id) {
@@ -188,7 +199,7 @@ export function createTrash(deps: {
 
     async restore(id) {
       using trash = open()
-      const { wanted, item, record, folder: opened } = openItem(trash, id)
+      const { wanted, item, folder: opened } = openItem(trash, id)
       using folder = opened
       using place = deps.files.openNewPlace(splitPath(item.path), { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
@@ -196,14 +207,17 @@ export function createTrash(deps: {
       sizes.forget(wanted.batch)
       await fsyncDirectory(place.parent)
       await fsyncDirectory(folder)
-      if (isFilled(wanted.batch) && presentItems(folder, record).length === 0)
-        tidy(trash, folder, wanted.batch, deps.onChanged)
+      if (isFilled(wanted.batch) && !hasItems(folder)) tidy(trash, folder, wanted.batch, deps.onChanged)
       return path
     },
 
     async expire(signal) {
       using trash = open()
-      for (const batch of batches(trash).filter(isFilled)) {
+      const turn = turns(signal)
+      // By their names first: there may be many, and looking into each is not free.
+      const isOld = (batch: string) => (timeOfId('trs', batch) ?? 0) + deps.keepMs <= deps.now()
+      for (const batch of await filledBatches(trash, turn, isOld)) {
+        if (turn.due()) await turn.take()
         if (deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
         await empty(trash, batch, true, signal)
       }
@@ -212,17 +226,21 @@ export function createTrash(deps: {
     async emptyAll() {
       using trash = open()
       let freed = 0
-      for (const batch of batches(trash).filter(isFilled)) freed += await empty(trash, batch, false)
+      for (const batch of (await filledBatches(trash, turns())).reverse()) freed += await empty(trash, batch, false)
       return freed
     },
 
-    batches() {
+    async batches() {
       using trash = open()
-      return batches(trash).filter(isFilled).reverse()
+      return await filledBatches(trash, turns())
+    },
+    async newest(count) {
+      using trash = open()
+      return await newestBatches(trash, turns(), count, isFilled)
     },
     async measure(batch) {
       using trash = open()
-      return await sizes.measure(trash, batch)
+      return await sizes.measure(trash, batch, turns())
     },
     async free(items, why) {
       using trash = open()
@@ -246,24 +264,34 @@ function openItem(trash: Directory, id: string) {
   if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
   const folder = explained('trash', () => openChild(trash, wanted.batch))
   const record = readRecord(folder)
-  const item = record && presentItems(folder, record).find(({ index }) => index === wanted.index)
-  if (record && item) return { wanted, item, record, folder }
+  const item = statsIfThere(folder, wanted.slot) && record?.items[wanted.index]
+  if (item) return { wanted, item, folder }
   folder[Symbol.dispose]()
   throw notInTrash()
 }
 
-function itemsOf(trash: Directory, batch: string, keepMs: number): TrashItem[] {
-  using folder = openChild(trash, batch)
+async function* itemsOf(
+  trash: Directory,
+  batch: string,
+  keepMs: number,
+  turn: Turns,
+  from: number,
+): AsyncGenerator<TrashItem> {
+  // Somebody may have emptied it since it was found.
+  const opened = openIfStillThere(trash, batch)
+  if (!opened) return
+  using folder = opened
   const record = readRecord(folder)
-  if (!record) return []
-  return presentItems(folder, record).map(({ index, path, kind }) => ({
-    id: itemId(batch, index),
-    path,
-    kind,
-    reason: record.reason,
-    deletedAt: new Date(record.deletedAt).toISOString(),
-    expiresAt: new Date(record.deletedAt + keepMs).toISOString(),
-  }))
+  if (!record) return
+  for await (const { index, path, kind } of presentItems(folder, record, turn, from))
+    yield {
+      id: itemId(batch, index),
+      path,
+      kind,
+      reason: record.reason,
+      deletedAt: new Date(record.deletedAt).toISOString(),
+      expiresAt: new Date(record.deletedAt + keepMs).toISOString(),
+    }
 }
 
 /** Later than any time where somebody took all of it back meanwhile. */
@@ -295,8 +323,7 @@ function dropIfEmptied(trash: Directory, batch: string, onChanged: (amount: Amou
   const opened = openIfStillThere(trash, batch)
   if (!opened) return
   using folder = opened
-  const record = readRecord(folder)
-  if (record && presentItems(folder, record).length === 0) dropEmptied(trash, folder, batch, onChanged)
+  if (readRecord(folder) && !hasItems(folder)) dropEmptied(trash, folder, batch, onChanged)
 }
 
 function notInTrash() {

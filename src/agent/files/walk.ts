@@ -2,15 +2,14 @@
 // synchronous: on a local disk one costs a few microseconds, a round through the thread pool ten times that; the event
 // loop gets its turn every few milliseconds instead.
 import { type BigIntStats, type Dir, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_DEPTH } from '../../contract/limits.ts'
+import { createTurns } from '../turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
 import { childPath, splitPath } from './paths.ts'
 
 const BUFFERED_ENTRIES = 512
-const TURN_MS = 8
 /** Levels whose names are read bit by bit, each by a descriptor of its own; further down they are read at once. */
 const STREAMED_LEVELS = 32
 
@@ -34,6 +33,8 @@ export interface WalkOptions {
   enter?: (entry: WalkEntry) => boolean
   /** To the very bottom. For whoever counts, and needs no path: at such a depth it is long. */
   anyDepth?: boolean
+  /** Whose share of the event loop it takes. */
+  share?: string
 }
 
 /** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
@@ -44,7 +45,7 @@ export interface Walk extends Disposable {
 
 /** A directory comes before what it holds. The top itself is not given. What vanishes meanwhile is left out. */
 export async function* walk(top: Directory, options: WalkOptions = {}): AsyncGenerator<WalkEntry, void, undefined> {
-  const turn = createTurns(options.signal)
+  const turn = createTurns(options.signal, options.share)
   using entries = openWalk(top, options)
   for (let entry = entries.next(); entry; entry = entries.next()) {
     if (turn.due()) await turn.take()
@@ -137,20 +138,6 @@ function namesOf(directory: Directory, sorted: boolean): Names {
     close() {
       if (open) stream.closeSync()
       open = false
-    },
-  }
-}
-
-/** Lets the event loop run and the signal be seen without paying for it at every entry. */
-export function createTurns(signal?: AbortSignal) {
-  let since = performance.now()
-  let count = 0
-  return {
-    due: () => (++count & 31) === 0 && performance.now() - since > TURN_MS,
-    async take() {
-      await nextTurn()
-      signal?.throwIfAborted()
-      since = performance.now()
     },
   }
 }

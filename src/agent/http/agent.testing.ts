@@ -58,7 +58,7 @@ export async function startAgent(t: TestContext, dataDir = makeTree(t)) {
   t.after(stop)
 
   async function sign(purpose: LinkPurpose, detail: Record<string, string | number | boolean | null>, more = {}) {
-    const grant = { serverId, tokenId: 'tok_test', requestId: 'req_test', detail, ...more }
+    const grant = { serverId, tokenId: 'tok_test', tokenExpiresAt: null, requestId: 'req_test', detail, ...more }
     return await links.sign(purpose, grant, 15 * MINUTE_MS)
   }
 

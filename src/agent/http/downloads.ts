@@ -8,12 +8,13 @@ import { treeEntries } from '../files/archives/pack.ts'
 import { openContent } from '../files/content.ts'
 import { kindOf } from '../files/entries.ts'
 import type { ServerFiles } from '../files/server-files.ts'
+import type { Shares } from '../shares.ts'
 import { attachment } from './disposition.ts'
 import { textOf } from './link-door.ts'
 import { sendStream, serveFile } from './serve-file.ts'
 
 export async function serveDownload(
-  server: ServerFiles,
+  { server, archives }: { server: ServerFiles; archives: Shares },
   opened: OpenedLink,
   signal: AbortSignal,
   request: FastifyRequest,
@@ -22,7 +23,9 @@ export async function serveDownload(
   const path = textOf(opened, 'path')
   const format = textOf(opened, 'format')
   if (format === 'raw') return await serveFile(openContent(server, path), request, reply, signal)
-  return await serveArchive(server, path, format as ArchiveFormat, signal, request, reply)
+  return await archives.run(server.serverId, signal, () =>
+    serveArchive(server, path, format as ArchiveFormat, signal, request, reply),
+  )
 }
 
 async function serveArchive(

@@ -52,7 +52,11 @@ async function backupPort(t: TestContext) {
   await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
   const detail = { backupId, format: 'tar.zst', name: 'world', createdAt: Date.now() }
-  const link = await links.sign('download-backup', { serverId, tokenId: 'tok_a', requestId: 'req_a', detail }, 60_000)
+  const link = await links.sign(
+    'download-backup',
+    { serverId, tokenId: 'tok_a', tokenExpiresAt: null, requestId: 'req_a', detail },
+    60_000,
+  )
   return {
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/${link}`,
     opened,

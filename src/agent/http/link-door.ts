@@ -2,17 +2,21 @@
 import type { FastifyRequest } from 'fastify'
 import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
+import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
 import type { Change } from '../files/changes.ts'
 import type { LinkRevocations } from './revocations.ts'
 
 /** For so long after its last byte an upload's link is good, whatever time it was given. */
-const RENEWED_MS = 15 * 60_000
+export const RENEWED_MS = 15 * 60_000
 /** However long bytes flow. Shorter than a revocation is remembered. */
 const LONGEST_MS = 6 * 24 * 3600_000
 
+/** Given to nobody outside: what became of the server is said in its own words. */
+const FOR_CONTROL = new Set<LinkPurpose>(['read-content', 'write-content'])
+
 export interface LinkDoor {
-  /** Runs `work` under the link; it is aborted when the link's token is revoked, and when the server is put aside. */
+  /** Runs `work` under the link; it is aborted when the link's token is revoked or ends, and when the server is put aside. */
   under<T>(
     purpose: LinkPurpose,
     link: string,
@@ -39,7 +43,7 @@ export function createLinkDoor(deps: {
 
   async function open(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
     const opened = await openInTime(purpose, link)
-    if (!deps.isHere(opened.serverId)) throw dead()
+    if (!FOR_CONTROL.has(purpose) && !deps.isHere(opened.serverId)) throw dead()
     return opened
   }
 
@@ -55,6 +59,11 @@ export function createLinkDoor(deps: {
     for (const [uploadId, at] of lastBytesAt) if (at + RENEWED_MS < deps.clock.now()) lastBytesAt.delete(uploadId)
   }
 
+  function abortAt(at: number | null, abort: AbortController): NodeJS.Timeout | undefined {
+    const leftMs = at === null ? Number.POSITIVE_INFINITY : at - deps.clock.now()
+    return leftMs > LONGEST_MS ? undefined : setTimeout(() => abort.abort(dead()), leftMs).unref()
+  }
+
   return {
     async under(purpose, link, work) {
       const opened = await open(purpose, link)
@@ -64,16 +73,18 @@ export function createLinkDoor(deps: {
         work(opened, AbortSignal.any([signal, closing.signal, abort.signal])),
       )
       const entry = { serverId: opened.serverId, abort, done }
+      const expiry = abortAt(opened.tokenExpiresAt, abort)
       underWay.add(entry)
       try {
         return await done
       } finally {
+        clearTimeout(expiry)
         underWay.delete(entry)
       }
     },
     async endForServer(serverId) {
       const mine = [...underWay].filter((entry) => entry.serverId === serverId)
-      for (const { abort } of mine) abort.abort(dead())
+      for (const { abort } of mine) abort.abort(fail('server_busy', 'The server is being deleted.'))
       await Promise.allSettled(mine.map(({ done }) => done))
     },
     close() {
@@ -104,7 +115,7 @@ export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause 
     tokenId: opened.tokenId,
     requestId: opened.requestId,
     ip: request.ip,
-    userAgent: request.headers['user-agent'] ?? '',
+    userAgent: request.headers['user-agent']?.slice(0, USER_AGENT_MAX_CHARS) ?? '',
   }
 }
 

@@ -20,7 +20,7 @@ export function createLinkRevocations(file: string, clock: { now(): number }): L
 
   async function save(): Promise<void> {
     for (const [tokenId, at] of revokedAt) if (at < clock.now() - REMEMBER_MS) revokedAt.delete(tokenId)
-    const draft = await open(`${file}.new`, 'w')
+    const draft = await open(`${file}.new`, 'w', 0o600)
     try {
       await draft.writeFile(JSON.stringify([...revokedAt]))
       await draft.sync()

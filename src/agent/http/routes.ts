@@ -1,9 +1,11 @@
 // The agent's own door: bytes in and out, for whoever holds a signed link. None of these routes asks for a token: the
 // link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ARCHIVES_BEING_SENT } from '../../contract/limits.ts'
 import { Closed, Path, Type } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
 import { whileClientStays } from '../../http/leaving.ts'
+import { createShares } from '../shares.ts'
 import type { ServeBackup } from './backup-downloads.ts'
 import type { ContentDeps } from './content.ts'
 import { serveDownload } from './downloads.ts'
@@ -22,6 +24,7 @@ export interface AgentRoutesDeps extends ContentDeps {
 }
 
 export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
+  const archives = createShares(ARCHIVES_BEING_SENT)
   takeBodiesAsStreams(app)
   answerBeforeTheEnd(app)
   // A server that waits for its answers to end would wait for as long as an upload takes.
@@ -58,7 +61,7 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     handler: (request, reply) =>
       deps.door.under('download', linkOf(request), (opened, signal) =>
         whileClientStays(reply, signal, (staying) =>
-          serveDownload(deps.files.server(opened.serverId), opened, staying, request, reply),
+          serveDownload({ server: deps.files.server(opened.serverId), archives }, opened, staying, request, reply),
         ),
       ),
   })

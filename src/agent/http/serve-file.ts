@@ -37,7 +37,7 @@ export async function serveFile(
   const stream = streamContent(file, { start, end })
   stream.once('end', () => {
     // The file was cut while it was read. Cutting the answer too tells the client that it does not have all of it.
-    if ((stream as Readable & { bytesRead: number }).bytesRead < end - start + 1) reply.raw.destroy()
+    if (stream.bytesRead < end - start + 1) reply.raw.destroy()
   })
   return await sendStream(stream, reply, signal)
 }

@@ -1,12 +1,13 @@
 // The uploads under way on this machine: which there are, that each has one request at a time, and that old ones go.
 import { readdirSync } from 'node:fs'
-import { fail, isFailure } from '../../contract/errors.ts'
+import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { isLeaving } from '../files/errors.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { createPartialUploads, type PartialUploads } from '../files/partial-uploads.ts'
 import { uploadProperties } from '../files/probes.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { LinkDoor } from './link-door.ts'
+import { type LinkDoor, RENEWED_MS } from './link-door.ts'
 
 export const EXPIRES_AFTER_MS = 24 * 3600_000
 const SWEEP_MS = 10 * 60_000
@@ -19,8 +20,9 @@ export interface TusUploads {
   forget(serverId: string): void
   /** Goes on after a crash, then takes away what has expired now and then. */
   start(): Promise<void>
-  sweep(): void
-  stop(): void
+  /** After a sweep that is under way. */
+  sweep(): Promise<void>
+  stop(): Promise<void>
 }
 
 export function createTusUploads(deps: {
@@ -33,7 +35,9 @@ export function createTusUploads(deps: {
 }): TusUploads {
   const servers = new Map<string, PartialUploads>()
   const held = new Map<string, { abort: AbortController; done: Promise<unknown> }>()
+  const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
+  let sweeping = Promise.resolve()
 
   function of(serverId: string): PartialUploads {
     const known = servers.get(serverId)
@@ -54,16 +58,31 @@ export function createTusUploads(deps: {
 
   async function forEachServer(work: (uploads: PartialUploads) => void | Promise<void>): Promise<void> {
     for (const serverId of serverIds(deps.serversFolder)) {
+      if (stopping.signal.aborted) return
       try {
         await work(of(serverId))
       } catch (error) {
-        if (!isFailure(error, 'not_found')) deps.onUnexpected(error, serverId)
+        if (!stopping.signal.aborted && !isLeaving(error)) deps.onUnexpected(error, serverId)
       }
     }
   }
 
-  const sweep = () =>
-    void forEachServer((uploads) => uploads.expire(deps.clock.now() - EXPIRES_AFTER_MS, (id) => held.has(id)))
+  const sweep = () => {
+    sweeping = sweeping.then(() =>
+      forEachServer((uploads) =>
+        uploads.expire(deps.clock.now() - EXPIRES_AFTER_MS, (id) => held.has(id), stopping.signal),
+      ),
+    )
+    return sweeping
+  }
+
+  /** A sender that missed the answer may ask under the same link for as long as if it had gone on sending. */
+  const renewFinished = () =>
+    forEachServer(async (uploads) => {
+      const since = deps.clock.now() - RENEWED_MS
+      for await (const { record, lastByteAt } of uploads.finishedSince(since, stopping.signal))
+        deps.door.renew(record.uploadId, lastByteAt)
+    })
 
   return {
     of,
@@ -89,11 +108,17 @@ export function createTusUploads(deps: {
         await uploads.recover()
         for (const { record, lastByteAt } of uploads.list()) deps.door.renew(record.uploadId, lastByteAt)
       })
-      sweep()
-      timer = setInterval(sweep, SWEEP_MS).unref()
+      // However many there are, the start does not wait for them.
+      sweeping = renewFinished()
+      void sweep()
+      timer = setInterval(() => void sweep(), SWEEP_MS).unref()
     },
     sweep,
-    stop: () => clearInterval(timer),
+    async stop() {
+      clearInterval(timer)
+      stopping.abort()
+      await sweeping
+    },
   }
 }
 

@@ -53,20 +53,27 @@ export async function acceptTus(
   if (request.method !== 'OPTIONS' && request.headers['tus-resumable'] !== VERSION)
     throw fail('precondition_failed', { detail: `tus ${VERSION} is spoken here.`, headers: { 'tus-version': VERSION } })
   const id = tusId ?? newId('upl')
+  // First: a stranger's request must not end the one that is under way.
+  if (tusId !== undefined) requireOwn(deps, opened, id)
   return await deps.uploads.alone(id, signal, async (alone) => {
     const call = { opened, signal: alone, request, link, id }
-    if (tusId !== undefined) await requireOwn(deps, call)
+    if (tusId !== undefined) await finishIfWhole(deps, call)
     return await speak(deps, call, reply)
   })
 }
 
-/** An upload goes on under any link that the same token has for the same server. One that is whole is finished now. */
-async function requireOwn({ uploads }: TusDeps, { opened, id, request }: Call): Promise<void> {
+/** An upload goes on under any link that the same token has for the same server. */
+function requireOwn({ uploads }: TusDeps, opened: OpenedLink, id: string): PartialState {
   const state = uploads.of(opened.serverId).find(id)
   if (!state || state.record.cause.tokenId !== opened.tokenId)
     throw fail('not_found', 'There is no such upload, or its time is over.')
-  if (state.offset === state.record.sizeBytes && request.method !== 'DELETE')
-    await uploads.of(opened.serverId).finish(id)
+  return state
+}
+
+/** Read anew: the request that went before may have brought the last byte, or deleted the upload. */
+async function finishIfWhole(deps: TusDeps, { opened, id, request }: Call): Promise<void> {
+  const { offset, record } = requireOwn(deps, opened, id)
+  if (offset === record.sizeBytes && request.method !== 'DELETE') await deps.uploads.of(opened.serverId).finish(id)
 }
 
 async function speak(deps: TusDeps, call: Call, reply: FastifyReply): Promise<FastifyReply> {

@@ -171,7 +171,7 @@ test('it takes no more space than it was given, however much passes through it',
 test('more than it was given makes it grow, and nothing is lost', async (t) => {
   const folder = makeTree(t)
   const journal = open(t, folder)
-  const names = Array.from({ length: 40 }, (_, index) => `${index} ${'x'.repeat(40_000)}`)
+  const names = Array.from({ length: 400 }, (_, index) => `${index} ${'x'.repeat(4000)}`)
   await Promise.all(names.map((name) => journal.add(fact(name))))
   assert.equal((await read(open(t, folder))).join() === names.join(), true)
 })

@@ -4,8 +4,10 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentFact, AgentFacts, FactCause, KeptRequest } from '../../contract/agent.ts'
+import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
+import { shortened } from '../../kit/shorten.ts'
 import { explainedDisk } from '../files/errors.ts'
 import { type Log, openLog } from './log.ts'
 
@@ -159,7 +161,11 @@ export function createJournal(deps: {
     },
 
     complete({ probe: _, ...intent }, { properties, answer }) {
-      const fact: AgentFact = { ...intent, properties, ...(intent.idempotency && answer ? { answer } : {}) }
+      const fact: AgentFact = {
+        ...intent,
+        properties: shortened(properties, PROPERTIES_MAX_BYTES),
+        ...(intent.idempotency && answer ? { answer } : {}),
+      }
       const hasCaller = intent.requestId !== null && !left.has(intent.id)
       keep(fact, hasCaller ? performance.now() + CALLER_FIRST_MS : 0)
       note({ fact })
@@ -170,9 +176,16 @@ export function createJournal(deps: {
       note({ gone: [id] })
     },
 
-    async add({ id, ...fields }) {
+    async add({ id, properties, ...fields }) {
       const at = deps.now()
-      const fact: AgentFact = { id: id ?? newId('act', at), at, requestId: null, idempotency: null, ...fields }
+      const fact: AgentFact = {
+        id: id ?? newId('act', at),
+        at,
+        requestId: null,
+        idempotency: null,
+        properties: shortened(properties, PROPERTIES_MAX_BYTES),
+        ...fields,
+      }
       if (facts.has(fact.id)) return await log.sync()
       // Among the facts from the beginning, so that a new generation has it, and not offered before it is on disk.
       keep(fact, Number.POSITIVE_INFINITY)

@@ -3,7 +3,6 @@
 // data to write. A line carries a checksum and the generation of its file: what a crash tore, and what an earlier
 // generation left behind, is told apart from what counts. A file that was damaged otherwise is reported and kept.
 import {
-  closeSync,
   constants,
   copyFileSync,
   existsSync,
@@ -12,13 +11,13 @@ import {
   fstatSync,
   fsyncSync,
   mkdirSync,
-  openSync,
   readFileSync,
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
+import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { StartFault } from '../../kit/start-fault.ts'
 
@@ -60,7 +59,7 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
   const contents = readContents(found)
   for (const [index, damage] of damagesOf(found, contents).entries())
     if (damage) onDamage(new Error(`the journal ${paths[index]} ${damage}; ${keepAside(paths[index] as string)}`))
-  const fds = paths.map(allocate)
+  const files = paths.map(allocate)
   for (const path of [folder, dirname(folder)]) syncFolder(path)
   for (const record of contents.records) replay(record)
   let generation = contents.number
@@ -73,12 +72,12 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
   let syncing: Promise<void> | undefined
   let following: Promise<void> | undefined
 
-  const fd = () => fds[current] as number
+  const file = (index: number) => files[index] as Descriptor
   begin()
 
   /** The generation before stays whole until the one that replaces it is on disk. */
   function begin(): void {
-    if (generation > 0) fdatasyncSync(fd())
+    if (generation > 0) fdatasyncSync(file(current).fd)
     // Never into the file that has what counts, be it damaged.
     const counting = generation || highest
     const next = highest + ((highest + 1) % 2 === counting % 2 ? 2 : 1)
@@ -86,7 +85,7 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
     let end = 0
     let records = 0
     const write = (record: object) => {
-      end += writeAt(fds[next % 2] as number, lineOf(next, record), end)
+      end += writeAt(file(next % 2), lineOf(next, record), end)
     }
     for (const record of live()) {
       write(record)
@@ -106,7 +105,7 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
 
   async function syncOnce(): Promise<void> {
     try {
-      await fdatasyncAsync(fd())
+      await file(current).use(fdatasyncAsync)
     } finally {
       syncing = undefined
     }
@@ -116,7 +115,7 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
     append(record) {
       if (isClosed) throw new Error('the journal is closed')
       makeRoom(lineOf(generation, record).length)
-      position += writeAt(fd(), lineOf(generation, record), position)
+      position += writeAt(file(current), lineOf(generation, record), position)
     },
     sync() {
       if (!syncing) {
@@ -135,7 +134,9 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
     close() {
       if (isClosed) return
       isClosed = true
-      const close = () => fds.forEach(closeSync)
+      const close = () => {
+        for (const opened of files) opened[Symbol.dispose]()
+      }
       if (syncing) void Promise.allSettled([syncing, following]).then(close)
       else close()
     },
@@ -143,28 +144,27 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
 }
 
 /** Where there is no room for it, the file grows as far as it can when it has to. */
-function allocate(path: string): number {
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
-  const { size } = fstatSync(fd)
+function allocate(path: string): Descriptor {
+  const file = openDescriptor(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+  const { size } = fstatSync(file.fd)
   try {
-    if (size < ALLOCATED_BYTES) writeAt(fd, Buffer.alloc(ALLOCATED_BYTES - size), size)
-    fsyncSync(fd)
+    if (size < ALLOCATED_BYTES) writeAt(file, Buffer.alloc(ALLOCATED_BYTES - size), size)
+    fsyncSync(file.fd)
   } catch (error) {
-    if (!hasCode(error, 'ENOSPC', 'EDQUOT')) throw error
+    if (!hasCode(error, 'ENOSPC', 'EDQUOT')) {
+      file[Symbol.dispose]()
+      throw error
+    }
   }
-  return fd
+  return file
 }
 
 function syncFolder(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
+  using folder = openDescriptor(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  fsyncSync(folder.fd)
 }
 
-function writeAt(fd: number, bytes: Buffer, position: number): number {
+function writeAt({ fd }: Descriptor, bytes: Buffer, position: number): number {
   let written = 0
   while (written < bytes.length) written += writeSync(fd, bytes, written, bytes.length - written, position + written)
   return written

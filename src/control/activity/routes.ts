@@ -9,11 +9,12 @@ import {
   verifyAllActivity,
 } from '../../contract/activity.ts'
 import type { Page } from '../../contract/schema.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import type { Db } from '../db/tables.ts'
 import { type Actor, noSuchServer, requireAllServers } from '../http/actor.ts'
 import { negotiate } from '../http/negotiate.ts'
 import { type Api, serve } from '../http/route.ts'
-import { sendEvents } from '../http/sse.ts'
+import { orDropped, sendEvents } from '../http/sse.ts'
 import type { Streams } from '../http/streams.ts'
 import { toCsv, toNdjson, toServerSentEvent } from './formats.ts'
 import type { Activity } from './service.ts'
@@ -25,6 +26,7 @@ interface Reading {
   reply: FastifyReply
 }
 
+const NEVER = new AbortController().signal
 const EXPORTS = ['application/json', 'application/x-ndjson', 'text/csv'] as const
 
 export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; streams: Streams }): void {
@@ -51,13 +53,24 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
 
   async function read(reading: Reading, serverId: string | null, type: (typeof EXPORTS)[number]) {
     const { actor, query, reply } = reading
-    if (type === 'application/json') return activity.list(actor, serverId, query)
-    const entries = streams.holdEach(actor, serverId, activity.stream(serverId, query))
+    if (type === 'application/json')
+      return whileClientStays(reply, NEVER, (staying) => activity.list(actor, serverId, query, staying))
+    const left = new AbortController()
+    reply.raw.once('close', () => left.abort())
+    const entries = streams.holdEach(actor, serverId, (ended) =>
+      activity.stream(serverId, query, AbortSignal.any([ended, left.signal])),
+    )
     reply.header('content-type', `${type}; charset=utf-8`)
     if (type === 'text/csv') reply.header('content-disposition', 'attachment; filename="activity.csv"')
     const text = type === 'text/csv' ? toCsv(entries) : toNdjson(entries)
-    return reply.send(Readable.from(text, { highWaterMark: 1 })) as unknown as Page<ActivityEntry>
+    return reply.send(Readable.from(orDropped(reply, text), { highWaterMark: 1 })) as unknown as Page<ActivityEntry>
   }
+
+  /** May take minutes: it ends with its token, its server and its client. */
+  const verify = ({ actor, reply }: Pick<Reading, 'actor' | 'reply'>, serverId: string | null) =>
+    streams.hold(actor, serverId, (ended) =>
+      whileClientStays(reply, ended, (signal) => activity.verify(actor, serverId, signal)),
+    )
 
   serve(api, listActivity, async (call) => {
     const { serverId } = call.params
@@ -73,10 +86,10 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
 
   serve(api, verifyActivity, async (call) => {
     await requireServer(call.params.serverId)
-    return activity.verify(call.actor, call.params.serverId)
+    return verify(call, call.params.serverId)
   })
 
-  serve(api, verifyAllActivity, (call) => activity.verify(call.actor, null))
+  serve(api, verifyAllActivity, (call) => verify(call, null))
 }
 
 async function* eventsOf(batches: AsyncIterable<ActivityEntry[]>): AsyncGenerator<string> {

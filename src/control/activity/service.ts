@@ -1,8 +1,10 @@
 import type { ActivityEntry, ActivityEvent, ActivityQuery, Verification } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
+import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
+import { jsonWithin, parsedWithin } from '../../kit/shorten.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
@@ -10,6 +12,7 @@ import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, SYSTEM } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { hashEntry, sealHead } from './chain.ts'
+import { createRefusals } from './refusals.ts'
 import {
   type ActivityFilter,
   advanceHead,
@@ -20,11 +23,13 @@ import {
   INSTANCE,
   inJson,
   insertEntry,
+  type LightRow,
   listHeads,
   lockHead,
   purgeBatch,
   resumePoint,
   saveHead,
+  wholeBatches,
 } from './store.ts'
 import { verifyAll, verifyChain } from './verify.ts'
 
@@ -37,10 +42,14 @@ export interface Activity {
     entry: { id: string; event: ActivityEvent; serverId: string; properties: object },
     actorOf: () => Actor | Promise<Actor>,
   ): Promise<'recorded' | 'known' | 'gone'>
+  /** Of many within a minute, one entry has the count. */
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
-  list(actor: Actor, serverId: string | null, query: ActivityQuery): Promise<Page<ActivityEntry>>
+  /** Records the refusals that were counted; `all`: also those whose minute is not over. */
+  flushDenied(all?: boolean): Promise<void>
+  /** The signal ends the search for what matches a filter. */
+  list(actor: Actor, serverId: string | null, query: ActivityQuery, signal: AbortSignal): Promise<Page<ActivityEntry>>
   /** Everything that matches, newest first, in constant memory, as it lies in the database. */
-  stream(serverId: string | null, query: ActivityQuery): AsyncGenerator<ActivityRow[]>
+  stream(serverId: string | null, query: ActivityQuery, signal: AbortSignal): AsyncGenerator<ActivityRow[]>
   /** Entries as they are written, oldest first, each once, until the signal says stop. An empty batch is a sign of life. */
   follow(
     serverId: string,
@@ -48,7 +57,7 @@ export interface Activity {
     query: ActivityQuery,
     signal: AbortSignal,
   ): AsyncGenerator<ActivityEntry[]>
-  verify(actor: Actor, serverId: string | null): Promise<Verification>
+  verify(actor: Actor, serverId: string | null, signal: AbortSignal): Promise<Verification>
   purge(olderThan: number): Promise<number>
 }
 
@@ -91,7 +100,7 @@ export function createActivity(deps: {
       ip: actor.ip,
       user_agent: actor.userAgent,
       request_id: actor.requestId,
-      properties: JSON.stringify(properties),
+      properties: jsonWithin(properties, PROPERTIES_MAX_BYTES),
       at: head.at,
     }
     const hash = hashEntry(key, head.hash, row)
@@ -99,6 +108,13 @@ export function createActivity(deps: {
     await saveHead(trx, sealed(key, { ...head, hash }))
     changes.tellAfter(trx, chainKey(head.chain))
   }
+
+  const refusals = createRefusals(({ actor, serverId, scope }, count) =>
+    transact(db, {}, async (trx) => {
+      const properties = { scope, ...(count > 1 ? { count } : {}) }
+      if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, properties)
+    }),
+  )
 
   return {
     record,
@@ -118,28 +134,30 @@ export function createActivity(deps: {
       return 'recorded'
     },
 
-    async recordDenied(actor, serverId, scope) {
-      await transact(db, {}, async (trx) => {
-        if (await lockServer(trx, serverId)) await record(trx, actor, 'access.denied', serverId, { scope })
-      })
-    },
+    recordDenied: (actor, serverId, scope) => refusals.add({ actor, serverId, scope }),
+    flushDenied: refusals.flush,
 
-    async list(actor, serverId, query) {
+    async list(actor, serverId, query, signal) {
       if (serverId === null) requireAllServers(actor)
       const listName = `activity ${serverId ?? '*'}`
       const request = pageRequest(cursors, listName, query)
       const [seq, id] = request.after ?? []
       const before = request.after ? { seq: Number(seq), id: String(id) } : null
-      const rows = await findEntries(db, filterOf(serverId, query), before, request.limit + 1)
-      return pageOf(rows, request, present, (row) => cursors.encode(listName, [row.seq, row.id]))
+      const light = await findEntries(db, filterOf(serverId, query), before, request.limit + 1, signal)
+      const entries: (ActivityEntry & { seq: number })[] = []
+      for await (const batch of wholeBatches(db, light))
+        for (const row of batch) entries.push({ seq: row.seq, ...present(row) })
+      const cursorOf = ({ seq: last, id: lastId }: { seq: number; id: string }) =>
+        cursors.encode(listName, [last, lastId])
+      return pageOf(entries, request, ({ seq: _, ...entry }) => entry, cursorOf)
     },
 
-    async *stream(serverId, query) {
+    async *stream(serverId, query, signal) {
       const filter = filterOf(serverId, query)
-      let before: ActivityRow | null = null
+      let before: LightRow | null = null
       for (;;) {
-        const rows: ActivityRow[] = await findEntries(db, filter, before, STREAM_BATCH)
-        if (rows.length > 0) yield rows
+        const rows: LightRow[] = await findEntries(db, filter, before, STREAM_BATCH, signal)
+        yield* wholeBatches(db, rows)
         if (rows.length < STREAM_BATCH) return
         before = rows.at(-1) ?? null
       }
@@ -159,20 +177,25 @@ export function createActivity(deps: {
       while (!signal.aborted) {
         const rows = await entriesAfter(db, serverId, position, FOLLOW_BATCH)
         position = rows.at(-1)?.seq ?? position
-        const wanted = rows.filter(matches)
-        if (wanted.length > 0 || clock.now() - quietSince >= HEARTBEAT_MS) {
+        for await (const batch of wholeBatches(db, rows)) {
+          const wanted = batch.filter(matches)
+          if (wanted.length === 0) continue
           quietSince = clock.now()
           yield wanted.map(present)
+        }
+        if (clock.now() - quietSince >= HEARTBEAT_MS) {
+          quietSince = clock.now()
+          yield []
         }
         if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(HEARTBEAT_MS, signal)
       }
     },
 
-    async verify(actor, serverId) {
-      if (serverId !== null) return verifyChain(db, key, serverId)
+    async verify(actor, serverId, signal) {
+      if (serverId !== null) return verifyChain({ db, key, signal }, serverId)
       requireAllServers(actor)
-      return verifyAll(db, key)
+      return verifyAll({ db, key, signal })
     },
 
     async purge(olderThan) {
@@ -251,7 +274,8 @@ function present(row: ActivityRow): ActivityEntry {
     ip: row.ip,
     userAgent: row.user_agent,
     requestId: row.request_id,
-    properties: JSON.parse(row.properties),
+    // Those of older versions may be larger than any is now.
+    properties: parsedWithin(row.properties, PROPERTIES_MAX_BYTES),
     timestamp: new Date(row.at).toISOString(),
   }
 }

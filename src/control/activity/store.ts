@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { STREAM_BATCH_BYTES } from '../../contract/limits.ts'
 import { containing } from '../db/containing.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 
@@ -16,6 +17,19 @@ export interface ActivityFilter {
   until?: number
   q?: string
 }
+
+/** A row that leaves large properties in the database: many of these are small, whatever they hold. */
+export type LightRow = Omit<ActivityRow, 'properties'> & { properties: string | null }
+
+/** Larger ones are read one at a time. */
+const LIGHT_BYTES = 1024
+const LIGHT = [
+  ...(['chain', 'seq', 'id', 'event', 'actor_type', 'actor_id', 'actor_name', 'source', 'ip'] as const),
+  ...(['user_agent', 'request_id', 'at', 'hash'] as const),
+  sql<string | null>`case when octet_length(properties) <= ${sql.lit(LIGHT_BYTES)} then properties end`.as(
+    'properties',
+  ),
+] as const
 
 /** How many rows are looked at in one query when a filter has no index: it keeps any single query short. */
 const STRETCH = 5000
@@ -74,15 +88,42 @@ export function listHeads(db: Db, after: string | null, limit: number): Promise<
 }
 
 /** Entries of one chain after a number, oldest first: for following and for verifying. */
-export function entriesAfter(db: Db, chain: string, seq: number, limit: number): Promise<ActivityRow[]> {
+export function entriesAfter(db: Db, chain: string, seq: number, limit: number): Promise<LightRow[]> {
   return db
     .selectFrom('activity')
-    .selectAll()
+    .select(LIGHT)
     .where('chain', '=', chain)
     .where('seq', '>', seq)
     .orderBy('seq')
     .limit(limit)
     .execute()
+}
+
+const isWhole = (row: LightRow): row is ActivityRow => row.properties !== null
+
+/** The row with its properties; undefined where retention has purged it meanwhile. */
+export function wholeRow(db: Db, row: LightRow): ActivityRow | Promise<ActivityRow | undefined> {
+  if (isWhole(row)) return row
+  const stored = db.selectFrom('activity').selectAll().where('chain', '=', row.chain).where('seq', '=', row.seq)
+  return stored.executeTakeFirst()
+}
+
+/** The rows with their properties, as many at a time as have STREAM_BATCH_BYTES, or one that has more. */
+export async function* wholeBatches(db: Db, rows: readonly LightRow[]): AsyncGenerator<ActivityRow[]> {
+  let batch: ActivityRow[] = []
+  let bytes = 0
+  for (const light of rows) {
+    const row = isWhole(light) ? light : await wholeRow(db, light)
+    if (!row) continue
+    if (bytes + row.properties.length > STREAM_BATCH_BYTES && batch.length > 0) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(row)
+    bytes += row.properties.length
+  }
+  if (batch.length > 0) yield batch
 }
 
 /** The number after which to resume a stream that last saw this entry, which may have been purged since. */
@@ -99,13 +140,14 @@ export async function resumePoint(db: Db, chain: string, lastId: string): Promis
 export async function findEntries(
   db: Db,
   filter: ActivityFilter,
-  before: ActivityRow | { seq: number; id: string } | null,
+  before: { seq: number; id: string } | null,
   limit: number,
-): Promise<ActivityRow[]> {
+  signal: AbortSignal,
+): Promise<LightRow[]> {
   const bounds = filter.chain === null ? null : await seqBounds(db, filter.chain, filter)
   if (bounds && bounds.from > bounds.to) return []
   const axis = filter.chain === null ? idAxis(db) : seqAxis(bounds?.from ?? 1)
-  const found: ActivityRow[] = []
+  const found: LightRow[] = []
   let upper: string | number | null = before === null ? (bounds ? bounds.to + 1 : null) : axis.keyOf(before)
   if (bounds && typeof upper === 'number') upper = Math.min(upper, bounds.to + 1)
   const indexed = isIndexed(filter)
@@ -117,6 +159,7 @@ export async function findEntries(
     upper = lower
     // The engine under SQLite answers without ever leaving this thread; others get their turn here.
     await new Promise((resolve) => setImmediate(resolve))
+    signal.throwIfAborted()
   }
   return found
 }
@@ -135,7 +178,7 @@ function matching(
   lower: string | number | null,
   limit: number,
 ) {
-  let query = db.selectFrom('activity').selectAll().orderBy(column, 'desc').limit(limit)
+  let query = db.selectFrom('activity').select(LIGHT).orderBy(column, 'desc').limit(limit)
   if (filter.chain !== null) query = query.where('chain', '=', filter.chain)
   if (upper !== null) query = query.where(column, '<', upper)
   if (lower !== null) query = query.where(column, '>=', lower)

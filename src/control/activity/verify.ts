@@ -2,7 +2,7 @@
 import type { Verification } from '../../contract/activity.ts'
 import type { ActivityHeadRow, ActivityRow, Db } from '../db/tables.ts'
 import { hashEntry, sealHead } from './chain.ts'
-import { entriesAfter, findHead, INSTANCE, listHeads } from './store.ts'
+import { entriesAfter, findHead, INSTANCE, type LightRow, listHeads, wholeRow } from './store.ts'
 
 type Fault = NonNullable<Verification['fault']>
 interface ChainResult {
@@ -10,16 +10,25 @@ interface ChainResult {
   fault: Fault | null
 }
 
+interface Check {
+  db: Db
+  key: Buffer
+  /** Fires when nobody waits for the result any more. */
+  signal: AbortSignal
+}
+
 const BATCH = 1000
 
-export async function verifyAll(db: Db, key: Buffer): Promise<Verification> {
+export async function verifyAll(check: Check): Promise<Verification> {
+  const { db } = check
   let chains = 0
   let entries = 0
   let after: string | null = null
   for (;;) {
     const heads: ActivityHeadRow[] = await listHeads(db, after, BATCH)
     for (const head of heads) {
-      const result = await verifyHead(db, key, head)
+      check.signal.throwIfAborted()
+      const result = await verifyHead(check, head)
       chains++
       entries += result.entries
       if (result.fault) return { intact: false, chains, entries, fault: result.fault }
@@ -31,21 +40,22 @@ export async function verifyAll(db: Db, key: Buffer): Promise<Verification> {
   return { intact: fault === null, chains, entries, fault }
 }
 
-export async function verifyChain(db: Db, key: Buffer, chain: string): Promise<Verification> {
-  const head = await findHead(db, chain)
-  const { entries, fault } = head ? await verifyHead(db, key, head) : { entries: 0, fault: headless(chain) }
+export async function verifyChain(check: Check, chain: string): Promise<Verification> {
+  const head = await findHead(check.db, chain)
+  const { entries, fault } = head ? await verifyHead(check, head) : { entries: 0, fault: headless(chain) }
   return { intact: fault === null, chains: 1, entries, fault }
 }
 
 /** Retention may cut the chain while it is being followed: then it is followed again from where it now begins. */
-async function verifyHead(db: Db, key: Buffer, head: ActivityHeadRow): Promise<ChainResult> {
-  const result = await walk(db, key, head)
+async function verifyHead(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
+  const result = await walk(check, head)
   if (!result.fault) return result
-  const now = await findHead(db, head.chain)
-  return now && now.purged_seq !== head.purged_seq ? verifyHead(db, key, now) : result
+  const now = await findHead(check.db, head.chain)
+  return now && now.purged_seq !== head.purged_seq ? verifyHead(check, now) : result
 }
 
-async function walk(db: Db, key: Buffer, head: ActivityHeadRow): Promise<ChainResult> {
+async function walk(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
+  const { db, key, signal } = check
   let previous = head.purged_hash
   let position = head.purged_seq
   const entries = () => position - head.purged_seq
@@ -53,14 +63,20 @@ async function walk(db: Db, key: Buffer, head: ActivityHeadRow): Promise<ChainRe
   if (oldest && oldest.seq <= head.purged_seq) return { entries: 0, fault: inserted(oldest) }
   for (;;) {
     const rows = await entriesAfter(db, head.chain, position, BATCH)
-    for (const [index, row] of rows.entries()) {
-      const fault = faultOf(key, previous, position + 1, row, rows[index + 1], head)
+    for (const [index, light] of rows.entries()) {
+      const row = light.properties === null ? await wholeRow(db, light) : (light as ActivityRow)
+      if (!row || !fitsAt(key, previous, position + 1, row)) {
+        const fault = row && (await faultAt(check, previous, position + 1, row, rows[index + 1]))
+        return { entries: entries(), fault: fault ?? removed(head.chain, position + 1) }
+      }
+      const fault = headFault(row, head)
       if (fault) return { entries: entries(), fault }
       previous = row.hash
       position++
     }
     if (rows.length < BATCH) break
     await new Promise((resolve) => setImmediate(resolve))
+    signal.throwIfAborted()
   }
   // Entries may have been written since the head was read; those that it speaks of must be there.
   if (position < head.seq) return { entries: entries(), fault: removed(head.chain, position + 1) }
@@ -68,24 +84,27 @@ async function walk(db: Db, key: Buffer, head: ActivityHeadRow): Promise<ChainRe
   return { entries: entries(), fault: null }
 }
 
-function faultOf(
-  key: Buffer,
+const fitsAt = (key: Buffer, previous: string, position: number, row: ActivityRow) =>
+  row.seq === position && row.hash === hashEntry(key, previous, row)
+
+/** What is wrong with an entry that does not fit at its position. */
+async function faultAt(
+  { db, key }: Check,
   previous: string,
   position: number,
   row: ActivityRow,
-  next: ActivityRow | undefined,
-  head: ActivityHeadRow,
-): Fault | null {
+  after: LightRow | undefined,
+): Promise<Fault> {
   if (row.seq !== position) return removed(row.chain, position)
-  if (row.hash !== hashEntry(key, previous, row)) {
-    const nextFits = next !== undefined && next.hash === hashEntry(key, previous, { ...next, seq: position })
-    return nextFits ? inserted(row) : altered(row)
-  }
-  if (position === head.seq && row.hash !== head.hash) {
-    const detail = 'The head of the chain does not have the hash of its newest entry.'
-    return { kind: 'head', ...place(row), detail }
-  }
-  return null
+  const next = after && (await wholeRow(db, after))
+  const nextFits = next !== undefined && next.hash === hashEntry(key, previous, { ...next, seq: position })
+  return nextFits ? inserted(row) : altered(row)
+}
+
+function headFault(row: ActivityRow, head: ActivityHeadRow): Fault | null {
+  if (row.seq !== head.seq || row.hash === head.hash) return null
+  const detail = 'The head of the chain does not have the hash of its newest entry.'
+  return { kind: 'head', ...place(row), detail }
 }
 
 /** A chain that must be there and has no head: that of the instance, of any server, of any entry. */
@@ -109,13 +128,14 @@ async function findHeadless(db: Db): Promise<Fault | null> {
   }
 }
 
-const place = (row: ActivityRow) => ({ serverId: row.chain || null, entryId: row.id, position: row.seq })
-const altered = (row: ActivityRow): Fault => ({
+type Placed = Pick<ActivityRow, 'chain' | 'id' | 'seq'>
+const place = (row: Placed) => ({ serverId: row.chain || null, entryId: row.id, position: row.seq })
+const altered = (row: Placed): Fault => ({
   kind: 'altered',
   ...place(row),
   detail: 'The entry is not as it was written.',
 })
-const inserted = (row: ActivityRow): Fault => ({
+const inserted = (row: Placed): Fault => ({
   kind: 'inserted',
   ...place(row),
   detail: 'The entry was not written by us.',

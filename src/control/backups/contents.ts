@@ -5,16 +5,17 @@ import type { ArchiveFormat, DownloadLocation } from '../../contract/files.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { SignedLinks } from '../../http/signed-links.ts'
+import { iso } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
 import type { BackupRow, Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
+import { grantOf, LINK_LIFE_MS, linkEnd } from '../http/link-grant.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import { requireServerFiles } from '../servers/service.ts'
 import { noSuchBackup, requireCompleted } from './present.ts'
 import * as store from './store.ts'
 
-const LINK_LIFE_MS = 15 * 60_000
 const FORMAT_DEFAULT: ArchiveFormat = 'tar.zst'
 
 interface PageQuery {
@@ -71,8 +72,7 @@ export function createContents(deps: {
       createdAt: row.created_at,
       ...('path' in what ? { path: what.path } : { format: what.format ?? FORMAT_DEFAULT }),
     }
-    const grant = { serverId: row.server_id, tokenId: actor.id, requestId: actor.requestId ?? '', detail }
-    return links.sign('download-backup', grant, LINK_LIFE_MS)
+    return links.sign('download-backup', grantOf(actor, row.server_id, detail), LINK_LIFE_MS)
   }
 
   /** Who takes a whole server's files away is worth an entry. */
@@ -131,7 +131,7 @@ export function createContents(deps: {
       const link = await sign(actor, row, { format })
       return recordDownload(actor, row, format, {
         url: `${baseUrl}${BASE_PATH}/backup-downloads/${link}`,
-        expiresAt: new Date(clock.now() + LINK_LIFE_MS).toISOString(),
+        expiresAt: iso(linkEnd(actor, clock.now())),
       })
     },
 

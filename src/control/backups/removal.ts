@@ -45,6 +45,7 @@ export function createRemoval(deps: {
   }
 
   jobs.register<{ backupId: string }>(REMOVE, {
+    isNeverGivenUp: true,
     cancellable: false,
     atOnce: 4,
     retryAfterMs: (_error, attempt) => backOffMs(attempt),

@@ -64,7 +64,7 @@ export function createRestoreEnds(deps: {
       await store.setUnfinishedRestore(trx, serverId, null)
       await job.complete(trx, result)
     })
-    // Whatever comes between is made up for by the next restore: the agent forgets what ended before it.
+    // Whatever comes between is made up for at the next start, or before the next restore.
     await agent.backups.forgetRestore({ serverId, jobId: restore.jobId }).catch(() => {})
   }
 

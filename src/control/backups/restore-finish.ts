@@ -1,5 +1,6 @@
 // A restore that has stopped in the middle ends by choice: forward, to what the backup has, or back, to what was there
 // before it. Until then its server is busy; the agent, which has it on disk, is asked whether there is one.
+import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import type { RestoreOutcome, StoppedRestore } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
@@ -25,7 +26,10 @@ interface FinishInput {
 
 export interface RestoreFinishing {
   start(actor: Actor, serverId: string, direction: Direction): Promise<Job & { serverId: string }>
-  /** What servers are said to have stopped in, as the agent has it: where the database is an older copy, for instance. */
+  /**
+   * What servers are said to have stopped in, as the agent has it: where the database is an older copy, for instance. What
+   * has ended and no job has to record any more, the agent forgets.
+   */
   reconcile(): Promise<void>
 }
 
@@ -35,14 +39,15 @@ export function createRestoreFinishing(deps: {
   activity: Activity
   jobs: Jobs
   ends: RestoreEnds
+  log: Logger
 }): RestoreFinishing {
-  const { db, agent, activity, jobs, ends } = deps
+  const { db, agent, activity, jobs, ends, log } = deps
 
   async function stoppedOn(serverId: string): Promise<StoppedRestore | null> {
     try {
       return await agent.backups.stoppedRestore({ serverId })
     } catch (error) {
-      if (isFailure(error, 'not_found')) return null
+      if (isFailure(error, 'not_found') || isFailure(error, 'server_deleted')) return null
       throw error
     }
   }
@@ -98,6 +103,17 @@ export function createRestoreFinishing(deps: {
     })
   }
 
+  /** Once it has ended on disk, only a job that has not ended yet can want to know how. */
+  async function forgetRecorded(serverId: string): Promise<void> {
+    const ended = await agent.backups.endedRestores({ serverId })
+    if (ended.length === 0) return
+    const isWanted = await transact(db, {}, async (trx) => {
+      await lockServer(trx, serverId)
+      return (await store.activeJobs(trx, serverId, store.RESTORES)).length > 0
+    })
+    if (!isWanted) for (const jobId of ended) await agent.backups.forgetRestore({ serverId, jobId })
+  }
+
   return {
     async start(actor, serverId, direction) {
       requireReady(await requireServer(db, actor, serverId))
@@ -125,6 +141,9 @@ export function createRestoreFinishing(deps: {
       for (const { id, unfinished_restore } of await store.restoresOfServers(db)) {
         const stopped = await stoppedOn(id)
         if (stopped || unfinished_restore !== null) await reconcileOne(id, stopped)
+        await forgetRecorded(id).catch((error: unknown) => {
+          log.warn({ err: error, serverId: id }, 'what is left of an ended restore could not be removed')
+        })
       }
     },
   }

@@ -223,7 +223,7 @@ async function restoreAndDie(service: TestService, server: string, backupId: str
     GAMEKEEPER_ADMIN_TOKEN: service.adminToken,
     ...(service.databaseUrl === null ? {} : { GAMEKEEPER_DATABASE_URL: service.databaseUrl }),
   }
-  const doomed = await spawnService(env, `data:text/javascript,${encodeURIComponent(hook)}`)
+  const doomed = await spawnService(env, { preload: `data:text/javascript,${encodeURIComponent(hook)}` })
   const http = createHttp(doomed.url, service.adminToken)
   const reply = await http.call('POST', `/backups/${server}/${backupId}/restore`, { mode: 'replace' })
   assert.equal(reply.status, 202)

@@ -71,6 +71,7 @@ export function createBackups(deps: {
     const limit = server.limit_backups
     if (limit !== null && (await store.countAgainstLimit(trx, server.id)) >= limit)
       throw fail('backup_limit_reached', `The server has the ${limit} backups that it may have.`)
+    await jobs.requireRoom(trx, server.id)
   }
 
   const start: Backups['start'] = async (trx, actor, server, request, origin = 'request') => {

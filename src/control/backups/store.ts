@@ -1,4 +1,5 @@
 import type { Progress } from '../../contract/jobs.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { BackupRow, Db, JobRow, ServerRow, Trx } from '../db/tables.ts'
 import { factsOf } from '../jobs/runner.ts'
 
@@ -8,6 +9,11 @@ export interface ShownBackup extends BackupRow {
 }
 
 const ACTIVE = ['queued', 'running'] as const
+
+/** Those that are not deleted for their owner. */
+const kept = (db: Db) => db.selectFrom('backups').where('deleted_at', 'is', null)
+
+const keptOf = (db: Db, serverId: string) => kept(db).where('server_id', '=', serverId)
 
 const shown = (db: Db) =>
   db
@@ -55,17 +61,8 @@ export async function removeRowsOf(trx: Trx, serverId: string): Promise<void> {
 }
 
 /** What counts against the limit of a server: not what failed, and not what a restore has taken for safety. */
-export async function countAgainstLimit(trx: Trx, serverId: string): Promise<number> {
-  const { count } = await trx
-    .selectFrom('backups')
-    .select((of) => of.fn.countAll<number>().as('count'))
-    .where('server_id', '=', serverId)
-    .where('deleted_at', 'is', null)
-    .where('status', '!=', 'failed')
-    .where('origin', '!=', 'safety')
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
+export const countAgainstLimit = (trx: Trx, serverId: string): Promise<number> =>
+  countRows(keptOf(trx, serverId).where('status', '!=', 'failed').where('origin', '!=', 'safety'))
 
 /** Queued or running, deleted meanwhile or not: the work is still to end. */
 export function activeOf(db: Db, serverId: string): Promise<BackupRow[]> {
@@ -79,37 +76,19 @@ export function activeOf(db: Db, serverId: string): Promise<BackupRow[]> {
 }
 
 export function completedOf(db: Db, serverId: string): Promise<BackupRow[]> {
-  return db
-    .selectFrom('backups')
-    .selectAll()
-    .where('server_id', '=', serverId)
-    .where('status', '=', 'completed')
-    .where('deleted_at', 'is', null)
-    .orderBy('id', 'desc')
-    .execute()
+  return keptOf(db, serverId).selectAll().where('status', '=', 'completed').orderBy('id', 'desc').execute()
 }
 
-export async function countLocked(db: Db, serverId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('backups')
-    .select((of) => of.fn.countAll<number>().as('count'))
-    .where('server_id', '=', serverId)
-    .where('locked', '=', 1)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
+export const countLocked = (db: Db, serverId: string): Promise<number> =>
+  countRows(keptOf(db, serverId).where('locked', '=', 1))
 
 export const hasLocked = async (db: Db, serverId: string): Promise<boolean> => (await countLocked(db, serverId)) > 0
 
 export async function totalsOf(db: Db, serverId: string): Promise<{ count: number; storedBytes: number }> {
-  const { count, stored } = await db
-    .selectFrom('backups')
+  const { count, stored } = await keptOf(db, serverId)
     .select(
       (of) => [of.fn.countAll<number>().as('count'), of.fn.sum<number | null>('stored_bytes').as('stored')] as const,
     )
-    .where('server_id', '=', serverId)
-    .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   return { count: Number(count), storedBytes: Number(stored ?? 0) }
 }
@@ -129,25 +108,16 @@ export function stranded(db: Db): Promise<BackupRow[]> {
     .execute()
 }
 
-export function damaged(db: Db): Promise<BackupRow[]> {
-  return db.selectFrom('backups').selectAll().where('damage', 'is not', null).where('deleted_at', 'is', null).execute()
-}
+const keptDamaged = (db: Db) => kept(db).where('damage', 'is not', null)
 
-export async function countDamaged(db: Db): Promise<number> {
-  const { count } = await db
-    .selectFrom('backups')
-    .select((of) => of.fn.countAll<number>().as('count'))
-    .where('damage', 'is not', null)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
+export const damaged = (db: Db): Promise<BackupRow[]> => keptDamaged(db).selectAll().execute()
+
+export const countDamaged = (db: Db): Promise<number> => countRows(keptDamaged(db))
 
 /** Failed, not deleted since, and the server has no newer one that is good. */
-export async function countUnresolvedFailures(db: Db): Promise<number> {
-  const { count } = await db
+export function countUnresolvedFailures(db: Db): Promise<number> {
+  const unresolved = db
     .selectFrom('backups as failed')
-    .select((of) => of.fn.countAll<number>().as('count'))
     .where('failed.status', '=', 'failed')
     .where('failed.deleted_at', 'is', null)
     .where(({ not, exists, selectFrom }) =>
@@ -161,15 +131,12 @@ export async function countUnresolvedFailures(db: Db): Promise<number> {
         ),
       ),
     )
-    .executeTakeFirstOrThrow()
-  return Number(count)
+  return countRows(unresolved)
 }
 
 export async function countByStatus(db: Db): Promise<{ status: string; count: number }[]> {
-  const rows = await db
-    .selectFrom('backups')
+  const rows = await kept(db)
     .select((of) => ['status', of.fn.countAll<number>().as('count')] as const)
-    .where('deleted_at', 'is', null)
     .groupBy('status')
     .execute()
   return rows.map(({ status, count }) => ({ status, count: Number(count) }))
@@ -186,15 +153,8 @@ export function activeJobs(db: Db, serverId: string, kinds: readonly string[]): 
     .execute()
 }
 
-export async function countJobs(db: Db, serverId: string, kind: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('jobs')
-    .select((of) => of.fn.countAll<number>().as('count'))
-    .where('server_id', '=', serverId)
-    .where('kind', '=', kind)
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
+export const countJobs = (db: Db, serverId: string, kind: string): Promise<number> =>
+  countRows(db.selectFrom('jobs').where('server_id', '=', serverId).where('kind', '=', kind))
 
 export const RESTORE = 'restore'
 export const FINISH_RESTORE = 'restore.finish'

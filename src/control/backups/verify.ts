@@ -130,6 +130,7 @@ export function createVerifying(deps: {
         const row = await store.findBackup(trx, serverId, backupId)
         if (!row) throw noSuchBackup()
         requireCompleted(row)
+        await jobs.requireRoom(trx, serverId)
         const job = await jobs.enqueue(trx, actor, { kind: VERIFY, serverId, input: { backupId } })
         await activity.record(trx, actor, 'job.started', serverId, { jobId: job.id, kind: VERIFY, backupId })
         return { ...presentJob(job), serverId }

@@ -86,6 +86,8 @@ export interface JobRow {
   result: string | null
   error: string | null
   attempts: number
+  /** How often the process went down while it ran. */
+  crashes: number
   /** Not before this time: the back-off after a failed attempt. */
   due_at: number
   /** The process that runs it, and until when it may be taken for alive. */

@@ -1,5 +1,6 @@
 import * as files from '../../contract/files.ts'
 import type { Forward } from '../../http/forward.ts'
+import { whileClientStays } from '../../http/leaving.ts'
 import { type Api, serve } from '../http/route.ts'
 import type { Files } from './service.ts'
 import type { FileWork } from './work.ts'
@@ -26,7 +27,11 @@ export function fileRoutes(api: Api, service: Files, work: FileWork): void {
   serve(api, files.packFiles, (call) => work.pack(call.actor, call.params.serverId, call.body))
   serve(api, files.unpackFile, (call) => work.unpack(call.actor, call.params.serverId, call.body))
   serve(api, files.pullFile, (call) => work.pull(call.actor, call.params.serverId, call.body))
-  serve(api, files.searchFiles, (call) => service.search(call.actor, call.params.serverId, call.query))
+  serve(api, files.searchFiles, ({ actor, params, query, reply }) =>
+    whileClientStays(reply, new AbortController().signal, (signal) =>
+      service.search(actor, params.serverId, query, signal),
+    ),
+  )
   serve(api, files.listTrash, (call) => service.listTrash(call.actor, call.params.serverId, call.query))
   serve(api, files.restoreTrash, (call) => service.restore(call.actor, call.params.serverId, call.params.trashId))
   serve(api, files.emptyTrash, (call) => service.emptyTrash(call.actor, call.params.serverId))

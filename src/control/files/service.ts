@@ -13,9 +13,11 @@ import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { LinkPurpose, SignedLinks } from '../../http/signed-links.ts'
 import { newId } from '../../kit/ids.ts'
+import { iso } from '../../kit/time.ts'
 import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
+import { grantOf, LINK_LIFE_MS, linkEnd } from '../http/link-grant.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import { requireReadyServer, requireServerFiles } from '../servers/service.ts'
 
@@ -31,8 +33,6 @@ export interface FileDeps {
 }
 
 export type Files = ReturnType<typeof createFiles>
-
-const LINK_LIFE_MS = 15 * 60_000
 
 export function createFiles(deps: FileDeps) {
   const { db, agent, links, cursors, clock } = deps
@@ -59,11 +59,10 @@ export function createFiles(deps: FileDeps) {
     door: string,
     detail: Record<string, string | number | boolean | null>,
   ) {
-    const grant = { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail }
-    const link = await links.sign(purpose, grant, LINK_LIFE_MS)
+    const link = await links.sign(purpose, grantOf(actor, serverId, detail), LINK_LIFE_MS)
     return {
       url: `${baseUrl}${BASE_PATH}/${door}/${link}`,
-      expiresAt: new Date(clock.now() + LINK_LIFE_MS).toISOString(),
+      expiresAt: iso(linkEnd(actor, clock.now())),
     }
   }
 
@@ -124,11 +123,7 @@ export function createFiles(deps: FileDeps) {
     ): Promise<string> {
       if (purpose === 'write-content') await requireReadyServer(db, actor, serverId)
       else await requireServerFiles(db, actor, serverId)
-      return links.sign(
-        purpose,
-        { serverId, tokenId: actor.id, requestId: actor.requestId ?? '', detail },
-        LINK_LIFE_MS,
-      )
+      return links.sign(purpose, grantOf(actor, serverId, detail), LINK_LIFE_MS)
     },
 
     async list(actor: Actor, serverId: string, query: ListQuery): Promise<Page<FileEntry>> {
@@ -154,10 +149,11 @@ export function createFiles(deps: FileDeps) {
       actor: Actor,
       serverId: string,
       query: { q: string; path?: string; content?: boolean; limit?: number },
+      signal: AbortSignal,
     ) {
       await requireServerFiles(db, actor, serverId)
       const { q, path = '/', content = false, limit = 50 } = query
-      const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit })
+      const { matches, isComplete } = await files.search({ serverId, path, query: q, content, limit }, signal)
       return { data: matches, isComplete }
     },
 

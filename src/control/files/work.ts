@@ -72,6 +72,7 @@ export function createFileWork(deps: {
   const start = (actor: Actor, serverId: string, kind: Kind, work: TaskWork) =>
     transact(db, actor, async (trx) => {
       requireFinishedRestore(await lockReadyServer(trx, actor, serverId))
+      await jobs.requireRoom(trx, serverId, work)
       const row = await jobs.enqueue(trx, actor, { kind, serverId, input: work })
       await activity.record(trx, actor, 'job.started', serverId, { jobId: row.id, kind, ...told(work) })
       return presentJob(row)

@@ -3,11 +3,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ActivitySource, SOURCES } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
+import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
 import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'
+import { networkOf } from '../../kit/networks.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
-import { type Count, createRateLimiter, networkOf, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
+import { type Count, createRateLimiter, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
 
 export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
 
@@ -17,7 +19,6 @@ export interface AuthDeps {
   /** Called for every refusal of a good token on a server that it sees. */
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
   requestsPerMinute: number
-  clock: { now(): number }
 }
 
 export interface Auth {
@@ -35,9 +36,9 @@ const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 export const bearerOf = (header: string): string | undefined => BEARER.exec(header)?.[1]
 
 export function createAuth(deps: AuthDeps): Auth {
-  const requests = createRateLimiter(deps.requestsPerMinute, deps.clock)
+  const requests = createRateLimiter(deps.requestsPerMinute)
   const policy = policyHeader('token', deps.requestsPerMinute)
-  const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE, deps.clock)
+  const failures = createRateLimiter(FAILED_SIGN_INS_PER_MINUTE)
 
   function refuse(request: FastifyRequest, detail: string, tokenSent: boolean): never {
     const count = failures.take(networkOf(request.ip))
@@ -104,7 +105,7 @@ function actorOf(request: FastifyRequest, identity: Identity): Actor {
     expiresAt: identity.expiresAt,
     source: sourceOf(request.headers['x-gamekeeper-client']),
     ip: request.ip,
-    userAgent: request.headers['user-agent']?.slice(0, 512) ?? null,
+    userAgent: request.headers['user-agent']?.slice(0, USER_AGENT_MAX_CHARS) ?? null,
     requestId: request.id,
   }
 }

@@ -1,11 +1,15 @@
 // Keyset cursors. A cursor is signed for the list that gave it out: one that was made up, altered or carried over from
 // another list is refused.
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 
 const MAC_BYTES = 12
 const LIMIT_DEFAULT = 50
+/** A path may hold bytes that take six characters of JSON each; packed, any fits into what a cursor may have. */
+const PACKED_FROM_BYTES = 512
+const PACKED = Buffer.from([0])
 
 export type CursorKey = readonly (string | number)[]
 
@@ -20,7 +24,7 @@ export function createCursors(secret: Buffer): Cursors {
 
   return {
     encode(list, key) {
-      const payload = Buffer.from(JSON.stringify(key))
+      const payload = pack(Buffer.from(JSON.stringify(key)))
       return Buffer.concat([mac(list, payload), payload]).toString('base64url')
     },
     decode(list, cursor) {
@@ -31,10 +35,15 @@ export function createCursors(secret: Buffer): Cursors {
         const errors = [{ path: '/cursor', message: 'is not a cursor that this list has given out' }]
         throw fail('invalid_request', { detail: 'The cursor is not one that this list has given out.', errors })
       }
-      return JSON.parse(payload.toString()) as CursorKey
+      return JSON.parse(unpack(payload).toString()) as CursorKey
     },
   }
 }
+
+/** JSON never begins with a zero byte. */
+const pack = (json: Buffer) =>
+  json.length < PACKED_FROM_BYTES ? json : Buffer.concat([PACKED, deflateRawSync(json, { level: 9 })])
+const unpack = (payload: Buffer) => (payload[0] === 0 ? inflateRawSync(payload.subarray(1)) : payload)
 
 export interface PageRequest {
   limit: number

@@ -1,12 +1,15 @@
-// Server-sent events with back-pressure: a client that reads slowly makes us wait, not grow.
+// Server-sent events with back-pressure: a client that reads slowly makes us wait, not grow. One that reads too slowly is
+// dropped, and resumes from the last event that it has seen.
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
+import { SLOW_READER_MS } from '../../contract/limits.ts'
 
 /** Sends each chunk as it comes, an empty one as a sign of life. Ends when the source ends or the client goes away. */
 export async function sendEvents(
   reply: FastifyReply,
   source: (signal: AbortSignal) => AsyncIterable<string>,
   signal: AbortSignal,
+  slowReaderMs = SLOW_READER_MS,
 ): Promise<void> {
   const { raw } = reply
   const gone = new AbortController()
@@ -27,12 +30,30 @@ export async function sendEvents(
   raw.write(`retry: 1000\n\n${first.value ?? ''}`)
   try {
     for (let step = await chunks.next(); !step.done && !end.aborted; step = await chunks.next()) {
-      if (!raw.write(step.value || ': alive\n\n')) await once(raw, 'drain', { signal: end })
+      if (raw.write(step.value || ': alive\n\n')) continue
+      const tooLong = setTimeout(() => raw.destroy(), slowReaderMs)
+      await once(raw, 'drain', { signal: end }).finally(() => clearTimeout(tooLong))
     }
   } catch (error) {
     if (!end.aborted) reply.log.error({ err: error, requestId: reply.request.id }, 'event stream broke')
   } finally {
     await chunks.return?.()
     raw.end()
+  }
+}
+
+/** The same for an answer that flows by itself: whoever does not take a piece of it in time is dropped. */
+export async function* orDropped<T>(
+  { raw }: FastifyReply,
+  pieces: AsyncIterable<T>,
+  slowReaderMs = SLOW_READER_MS,
+): AsyncGenerator<T> {
+  for await (const piece of pieces) {
+    const tooLong = setTimeout(() => raw.destroy(), slowReaderMs)
+    try {
+      yield piece
+    } finally {
+      clearTimeout(tooLong)
+    }
   }
 }

@@ -11,7 +11,11 @@ export interface Streams {
   /** Runs `work` with a signal that says when the stream has to end. */
   hold<T>(actor: Actor, serverId: string | null, work: (signal: AbortSignal) => Promise<T>): Promise<T>
   /** The same for an answer that is a sequence. It breaks off with an error, so that nobody takes it for whole. */
-  holdEach<T>(actor: Actor, serverId: string | null, source: AsyncIterable<T>): AsyncGenerator<T>
+  holdEach<T>(
+    actor: Actor,
+    serverId: string | null,
+    source: (signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T>
   endForToken(tokenId: string): void
   endForServer(serverId: string): void
   endAll(): void
@@ -68,8 +72,9 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
     async *holdEach(actor, serverId, source) {
       const stream = begin(actor, serverId)
       try {
-        for await (const item of source) {
-          stream.abort.signal.throwIfAborted()
+        const { signal } = stream.abort
+        for await (const item of source(signal)) {
+          signal.throwIfAborted()
           yield item
         }
       } finally {

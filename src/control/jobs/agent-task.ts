@@ -17,9 +17,13 @@ export async function runAgentTask(
   const { jobId: taskId, serverId, signal, report } = job
   const cancel = () => void tasks.cancel({ taskId, serverId }).catch(() => {})
   signal.addEventListener('abort', cancel, { once: true })
-  try {
+  const start = async () => {
     await tasks.start({ taskId, serverId, work })
+    // Also one that the agent had forgotten when it was asked to stop.
     if (signal.aborted) cancel()
+  }
+  try {
+    await start()
     let version = 0
     for (;;) {
       const state = await tasks.poll({ taskId, serverId, version, waitMs: POLL_WAIT_MS })
@@ -29,7 +33,7 @@ export async function runAgentTask(
       if (state.status === 'failed') throw fail(state.error?.code ?? 'internal', state.error?.detail ?? '')
       if (state.status === 'cancelled') throw signal.reason ?? fail('internal', 'The agent has stopped the work.')
       if (state.status !== 'unknown') continue
-      await tasks.start({ taskId, serverId, work })
+      await start()
       await delay(AGAIN_AFTER_MS)
     }
   } finally {

@@ -2,12 +2,14 @@
 import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
 import type { WorkError } from '../../contract/jobs.ts'
+import { JOB_CRASHES_MAX } from '../../contract/limits.ts'
 import { toFailure } from '../../http/problem.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { backOffMs } from './back-off.ts'
+import { crashed } from './crashes.ts'
 import { factsOf, type JobContext, type JobHandler } from './handler.ts'
 import { createProgressWriter, type ProgressWriter } from './progress.ts'
 import * as store from './store.ts'
@@ -37,7 +39,8 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
     const { signal } = abort
     if (signal.aborted && signal.reason === STOPPING) return store.requeueJob(db, row.id, clock.now(), null)
     const problem = workError(error)
-    const isCancelled = signal.aborted && (!handler.settlesCancel || error === signal.reason)
+    const isCancelled =
+      signal.aborted && !isFailure(signal.reason, 'job_crashed') && (!handler.settlesCancel || error === signal.reason)
     if (problem.code === 'internal' && !isCancelled)
       log.error({ err: error, jobId: row.id, kind: row.kind }, 'job failed')
     const status = isCancelled ? 'cancelled' : 'failed'
@@ -74,6 +77,7 @@ export function createExecution(deps: ExecutionDeps): (attempt: Attempt, handler
     try {
       // Asked for between the reading of the row and its claiming, when there was nobody to tell yet.
       if (await store.isToBeCancelled(db, row.id)) abort.abort()
+      if (row.crashes >= JOB_CRASHES_MAX && handler.settlesCancel) abort.abort(crashed())
       if (!handler.settlesCancel) abort.signal.throwIfAborted()
       const result = await handler.run(context)
       progress.stop()

@@ -35,10 +35,13 @@ export interface JobHandler<Input = unknown> {
   onEnd?(trx: Trx, job: JobFacts<Input>, end: BadEnd): Promise<void>
   cancellable: boolean
   /**
-   * Whether what an attempt has begun may come to its end though somebody cancels it. Then `run` is called to find out,
-   * with the signal aborted; it throws the signal's reason where nothing was done, and any other error is a failure.
+   * Whether what an attempt has begun may come to its end though somebody cancels it, or though the process went down with
+   * it too often. Then `run` is called to find out, with the signal aborted; it throws the signal's reason where nothing
+   * was done, and any other error is a failure.
    */
   settlesCancel?: boolean
+  /** Half-done is no place to stop: where the process goes down with it again and again, it is put off and not failed. */
+  isNeverGivenUp?: boolean
   /** Throws if this one may not be cancelled. Asked in the transaction of the cancelling. */
   checkCancel?(trx: Trx, job: JobFacts<Input>): Promise<void>
   /** How many of this kind may run at once, each for another server; the slots are this kind's own. */

@@ -6,6 +6,7 @@ import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
+import { isOnLastStart } from './crashes.ts'
 import { factsOf, type JobHandler } from './handler.ts'
 import * as store from './store.ts'
 
@@ -26,9 +27,12 @@ export function createQueue(deps: {
   handlers: ReadonlyMap<string, JobHandler>
   /** The servers for which a job of this kind runs now. */
   busyServers: (kind: string) => ReadonlySet<string>
+  /** Whether a job runs that is on its last start. */
+  isLastStartRunning: () => boolean
   begin: (row: JobRow, handler: JobHandler) => void
 }): Queue {
-  const { db, owner, changes, handlers, busyServers, begin } = deps
+  const { db, owner, changes, handlers, busyServers, isLastStartRunning, begin } = deps
+  const mustWait = (row: JobRow) => isOnLastStart(row) && isLastStartRunning()
   const marked = new Set<string>()
   /** The server of each kind that was served last: the one after it is next. */
   const served = new Map<string, string>()
@@ -52,7 +56,7 @@ export function createQueue(deps: {
       const row = await store.firstDue(db, { kind, now, ...(after === undefined ? {} : { afterServer: after }) })
       const isFullCircle = isWrapped && last !== undefined && row !== undefined && row.server_id > last
       if (isFullCircle || (!row && isWrapped)) return undefined
-      if (row && !busy.has(row.server_id)) return row
+      if (row && !busy.has(row.server_id) && !mustWait(row)) return row
       isWrapped ||= row === undefined
       after = row?.server_id
     }

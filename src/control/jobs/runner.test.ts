@@ -52,6 +52,100 @@ onBothEngines('jobs', (engine) => {
     await jobs.stop()
   })
 
+  test('a graceful stop does not count as a start that failed, however often it comes', async () => {
+    await using opened = await openJobs(engine)
+    const { db } = opened
+    let begun = Promise.withResolvers<void>()
+    const create = () => {
+      const jobs = opened.create()
+      jobs.register('work', {
+        cancellable: true,
+        atOnce: 1,
+        async run({ signal }) {
+          begun.resolve()
+          await once(signal, 'abort')
+          throw signal.reason
+        },
+      })
+      return jobs
+    }
+    const { id } = await transact(db, {}, (trx) =>
+      create().enqueue(trx, SYSTEM, { kind: 'work', serverId: 'srv_a', input: {} }),
+    )
+    for (let i = 0; i < 5; i++) {
+      const jobs = create()
+      begun = Promise.withResolvers()
+      await jobs.start()
+      await begun.promise
+      await jobs.stop()
+    }
+    const row = await findJob(db, 'srv_a', id)
+    assert.deepEqual([row?.status, row?.crashes, row?.attempts], ['queued', 0, 5])
+  })
+
+  test('jobs on their last start run one at a time, and keep no others waiting', async () => {
+    await using opened = await openJobs(engine)
+    const { db } = opened
+    const jobs = opened.create()
+    const running = new Set<string>()
+    const most: string[][] = []
+    const mayEnd = Promise.withResolvers<void>()
+    const allBegun = Promise.withResolvers<void>()
+    jobs.register('work', {
+      cancellable: true,
+      atOnce: 8,
+      async run({ serverId }) {
+        running.add(serverId)
+        most.push([...running].sort())
+        if (serverId === 'srv_fresh') allBegun.resolve()
+        await mayEnd.promise
+        running.delete(serverId)
+      },
+    })
+    const enqueue = (serverId: string) =>
+      transact(db, {}, (trx) => jobs.enqueue(trx, SYSTEM, { kind: 'work', serverId, input: {} }))
+    const suspects = [await enqueue('srv_a'), await enqueue('srv_b')]
+    for (const { id } of suspects) {
+      await claimJob(db, id, 'the dead one', Date.now(), 30_000)
+      await db.updateTable('jobs').set({ crashes: 1 }).where('id', '=', id).execute()
+    }
+    await enqueue('srv_fresh')
+    await jobs.start()
+    await allBegun.promise
+    assert.deepEqual(most.at(-1), ['srv_a', 'srv_fresh'])
+    mayEnd.resolve()
+    for (const { id } of suspects) await jobs.whenEnded(id, 10_000)
+    assert.equal((await findJob(db, 'srv_b', suspects[1]?.id ?? ''))?.status, 'completed')
+    await jobs.stop()
+  })
+
+  test('work that is never given up is put off when the process went down with it three times', async () => {
+    await using opened = await openJobs(engine)
+    const { db } = opened
+    const jobs = opened.create()
+    let runs = 0
+    jobs.register('work', {
+      cancellable: false,
+      isNeverGivenUp: true,
+      atOnce: 1,
+      async run() {
+        runs++
+      },
+    })
+    const { id } = await transact(db, {}, (trx) =>
+      jobs.enqueue(trx, SYSTEM, { kind: 'work', serverId: 'srv_a', input: {} }),
+    )
+    await claimJob(db, id, 'the dead one', Date.now(), 30_000)
+    await db.updateTable('jobs').set({ crashes: 2 }).where('id', '=', id).execute()
+    await jobs.start()
+    const row = await findJob(db, 'srv_a', id)
+    assert.equal(row?.status, 'queued')
+    assert.equal(JSON.parse(row?.error ?? '{}').code, 'job_crashed')
+    assert.ok((row?.due_at ?? 0) > Date.now() + 1_800_000)
+    await jobs.stop()
+    assert.equal(runs, 0)
+  })
+
   test('one that began between being read and being cancelled is told to stop, not written off', async () => {
     await using opened = await openJobs(engine)
     const { db } = opened

@@ -1,13 +1,15 @@
 // Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
-// back into the queue at the next start, so a handler must be safe to repeat.
+// back into the queue at the next start, so a handler must be safe to repeat; what the process died of, see crashes.ts.
 import type { Logger } from 'pino'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { UNFINISHED_JOBS_MAX, UNFINISHED_JOBS_MAX_BYTES } from '../../contract/limits.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
+import { isOnLastStart, takeUpCrashed } from './crashes.ts'
 import { type Attempt, createExecution, STOPPING } from './execution.ts'
 import { factsOf, type JobHandler } from './handler.ts'
 import { createQueue, LEASE_MS } from './queue.ts'
@@ -29,6 +31,8 @@ export interface Jobs {
   register<Input>(kind: string, handler: JobHandler<Input>): void
   /** `replaces`: the id of a job that this one makes needless; it is dropped if it is still in the queue. */
   enqueue(trx: Trx, actor: Actor, job: NewJob): Promise<JobRow>
+  /** Throws `server_busy` where a server has as many unfinished jobs as it may have. The server is locked. */
+  requireRoom(trx: Trx, serverId: string, input?: object): Promise<void>
   /** Whether the job is still at it; one that waits for its next attempt makes it at once. */
   hasten(trx: Trx, jobId: string): Promise<boolean>
   /** Ends a queued job at once and asks a running one to stop. Throws for one that has ended or cannot be cancelled. The server is locked. */
@@ -62,7 +66,8 @@ export function createJobs(deps: {
   const running = new Map<string, Running>()
   const busyServers = (kind: string) =>
     new Set([...running.values()].filter(({ row }) => row.kind === kind).map(({ row }) => row.server_id))
-  const queue = createQueue({ db, owner, changes, handlers, busyServers, begin })
+  const isLastStartRunning = () => running.values().some(({ row }) => isOnLastStart(row))
+  const queue = createQueue({ db, owner, changes, handlers, busyServers, isLastStartRunning, begin })
   const execute = createExecution(deps)
   let stopped = true
   let looking: Promise<void> = Promise.resolve()
@@ -102,7 +107,7 @@ export function createJobs(deps: {
     entry.done = execute(entry, handler).finally(() => {
       running.delete(row.id)
       changes.tell(row.id)
-      wake(row.kind)
+      wake(isOnLastStart(row) ? undefined : row.kind)
     })
   }
 
@@ -150,6 +155,7 @@ export function createJobs(deps: {
         result: null,
         error: null,
         attempts: 0,
+        crashes: 0,
         due_at: now + delayMs,
         owner: null,
         lease_until: null,
@@ -160,6 +166,13 @@ export function createJobs(deps: {
       await store.insertJob(trx, row)
       onCommit(trx, () => wake(kind))
       return row
+    },
+
+    async requireRoom(trx, serverId, input = {}) {
+      const { count, bytes } = await store.unfinishedOf(trx, serverId)
+      const isFull = bytes + Buffer.byteLength(JSON.stringify(input)) > UNFINISHED_JOBS_MAX_BYTES
+      if (isFull || count >= UNFINISHED_JOBS_MAX)
+        throw fail('server_busy', 'The server has as many jobs waiting as it may have. Try again when some have ended.')
     },
 
     async hasten(trx, jobId) {
@@ -198,8 +211,7 @@ export function createJobs(deps: {
 
     async start() {
       stopped = false
-      // Nobody else uses the database: whatever runs was left by an earlier process.
-      await store.requeueOrphans(db, Number.MAX_SAFE_INTEGER)
+      await takeUpCrashed(deps, handlers)
       renewal = setInterval(() => {
         const renew = async () => {
           await store.renewLeases(db, owner, [...running.keys()], clock.now() + LEASE_MS)

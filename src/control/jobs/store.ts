@@ -1,4 +1,7 @@
+import { sql } from 'kysely'
 import type { Job, Progress, WorkError } from '../../contract/jobs.ts'
+import { JOB_INPUT_KEPT_BYTES, JOB_RESULT_MAX_BYTES } from '../../contract/limits.ts'
+import { jsonWithin } from '../../kit/shorten.ts'
 import { iso, isoOrNull } from '../../kit/time.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 
@@ -81,7 +84,47 @@ export async function renewLeases(db: Db, owner: string, ids: readonly string[],
     .execute()
 }
 
-/** Puts jobs of dead processes back into the queue. `before` is the time at which a lease counts as over. */
+/** What is said to run. */
+export function runningJobs(db: Db): Promise<JobRow[]> {
+  return db.selectFrom('jobs').selectAll().where('status', '=', 'running').orderBy('id').execute()
+}
+
+/** Puts a job that the process went down with back into the queue. */
+export async function requeueCrashed(trx: Trx, id: string, crashes: number, later?: Postponement): Promise<void> {
+  await trx
+    .updateTable('jobs')
+    .set({
+      status: 'queued',
+      owner: null,
+      lease_until: null,
+      crashes,
+      ...(later ? { due_at: later.dueAt, error: JSON.stringify(later.error) } : {}),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+export interface Postponement {
+  dueAt: number
+  error: WorkError
+}
+
+/** How many jobs of a server have not ended, and how much they were asked for. */
+export async function unfinishedOf(trx: Trx, serverId: string): Promise<{ count: number; bytes: number }> {
+  const { count, bytes } = await trx
+    .selectFrom('jobs')
+    .select(({ fn }) => [fn.countAll<number>().as('count'), sql<number>`sum(octet_length(input))`.as('bytes')])
+    .where('server_id', '=', serverId)
+    // As the index has it, so that it is used.
+    .where(sql<boolean>`status in ('queued', 'running')`)
+    .executeTakeFirstOrThrow()
+  return { count: Number(count), bytes: Number(bytes ?? 0) }
+}
+
+/** Large ones are of no use once nobody can run the job again. */
+const keptInput = sql<string>`case when octet_length(input) <= ${sql.lit(JOB_INPUT_KEPT_BYTES)} then input else '{}' end`
+
+/** Puts jobs back into the queue whose end could not be written. `before` is the time at which a lease counts as over. */
 export async function requeueOrphans(db: Db, before: number): Promise<void> {
   await db
     .updateTable('jobs')
@@ -115,7 +158,8 @@ export async function finishJob(
     .updateTable('jobs')
     .set({
       status: end.status,
-      result: end.result === undefined ? null : JSON.stringify(end.result),
+      result: end.result == null ? null : jsonWithin(end.result as object, JOB_RESULT_MAX_BYTES),
+      input: keptInput,
       error: end.error ? JSON.stringify(end.error) : null,
       ...(end.progress ? { progress: JSON.stringify(end.progress) } : {}),
       finished_at: end.at,
@@ -156,7 +200,7 @@ export async function makeDue(trx: Trx, id: string, now: number): Promise<void> 
 export async function cancelQueued(trx: Trx, id: string, at: number): Promise<boolean> {
   const queued = trx
     .updateTable('jobs')
-    .set({ status: 'cancelled', finished_at: at })
+    .set({ status: 'cancelled', finished_at: at, input: keptInput })
     .where('id', '=', id)
     .where('status', '=', 'queued')
   return (await queued.executeTakeFirst()).numUpdatedRows > 0n

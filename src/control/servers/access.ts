@@ -1,6 +1,6 @@
 // Who may read and who may change a server. A transaction that changes anything of a server begins with `lockReadyServer`
 // or `lockVisibleServer`; the functions that only read refuse to be called in one.
-import { fail } from '../../contract/errors.ts'
+import { fail, serverDeleted } from '../../contract/errors.ts'
 import { lockServer, type OutsideTransaction } from '../db/lock-server.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 import { type Actor, noSuchServer, sees } from '../http/actor.ts'
@@ -84,5 +84,3 @@ export function requireReady(row: ServerRow): ServerRow {
   if (row.status !== 'ready') throw fail('server_busy', 'The server is being deleted.')
   return row
 }
-
-const serverDeleted = () => fail('server_deleted', 'The server is deleted. Bring it back with `undelete` first.')

@@ -144,6 +144,7 @@ export function createDeletion(deps: DeletionDeps): Deletion {
       run,
       // Half-done is no place to stop: it is tried until it is done.
       retryAfterMs: (_error, attempt) => backOffMs(attempt),
+      isNeverGivenUp: true,
       cancellable: false,
       atOnce: 4,
     })

@@ -5,10 +5,12 @@ import {
   createServer,
   deleteServer,
   listServers,
+  type NewServer,
   planDeletion,
   readServer,
   undeleteServer,
 } from '../../contract/servers.ts'
+import { type Actor, requireAllServers } from '../http/actor.ts'
 import { type Api, serve } from '../http/route.ts'
 import { readOrFollow } from '../http/states.ts'
 import type { Streams } from '../http/streams.ts'
@@ -20,12 +22,29 @@ export function serverRoutes(
   api: Api,
   { servers, deletion, jobs, streams }: { servers: Servers; deletion: Deletion; jobs: ServerJobs; streams: Streams },
 ): void {
-  serve(api, createServer, (call) => servers.create(call.actor, call.body), {
-    location: (server) => `${BASE_PATH}/servers/${server.id}`,
-  })
+  /** The word of the host: a tenant must not lift the limits of its own server. */
+  async function requireLimitsScope(actor: Actor, limits: NewServer['limits'], serverId?: string): Promise<void> {
+    if (limits === undefined) return
+    await api.auth.authorize(actor, serverId, 'servers:admin')
+    requireAllServers(actor)
+  }
+
+  serve(
+    api,
+    createServer,
+    async (call) => {
+      await requireLimitsScope(call.actor, call.body.limits)
+      return servers.create(call.actor, call.body)
+    },
+    { location: (server) => `${BASE_PATH}/servers/${server.id}` },
+  )
   serve(api, listServers, (call) => servers.list(call.actor, call.query))
   serve(api, readServer, (call) => servers.read(call.actor, call.params.serverId))
-  serve(api, changeServer, (call) => servers.change(call.actor, call.params.serverId, call.body))
+  serve(api, changeServer, async (call) => {
+    const { serverId } = call.params
+    await requireLimitsScope(call.actor, call.body.limits, serverId)
+    return servers.change(call.actor, serverId, call.body)
+  })
   serve(api, deleteServer, (call) => deletion.start(call.actor, call.params.serverId, call.body))
   serve(api, planDeletion, (call) => deletion.plan(call.actor, call.params.serverId))
   serve(api, undeleteServer, (call) => deletion.undelete(call.actor, call.params.serverId))

@@ -190,6 +190,7 @@ onBothEngines('servers', (engine) => {
           progress: '{"filesDone":0,"filesTotal":null,"bytesDone":0,"bytesTotal":null}',
           result: null,
           error: null,
+          crashes: 0,
           attempts: 1,
           due_at: 0,
           owner: 'req_dead',

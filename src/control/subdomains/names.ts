@@ -1,6 +1,6 @@
 // Which names may be given out. Pure.
 
-/** Names that people take for the owner of the zone. */
+/** Names that people take for the owner of the zone, also with a number after them. */
 const RESERVED = [
   ...[
     'www',
@@ -18,7 +18,7 @@ const RESERVED = [
     'billing',
   ],
   ...['mail', 'email', 'smtp', 'imap', 'pop', 'pop3', 'webmail', 'mx', 'autodiscover', 'autoconfig', 'postmaster'],
-  ...['ns', 'ns1', 'ns2', 'ns3', 'ns4', 'dns', 'hostmaster', 'localhost', 'gateway', 'vpn', 'ftp', 'sftp', 'ssh'],
+  ...['ns', 'dns', 'hostmaster', 'localhost', 'gateway', 'vpn', 'ftp', 'sftp', 'ssh'],
   ...['cdn', 'static', 'assets', 'status', 'support', 'help', 'docs', 'blog', 'shop', 'store', 'cpanel', 'whm', 'git'],
   ...['abuse', 'security', 'wpad', 'isatap', 'gamekeeper', 'keeper', 'official', 'staff', 'system', 'internal'],
 ]
@@ -46,9 +46,11 @@ export function nameFault(name: string, zone: { zone: string; reserved: readonly
   if (/^..--/.test(name)) return 'punycode'
   if (name.length + 1 + zone.zone.length > MOST_HOSTNAME) return 'length'
   const reserved = [...RESERVED, ...zone.reserved]
-  if (reserved.includes(name)) return 'reserved'
-  const shape = skeleton(name)
-  return reserved.some((taken) => skeleton(taken) === shape) ? 'lookalike' : null
+  // `ns5` and `admin-1` are taken for one of several of those.
+  const unnumbered = name.replace(/-?[0-9]+$/, '')
+  if (reserved.includes(name) || reserved.includes(unnumbered)) return 'reserved'
+  const shapes = [skeleton(name), skeleton(unnumbered)]
+  return reserved.some((taken) => shapes.includes(skeleton(taken))) ? 'lookalike' : null
 }
 
 /** What is left of a name when letters that are taken for each other are made the same. */

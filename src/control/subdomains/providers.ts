@@ -19,10 +19,16 @@ export interface Providers {
   close(): Promise<void>
 }
 
-export async function openProviders(
-  zones: readonly Zone[],
-  options: { host: string; port: number; directory: string },
-): Promise<Providers> {
+/** Of the server that is our own, where a zone asks for it. */
+interface EmbeddedSettings {
+  host: string
+  port: number
+  directory: string
+  /** By TCP, at once. */
+  connections?: number
+}
+
+export async function openProviders(zones: readonly Zone[], options: EmbeddedSettings): Promise<Providers> {
   const embedded = await openEmbedded(zones, options)
   const gates = new Map<string, ReturnType<typeof createCloudflareGate>>()
   const byZone = new Map<string, DnsProvider | RestingProvider>()
@@ -51,7 +57,7 @@ export async function openProviders(
 
 async function openEmbedded(
   zones: readonly Zone[],
-  { host, port, directory }: { host: string; port: number; directory: string },
+  { host, port, directory, connections }: EmbeddedSettings,
 ): Promise<EmbeddedDns | null> {
   const own = zones.flatMap(({ zone, config }) => {
     if (config.provider !== 'embedded') return []
@@ -60,7 +66,8 @@ async function openEmbedded(
   })
   if (own.length === 0) return null
   mkdirSync(directory, { recursive: true })
-  return createEmbeddedDns({ zones: own.map(withoutAbsent), store: createZoneFiles(directory), host, port })
+  const tcp = connections === undefined ? {} : { connections }
+  return createEmbeddedDns({ zones: own.map(withoutAbsent), store: createZoneFiles(directory), host, port, tcp })
 }
 
 function withoutAbsent<T extends object>(fields: T): T {

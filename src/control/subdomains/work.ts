@@ -26,6 +26,7 @@ export interface Work {
 
 export function createWork({ db, jobs, sync }: { db: Db; jobs: Jobs; sync: Sync }): Work {
   jobs.register<{ subdomainId: string }>(SYNC, {
+    isNeverGivenUp: true,
     cancellable: false,
     atOnce: 8,
     async run({ input, actor, attempt, signal }: JobContext<{ subdomainId: string }>) {

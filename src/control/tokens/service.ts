@@ -145,6 +145,8 @@ export function createTokens(deps: {
       const excess = beyond(actor, reach)
       if (excess.length > 0) throw fail('forbidden', `This token cannot give ${excess.join(', ')}.`)
       if (reach.servers !== '*') {
+        if (reach.scopes.includes('servers:admin'))
+          throw invalidField('/scopes', 'has servers:admin, which is for tokens for all servers')
         const missing = await missingServers(db, reach.servers)
         if (missing.length > 0) throw invalidField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
       }

@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts'
 import type { Db, TokenRow, Trx } from '../db/tables.ts'
 
 export function findToken(db: Db, id: string): Promise<TokenRow | undefined> {
@@ -8,13 +9,7 @@ export async function insertToken(trx: Trx, row: TokenRow): Promise<void> {
   await trx.insertInto('tokens').values(row).execute()
 }
 
-export async function countTokens(db: Db): Promise<number> {
-  const { count } = await db
-    .selectFrom('tokens')
-    .select((select) => select.fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
+export const countTokens = (db: Db): Promise<number> => countRows(db.selectFrom('tokens'))
 
 /** Newest first, revoked ones left out. */
 export function listTokenRows(db: Db, before: string | null, limit: number): Promise<TokenRow[]> {

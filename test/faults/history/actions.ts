@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { namesIn, readTree, serverFolder } from './checker/disk.ts'
 import { backupEnd, jobEnd, type ListedBackup } from './checker/work.ts'
 import { expectOk, type Outcome } from './history.ts'
-import { type BackupModel, labelsOf, type ServerModel, type Tree } from './model.ts'
+import { type BackupModel, labelsOf, type ServerModel, type Tree, without } from './model.ts'
 import type { Round } from './round.ts'
 
 /** Sends it and expects the event once where it was answered, never where it was refused. */
@@ -36,10 +36,20 @@ export async function startBackup(
 export async function makeBackup(round: Round, server: ServerModel, body: object = {}): Promise<BackupModel> {
   const backup = await startBackup(round, server, body)
   if (!backup) throw new Error(`no backup of ${server.id} could be asked for`)
-  const trees = new Map(server.plots.map(({ path, state }) => [path, state.tree]))
-  const ended = await backupEnd(round, server.id, backup.id)
-  backup.trees = ended.status === 'completed' ? trees : null
+  const states = server.plots.map(({ path, state }) => [path, state.tree] as const)
+  const { status, warnings } = await backupEnd(round, server.id, backup.id)
+  const trees = new Map(states.map(([path, tree]) => [path, warnings.reduce(withoutUnread, tree)]))
+  backup.trees = status === 'completed' ? trees : null
   return backup
+}
+
+/** What the disk would not give is not in the backup, and the backup says so: that, and nothing else, is missing. */
+function withoutUnread(tree: Tree, warning: string): Tree {
+  const [, path, isFile] = /^(\/.*) could not be (?:(read)|listed) \([A-Z]+\)/.exec(warning) ?? []
+  if (path === undefined) return tree
+  const rest = without(tree, path)
+  const folder = tree.get(path)
+  return isFile || folder === undefined ? rest : new Map([...rest, [path, folder]])
 }
 
 export async function deleteBackup(round: Round, server: ServerModel, backup: BackupModel): Promise<Outcome> {

@@ -2,7 +2,7 @@
 // killed, stopped, frozen and started again on the same data.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +10,11 @@ import type { Engine } from '../../../src/control/db/database.ts'
 import { freePort } from '../../support/daemons.ts'
 import { freshDatabase } from '../../support/engines.ts'
 import { type ServiceProcess, spawnService } from '../../support/process.ts'
+import { scratchBase } from '../../support/scratch.ts'
 import { ALL_OFF, FIRST_SWITCHES, type Order, type Report, type Rule, type Switches } from './switches.ts'
 
 const SWITCHBOARD = fileURLToPath(new URL('./switchboard.ts', import.meta.url))
 export const ZONE = 'play.test'
-/** In memory where there is such a place: a kill does not care whether syncs are slow, and rounds are many times quicker. */
-const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 const COMPILED = join(tmpdir(), 'gamekeeper-history-compiled')
 
 export interface Keeper {
@@ -47,8 +46,13 @@ export interface Keeper {
   dispose(): Promise<void>
 }
 
-export async function createKeeper(engine: Engine, settings: Record<string, string> = {}): Promise<Keeper> {
-  const dataDir = mkdtempSync(join(BASE, 'gamekeeper-history-'))
+/** `under`: a command that the service runs under, such as `prlimit`. */
+export async function createKeeper(
+  engine: Engine,
+  settings: Record<string, string> = {},
+  under: readonly string[] = [],
+): Promise<Keeper> {
+  const dataDir = mkdtempSync(join(scratchBase(), 'gamekeeper-history-'))
   const databaseUrl = await freshDatabase(engine)
   const dnsPort = await freePort()
   const token = `gk_admin_${randomBytes(32).toString('hex')}`
@@ -113,7 +117,7 @@ export async function createKeeper(engine: Engine, settings: Record<string, stri
     isDown: () => isDown || service?.child.exitCode !== null || service.child.signalCode !== null,
     output: () => service?.output() ?? '',
     async start() {
-      service = await spawnService(env(), SWITCHBOARD)
+      service = await spawnService(env(), { preload: SWITCHBOARD, under })
       isDown = false
       starts++
     },

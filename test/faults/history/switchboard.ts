@@ -15,6 +15,7 @@ const CALLS = [
   ...['open', 'opendir', 'read', 'readv', 'readFile', 'readdir', 'readlink', 'write', 'writev', 'writeFile', 'fsync'],
   ...['fdatasync', 'ftruncate', 'truncate', 'rename', 'link', 'symlink', 'unlink', 'mkdir', 'rmdir', 'rm', 'copyFile'],
   ...['chmod', 'fchmod', 'lchown', 'utimes', 'lutimes', 'futimes', 'stat', 'lstat', 'fstat', 'statfs'],
+  ...['access', 'realpath', 'chown', 'fchown'],
 ]
 const HANDLE_CALLS = ['read', 'readFile', 'write', 'writev', 'writeFile', 'appendFile', 'sync', 'datasync', 'truncate']
 const FRAME = /at (?:async )?(?:new )?(?:([^\s(]+) .*?\(|\(?)file:\/\/.*?\/src\/([^:]+):\d+:\d+/

@@ -1,5 +1,7 @@
 // What every archive format has in common.
 import { fail } from '../../../contract/errors.ts'
+import { nameFromBytes } from '../names.ts'
+import { MAX_PATH_BYTES } from '../paths.ts'
 
 export interface ArchiveEntry {
   /** Relative, with `/` between names, and no slash at the end. What is read from an archive is not to be trusted. */
@@ -17,6 +19,16 @@ export interface ArchiveEntry {
 
 export function invalidArchive(detail: string, cause?: unknown) {
   return fail('invalid_archive', detail, cause)
+}
+
+const SLASH = 0x2f
+
+/** The name of an entry as an archive spells it, where a slash at the end means a directory. */
+export function entryName(bytes: Uint8Array): { path: string; isDirectory: boolean } {
+  if (bytes.length > MAX_PATH_BYTES) throw invalidArchive('The archive holds a name of impossible length.')
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === SLASH) end--
+  return { path: nameFromBytes(bytes.subarray(0, end)), isDirectory: end < bytes.length }
 }
 
 export async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -1,16 +1,15 @@
 // The four formats behind one door: writing a stream of entries, reading the entries of a file.
-import { createReadStream, readSync } from 'node:fs'
-import { pipeline, Readable } from 'node:stream'
+import { readSync } from 'node:fs'
+import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import type { ArchiveFormat } from '../../../contract/agent-files.ts'
 import type { OpenFile } from '../directory.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
+import { bytesOf, inflated, type ReadOptions } from './source.ts'
 import { readTar } from './tar-read.ts'
 import { writeTar } from './tar-write.ts'
 import { readZip } from './zip-read.ts'
 import { writeZip } from './zip-write.ts'
-
-const CHUNK_BYTES = 256 * 1024
 
 export const ARCHIVE_MIME: Record<ArchiveFormat, string> = {
   zip: 'application/zip',
@@ -28,11 +27,16 @@ export function writeArchive(format: ArchiveFormat, entries: AsyncIterable<Archi
   return pipeline(plain, packer, () => {})
 }
 
-export function readArchive(format: ArchiveFormat, file: OpenFile): AsyncGenerator<ArchiveEntry> {
-  if (format === 'zip') return readZip(file)
-  const raw = createReadStream('', { fd: file.fd, autoClose: false, start: 0, highWaterMark: CHUNK_BYTES })
-  if (format === 'tar') return readTar(raw)
-  return readTar(pipeline(raw, format === 'tar.gz' ? createGunzip() : createZstdDecompress(), () => {}))
+/** The file stays the caller's, and is not used any more once the entries have ended. */
+export function readArchive(format: ArchiveFormat, file: OpenFile, options: ReadOptions): AsyncGenerator<ArchiveEntry> {
+  if (format === 'zip') return readZip(file, options)
+  const raw = bytesOf(file, 0, Number(file.stats.size), options)
+  return readTar(inflated(raw, inflaterFor(format), options))
+}
+
+function inflaterFor(format: Exclude<ArchiveFormat, 'zip'>): Transform | undefined {
+  if (format === 'tar') return undefined
+  return format === 'tar.gz' ? createGunzip() : createZstdDecompress()
 }
 
 /** By what the file holds, not by what it is called. */

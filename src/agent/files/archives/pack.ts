@@ -1,6 +1,4 @@
 // Packing files and directories of a server, into a file beside them or into a download.
-import { read } from 'node:fs'
-import { promisify } from 'node:util'
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
@@ -18,7 +16,6 @@ import { type ArchiveEntry, nothing } from './entry.ts'
 import { writeArchive } from './formats.ts'
 
 const CHUNK_BYTES = 256 * 1024
-const readAsync = promisify(read)
 
 /** `paths` and all they hold, named relative to `root`. Symlinks stay symlinks; FIFOs, sockets and devices are left out. */
 export async function* treeEntries(
@@ -70,7 +67,7 @@ async function* contentOf(file: OpenFile, signal?: AbortSignal): AsyncGenerator<
   for (let at = 0; ; ) {
     signal?.throwIfAborted()
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, Number(file.stats.size) - at)))
-    const { bytesRead } = await readAsync(file.fd, buffer, 0, buffer.length, at)
+    const bytesRead = await file.read(buffer, 0, buffer.length, at)
     if (bytesRead === 0) return
     at += bytesRead
     yield buffer.subarray(0, bytesRead)

@@ -1,6 +1,7 @@
 // Many small files reach the disk together: their syncs run side by side, so that one commit of the journal does for all.
-import { closeSync, fsync } from 'node:fs'
+import { fsync } from 'node:fs'
 import { promisify } from 'node:util'
+import type { Descriptor } from '../../../kit/descriptor.ts'
 import type { OpenFile } from '../directory.ts'
 
 const AT_ONCE = 32
@@ -17,13 +18,12 @@ export function createSyncs(): Syncs {
   const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
 
-  async function sync(fd: number): Promise<void> {
+  async function sync(taken: Descriptor): Promise<void> {
+    using file = taken
     try {
-      await fsyncAsync(fd)
+      await file.use(fsyncAsync)
     } catch (error) {
       failure ??= { error }
-    } finally {
-      closeSync(fd)
     }
   }
 

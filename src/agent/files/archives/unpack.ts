@@ -3,8 +3,15 @@
 import { fchmodSync, futimesSync, symlinkSync } from 'node:fs'
 import type { FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
+import {
+  ARCHIVE_HARMLESS_BYTES,
+  ARCHIVE_MAX_BYTES,
+  ARCHIVE_MAX_ENTRIES,
+  ARCHIVE_MAX_RATIO,
+} from '../../../contract/limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
+import { createTurns } from '../../turns.ts'
 import { BLOCK_BYTES, spaceOf } from '../amounts.ts'
 import { addressOf, createFileAt, mkdirAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
@@ -30,10 +37,10 @@ export interface UnpackLimits {
 }
 
 export const UNPACK_LIMITS: UnpackLimits = {
-  maxBytes: 1024 ** 4,
-  maxEntries: 1_000_000,
-  maxRatio: 200,
-  harmlessBytes: 64 * 1024 * 1024,
+  maxBytes: ARCHIVE_MAX_BYTES,
+  maxEntries: ARCHIVE_MAX_ENTRIES,
+  maxRatio: ARCHIVE_MAX_RATIO,
+  harmlessBytes: ARCHIVE_HARMLESS_BYTES,
 }
 
 export type UnpackWork = Extract<FilesWork, { kind: 'files.unpack' }>
@@ -55,9 +62,14 @@ export async function unpack(
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`, { onMade: budget.madeDirectory })
   await asArchiveFaults(async () => {
     await using syncs = createSyncs()
+    const turn = createTurns(signal)
     let filesDone = 0
-    for await (const entry of readArchive(detectFormat(archive), archive)) {
+    for await (const entry of readArchive(detectFormat(archive), archive, {
+      signal,
+      onInflated: budget.takeInflated,
+    })) {
       signal.throwIfAborted()
+      if (turn.due()) await turn.take()
       budget.takeEntry()
       await unpackEntry(tree, entry, { budget, syncs, signal })
       await budget.reserveEntries()
@@ -67,7 +79,9 @@ export async function unpack(
   })
   await reservation.clear(budget.space(), budget.made())
   signal.throwIfAborted()
-  await explainedAsync(work.directory, () => merge(server, tree, target, work.overwrite ?? false))
+  await explainedAsync(work.directory, () =>
+    merge(server, tree, target, { overwrite: work.overwrite ?? false, signal }),
+  )
   reservation.commit()
   return describePath(server.files, work.directory)
 }
@@ -82,6 +96,7 @@ function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: R
   const most = Math.min(limits.maxBytes, Math.max(limits.harmlessBytes, archiveBytes * limits.maxRatio))
   const allowance = spaceFrom(reservation)
   let entries = 0
+  let inflated = 0
   let bytes = 0
   let space = 0
   let made = 0
@@ -109,10 +124,14 @@ function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: R
     takeEntry(): void {
       if (++entries > limits.maxEntries) throw invalidArchive('The archive holds too many entries.')
     },
+    /** Also of headers, and of what is passed over: a bomb need not hold a single file. */
+    takeInflated(length: number): void {
+      inflated += length
+      if (inflated > most) throw invalidArchive('The archive unpacks to far more than its size allows.')
+    },
     async *counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
       for await (const chunk of content) {
         bytes += chunk.length
-        if (bytes > most) throw invalidArchive('The archive unpacks to far more than its size allows.')
         yield chunk
       }
     },
@@ -142,17 +161,21 @@ async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, work: Work): Prom
 /** `./a`, as tar writes it, is `a`; whatever else is not a plain relative path is refused. */
 function checkName(path: string): Segments {
   if (path.startsWith('/') || /^[a-z]:/i.test(path)) throw invalidArchive('The archive holds an absolute name.')
-  const plain = path.replace(/^(\.\/+)+/, '')
-  return plain === '' || plain === '.' ? [] : parsePath(plain)
+  return path === '' ? [] : parsePath(path)
 }
 
+/**
+ * A link first leads upwards, through directories that are directories since nothing is written through a link, and then
+ * down. A `..` after a name is refused: that name may be another link, of this archive or of a later one, and from where
+ * that leads, `..` leads out. So links stay inside whatever comes before or after them.
+ */
 function unpackLink(place: Place, path: Segments, target: string): void {
-  const stack = [...path.slice(0, -1)]
-  if (target === '' || target.startsWith('/')) throw invalidArchive('The archive holds a link that leaves it.')
-  for (const name of target.split('/')) {
-    if (name === '..' && stack.pop() === undefined) throw invalidArchive('The archive holds a link that leaves it.')
-    if (name !== '..' && name !== '.' && name !== '') stack.push(name)
-  }
+  const leaves = () => invalidArchive('The archive holds a link that leaves it, or that could by way of another.')
+  if (target === '' || target.startsWith('/')) throw leaves()
+  const names = target.split('/').filter((name) => name !== '' && name !== '.')
+  const down = names.findIndex((name) => name !== '..')
+  const ups = down === -1 ? names.length : down
+  if (ups >= path.length || names.indexOf('..', ups) !== -1) throw leaves()
   symlinkSync(nameToDisk(target), addressOf(place.parent, place.name))
 }
 

@@ -1,173 +1,135 @@
 // Reads zip by its directory, which is what says where things are; and holds every entry to what the directory says of
-// it: no overlaps, no other size, no other checksum.
-import { createReadStream, read } from 'node:fs'
-import { pipeline } from 'node:stream'
-import { promisify } from 'node:util'
+// it: no overlaps, no other size, no other checksum. The directory is gone through twice: all of it is checked before
+// the first entry is given.
 import { crc32, createInflateRaw } from 'node:zlib'
 import type { OpenFile } from '../directory.ts'
 import { nameFromBytes } from '../names.ts'
-import { type ArchiveEntry, invalidArchive, nothing } from './entry.ts'
+import { type ArchiveEntry, entryName, invalidArchive, nothing } from './entry.ts'
+import { bytesOf, inflated, type ReadOptions } from './source.ts'
+import { findDirectory, readAt, recordsOf, type ZipRecord } from './zip-directory.ts'
 
-const END_BYTES = 22
-const MAX_COMMENT_BYTES = 65_535
-const MAX_DIRECTORY_BYTES = 256 * 1024 * 1024
-const MAX32 = 0xffffffff
 const MAX_TARGET_BYTES = 4096
+const HEADER_BYTES = 30
 
-const readAsync = promisify(read)
-
-interface Central {
-  name: Buffer
-  flags: number
-  method: number
-  crc: number
-  compressed: number
-  size: number
-  offset: number
-  attributes: number
-  isUnix: boolean
-  time: number
+export async function* readZip(file: OpenFile, options: ReadOptions): AsyncGenerator<ArchiveEntry> {
+  const directory = await findDirectory(file)
+  const starts = createStarts(directory.start)
+  for await (const records of recordsOf(file, directory, options.signal))
+    for (const record of records) {
+      checkRecord(record)
+      starts.add(record.offset)
+    }
+  starts.seal()
+  for await (const records of recordsOf(file, directory, options.signal))
+    for (const record of records) {
+      options.signal.throwIfAborted()
+      const data = await dataStart(file, record)
+      if (data + record.compressed > starts.after(record.offset))
+        throw invalidArchive('Entries of the archive overlap.')
+      yield await toEntry(file, record, data, options)
+    }
 }
 
-export async function* readZip(file: OpenFile): AsyncGenerator<ArchiveEntry> {
-  const { start, length } = await findDirectory(file)
-  const entries = parseDirectory(await readAt(file, start, length))
-  const byOffset = entries.toSorted((a, b) => a.offset - b.offset)
-  let free = 0
-  for (const entry of byOffset) {
-    if (entry.flags & 1) throw invalidArchive('The archive is encrypted.')
-    if (entry.method !== 0 && entry.method !== 8)
-      throw invalidArchive('The archive uses a compression that is not known.')
-    if (entry.offset < free) throw invalidArchive('Entries of the archive overlap.')
-    const data = await dataStart(file, entry)
-    free = data + entry.compressed
-    if (free > start) throw invalidArchive('The archive is cut short.')
-    yield await toEntry(file, entry, data)
+function checkRecord({ flags, method, name }: ZipRecord): void {
+  if (flags & 1) throw invalidArchive('The archive is encrypted.')
+  if (method !== 0 && method !== 8) throw invalidArchive('The archive uses a compression that is not known.')
+  entryName(name)
+}
+
+/** Where entries begin: eight bytes for each, which is enough to see that none reaches into another. */
+function createStarts(end: number) {
+  let starts = new Float64Array(1024)
+  let count = 0
+  let isSorted = true
+  /** Mostly the directory has the order of the archive, and the next start is the next one. */
+  let last = -1
+
+  function find(offset: number): number {
+    let [low, high] = [0, count]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((starts[middle] ?? 0) < offset) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    add(offset: number): void {
+      if (count === starts.length) {
+        const larger = new Float64Array(2 * count)
+        larger.set(starts)
+        starts = larger
+      }
+      if (count > 0 && offset <= (starts[count - 1] ?? 0)) isSorted = false
+      starts[count++] = offset
+    },
+    seal(): void {
+      starts = starts.subarray(0, count)
+      if (isSorted) return
+      starts.sort()
+      for (let at = 1; at < count; at++)
+        if (starts[at] === starts[at - 1]) throw invalidArchive('Entries of the archive overlap.')
+    },
+    /** Up to where the entry that begins at `offset` may reach. */
+    after(offset: number): number {
+      last = starts[last + 1] === offset ? last + 1 : find(offset)
+      return last + 1 < count ? (starts[last + 1] ?? end) : end
+    },
   }
 }
 
-async function toEntry(file: OpenFile, entry: Central, data: number): Promise<ArchiveEntry> {
-  const path = nameFromBytes(entry.name).replaceAll('\\', '/')
-  const mode = entry.isUnix ? entry.attributes >>> 16 : 0
+async function toEntry(file: OpenFile, record: ZipRecord, data: number, options: ReadOptions): Promise<ArchiveEntry> {
+  const { path, isDirectory: endsInSlash } = entryName(withSlashes(record.name))
+  const mode = record.isUnix ? record.attributes >>> 16 : 0
   const isLink = (mode & 0o170000) === 0o120000
-  const isDirectory = path.endsWith('/') || (mode & 0o170000) === 0o040000
-  const kind = isLink ? 'symlink' : isDirectory ? 'directory' : 'file'
-  if (isLink && entry.size > MAX_TARGET_BYTES) throw invalidArchive('The archive holds a link of impossible length.')
-  const content = () => inflate(file, entry, data)
+  const kind = isLink ? 'symlink' : endsInSlash || (mode & 0o170000) === 0o040000 ? 'directory' : 'file'
+  if (isLink && record.size > MAX_TARGET_BYTES) throw invalidArchive('The archive holds a link of impossible length.')
+  const content = () => contentOf(file, record, data, options)
   return {
-    path: path.replace(/\/+$/, ''),
+    path,
     kind,
     mode: mode & 0o7777 || (kind === 'directory' ? 0o755 : 0o644),
-    modifiedAt: fromDosTime(entry.time),
-    sizeBytes: kind === 'file' ? entry.size : 0,
+    modifiedAt: fromDosTime(record.time),
+    sizeBytes: kind === 'file' ? record.size : 0,
     target: isLink ? nameFromBytes(Buffer.concat(await Array.fromAsync(content()))) : '',
     content: () => (kind === 'file' ? content() : nothing()),
   }
 }
 
-async function* inflate(file: OpenFile, entry: Central, data: number): AsyncGenerator<Uint8Array> {
+/** Some tools of Windows write backslashes, which no character of UTF-8 has in it. */
+function withSlashes(name: Buffer): Buffer {
+  return name.includes(0x5c) ? Buffer.from(name.map((byte) => (byte === 0x5c ? 0x2f : byte))) : name
+}
+
+async function* contentOf(
+  file: OpenFile,
+  record: ZipRecord,
+  data: number,
+  options: ReadOptions,
+): AsyncGenerator<Uint8Array> {
   let size = 0
   let crc = 0
-  if (entry.compressed > 0) {
-    const range = { start: data, end: data + entry.compressed - 1 }
-    const raw = createReadStream('', { fd: file.fd, autoClose: false, highWaterMark: 256 * 1024, ...range })
-    for await (const chunk of entry.method === 8 ? pipeline(raw, createInflateRaw(), () => {}) : raw) {
-      size += chunk.length
-      if (size > entry.size) throw invalidArchive('An entry of the archive is larger than the archive says.')
-      crc = crc32(chunk, crc)
-      yield chunk
-    }
+  const raw = bytesOf(file, data, data + record.compressed, options)
+  const inflater = record.method === 8 && record.compressed > 0 ? createInflateRaw() : undefined
+  for await (const chunk of inflated(raw, inflater, options)) {
+    size += chunk.length
+    if (size > record.size) throw invalidArchive('An entry of the archive is larger than the archive says.')
+    crc = crc32(chunk, crc)
+    yield chunk
   }
-  if (size !== entry.size) throw invalidArchive('An entry of the archive is smaller than the archive says.')
-  if (crc !== entry.crc) throw invalidArchive('An entry of the archive is damaged: its checksum is wrong.')
-}
-
-async function findDirectory(file: OpenFile): Promise<{ start: number; length: number }> {
-  const total = Number(file.stats.size)
-  const tailStart = Math.max(0, total - END_BYTES - MAX_COMMENT_BYTES)
-  const tail = await readAt(file, tailStart, total - tailStart)
-  const at = tail.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
-  if (at === -1 || at + END_BYTES > tail.length) throw invalidArchive('The archive is cut short or is not a zip.')
-  let length = tail.readUInt32LE(at + 12)
-  let start = tail.readUInt32LE(at + 16)
-  if (length === MAX32 || start === MAX32 || tail.readUInt16LE(at + 10) === 0xffff) {
-    const wide = await findDirectory64(file, tailStart + at)
-    if (wide) ({ start, length } = wide)
-  }
-  if (length > MAX_DIRECTORY_BYTES || start + length > total) throw invalidArchive('The archive is damaged.')
-  return { start, length }
-}
-
-async function findDirectory64(file: OpenFile, end: number): Promise<{ start: number; length: number } | undefined> {
-  if (end < 20) return undefined
-  const locator = await readAt(file, end - 20, 20)
-  if (locator.readUInt32LE(0) !== 0x07064b50) return undefined
-  const record = await readAt(file, Number(locator.readBigUInt64LE(8)), 56)
-  if (record.readUInt32LE(0) !== 0x06064b50) throw invalidArchive('The archive is damaged.')
-  return { length: Number(record.readBigUInt64LE(40)), start: Number(record.readBigUInt64LE(48)) }
-}
-
-function parseDirectory(bytes: Buffer): Central[] {
-  const entries: Central[] = []
-  for (let at = 0; at < bytes.length; ) {
-    if (at + 46 > bytes.length || bytes.readUInt32LE(at) !== 0x02014b50) break
-    const nameEnd = at + 46 + bytes.readUInt16LE(at + 28)
-    const extraEnd = nameEnd + bytes.readUInt16LE(at + 30)
-    if (extraEnd > bytes.length) throw invalidArchive('The archive is damaged.')
-    const entry: Central = {
-      name: bytes.subarray(at + 46, nameEnd),
-      flags: bytes.readUInt16LE(at + 8),
-      method: bytes.readUInt16LE(at + 10),
-      time: bytes.readUInt32LE(at + 12),
-      crc: bytes.readUInt32LE(at + 16),
-      compressed: bytes.readUInt32LE(at + 20),
-      size: bytes.readUInt32LE(at + 24),
-      attributes: bytes.readUInt32LE(at + 38),
-      offset: bytes.readUInt32LE(at + 42),
-      isUnix: bytes.readUInt8(at + 5) === 3,
-    }
-    widen(entry, bytes.subarray(nameEnd, extraEnd))
-    entries.push(entry)
-    at = extraEnd + bytes.readUInt16LE(at + 32)
-  }
-  return entries
-}
-
-/** Where a number did not fit, zip64 has it, in this order. */
-function widen(entry: Central, extra: Buffer): void {
-  for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2)) {
-    if (extra.readUInt16LE(at) !== 1) continue
-    let field = at + 4
-    for (const key of ['size', 'compressed', 'offset'] as const) {
-      if (entry[key] !== MAX32) continue
-      if (field + 8 > extra.length) throw invalidArchive('The archive is damaged.')
-      entry[key] = Number(extra.readBigUInt64LE(field))
-      field += 8
-    }
-    return
-  }
+  if (size !== record.size) throw invalidArchive('An entry of the archive is smaller than the archive says.')
+  if (crc !== record.crc) throw invalidArchive('An entry of the archive is damaged: its checksum is wrong.')
 }
 
 /** The local header must tell of the same thing, else two readers would see two archives. */
-async function dataStart(file: OpenFile, entry: Central): Promise<number> {
-  const header = await readAt(file, entry.offset, 30)
+async function dataStart(file: OpenFile, record: ZipRecord): Promise<number> {
+  const { name, offset } = record
+  const header = await readAt(file, offset, HEADER_BYTES + name.length)
   if (header.readUInt32LE(0) !== 0x04034b50) throw invalidArchive('The archive is damaged.')
-  const nameLength = header.readUInt16LE(26)
-  const name = await readAt(file, entry.offset + 30, nameLength)
-  if (!name.equals(entry.name)) throw invalidArchive('The archive gives two names to one entry.')
-  return entry.offset + 30 + nameLength + header.readUInt16LE(28)
-}
-
-async function readAt(file: OpenFile, position: number, length: number): Promise<Buffer> {
-  if (position < 0 || !Number.isSafeInteger(position) || position + length > Number(file.stats.size))
-    throw invalidArchive('The archive is cut short.')
-  const buffer = Buffer.alloc(length)
-  for (let done = 0; done < length; ) {
-    const { bytesRead } = await readAsync(file.fd, buffer, done, length - done, position + done)
-    if (bytesRead === 0) throw invalidArchive('The archive is cut short.')
-    done += bytesRead
-  }
-  return buffer
+  if (header.readUInt16LE(26) !== name.length || !header.subarray(HEADER_BYTES).equals(name))
+    throw invalidArchive('The archive gives two names to one entry.')
+  return offset + HEADER_BYTES + name.length + header.readUInt16LE(28)
 }
 
 function fromDosTime(value: number): Date {

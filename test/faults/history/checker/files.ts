@@ -76,7 +76,7 @@ export function checkStaging(round: Round): void {
   for (const server of round.servers) {
     if (server.isDeleted) continue
     const left = namesIn(stagingFolder(round.keeper.dataDir, server.id))
-    const strangers = left.filter((name) => !/^part-upl_[0-9a-z]+(\.json)?$/.test(name))
+    const strangers = left.filter((name) => !/^(part-upl_[0-9a-z]+(\.json)?|done-upl_[0-9a-z]+\.json)$/.test(name))
     if (strangers.length > 0)
       round.violation(`staging of ${server.id} holds what nobody needs: ${strangers.join(', ')}`)
   }

@@ -45,7 +45,9 @@ export async function checkAccounts(round: Round): Promise<void> {
     if (usage.usedBytes !== used.bytes)
       round.violation(`${server.id} is said to use ${usage.usedBytes} bytes, and ${used.bytes} are on disk`)
     if (usage.maxEntries !== known.limits.entries)
-      round.violation(`${server.id} has a limit of ${known.limits.entries} entries, and ${usage.maxEntries} is enforced`)
+      round.violation(
+        `${server.id} has a limit of ${known.limits.entries} entries, and ${usage.maxEntries} is enforced`,
+      )
     if (usage.usedEntries !== used.entries)
       round.violation(`${server.id} is said to have ${usage.usedEntries} entries, and ${used.entries} are on disk`)
     // What is on its way may count on the trash to make room.

@@ -21,6 +21,8 @@ export interface ListedBackup {
   isLocked: boolean
   status: string
   error: { code: string; detail: string } | null
+  /** What could not be kept as it was. */
+  warnings: string[]
 }
 
 export async function checkJobs(round: Round): Promise<void> {

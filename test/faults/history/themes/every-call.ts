@@ -1,7 +1,6 @@
 // Every call to the file system that a scenario makes fails once, with one error number after another.
 import { settlePlots } from '../checker/files.ts'
 import { failing } from '../keeper.ts'
-import type { Random } from '../random.ts'
 import type { Round } from '../round.ts'
 import { playScenario } from '../scenario.ts'
 import type { Theme } from './theme.ts'
@@ -13,15 +12,34 @@ export interface Failure {
   errno: string
 }
 
-/** `select`: which of the calls fail in this round, one after another, each while the scenario is played anew. */
-export function everyCall(select: (sites: string[], random: Random) => Failure[]): Theme {
+/** How many of the failures came to be, and those whose call was not made. */
+export interface Tally {
+  struck: number
+  missed: string[]
+}
+
+const ABOUT = {
+  about: 'each call to the file system fails once: what is answered has happened, and what has is recorded',
+  aimedAt: ['16', '7', '12'],
+}
+
+/** Plays the scenario, and adds the calls that it makes. */
+export function noFailures(sites: Set<string>): Theme {
   return {
-    about: 'each call to the file system fails once: what is answered has happened, and what has is recorded',
-    aimedAt: ['16', '7', '12'],
+    ...ABOUT,
+    async run(round) {
+      for (const site of await sitesOf(round)) sites.add(site)
+    },
+  }
+}
+
+/** One after another, each while the scenario is played anew. */
+export function failures(all: readonly Failure[], tally: Tally): Theme {
+  return {
+    ...ABOUT,
     async run(round) {
       round.excuses = { internalErrors: true, failedWork: true, failingDisk: true }
-      const sites = await sitesOf(round)
-      for (const { site, errno } of select(sites, round.random)) await playWith(round, site, errno)
+      for (const failure of all) await playWith(round, failure, tally)
     },
   }
 }
@@ -35,20 +53,29 @@ async function sitesOf(round: Round): Promise<string[]> {
   return Object.keys(sites).sort()
 }
 
-async function playWith(round: Round, site: string, errno: string): Promise<void> {
+async function playWith(round: Round, { site, errno }: Failure, tally: Tally): Promise<void> {
   const found = round.violations.size
   const server = await round.newServer(undefined, 1)
   round.history.note({ chaos: 'fails', site, errno })
+  const before = (await round.keeper.seen()).struck.length
   await round.keeper.set({ files: [failing(`^${RegExp.escape(site)}$`, errno)] })
   await playScenario(round, server)
   await round.keeper.set({ files: [] })
   if (round.keeper.isDown()) throw new Error(`${errno} at ${site} ended the service`)
+  if ((await round.keeper.seen()).struck.length > before) tally.struck++
+  else tally.missed.push(`${errno} at ${site}`)
   settlePlots(round)
   if (round.violations.size > found) round.violation(`… and that came of ${errno} at ${site}`)
 }
 
 const SAMPLE = 6
 
-export const someCalls = everyCall((sites, random) =>
-  Array.from({ length: SAMPLE }, () => ({ site: random.pick(sites), errno: random.pick(ERRNOS) })),
-)
+export const someCalls: Theme = {
+  ...ABOUT,
+  async run(round) {
+    const sites = await sitesOf(round)
+    const { random } = round
+    const sample = Array.from({ length: SAMPLE }, () => ({ site: random.pick(sites), errno: random.pick(ERRNOS) }))
+    await failures(sample, { struck: 0, missed: [] }).run(round)
+  },
+}

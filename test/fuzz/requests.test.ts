@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { OPERATIONS } from '../src/contract/index.ts'
-import { BASE_PATH, type Operation } from '../src/contract/operation.ts'
-import { onBothEngines } from './support/engines.ts'
-import { startTestService, type TestService } from './support/service.ts'
+import { OPERATIONS } from '../../src/contract/index.ts'
+import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
+import { onBothEngines } from '../support/engines.ts'
+import { startTestService, type TestService } from '../support/service.ts'
 
 const REQUESTS = Number(process.env.GAMEKEEPER_TEST_FUZZ ?? 6000)
 

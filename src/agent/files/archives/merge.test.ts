@@ -1,0 +1,73 @@
+// Moving a large unpacked tree into one that is there: in groups, between which others have their turn.
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openSandbox } from '../sandbox.ts'
+import { fillTree, makeTree } from '../trees.testing.ts'
+import { serverId, start } from './archives.testing.ts'
+import { merge } from './merge.ts'
+
+const FILES = 3000
+
+/** `FILES` files in a directory that is on both sides, so that each of them is a move of its own. */
+function fill(base: string, content: string, count = FILES): void {
+  mkdirSync(join(base, 'd/e'), { recursive: true })
+  for (let index = 0; index < count; index++) writeFileSync(join(base, `d/e/${index}`), content)
+}
+
+const signal = new AbortController().signal
+
+test('a large merge lets others have their turn, and replaces into the trash', async (t) => {
+  const { agent, server, at } = await start(t)
+  fill(at(''), 'old', FILES / 2)
+  fillTree(at(''), { 'd/kept': 'kept' })
+  const staged = makeTree(t)
+  fill(staged, 'new')
+  // How many are left, as seen by whoever has a turn meanwhile.
+  const seen = new Set<number>()
+  const looking = setInterval(() => seen.add(readdirSync(join(staged, 'd/e')).length), 0)
+  t.after(() => clearInterval(looking))
+  await merge(server, openSandbox(staged), [], { overwrite: true, signal })
+  assert.ok(
+    [...seen].some((left) => left > 0 && left < FILES),
+    `${[...seen]}`,
+  )
+  assert.equal(readdirSync(at('d/e')).length, FILES)
+  for (let index = 0; index < FILES; index++) assert.equal(readFileSync(at(`d/e/${index}`), 'utf8'), 'new')
+  assert.equal(readFileSync(at('d/kept'), 'utf8'), 'kept')
+  const trashed: string[] = []
+  for (let after: string | null = null, isFirst = true; isFirst || after; isFirst = false) {
+    const page: Awaited<ReturnType<typeof agent.listTrash>> = await agent.listTrash({
+      serverId,
+      limit: 1000,
+      ...(after ? { after } : {}),
+    })
+    trashed.push(...page.items.map(({ path }) => path))
+    after = page.next
+  }
+  assert.equal(new Set(trashed).size, FILES / 2)
+})
+
+test('All of it is checked before the first thing moves.', async (t) => {
+  const { server, at } = await start(t)
+  fillTree(at(''), { 'd/e/2999': 'old' })
+  const staged = makeTree(t)
+  fill(staged, 'new')
+  const work = merge(server, openSandbox(staged), [], { overwrite: false, signal })
+  await assert.rejects(work, { code: 'already_exists' })
+  assert.deepEqual(readdirSync(at('d/e')), ['2999'])
+  assert.equal(readdirSync(join(staged, 'd/e')).length, FILES)
+})
+
+test('a merge that is cancelled while it is checked moves nothing', async (t) => {
+  const { server, at } = await start(t)
+  mkdirSync(at('d/e'), { recursive: true })
+  const staged = makeTree(t)
+  fill(staged, 'new')
+  const abort = new AbortController()
+  queueMicrotask(() => abort.abort())
+  const work = merge(server, openSandbox(staged), [], { overwrite: false, signal: abort.signal })
+  await assert.rejects(work, { name: 'AbortError' })
+  assert.deepEqual(readdirSync(at('d/e')), [])
+})

@@ -1,0 +1,91 @@
+// Who may do heavy work now: so many pieces at once in all, and so many for one server, whose others wait their turn. The
+// servers that wait are served one after the other, so that a busy one delays its own work and nobody else's.
+import { fail } from '../contract/errors.ts'
+
+export interface SharesOptions {
+  /** Of all servers together; as many as there are by default. */
+  atOnce?: number
+  atOncePerServer: number
+  /** Further ones are refused with `rate_limited`. */
+  waitingPerServer: number
+}
+
+export interface Shares {
+  /** Runs the work when it is its turn. One whose signal fires while it waits is never begun. */
+  run<T>(serverId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+}
+
+interface Server {
+  running: number
+  waiting: (() => void)[]
+}
+
+const RETRY_AFTER_SECONDS = 2
+
+export function createShares(options: SharesOptions): Shares {
+  const { atOnce = Number.POSITIVE_INFINITY, atOncePerServer, waitingPerServer } = options
+  /** Those that run or wait; whoever was served last is last. */
+  const servers = new Map<string, Server>()
+  let running = 0
+
+  function dispatch(): void {
+    for (const [serverId, server] of servers) {
+      if (running >= atOnce) return
+      if (server.running >= atOncePerServer) continue
+      const begin = server.waiting.shift()
+      if (!begin) continue
+      servers.delete(serverId)
+      servers.set(serverId, server)
+      running++
+      server.running++
+      begin()
+    }
+  }
+
+  function release(serverId: string, server: Server): void {
+    running--
+    server.running--
+    forgetIdle(serverId, server)
+    dispatch()
+  }
+
+  function forgetIdle(serverId: string, server: Server): void {
+    if (server.running === 0 && server.waiting.length === 0) servers.delete(serverId)
+  }
+
+  async function enter(serverId: string, server: Server, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const leave = () => {
+      server.waiting.splice(server.waiting.indexOf(begin), 1)
+      forgetIdle(serverId, server)
+      reject(signal.reason)
+    }
+    const begin = () => {
+      signal.removeEventListener('abort', leave)
+      resolve()
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    server.waiting.push(begin)
+    dispatch()
+    await promise
+  }
+
+  return {
+    async run(serverId, signal, work) {
+      signal.throwIfAborted()
+      const server = servers.get(serverId) ?? { running: 0, waiting: [] }
+      if (server.waiting.length >= waitingPerServer)
+        throw fail('rate_limited', {
+          detail: 'Too much work of this kind waits on this server.',
+          headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+        })
+      servers.set(serverId, server)
+      await enter(serverId, server, signal)
+      try {
+        return await work()
+      } finally {
+        release(serverId, server)
+      }
+    },
+  }
+}

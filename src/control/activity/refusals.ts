@@ -1,0 +1,59 @@
+// Refusals are worth an entry, and a stranger who is refused a hundred times a second must not fill the activity with
+// them: the first is recorded at once, those that follow within a minute are counted and become one.
+import type { Scope } from '../../contract/scopes.ts'
+import type { Actor } from '../http/actor.ts'
+
+const WINDOW_MS = 60_000
+const REMEMBERED_MAX = 10_000
+
+export interface Refusal {
+  actor: Actor
+  serverId: string
+  scope: Scope
+}
+
+export interface Refusals {
+  add(refusal: Refusal): Promise<void>
+  /** Records what was counted in windows that are over; with `all`, in every window. */
+  flush(all?: boolean): Promise<void>
+}
+
+interface Window extends Refusal {
+  endsAt: number
+  /** After the one that was recorded. */
+  count: number
+}
+
+/** `record` writes an entry; `count` is 1 for one that is recorded at once. */
+export function createRefusals(record: (refusal: Refusal, count: number) => Promise<void>): Refusals {
+  const windows = new Map<string, Window>()
+
+  async function close(key: string, window: Window): Promise<void> {
+    windows.delete(key)
+    if (window.count > 0) await record(window, window.count)
+  }
+
+  async function flush(all = false): Promise<void> {
+    const now = performance.now()
+    for (const [key, window] of [...windows]) if (all || window.endsAt <= now) await close(key, window)
+  }
+
+  return {
+    async add(refusal) {
+      const { actor, serverId, scope } = refusal
+      const key = `${actor.id} ${serverId} ${scope}`
+      const known = windows.get(key)
+      if (known && known.endsAt > performance.now()) {
+        known.count++
+        // Who is refused now says more of where it comes from than who was refused first.
+        known.actor = actor
+        return
+      }
+      if (known) await close(key, known)
+      if (windows.size >= REMEMBERED_MAX) await flush(true)
+      windows.set(key, { ...refusal, endsAt: performance.now() + WINDOW_MS, count: 0 })
+      await record(refusal, 1)
+    },
+    flush,
+  }
+}

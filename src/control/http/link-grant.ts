@@ -1,0 +1,13 @@
+// What a link is signed for in the name of a caller: it lives no longer than the caller's token.
+import type { LinkGrant } from '../../http/signed-links.ts'
+import type { Actor } from './actor.ts'
+
+export const LINK_LIFE_MS = 15 * 60_000
+
+export function grantOf(actor: Actor, serverId: string, detail: LinkGrant['detail']): LinkGrant {
+  const { id: tokenId, expiresAt: tokenExpiresAt, requestId } = actor
+  return { serverId, tokenId, tokenExpiresAt, requestId: requestId ?? '', detail }
+}
+
+/** When a link that is signed now ends, unless it is renewed. */
+export const linkEnd = ({ expiresAt }: Actor, now: number) => Math.min(now + LINK_LIFE_MS, expiresAt ?? Infinity)

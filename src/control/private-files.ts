@@ -1,0 +1,30 @@
+// The data directory is nobody's business but ours: it holds every token's hash, the secret, and all tenants' files. A
+// copy, a restore of a machine or an older version may have left it open.
+import { chmodSync, closeSync, lstatSync, openSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { hasCode } from '../kit/errno.ts'
+
+const FOR_OTHERS = 0o077
+
+/** Makes the directory 0700 and the files in it 0600, also those that are there. `databaseFile`: made so if it is not there yet. */
+export function makePrivate(dataDir: string, databaseFile: string | null, log: Logger): void {
+  restrict(dataDir, 0o700, log)
+  // What SQLite keeps beside it gets the same mode.
+  if (databaseFile !== null) closeSync(openSync(databaseFile, 'a', 0o600))
+  for (const name of readdirSync(dataDir)) {
+    const path = join(dataDir, name)
+    if (lstatSync(path).isFile()) restrict(path, 0o600, log)
+  }
+}
+
+function restrict(path: string, mode: number, log: Logger): void {
+  if ((lstatSync(path).mode & FOR_OTHERS) === 0) return
+  try {
+    chmodSync(path, mode)
+  } catch (error) {
+    // Somebody else's, as on some mounted volumes: whoever mounts it decides.
+    if (!hasCode(error, 'EPERM', 'EROFS')) throw error
+    log.warn({ path }, 'other users of this machine may read this, and its mode cannot be changed')
+  }
+}

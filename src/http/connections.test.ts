@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { bodyOf, takeBodiesAsStreams } from './bodies.ts'
+import { type ConnectionLimits, connectionLimits } from './connections.ts'
+import { createHttpServer } from './server.ts'
+
+const PLENTY = connectionLimits(1000)
+
+async function start(t: TestContext, changed: Partial<ConnectionLimits>, trustedProxies: string[] = []) {
+  const logger = pino({ level: 'silent' })
+  const app = createHttpServer({ logger, trustedProxies, https: false, limits: { ...PLENTY, ...changed } })
+  app.get('/', async () => ({ ok: true }))
+  app.post('/json', async () => ({ ok: true }))
+  await app.register(async (streams) => {
+    takeBodiesAsStreams(streams)
+    streams.post('/stream', async ({ raw }, reply) => {
+      let bytes = 0
+      for await (const chunk of bodyOf(raw, { signal: new AbortController().signal })) bytes += chunk.length
+      return reply.send({ bytes })
+    })
+    const held = Promise.withResolvers<void>()
+    t.after(() => held.resolve())
+    streams.post('/unread', async (_request, reply) => {
+      reply.raw.writeProcessing()
+      await held.promise
+      return {}
+    })
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  t.after(() => app.close())
+  const { port } = app.server.address() as AddressInfo
+  return {
+    async connect(localAddress = '127.0.0.1'): Promise<Socket> {
+      const socket = connect({ port, host: '127.0.0.1', localAddress })
+      t.after(() => socket.destroy())
+      socket.on('error', () => {})
+      await once(socket, 'connect')
+      return socket
+    },
+  }
+}
+
+const post = (path: string, length: number) =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+const statusOf = async (socket: Socket) => String((await once(socket, 'data'))[0]).split(' ')[1]
+const closed = async (socket: Socket) => {
+  if (!socket.resume().closed) await once(socket, 'close')
+}
+
+async function asks(socket: Socket): Promise<string | undefined> {
+  socket.write(GET)
+  return await statusOf(socket)
+}
+
+suite('a body', () => {
+  const body = { windowMs: 200, bytes: 1000 }
+  for (const path of ['/json', '/stream']) {
+    test(`that says nothing is cut (${path})`, async (t) => {
+      const socket = await (await start(t, { body })).connect()
+      socket.write(`${post(path, 100)}{`)
+      await closed(socket)
+    })
+
+    test(`that trickles is cut (${path})`, async (t) => {
+      const socket = await (await start(t, { body })).connect()
+      socket.write(post(path, 100_000))
+      const trickle = setInterval(() => socket.write(' '), 20)
+      t.after(() => clearInterval(trickle))
+      await closed(socket)
+    })
+  }
+
+  test('that is slow, but brings what it must, arrives', async (t) => {
+    const socket = await (await start(t, { body: { windowMs: 400, bytes: 100 } })).connect()
+    const total = 20_000
+    socket.write(post('/stream', total))
+    const answer = statusOf(socket)
+    for (let sent = 0; sent < total; sent += 500) {
+      socket.write(Buffer.alloc(500))
+      await delay(40)
+    }
+    assert.equal(await answer, '200')
+  })
+
+  test('that nobody reads yet is not to blame', async (t) => {
+    const socket = await (await start(t, { body: { windowMs: 100, bytes: 1000 } })).connect()
+    socket.write(`${post('/unread', 100)}{`)
+    const isCut = once(socket, 'close').then(() => true)
+    assert.equal(await Promise.race([isCut, delay(500, false)]), false)
+  })
+
+  test('of a request that was refused is thrown away for a moment only', async (t) => {
+    const socket = await (await start(t, { lingerMs: 100 })).connect()
+    socket.write(`${post('/nowhere', 100)}{`)
+    assert.equal(await statusOf(socket), '404')
+    await closed(socket)
+  })
+
+  test('of a request that was refused, and that ends in time, leaves the connection as it was', async (t) => {
+    const socket = await (await start(t, { lingerMs: 100 })).connect()
+    socket.write(`${post('/nowhere', 3)}{`)
+    assert.equal(await statusOf(socket), '404')
+    socket.write(' }')
+    assert.equal(await asks(socket), '200')
+  })
+})
+
+suite('connections', () => {
+  test('beyond the bound in all take the place of the one that has waited longest', async (t) => {
+    const server = await start(t, { connections: 3, connectionsPerAddress: 10 })
+    const [first, second, third] = [await server.connect(), await server.connect(), await server.connect()]
+    assert.equal(await asks(first), '200')
+    const fourth = await server.connect()
+    assert.equal(await asks(fourth), '200')
+    await closed(second)
+    assert.deepEqual(await Promise.all([first, third].map(asks)), ['200', '200'])
+  })
+
+  test('with a request under way keep their place, and the newcomer is refused', async (t) => {
+    const server = await start(t, { connections: 2, connectionsPerAddress: 10 })
+    const busy = [await server.connect(), await server.connect()]
+    for (const socket of busy) {
+      socket.write(`${post('/unread', 2)}{`)
+      assert.equal(await statusOf(socket), '102')
+    }
+    await closed(await server.connect())
+    assert.deepEqual(
+      busy.map((socket) => socket.destroyed),
+      [false, false],
+    )
+  })
+
+  test('from one address do not take the places of others', async (t) => {
+    const server = await start(t, { connections: 100, connectionsPerAddress: 2 })
+    const other = await server.connect('127.0.0.3')
+    const own = [await server.connect(), await server.connect(), await server.connect()]
+    await closed(own[0] as Socket)
+    assert.deepEqual(await Promise.all([other, ...own.slice(1)].map(asks)), ['200', '200', '200'])
+  })
+
+  test('of a trusted proxy are as many as there may be in all', async (t) => {
+    const server = await start(t, { connections: 100, connectionsPerAddress: 2 }, ['127.0.0.0/8'])
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => server.connect()))
+    assert.deepEqual(new Set(await Promise.all(sockets.map(asks))), new Set(['200']))
+  })
+})

@@ -1,0 +1,99 @@
+// Watches the turns of this thread's event loop, by the processor time that they take and not by the clock, so that a
+// busy machine is no false alarm. A worker thread looks on and asks for the stack of a turn that is too long already.
+import { PerformanceObserver } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+
+export const LONGEST_TURN_MS = 100
+/** The clock of the watch: a turn is seen with at most this much of the ones before it. */
+export const BEAT_MS = 10
+
+/** What the garbage collector took, and the stack, are known a few turns later. */
+const VERDICT_MS = 3 * BEAT_MS
+
+export interface LongTurn {
+  /** Processor time of this thread, without that of the garbage collector. */
+  cpuMs: number
+  /** Where it was when it had been too long already; empty for one that ended before it could be asked. */
+  stack: string
+}
+
+/** What the watchdog of a service process says, and whoever reads its output looks for. */
+export const LONG_TURN = /a turn of the event loop took \d+ ms of processor time/
+export const sayLongTurn = ({ cpuMs, stack }: LongTurn) =>
+  `watchdog: a turn of the event loop took ${cpuMs} ms of processor time\n${stack}\n`
+
+export interface TurnWatch extends Disposable {
+  /** Resolves when the watch looks on. What a turn before that took does not count. */
+  ready: Promise<void>
+  /** Those so far, the turn in which it is called included. */
+  longTurns(): Promise<readonly LongTurn[]>
+}
+
+const cpuMs = () => {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): TurnWatch {
+  const found: LongTurn[] = []
+  /** Counts beats, so that whoever looks on knows whether a turn has ended. */
+  const beats = new Int32Array(new SharedArrayBuffer(4))
+  const onlooker = new Worker(new URL('./turns-onlooker.ts', import.meta.url), {
+    workerData: { beats, pid: process.pid },
+    execArgv: [],
+  })
+  onlooker.unref()
+  const stacks = new Map<number, string>()
+  const ready = new Promise<void>((resolve) => {
+    onlooker.once('message', () => {
+      before = cpuMs()
+      resolve()
+    })
+  })
+  onlooker.on('message', (seen: 'ready' | { beat: number; stack: string }) => {
+    if (seen !== 'ready') stacks.set(seen.beat, seen.stack)
+  })
+  let collectedMs = 0
+  const collector = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) collectedMs += duration
+  })
+  collector.observe({ entryTypes: ['gc'] })
+  let before = cpuMs()
+
+  function beat(): void {
+    const now = cpuMs()
+    const spent = now - before
+    before = now
+    const number = Atomics.add(beats, 0, 1)
+    if (spent - BEAT_MS <= LONGEST_TURN_MS) collectedMs = 0
+    else judge(spent, number)
+  }
+
+  function judge(spent: number, number: number): void {
+    setTimeout(() => {
+      const turnMs = spent - BEAT_MS - collectedMs
+      collectedMs = 0
+      const stack = stacks.get(number) ?? ''
+      stacks.clear()
+      if (turnMs <= LONGEST_TURN_MS) return
+      const turn = { cpuMs: Math.round(turnMs), stack }
+      found.push(turn)
+      onLongTurn(turn)
+    }, VERDICT_MS).unref()
+  }
+
+  const timer = setInterval(beat, BEAT_MS).unref()
+  return {
+    ready,
+    async longTurns() {
+      await delay(VERDICT_MS + 2 * BEAT_MS)
+      return found
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer)
+      collector.disconnect()
+      void onlooker.terminate()
+    },
+  }
+}
