@@ -176,6 +176,8 @@ const usage = command({
         'Of it, trash': formatSize(now.trashBytes),
         'Being written': formatSize(now.reservedBytes),
         Quota: now.quotaBytes === null ? 'no limit' : formatSize(now.quotaBytes),
+        'Files and folders':
+          now.maxEntries === null ? String(now.usedEntries) : `${now.usedEntries} of ${now.maxEntries}`,
       }
       context.say(formatFields(fields, context.paint))
     }

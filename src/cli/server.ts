@@ -15,6 +15,7 @@ const SETTINGS = {
   port: { type: 'string', value: 'PORT', help: 'The port that players use' },
   description: { type: 'string', value: 'TEXT', help: 'A text of your own' },
   disk: { type: 'string', value: 'SIZE', help: 'How much disk it may use, such as 20GiB; "none" for no limit' },
+  entries: { type: 'string', value: 'N', help: 'How many files and folders it may have; "none" for no limit' },
   backups: { type: 'string', value: 'N', help: 'How many backups it may have; "none" for no limit' },
   subdomains: { type: 'string', value: 'N', help: 'How many subdomains it may have; "none" for no limit' },
   label: { type: 'string', multiple: true, value: 'NAME=VALUE', help: 'A label; may be repeated' },
@@ -108,6 +109,7 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'nam
   const description = orNone(options.description, (text) => text)
   const limits = withoutAbsent({
     diskBytes: orNone(options.disk, (text) => readSize(text, '--disk')),
+    entries: orNone(options.entries, (text) => readWhole(text, '--entries')),
     backups: orNone(options.backups, (text) => readWhole(text, '--backups')),
     subdomains: orNone(options.subdomains, (text) => readWhole(text, '--subdomains')),
   })
@@ -168,6 +170,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       Port: String(server.port ?? '-'),
       Description: server.description ?? '-',
       Disk: diskOf(server),
+      'Files and folders': limit(limits.entries),
       Backups: limit(limits.backups),
       Subdomains: limit(limits.subdomains),
       Labels:

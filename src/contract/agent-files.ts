@@ -76,8 +76,8 @@ export interface AgentFiles {
   /** Frees the space of everything in the trash now. Must be idempotent. */
   emptyTrash(request: RepeatableRequest): Promise<{ freedBytes: number }>
   usage(request: { serverId: string }): Promise<DiskUsage>
-  /** Null for no quota. Kept on the agent's disk. Must be idempotent. */
-  setQuota(request: { serverId: string; quotaBytes: number | null }): Promise<void>
+  /** Null for no limit. Kept on the agent's disk. Must be idempotent. */
+  setQuota(request: { serverId: string; quotaBytes: number | null; maxEntries: number | null }): Promise<void>
 }
 
 /** Work for `AgentTasks`; the results are a `FileEntry` of the archive, the directory or the file. */

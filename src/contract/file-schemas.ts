@@ -57,10 +57,20 @@ export const ArchiveFormat = OneOf(ARCHIVE_FORMATS)
 export type ArchiveFormat = Static<typeof ArchiveFormat>
 
 export const DiskUsage = Type.Object({
-  usedBytes: Type.Integer({ minimum: 0, description: 'Files and trash together: what the quota is compared with' }),
+  usedBytes: Type.Integer({
+    minimum: 0,
+    description: 'Files, directories and trash together: what the quota is compared with',
+  }),
   trashBytes: Bytes,
   reservedBytes: Type.Integer({ minimum: 0, description: 'Taken by transfers under way' }),
   quotaBytes: Nullable(Bytes),
+  usedEntries: Type.Integer({
+    minimum: 0,
+    description: 'Files, directories and symlinks, those in the trash included',
+  }),
+  trashEntries: Type.Integer({ minimum: 0 }),
+  reservedEntries: Type.Integer({ minimum: 0, description: 'Taken by transfers under way' }),
+  maxEntries: Nullable(Type.Integer({ minimum: 0 })),
 })
 export type DiskUsage = Static<typeof DiskUsage>
 

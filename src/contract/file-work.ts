@@ -151,7 +151,7 @@ export const restoreTrash = operation({
   bound: BOUNDS.trash,
   params: Closed({ ...ServerParams.properties, trashId: Id }),
   answers: { 200: { description: 'The entry, back in its place', schema: FileEntry, example: entryExample } },
-  errors: [...pathErrors, 'server_busy', 'disk_full', 'idempotency_conflict'],
+  errors: [...pathErrors, ...spaceErrors, 'server_busy', 'idempotency_conflict'],
 })
 
 export const emptyTrash = operation({
@@ -186,7 +186,10 @@ export const readUsage = operation({
     200: {
       description: 'Files and trash together, and the quota',
       schema: DiskUsage,
-      example: { usedBytes: 1_932_735_283, trashBytes: 4096, reservedBytes: 0, quotaBytes: 21_474_836_480 },
+      example: {
+        ...{ usedBytes: 1_932_735_283, trashBytes: 12_288, reservedBytes: 0, quotaBytes: 21_474_836_480 },
+        ...{ usedEntries: 48_210, trashEntries: 3, reservedEntries: 0, maxEntries: 1_000_000 },
+      },
     },
   },
   errors: ['agent_unreachable'],

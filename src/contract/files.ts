@@ -219,7 +219,7 @@ export const moveFiles = operation({
       example: { data: [entryExample] },
     },
   },
-  errors: [...changeErrors, 'already_exists', 'disk_full', 'idempotency_conflict'],
+  errors: [...changeErrors, ...spaceErrors, 'already_exists', 'idempotency_conflict'],
 })
 
 export const requestDownload = operation({

@@ -51,6 +51,12 @@ export const PART_HEADER_BYTES_MAX = 16 * 1024
 /** Browsers and libraries send two or three. */
 export const PART_HEADERS_MAX = 16
 
+/**
+ * Files, directories and symlinks that a server may have, those in its trash included, where its `limits` say nothing
+ * else: more than any game makes, and few enough that one server cannot use up the inodes of a disk.
+ */
+export const DEFAULT_ENTRIES_MAX = 1_000_000
+
 /** Searches under way; `rate_limited` where more wait on a server than may. */
 export const SEARCHES = { atOnce: 4, atOncePerServer: 2, waitingPerServer: 8 } as const
 

@@ -1,6 +1,7 @@
 import { BOUNDS } from './bounds.ts'
 import { GAME_IDS } from './games.ts'
 import { Job, jobExample } from './jobs.ts'
+import { DEFAULT_ENTRIES_MAX } from './limits.ts'
 import { operation } from './operation.ts'
 import {
   Bytes,
@@ -21,6 +22,11 @@ import {
 } from './schema.ts'
 
 const Count = Type.Integer({ minimum: 0, maximum: 1_000_000 })
+const Entries = Type.Integer({
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: `Files, directories and symlinks, those in the trash included. ${DEFAULT_ENTRIES_MAX} by default`,
+})
 const Description = Type.String({ maxLength: 2000, pattern: MULTILINE })
 const GameId = OneOf(GAME_IDS, { description: 'The id of a game that we know' })
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
@@ -31,13 +37,14 @@ const Labels = Type.Record(
 )
 
 export const Limits = Type.Object(
-  { diskBytes: Nullable(Bytes), backups: Nullable(Count), subdomains: Nullable(Count) },
+  { diskBytes: Nullable(Bytes), entries: Nullable(Entries), backups: Nullable(Count), subdomains: Nullable(Count) },
   { description: 'null is no limit' },
 )
 export type Limits = Static<typeof Limits>
 
 const NewLimits = Closed({
   diskBytes: Type.Optional(Nullable(Bytes)),
+  entries: Type.Optional(Nullable(Entries)),
   backups: Type.Optional(Nullable(Count)),
   subdomains: Type.Optional(Nullable(Count)),
 })
@@ -127,7 +134,7 @@ const example = {
   description: 'The old world, since 2019',
   game: 'minecraft-java',
   port: 25565,
-  limits: { diskBytes: 21_474_836_480, backups: 30, subdomains: 2 },
+  limits: { diskBytes: 21_474_836_480, entries: DEFAULT_ENTRIES_MAX, backups: 30, subdomains: 2 },
   labels: { owner: 'anna' },
   status: 'ready',
   deletion: null,

@@ -110,18 +110,22 @@ function checkStaging(staging: string): void {
     assert.ok(left.includes(`${name}.json`), `${name} belongs to nobody`)
 }
 
+const BLOCK = 4096
+
 async function checkAccount(session: Session, root: string): Promise<void> {
   const { body } = await call(session, 'GET', `/files/${session.serverId}/usage`)
   const seen = new Set<bigint>()
   assert.equal(body.trashBytes, spaceOf(join(root, 'trash'), seen), 'the account of the trash')
   assert.equal(body.usedBytes, body.trashBytes + spaceOf(join(root, 'files'), seen), 'the account')
+  const entries = entriesIn(join(root, 'trash')).length + entriesIn(join(root, 'files')).length
+  assert.equal(body.usedEntries, entries, 'the account of entries')
   assert.equal(body.reservedBytes, unfinishedBytes(join(root, 'staging')), 'what is reserved')
 }
 
-/** As du counts: blocks, and what has several names once. */
+/** As du counts: blocks, and what has several names once. Of the folder itself what it takes beyond its first block. */
 function spaceOf(folder: string, seen: Set<bigint>): number {
-  let bytes = 0
-  for (const path of pathsIn(folder)) {
+  let bytes = Math.max(0, lstatSync(folder).blocks * 512 - BLOCK)
+  for (const path of entriesIn(folder)) {
     const { ino, blocks } = lstatSync(path, { bigint: true })
     if (!seen.has(ino)) bytes += Number(blocks) * 512
     seen.add(ino)
@@ -129,14 +133,16 @@ function spaceOf(folder: string, seen: Set<bigint>): number {
   return bytes
 }
 
-const BLOCK = 4096
-
 function unfinishedBytes(staging: string): number {
   const unfinished = readdirSync(staging)
     .filter((name) => /^part-.*\.json$/.test(name))
     .map((name) => JSON.parse(readFileSync(join(staging, name), 'utf8')) as { sizeBytes: number })
   return unfinished.reduce((sum, { sizeBytes }) => sum + Math.ceil(sizeBytes / BLOCK) * BLOCK, 0)
 }
+
+/** Everything that has a name below the folder. */
+const entriesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => join(entry.parentPath, entry.name))
 
 function pathsIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -72,7 +72,8 @@ function targetFor(base: string): RestoreTarget {
     repository: assert.fail,
     recoverTrash: assert.fail,
     usage: {
-      quotaBytes: () => null,
+      quota: () => ({ bytes: null, entries: null }),
+      fitsEntries: () => true,
       add: () => assert.fail(),
       read: () => assert.fail(),
       shrink: () => assert.fail(),

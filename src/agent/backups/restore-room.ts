@@ -2,7 +2,7 @@
 // trash, which is freed afterwards (restore-freeing.ts) as far as the safety backup holds the same. To go back to a backup
 // of one's own, all of it, is never refused: it cannot be used to grow.
 import { fail } from '../../contract/errors.ts'
-import { diskBytes } from '../files/usage.ts'
+import { type Amount, diskBytes, NOTHING, sum } from '../files/amounts.ts'
 import { segmentsOf } from './entries.ts'
 import type { RestoreTarget } from './restore.ts'
 import type { Checked } from './restore-checks.ts'
@@ -19,65 +19,74 @@ export interface Room {
   displaced(live: Checked): void
   /** `stagedBytes` can only grow: there is no need to fill the disk first. */
   requirePossible(stagedBytes: number): Promise<void>
-  /** All is staged and nothing is changed yet. Fails with `quota_exceeded`. */
-  require(stagedBytes: number): Promise<void>
+  /** All is staged, and this is what it adds; nothing is changed yet. Fails with `quota_exceeded`. */
+  require(made: Amount): Promise<void>
 }
 
 export function createRoom(
   { usage, sandbox }: Pick<RestoreTarget, 'usage' | 'sandbox'>,
   { isRewind, hasSafety }: RoomRequest,
 ): Room {
-  const quota = usage.quotaBytes()
-  const isFree = quota === null || (isRewind && hasSafety)
+  const quota = usage.quota()
+  const isFree = isRewind && hasSafety
   const directories: string[] = []
-  const sum = createSum()
+  const gone = createSum()
   let limit: number | undefined
 
-  const liveBytes = async () => {
-    const { usedBytes, trashBytes } = await usage.read()
-    return usedBytes - trashBytes
+  async function readLive(): Promise<Amount> {
+    const { usedBytes, trashBytes, usedEntries, trashEntries } = await usage.read()
+    return { bytes: usedBytes - trashBytes, entries: usedEntries - trashEntries }
   }
 
-  async function displacedBytes(): Promise<number> {
+  async function displacedAmount(): Promise<Amount> {
     for (const path of directories) {
-      for await (const { stats } of sandbox.walk(segmentsOf(path), { anyDepth: true }))
-        if (!stats.isDirectory()) sum.add(stats)
+      for await (const { stats } of sandbox.walk(segmentsOf(path), { anyDepth: true })) gone.add(stats)
     }
-    return sum.bytes()
+    return gone.amount()
   }
+
+  /** Told without a look at the disk: most servers are far from their limits. */
+  const fitsEasily = (made: Amount) =>
+    (quota.bytes === null || made.bytes === 0) && (made.entries === 0 || usage.fitsEntries(made.entries))
 
   return {
     displaced({ path, stats }) {
       if (isFree) return
+      gone.add(stats)
       if (stats.isDirectory()) directories.push(path)
-      else sum.add(stats)
     },
     async requirePossible(stagedBytes) {
-      if (isFree || stagedBytes <= quota) return
-      limit ??= Math.max(quota, await liveBytes())
+      if (isFree || quota.bytes === null || stagedBytes <= quota.bytes) return
+      limit ??= Math.max(quota.bytes, (await readLive()).bytes)
       if (stagedBytes > limit) throw tooLarge()
     },
-    async require(stagedBytes) {
-      if (isFree || stagedBytes === 0) return
-      const live = await liveBytes()
-      const after = live + stagedBytes - (await displacedBytes())
-      if (!isRewind && after > quota && after > live) throw tooLarge()
-      if (!hasSafety && live + stagedBytes > quota) throw nothingToFree()
+    async require(made) {
+      if (isFree || fitsEasily(made)) return
+      const live = await readLive()
+      const displaced = await displacedAmount()
+      for (const what of ['bytes', 'entries'] as const) {
+        const most = quota[what]
+        if (most === null || made[what] === 0) continue
+        const after = live[what] + made[what] - displaced[what]
+        if (!isRewind && after > most && after > live[what]) throw tooLarge()
+        if (!hasSafety && live[what] + made[what] > most) throw nothingToFree()
+      }
     },
   }
 }
 
-/** Of files that leave the tree. One with several names leaves it with the last of them. */
+/** Of what leaves the tree. A file with several names leaves it with the last of them. */
 function createSum() {
   const left = new Map<bigint, bigint>()
-  let bytes = 0
+  let amount = NOTHING
   return {
     add(stats: Checked['stats']): void {
-      const names = (left.get(stats.ino) ?? stats.nlink) - 1n
-      if (stats.nlink > 1n) left.set(stats.ino, names)
-      if (names === 0n) bytes += diskBytes(stats)
+      const isLinked = !stats.isDirectory() && stats.nlink > 1n
+      const names = isLinked ? (left.get(stats.ino) ?? stats.nlink) - 1n : 0n
+      if (isLinked) left.set(stats.ino, names)
+      amount = sum(amount, { bytes: names === 0n ? diskBytes(stats) : 0, entries: 1 })
     },
-    bytes: () => bytes,
+    amount: () => amount,
   }
 }
 

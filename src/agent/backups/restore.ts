@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import type { RestoreReport } from '../../contract/agent-backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { openDescriptor } from '../../kit/descriptor.ts'
+import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../files/amounts.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
 import { permissionsOf } from '../files/ownership.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
@@ -50,7 +51,7 @@ export interface RestoreTarget {
   prepareTrash(items: TrashRecord['items']): Promise<TrashBatch>
   /** Goes on with what a process that died has left of emptying and freeing. */
   recoverTrash(): Promise<void>
-  usage: Pick<Usage, 'add' | 'quotaBytes' | 'read' | 'shrink' | 'touch'>
+  usage: Pick<Usage, 'add' | 'quota' | 'fitsEntries' | 'read' | 'shrink' | 'touch'>
   gate: RestoreGate
   now(): number
   /** Of what went wrong and is neither the end of the restore nor its caller's to know. */
@@ -65,6 +66,8 @@ interface Run {
   stager: Stager
   displaced: { path: string; kind: 'file' | 'directory' | 'symlink' }[]
   room: Room
+  /** Directories and all else that is made, apart from the bytes of files. */
+  made: Amount
   /** Paths, live, that stay as they are: what a further hard link may be one of. */
   kept: Map<string, bigint>
   /** Those whose times or modes must be set at the end, once everything in them is in place. */
@@ -109,6 +112,7 @@ export async function runRestore(
     stager,
     result,
     displaced: [],
+    made: NOTHING,
     room: createRoom(target, { isRewind: isRewind(request), hasSafety: request.safetyBackupId !== null }),
     kept: new Map(),
     directories: [],
@@ -124,7 +128,7 @@ export async function runRestore(
     await stageAll(run, target, signal)
     await stager.sync()
     signal.throwIfAborted()
-    await run.room.require(stager.diskBytes())
+    await run.room.require(madeBy(run))
     result.displaced = run.displaced.length
     const trashBatches = await prepareTrash(target, run.displaced, batches)
     const { jobId, manifest, safetyBackupId } = request
@@ -143,7 +147,7 @@ export async function runRestore(
   }
   journal.close()
   // What is displaced stays, in the trash, so all that was staged is added.
-  target.usage.add(stager.diskBytes())
+  target.usage.add(madeBy(run))
   try {
     await finishSwap(target, { stagingRoot, staging }, { jobId: request.jobId, direction: 'forward' })
     return result
@@ -202,8 +206,12 @@ function replace(run: Run, wanted: KeyedEntry, live: Checked): void {
   create(run, wanted)
 }
 
+/** All that it adds to the disk. */
+const madeBy = ({ made, stager }: Run): Amount => sum(made, { bytes: stager.diskBytes(), entries: 0 })
+
 function create(run: Run, wanted: KeyedEntry): void {
   const path = segmentsOf(wanted.path)
+  run.made = sum(run.made, { bytes: wanted.kind === 'directory' ? BLOCK_BYTES : 0, entries: 1 })
   run.touched.add(parentOf(wanted.path))
   if (wanted.kind === 'directory') {
     run.journal.add('mkdir', { path })

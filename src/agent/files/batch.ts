@@ -3,6 +3,7 @@
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../contract/limits.ts'
+import { spaceOf } from './amounts.ts'
 import { type Change, journaled } from './changes.ts'
 import { checkTarget, placeFile } from './content.ts'
 import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from './directory.ts'
@@ -12,7 +13,6 @@ import { formatPath, parseEntry, parsePath, type Segments } from './paths.ts'
 import { inodeOf, uploadProperties } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 import type { ServerFiles } from './server-files.ts'
-import { spaceOf } from './usage.ts'
 
 export interface BatchOptions {
   directory: string
@@ -56,8 +56,8 @@ export async function writeBatch(
   const names = createNames()
   await using staged = server.staging.open()
   return await explainedAsync(options.directory, async () => {
-    using reservation = await server.usage.announce(options.expectedBytes)
-    const space = spaceFrom(reservation)
+    using reservation = await server.usage.announce(options.expectedBytes, 0)
+    const arriving = spaceFrom(reservation)
     mkdirAt(staged.folder, staged.name, 0o700)
     using folder = openChild(staged.folder, staged.name)
     const received: Received[] = []
@@ -65,16 +65,18 @@ export async function writeBatch(
       const segments = uploadTarget(directory, name)
       names.add(segments)
       checkTarget(server, segments, { overwrite: options.overwrite })
+      await reservation.takeEntry()
       const stagedName = String(received.length)
       using file = createFileAt(folder, stagedName)
-      const sizeBytes = await receiveBytes(file, bytes, space, { ...options, ownsChunks: true })
+      const sizeBytes = await receiveBytes(file, bytes, arriving, { ...options, ownsChunks: true })
       // What the last block of each has over counts too: small files take more than their bytes.
-      await space.need(spaceOf(sizeBytes) - sizeBytes, 0)
+      await arriving.need(spaceOf(sizeBytes) - sizeBytes, 0)
       await fsyncFile(file)
       received.push({ segments, stagedName, inode: inodeOf(file.stats), sizeBytes })
     }
     options.signal.throwIfAborted()
-    await reservation.clear(received.reduce((sum, { sizeBytes }) => sum + spaceOf(sizeBytes), 0))
+    const space = received.reduce((bytes, { sizeBytes }) => bytes + spaceOf(sizeBytes), 0)
+    await reservation.clear(space, received.length)
     const files = received.map(({ segments, inode, sizeBytes }) => ({ path: formatPath(segments), inode, sizeBytes }))
     const probe = { op: 'uploaded', directory: options.directory, files } as const
     const place = async (durable: Promise<void>) => {

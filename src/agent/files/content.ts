@@ -3,6 +3,7 @@
 import type { BigIntStats } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import { spaceOf } from './amounts.ts'
 import { type Change, journaled } from './changes.ts'
 import {
   addressOf,
@@ -19,13 +20,14 @@ import { FileStream } from './file-stream.ts'
 import { guessByName } from './mime.ts'
 import { placedWithParents } from './new-parents.ts'
 import { giveTo, takeAfter } from './ownership.ts'
+import { prepareReplaced, roomForParents } from './parents.ts'
 import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 import { moveReplacing, moveToNewName, type Source } from './replace.ts'
 import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-import { spaceOf } from './usage.ts'
+import { countingGrowth } from './usage.ts'
 
 export interface Content {
   readonly file: OpenFile
@@ -87,11 +89,11 @@ export async function writeContent(
   checkTarget(server, segments, options)
   await using staged = server.staging.open()
   return await explainedAsync(path, async () => {
-    using reservation = await server.usage.announce(options.expectedBytes ?? 0)
+    using reservation = await server.usage.announce(options.expectedBytes ?? 0, 1)
     using file = createFileAt(staged.folder, staged.name)
     const bytes = await receiveBytes(file, source, spaceFrom(reservation), options)
     options.signal?.throwIfAborted()
-    await reservation.clear(spaceOf(bytes))
+    await reservation.clear(spaceOf(bytes), 1)
     const place = async (): Promise<Placed> => {
       options.signal?.throwIfAborted()
       const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
@@ -159,6 +161,7 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
+  using _room = await roomForParents(server, segments)
   // Below a directory that is not there nothing has a tag.
   const isPlaced =
     options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
@@ -180,7 +183,7 @@ export async function placeFile(
 
 function placeNew(server: ServerFiles, place: Place, source: Source): void {
   giveTo(server.files.owner(), addressOf(source.folder, source.name))
-  moveToNewName(source, place.parent, place.name)
+  countingGrowth(server.usage, place.parent, () => moveToNewName(source, place.parent, place.name))
 }
 
 async function replaceFile(
@@ -190,7 +193,7 @@ async function replaceFile(
   source: Source,
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<void> {
-  using batch = await server.trash.prepare('replaced', [{ path: place.path, kind: 'file' }])
+  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }])
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
   if (!stats) {

@@ -1,10 +1,11 @@
 // Copying beside the original. The bytes never pass through JavaScript: the kernel shares or copies them, in the thread
 // pool. A copy is built in staging and appears under its name when it is whole.
-import { type BigIntStats, chmodSync, fchmodSync, symlinkSync } from 'node:fs'
+import { type BigIntStats, chmodSync, fchmodSync, fstatSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { type Amount, diskBytes, NOTHING, sum } from './amounts.ts'
 import { type Change, journaled } from './changes.ts'
 import { cloneFile } from './clone.ts'
 import {
@@ -30,7 +31,7 @@ import { moveToFreeName } from './replace.ts'
 import { openSandbox, type Place, type Sandbox } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import type { Staged } from './staging.ts'
-import { diskBytes } from './usage.ts'
+import { countingGrowth } from './usage.ts'
 import { type WalkEntry, walk } from './walk.ts'
 
 const AT_ONCE = 8
@@ -55,16 +56,16 @@ export async function copy(
       throw fail('invalid_path', `${JSON.stringify(place.path)} is not a file or a directory.`)
     const size = stats.isDirectory()
       ? await measure(place.parent, place.name, signal)
-      : { bytes: diskBytes(stats), files: 1 }
-    using reservation = await server.usage.reserve(size.bytes, size.files)
+      : { bytes: diskBytes(stats), entries: 1 }
+    using reservation = await server.usage.reserve(size.bytes, size.entries)
     await using staged = server.staging.open()
-    const isSynced = size.bytes <= SYNCED_BYTES && size.files <= SYNCED_FILES
+    const isSynced = size.bytes <= SYNCED_BYTES && size.entries <= SYNCED_FILES
     const written = await stage(place.parent, place.name, stats, staged, {
       isSynced,
       signal,
       owner: server.files.owner(),
     })
-    await reservation.clear(written)
+    await reservation.clear(written.bytes, written.entries)
     signal?.throwIfAborted()
     const inode = inodeOf(lstatAt(staged.folder, staged.name))
     const probe = { op: 'copied', from: location, directory: place.parent.path, inode } as const
@@ -72,7 +73,8 @@ export async function copy(
       await durable
       signal?.throwIfAborted()
       const names = freeNames(place.name, stats.isDirectory(), 'copy')
-      const { name } = moveToFreeName({ folder: staged.folder, name: staged.name }, place.parent, names)
+      const source = { folder: staged.folder, name: staged.name }
+      const { name } = countingGrowth(server.usage, place.parent, () => moveToFreeName(source, place.parent, names))
       reservation.commit()
       await fsyncDirectory(place.parent)
       const entry = describeAt(place.parent, name)
@@ -83,11 +85,11 @@ export async function copy(
 
 async function measure(parent: Directory, name: string, signal?: AbortSignal) {
   using source = openChild(parent, name)
-  const size = { bytes: 0, files: 1 }
+  const size = { bytes: diskBytes(lstatAt(source, '.')), entries: 1 }
   for await (const entry of walk(source, signal ? { signal } : {})) {
     refuseTooDeep(entry)
-    size.files++
-    if (entry.stats.isFile()) size.bytes += diskBytes(entry.stats)
+    size.entries++
+    if (entry.stats.isFile() || entry.stats.isDirectory()) size.bytes += diskBytes(entry.stats)
   }
   return size
 }
@@ -104,35 +106,35 @@ interface CopyOptions {
   owner: Owner | undefined
 }
 
-/** Answers the disk space of what it made. */
+/** Answers what it made. */
 async function stage(
   parent: Directory,
   name: string,
   stats: BigIntStats,
   staged: Staged,
   options: CopyOptions,
-): Promise<number> {
+): Promise<Amount> {
   if (stats.isSymbolicLink()) {
     copyLink(parent, name, staged.folder, staged.name, options)
-    return 0
+    return { bytes: diskBytes(lstatAt(staged.folder, staged.name)), entries: 1 }
   }
   if (stats.isFile()) {
     using source = openFileAt(parent, name)
     await cloneSynced(source, staged.folder, staged.name, options)
-    return diskBytes(source.stats)
+    return { bytes: diskBytes(source.stats), entries: 1 }
   }
   using source = openChild(parent, name)
   mkdirAt(staged.folder, staged.name)
   const written = await copyTree(source, openSandbox(`${staged.folder.address}/${staged.name}`), options)
   giveTo(options.owner, addressOf(staged.folder, staged.name))
   chmodSync(addressOf(staged.folder, staged.name), permissionsOf(stats))
-  return written
+  return sum(written, { bytes: diskBytes(lstatAt(staged.folder, staged.name)), entries: 1 })
 }
 
 /** FIFOs, sockets, devices and what is mounted are left out. */
-async function copyTree(source: Directory, target: Sandbox, options: CopyOptions): Promise<number> {
+async function copyTree(source: Directory, target: Sandbox, options: CopyOptions): Promise<Amount> {
   const { signal } = options
-  let written = 0
+  let written = NOTHING
   const depth = splitPath(source.path).length
   const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
@@ -140,7 +142,7 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
   const start = (from: OpenFile, to: Place) => {
     const work = cloneAndClose(from, to, options)
       .then((bytes) => {
-        written += bytes
+        written = sum(written, { bytes, entries: 1 })
       })
       .catch((error) => {
         failure ??= { error }
@@ -158,8 +160,10 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
       if (entry.stats.isDirectory()) {
         mkdirAt(place.parent, place.name)
         modes.push({ path: splitPath(place.path), mode: permissionsOf(entry.stats) })
-      } else if (entry.stats.isSymbolicLink()) copyLink(entry.parent, entry.name, place.parent, place.name, options)
-      else if (entry.stats.isFile()) {
+      } else if (entry.stats.isSymbolicLink()) {
+        copyLink(entry.parent, entry.name, place.parent, place.name, options)
+        written = sum(written, { bytes: diskBytes(lstatAt(place.parent, place.name)), entries: 1 })
+      } else if (entry.stats.isFile()) {
         const file = openUnlessGone(entry)
         if (file) start(file, target.openPlace(splitPath(place.path)))
       }
@@ -169,7 +173,10 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
     await Promise.all(running)
   }
   if (failure) throw failure.error
-  for (const { path, mode } of modes.reverse()) await finishDirectory(target, path, mode, options)
+  for (const { path, mode } of modes.reverse()) {
+    const bytes = await finishDirectory(target, path, mode, options)
+    written = sum(written, { bytes, entries: 1 })
+  }
   if (options.isSynced) {
     using top = target.openDirectory([])
     await fsyncDirectory(top)
@@ -209,9 +216,11 @@ function copyLink(from: Directory, name: string, to: Directory, toName: string, 
   giveTo(owner, addressOf(to, toName))
 }
 
-async function finishDirectory(target: Sandbox, path: Segments, mode: number, options: CopyOptions): Promise<void> {
+/** Once everything is in it. Answers the disk space that it takes itself. */
+async function finishDirectory(target: Sandbox, path: Segments, mode: number, options: CopyOptions): Promise<number> {
   using directory = target.openDirectory(path)
   giveTo(options.owner, directory.fd)
   fchmodSync(directory.fd, mode)
   if (options.isSynced) await fsyncDirectory(directory)
+  return diskBytes(fstatSync(directory.fd, { bigint: true }))
 }

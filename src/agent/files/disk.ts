@@ -64,14 +64,14 @@ export function createDisks(trashes: () => TrashOnDisk[]): (serverId: string, fo
       takeFound: add,
       give: (bytes) => add(-bytes),
       async requireFreeable(short) {
-        if (short > 0 && !(await planFreeing(onThisDisk(), short))) throw full()
+        if (short > 0 && !(await planFreeing(onThisDisk(), { bytes: short, entries: 0 }))) throw full()
       },
       async take(bytes) {
         if (await tryTake(bytes)) return
         await deciding(async () => {
           const short = await shortage(bytes)
           if (short <= 0) return add(bytes)
-          const plan = await planFreeing(onThisDisk(), short)
+          const plan = await planFreeing(onThisDisk(), { bytes: short, entries: 0 })
           if (!plan) throw full()
           await carryOut(plan, { reason: 'disk', requestedBy: serverId })
           if (!(await tryTake(bytes))) throw full()

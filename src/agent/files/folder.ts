@@ -6,8 +6,10 @@ import { type Change, journaled } from './changes.ts'
 import { fsyncDirectory, statsIfThere } from './directory.ts'
 import { describeAt } from './entries.ts'
 import { explained } from './errors.ts'
+import { directories, roomForParents } from './parents.ts'
 import { checkNewName, formatPath, parseEntry, parsePath, type Segments, splitPath } from './paths.ts'
 import type { ServerFiles } from './server-files.ts'
+import { countingGrowth } from './usage.ts'
 
 export async function makeFolder(
   server: ServerFiles,
@@ -21,7 +23,10 @@ export async function makeFolder(
   const claimed = () => missingOf(server, segments).slice(0, 1)
   return await server.claims.alone(claimed, async () => {
     const missing = missingOf(server, segments)
-    if (missing.length === 0) return (await make(server, segments, missing)).answer
+    if (missing.length === 0)
+      return (await make(server, segments, missing)).answer
+      // Refused before anything is written down; taken again when it is made.
+    ;(await server.usage.room(directories(missing.length)))[Symbol.dispose]()
     return await journaled(server, change, { op: 'folder', missing }, async (durable) => {
       await durable
       return await make(server, segments, missing)
@@ -37,10 +42,12 @@ function missingOf({ files }: ServerFiles, segments: Segments): string[] {
   return segments.slice(depth).map((_, index) => formatPath(segments.slice(0, depth + index + 1)))
 }
 
-async function make({ files }: ServerFiles, segments: Segments, missing: string[]) {
+async function make(server: ServerFiles, segments: Segments, missing: string[]) {
+  const { files } = server
   const name = segments.at(-1) ?? ''
+  using _room = await roomForParents(server, [...segments, ''])
   using parent = files.mkdirs(segments.slice(0, -1))
-  const created = isMade(() => files.makeDirectory(parent, name))
+  const created = isMade(() => countingGrowth(server.usage, parent, () => files.makeDirectory(parent, name)))
   if (!created && !statsIfThere(parent, name)?.isDirectory())
     throw fail('already_exists', `Something that is not a directory is named ${JSON.stringify(name)}.`)
   for (const path of missing) {

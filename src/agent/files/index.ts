@@ -15,6 +15,7 @@ import { describePath } from './entries.ts'
 import { isLeaving } from './errors.ts'
 import { makeFolder } from './folder.ts'
 import { move } from './move.ts'
+import { roomForParents } from './parents.ts'
 import { formatPath, splitPath } from './paths.ts'
 import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull.ts'
 import { createReadings } from './readings.ts'
@@ -206,8 +207,8 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
     emptyTrash: (asked) => once('file.trash_emptied', asked, emptyTrash),
 
     usage: async ({ serverId }) => await server(serverId).usage.read(),
-    async setQuota({ serverId, quotaBytes }) {
-      server(serverId).setQuota(quotaBytes)
+    async setQuota({ serverId, quotaBytes, maxEntries }) {
+      server(serverId).setQuota({ bytes: quotaBytes, entries: maxEntries })
     },
   }
 }
@@ -219,6 +220,7 @@ async function restoreTrash(server: ServerFiles, trashId: string, change: Change
     const directory = formatPath(splitPath(before).slice(0, -1))
     return await journaled(server, change, { op: 'restored', trashId, directory, inode }, async (durable) => {
       await durable
+      using _room = await roomForParents(server, splitPath(before))
       const path = await server.trash.restore(trashId)
       server.usage.touch()
       return { answer: describePath(server.files, path), properties: { trashId, path } }

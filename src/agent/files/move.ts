@@ -9,6 +9,7 @@ import { describeAt, kindOf } from './entries.ts'
 import { explained, explainedAsync } from './errors.ts'
 import { isDeeperThan } from './height.ts'
 import { placedWithParents } from './new-parents.ts'
+import { prepareReplaced, roomForParents } from './parents.ts'
 import { createPathTree } from './path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
 import { inodeOf, moveProperties } from './probes.ts'
@@ -49,7 +50,7 @@ export async function move(
 
 async function applyAll(server: ServerFiles, moves: Move[], durable: Promise<void>): Promise<FileEntry[]> {
   const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
-  using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   await durable
   const done: Move[] = []
   const entries: FileEntry[] = []
@@ -115,6 +116,7 @@ async function refuseTooDeep({ parent, name, path }: Place, to: Segments): Promi
 }
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
+  using _room = await roomForParents(server, planned.to)
   using source = server.files.openPlace(planned.from)
   const from = { folder: source.parent, name: source.name }
   const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to))

@@ -46,6 +46,7 @@ export async function placedWithParents(
     if (hasCode(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR')) return false
     throw error
   }
+  adoptAll(files, top, missing.slice(0, -1))
   dropOldName(files, source, segments)
   await fsyncDirectory(top)
   return true
@@ -68,6 +69,18 @@ function depthOfMissing(files: Sandbox, segments: Segments): number {
     if (isFailure(error)) return -1
     throw error
   }
+}
+
+/** They count from now on. */
+function adoptAll(files: Sandbox, top: Directory, names: Segments): void {
+  let current = openChild(top, names[0] ?? '')
+  for (const name of names.slice(1)) {
+    using parent = current
+    files.adopt(parent)
+    current = openChild(parent, name)
+  }
+  using innermost = current
+  files.adopt(innermost)
 }
 
 /** What a game has put under the old name since is its own. */

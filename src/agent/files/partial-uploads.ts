@@ -6,6 +6,7 @@ import { fstatSync, ftruncateSync } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { UNFINISHED_UPLOADS_MAX } from '../../contract/limits.ts'
 import { createTurns } from '../turns.ts'
+import { blocksIn, spaceOf } from './amounts.ts'
 import { checkTarget, placeFile } from './content.ts'
 import {
   createFileAt,
@@ -37,7 +38,6 @@ import { parsePath } from './paths.ts'
 import { type ReceiveOptions, receiveBytes, type Space, spaceFrom } from './receive.ts'
 import type { Reservation } from './reservation.ts'
 import type { ServerFiles } from './server-files.ts'
-import { blocksIn, spaceOf } from './usage.ts'
 
 /** Refusals that trying again will not change. */
 const FINAL = ['already_exists', 'invalid_path', 'not_found'] as const
@@ -142,7 +142,7 @@ export function createPartialUploads(
     }
     using file = openForUpdateAt(folder, partName(record.id))
     await fsyncFile(file)
-    await reservation.clear(spaceOf(record.sizeBytes))
+    await reservation.clear(spaceOf(record.sizeBytes), 1)
     await placeFile(server, segments, { folder, name: partName(record.id) }, record)
   }
 
@@ -193,7 +193,7 @@ export function createPartialUploads(
       unfinished.add(record.id)
       await explainedAsync(record.path, async () => {
         try {
-          const reservation = await server.usage.announce(record.sizeBytes)
+          const reservation = await server.usage.announce(record.sizeBytes, 1)
           reservation.settle(0)
           reservations.set(record.id, reservation)
           createFileAt(folder, partName(record.id))[Symbol.dispose]()

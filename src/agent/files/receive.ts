@@ -3,9 +3,9 @@
 import { writev } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../contract/errors.ts'
+import { spaceOf } from './amounts.ts'
 import type { OpenFile } from './directory.ts'
 import { type Reservation, STEP_BYTES } from './reservation.ts'
-import { spaceOf } from './usage.ts'
 
 /** Two of these are in memory for each transfer: large enough for the disk, small enough for many transfers at once. */
 const GATHERED_BYTES = 128 * 1024

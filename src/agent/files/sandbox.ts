@@ -60,11 +60,19 @@ export interface Sandbox {
   owner(): Owner | undefined
   /** Makes one directory, which must be missing. */
   makeDirectory(parent: Directory, name: string): void
+  /** A directory that was made elsewhere has been put in here. */
+  adopt(made: Directory): void
   /** Makes what is missing and opens the last. */
   mkdirs(path: string | Segments): Directory
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
   /** As `walk`, for whoever gives the event loop its turns itself. */
   openWalk(path: string | Segments, options?: Omit<WalkOptions, 'signal'>): Walk
+}
+
+export interface SandboxOptions {
+  descriptors?: boolean
+  /** Told of every directory that is made on the way to something. */
+  onMade?: (made: Directory) => void
 }
 
 /** Opens the directory that is `segments[index]`, in that of the names before it. */
@@ -79,13 +87,16 @@ export interface Reach {
 }
 
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
-export function openSandbox(rootPath: string, options: { descriptors?: boolean } = {}): Sandbox {
+export function openSandbox(rootPath: string, options: SandboxOptions = {}): Sandbox {
   const descriptors = options.descriptors ?? hasDescriptorPaths
   const share = dirname(rootPath)
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
   const owner = () => ownerWithin(rootPath)
-  const own = (made: Directory) => giveTo(owner(), made.fd)
+  const own = (made: Directory) => {
+    giveTo(owner(), made.fd)
+    options.onMade?.(made)
+  }
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
 
   function descend(segments: Segments, step: Step): Directory {
@@ -179,6 +190,7 @@ export function openSandbox(rootPath: string, options: { descriptors?: boolean }
     openPlace,
     openNewPlace: (path, options) => place(path, options?.anyName ? createRemaking(own) : createMaking(own)),
     owner,
+    adopt: own,
     makeDirectory(parent, name) {
       mkdirAt(parent, name)
       using made = openUnfollowed(parent, name)

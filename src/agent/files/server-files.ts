@@ -1,11 +1,13 @@
 // Everything about the files of one server, put together: the sandbox, its staging and trash, its account and its lock.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, fstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Failure, fail, serverDeleted } from '../../contract/errors.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
 import { createRestoreGate, type RestoreGate } from '../restore-state.ts'
+import { diskBytes } from './amounts.ts'
 import { type Claims, createClaims } from './claims.ts'
 import type { ServerDisk } from './disk.ts'
 import { createServerLock, type ServerLock } from './locks.ts'
@@ -14,7 +16,7 @@ import { openSandbox, type Sandbox } from './sandbox.ts'
 import { createStaging, type Staging } from './staging.ts'
 import { createTrash, type Trash } from './trash.ts'
 import type { FreedTrash } from './trash-freeing.ts'
-import { createUsage, type Usage } from './usage.ts'
+import { createUsage, type Quota, type Usage } from './usage.ts'
 
 export interface ServerFiles {
   readonly serverId: string
@@ -31,7 +33,7 @@ export interface ServerFiles {
   /** Of paths, and of what else two changes cannot share. */
   readonly claims: Claims
   /** Kept on disk. */
-  setQuota(bytes: number | null): void
+  setQuota(quota: Quota): void
 }
 
 export interface ServerFilesDeps {
@@ -51,8 +53,10 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   // Nobody but us looks into these: what is half made has not got its owner and its mode yet.
   for (const folder of [folders.trash, folders.staging]) mkdirSync(folder, { recursive: true, mode: 0o700 })
   const quotaFile = join(folders.root, 'quota.json')
-  let quotaBytes = readQuota(quotaFile)
-  const files = openSandbox(folders.files)
+  let quota = readQuota(quotaFile)
+  const files = openSandbox(folders.files, {
+    onMade: ({ fd }) => usage.changed({ bytes: diskBytes(fstatSync(fd, { bigint: true })), entries: 1 }),
+  })
   const staging = createStaging(folders.staging)
   const gate = createRestoreGate(folders.staging)
   const lock = createServerLock(gate)
@@ -62,7 +66,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     staging,
     keepMs: deps.trashKeepMs,
     now: deps.now,
-    onFreed: (bytes) => usage.trashFreed(bytes),
+    onChanged: (amount) => usage.trashChanged(amount),
     isHeld: gate.holds,
     share: lock.shareTrash,
     recordFreed: (freed) => deps.recordFreed(serverId, freed),
@@ -70,7 +74,7 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   const usage: Usage = createUsage({
     serverId,
     folders,
-    quotaBytes,
+    quota,
     trash,
     disk: deps.diskOf(serverId, folders.files),
     now: deps.now,
@@ -87,21 +91,29 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     journal: deps.journal,
     claims: createClaims(),
     placements: createPlacements(join(folders.root, 'placed'), files),
-    setQuota(bytes) {
-      if (bytes === quotaBytes) return
-      writeFileSync(`${quotaFile}.new`, JSON.stringify({ quotaBytes: bytes }), { flush: true })
+    setQuota(next) {
+      if (next.bytes === quota.bytes && next.entries === quota.entries) return
+      const record: QuotaRecord = { quotaBytes: next.bytes, maxEntries: next.entries }
+      writeFileSync(`${quotaFile}.new`, JSON.stringify(record), { flush: true })
       renameSync(`${quotaFile}.new`, quotaFile)
-      quotaBytes = bytes
-      usage.setQuota(bytes)
+      quota = next
+      usage.setQuota(next)
     },
   }
 }
 
-function readQuota(file: string): number | null {
+interface QuotaRecord {
+  quotaBytes: number | null
+  /** Earlier versions knew none. */
+  maxEntries?: number | null
+}
+
+function readQuota(file: string): Quota {
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { quotaBytes: number | null }).quotaBytes
+    const { quotaBytes, maxEntries = DEFAULT_ENTRIES_MAX } = JSON.parse(readFileSync(file, 'utf8')) as QuotaRecord
+    return { bytes: quotaBytes, entries: maxEntries }
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null
+    if (hasCode(error, 'ENOENT')) return { bytes: null, entries: DEFAULT_ENTRIES_MAX }
     throw error
   }
 }

@@ -18,7 +18,7 @@ import { fillTree, makeTree, mount, withoutRoot } from './trees.testing.ts'
 
 test('usedBytes never passes the quota by what goes through Gamekeeper', async (t) => {
   const { agent, server, folders } = await startServer(t, { old: Buffer.alloc(40_960) })
-  await agent.setQuota({ serverId, quotaBytes: 102_400 })
+  await agent.setQuota({ serverId, quotaBytes: 102_400, maxEntries: null })
   const body = async function* () {
     for (let i = 0; i < 4; i++) yield Buffer.alloc(4096)
   }
@@ -29,7 +29,7 @@ test('usedBytes never passes the quota by what goes through Gamekeeper', async (
   for (const result of results) if (result.status === 'rejected') assert.ok(isFailure(result.reason, 'quota_exceeded'))
   assert.deepEqual(readdirSync(folders.staging), [])
   await agent.remove(request({ root: '/', files: ['old'] }))
-  assert.equal((await agent.usage({ serverId })).trashBytes, 40_960)
+  assert.equal((await agent.usage({ serverId })).trashBytes, 49_152, 'with its record')
   await writeContent(server, '/g', body())
   const after = await agent.usage({ serverId })
   assert.deepEqual([after.usedBytes, after.trashBytes, after.reservedBytes], [65_536, 0, 0])
@@ -42,7 +42,7 @@ test('what a scan comes upon before it is committed does not count twice', async
   const reservation = await server.usage.reserve(8192, 1)
   writeFileSync(at('new'), Buffer.alloc(8192))
   await server.usage.rescan()
-  await reservation.clear(8192)
+  await reservation.clear(8192, 1)
   reservation.commit()
   assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
 })
@@ -166,7 +166,7 @@ test('when the disk is short the oldest trash makes way, whose ever it is, and o
 
 test('a sender that lies about its size is counted by what came', async (t) => {
   const { agent, server } = await startServer(t, { kept: Buffer.alloc(4096) })
-  await agent.setQuota({ serverId, quotaBytes: 40_960 })
+  await agent.setQuota({ serverId, quotaBytes: 40_960, maxEntries: null })
   const body = (sizeBytes: number) => bytes('x'.repeat(sizeBytes))
   await writeContent(server, '/less', body(4096), { expectedBytes: 20_480 })
   await writeContent(server, '/more', body(20_480), { expectedBytes: 4096 })
@@ -183,6 +183,10 @@ test('a sender that lies about its size is counted by what came', async (t) => {
     trashBytes: 0,
     reservedBytes: 0,
     quotaBytes: 40_960,
+    usedEntries: 3,
+    trashEntries: 0,
+    reservedEntries: 0,
+    maxEntries: null,
   })
 })
 

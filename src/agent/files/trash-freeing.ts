@@ -3,12 +3,12 @@
 
 import { newId } from '../../kit/ids.ts'
 import { createTurns, type Turns } from '../turns.ts'
+import { type Amount, diskBytes, sum } from './amounts.ts'
 import { openIfStillThere } from './descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'
 import { isLeaving } from './errors.ts'
 import { presentItems } from './trash-batches.ts'
-import { type FreeingRecord, readRecord, slotName, type TrashRecord, writeBatch } from './trash-records.ts'
-import { diskBytes } from './usage.ts'
+import { type FreeingRecord, readRecord, sizeOfBatch, slotName, type TrashRecord, writeBatch } from './trash-records.ts'
 import { walk } from './walk.ts'
 
 export const FREEING = 'freeing-'
@@ -19,8 +19,9 @@ const PATHS_RECORDED = 100
 export interface TrashedItem {
   batch: string
   index: number
-  /** What the disk gains when it goes: nothing for a file that has another name elsewhere. */
+  /** What the disk gains when it goes: no bytes for a file that has another name elsewhere. */
   bytes: number
+  entries: number
 }
 
 /** One line of the activity. */
@@ -47,36 +48,38 @@ export type FreeingPlan = Map<FreeableTrash, TrashedItem[]>
 /** Whether an item may go at all. */
 export type MayFree = (item: TrashedItem) => Promise<boolean>
 
-/** The oldest items that are `bytes` together; undefined where all of them are less. Frees nothing. */
-export async function planFreeing(trashes: Iterable<FreeableTrash>, bytes: number): Promise<FreeingPlan | undefined> {
-  const { plan, planned } = await planFreeingUpTo(trashes, bytes)
-  return planned >= bytes ? plan : undefined
+/** The oldest items that are that much together; undefined where all of them are less. Frees nothing. */
+export async function planFreeing(trashes: Iterable<FreeableTrash>, wanted: Amount): Promise<FreeingPlan | undefined> {
+  const { plan, isEnough } = await planFreeingUpTo(trashes, wanted)
+  return isEnough ? plan : undefined
 }
 
 /** As `planFreeing`, but with what there is where all that may go is less. */
 export async function planFreeingUpTo(
   trashes: Iterable<FreeableTrash>,
-  bytes: number,
+  { bytes, entries }: Amount,
   mayFree: MayFree = async () => true,
-): Promise<{ plan: FreeingPlan; planned: number }> {
+): Promise<{ plan: FreeingPlan; isEnough: boolean }> {
   const owners = new Map<string, FreeableTrash>()
   for (const trash of trashes) for (const batch of await trash.batches()) owners.set(batch, trash)
   const turn = createTurns()
   const plan: FreeingPlan = new Map()
-  let planned = 0
+  let [bytesLeft, entriesLeft] = [bytes, entries]
   for (const batch of [...owners.keys()].sort()) {
     const trash = owners.get(batch) as FreeableTrash
     for (const item of await trash.measure(batch).catch(ignoreLeaving)) {
       if (turn.due()) await turn.take()
-      if (planned >= bytes) return { plan, planned }
-      if (item.bytes === 0 || !(await mayFree(item))) continue
+      if (bytesLeft <= 0 && entriesLeft <= 0) return { plan, isEnough: true }
+      const helps = (bytesLeft > 0 && item.bytes > 0) || (entriesLeft > 0 && item.entries > 0)
+      if (!helps || !(await mayFree(item))) continue
       const items = plan.get(trash)
       if (items) items.push(item)
       else plan.set(trash, [item])
-      planned += item.bytes
+      bytesLeft -= item.bytes
+      entriesLeft -= item.entries
     }
   }
-  return { plan, planned }
+  return { plan, isEnough: bytesLeft <= 0 && entriesLeft <= 0 }
 }
 
 /** A server that is put aside meanwhile has nothing to give any more. */
@@ -125,27 +128,33 @@ async function measureBatch(
   for await (const { index } of presentItems(folder, record ?? { items: [] }, turn)) {
     const measured = await measureItem(folder, slotName(index))
     isFinal &&= measured.isFinal
-    items.push({ batch, index, bytes: measured.bytes })
+    items.push({ batch, index, bytes: measured.bytes, entries: measured.entries })
   }
+  // With the last of them the batch itself goes.
+  const last = items.at(-1)
+  if (last) Object.assign(last, sum(last, sizeOfBatch(folder)))
   return { items, isFinal }
 }
 
-async function measureItem(folder: Directory, slot: string): Promise<{ bytes: number; isFinal: boolean }> {
+async function measureItem(folder: Directory, slot: string): Promise<Amount & { isFinal: boolean }> {
   const own = statsIfThere(folder, slot)
-  if (!own) return { bytes: 0, isFinal: false }
+  if (!own) return { bytes: 0, entries: 0, isFinal: false }
   if (!own.isDirectory())
-    return own.nlink > 1n ? { bytes: 0, isFinal: false } : { bytes: diskBytes(own), isFinal: true }
+    return own.nlink > 1n
+      ? { bytes: 0, entries: 1, isFinal: false }
+      : { bytes: diskBytes(own), entries: 1, isFinal: true }
   const opened = openIfStillThere(folder, slot)
-  if (!opened) return { bytes: 0, isFinal: false }
+  if (!opened) return { bytes: 0, entries: 0, isFinal: false }
   using directory = opened
-  let bytes = 0
+  let bytes = diskBytes(own)
+  let entries = 1
   let isFinal = true
   for await (const { stats } of walk(directory, { anyDepth: true })) {
-    if (stats.isDirectory()) continue
-    if (stats.nlink > 1n) isFinal = false
+    entries++
+    if (!stats.isDirectory() && stats.nlink > 1n) isFinal = false
     else bytes += diskBytes(stats)
   }
-  return { bytes, isFinal }
+  return { bytes, entries, isFinal }
 }
 
 /** Takes the items out of the trash, into a folder that says what they are and why they go. Answers its name. */

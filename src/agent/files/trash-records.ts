@@ -4,14 +4,17 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { FileKind } from '../../contract/agent-files.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { type Amount, diskBytes } from './amounts.ts'
 import {
   addressOf,
   createFileAt,
   type Directory,
   fsyncDirectory,
   fsyncFile,
+  lstatAt,
   mkdirAt,
   openChild,
+  statsIfThere,
   unlinkAt,
 } from './directory.ts'
 
@@ -42,7 +45,6 @@ export interface TrashBatch extends Disposable {
 }
 
 export const isBatchName = (name: string) => BATCH.test(name)
-export const isTrashRecord = (path: string) => /^\/[^/]+\/record\.json$/.test(path)
 export const slotName = (index: number) => index.toString(16).padStart(4, '0')
 export const isSlotName = (name: string) => /^[0-9a-f]{4,6}$/.test(name)
 export const itemId = (batch: string, index: number) => `${batch}${slotName(index)}`
@@ -95,4 +97,11 @@ export function dropRecord(folder: Directory): void {
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error
   }
+}
+
+/** What the batch takes without its items. */
+export function sizeOfBatch(folder: Directory): Amount {
+  const record = statsIfThere(folder, RECORD)
+  const own = diskBytes(lstatAt(folder, '.'))
+  return { bytes: own + (record ? diskBytes(record) : 0), entries: record ? 2 : 1 }
 }

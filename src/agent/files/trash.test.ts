@@ -138,8 +138,8 @@ test('It goes oldest first, item by item, no more than are needed', async (t) =>
     recordFreed: async (_server, what) => void freed.push(what),
   })
   await agent.remove(request({ root: '/', files: names }))
-  const plan = await planFreeing([server.trash], 4097)
-  assert.equal(await planFreeing([server.trash], 4 * 4096 + 1), undefined)
+  const plan = await planFreeing([server.trash], { bytes: 4097, entries: 0 })
+  assert.equal(await planFreeing([server.trash], { bytes: 6 * 4096 + 1, entries: 0 }), undefined)
   const { items } = await agent.listTrash({ serverId })
   await agent.restoreTrash(request({ trashId: items[0]?.id ?? '' }))
   for (const [trash, planned] of plan ?? []) await trash.free(planned, { reason: 'quota', requestedBy: serverId })
@@ -168,7 +168,7 @@ test('A crash in between is finished, and recorded, by the next start.', async (
     },
   )
   await agent.remove(request({ root: '/', files: ['tree', 'b'] }))
-  const plan = await planFreeing([server.trash], 8192)
+  const plan = await planFreeing([server.trash], { bytes: 12_288, entries: 0 })
   const free = async () => {
     for (const [trash, items] of plan ?? []) await trash.free(items, { reason: 'disk', requestedBy: 'srv_other' })
   }
@@ -180,7 +180,7 @@ test('A crash in between is finished, and recorded, by the next start.', async (
   assert.deepEqual(readdirSync(folders.trash), [])
   assert.deepEqual(
     recorded.map(({ id: _id, ...entry }) => entry),
-    [{ reason: 'disk', requestedBy: 'srv_other', freedBytes: 8192, items: 2, paths: ['/tree', '/b'] }],
+    [{ reason: 'disk', requestedBy: 'srv_other', freedBytes: 12_288, items: 2, paths: ['/tree', '/b'] }],
   )
 })
 

@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { newId, timeOfId } from '../../kit/ids.ts'
 import { createTurns, type Turns } from '../turns.ts'
+import { type Amount, diskBytes, minus } from './amounts.ts'
 import { openIfStillThere } from './descent.ts'
 import {
   type Directory,
@@ -34,8 +35,15 @@ import {
   type FreedTrash,
   setAside,
 } from './trash-freeing.ts'
-import { dropRecord, parseItemId, readRecord, type TrashBatch, type TrashRecord, writeBatch } from './trash-records.ts'
-import { diskBytes } from './usage.ts'
+import {
+  dropRecord,
+  parseItemId,
+  readRecord,
+  sizeOfBatch,
+  type TrashBatch,
+  type TrashRecord,
+  writeBatch,
+} from './trash-records.ts'
 
 const EMPTYING = 'emptying-'
 
@@ -65,7 +73,8 @@ export function createTrash(deps: {
   staging: Staging
   keepMs: number
   now: () => number
-  onFreed: (bytes: number) => void
+  /** This much came into the trash without having been a file before, or went, which is less than nothing then. */
+  onChanged: (amount: Amount) => void
   /** Whether a restore may still have to bring back what the batch holds. */
   isHeld: (batch: string) => boolean
   /** Held while something is taken out for good and told of. */
@@ -100,15 +109,13 @@ export function createTrash(deps: {
 
   async function removeEmptying(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
     let freed = 0
-    using folder = openChild(trash, name)
-    dropRecord(folder)
     await removeTree(trash, name, {
       isRelaxed,
       ...(signal ? { signal } : {}),
       onRemoved: (stats) => {
-        if (stats.isDirectory() || stats.nlink > 1n) return
-        freed += diskBytes(stats)
-        deps.onFreed(diskBytes(stats))
+        const bytes = stats.isDirectory() || stats.nlink === 1n ? diskBytes(stats) : 0
+        freed += bytes
+        deps.onChanged({ bytes: -bytes, entries: -1 })
       },
     })
     return freed
@@ -129,11 +136,17 @@ export function createTrash(deps: {
     for (const batch of touched) sizes.forget(batch)
     const name = await setAside(trash, items, why, { now: deps.now(), underWay: freeing })
     try {
-      for (const batch of touched) dropIfEmptied(trash, batch)
+      countBatch(trash, name)
+      for (const batch of touched) dropIfEmptied(trash, batch, deps.onChanged)
       return await tellFreed(trash, name)
     } finally {
       freeing.delete(name)
     }
+  }
+
+  function countBatch(trash: Directory, name: string): void {
+    using folder = openChild(trash, name)
+    deps.onChanged(sizeOfBatch(folder))
   }
 
   async function tellLeft(trash: Directory, name: string): Promise<string> {
@@ -146,6 +159,7 @@ export function createTrash(deps: {
       using trash = open()
       const record: TrashRecord = { version: 1, reason, deletedAt: deps.now(), items }
       const batch = await explainedAsync('trash', () => writeBatch(trash, id, record, filling))
+      deps.onChanged(sizeOfBatch(batch.folder))
       return {
         ...batch,
         [Symbol.dispose]() {
@@ -177,7 +191,7 @@ export function createTrash(deps: {
       sizes.forget(wanted.batch)
       await fsyncDirectory(place.parent)
       await fsyncDirectory(folder)
-      if (isFilled(wanted.batch) && !hasItems(folder)) tidy(trash, folder, wanted.batch)
+      if (isFilled(wanted.batch) && !hasItems(folder)) tidy(trash, folder, wanted.batch, deps.onChanged)
       return path
     },
 
@@ -248,25 +262,28 @@ function deletedAt(trash: Directory, batch: string): number {
 }
 
 /** What was taken back is in its place. An empty batch that could not be dropped shows nothing, and goes when it expires. */
-function tidy(trash: Directory, folder: Directory, batch: string): void {
+function tidy(trash: Directory, folder: Directory, batch: string, onChanged: (amount: Amount) => void): void {
   try {
-    dropEmptied(trash, folder, batch)
+    dropEmptied(trash, folder, batch, onChanged)
   } catch {
     // Said of the next change that meets the same disk.
   }
 }
 
 /** Whoever took another of its items back at the same time may have done it already. */
-function dropEmptied(trash: Directory, folder: Directory, batch: string): void {
+function dropEmptied(trash: Directory, folder: Directory, batch: string, onChanged: (amount: Amount) => void): void {
+  const size = sizeOfBatch(folder)
   dropRecord(folder)
-  if (statsIfThere(trash, batch)) rmdirAt(trash, batch)
+  if (!statsIfThere(trash, batch)) return
+  rmdirAt(trash, batch)
+  onChanged(minus(size))
 }
 
-function dropIfEmptied(trash: Directory, batch: string): void {
+function dropIfEmptied(trash: Directory, batch: string, onChanged: (amount: Amount) => void): void {
   const opened = openIfStillThere(trash, batch)
   if (!opened) return
   using folder = opened
-  if (readRecord(folder) && !hasItems(folder)) dropEmptied(trash, folder, batch)
+  if (readRecord(folder) && !hasItems(folder)) dropEmptied(trash, folder, batch, onChanged)
 }
 
 function notInTrash() {

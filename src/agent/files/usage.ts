@@ -1,16 +1,27 @@
-// How much of its quota a server uses. What we write is accounted for as it is written; what the game writes is found
-// by a rescan. Files and trash count, by the disk space they take; what is still being staged is held by reservations,
+// How much of its quota a server uses, in bytes and in entries. What we write is accounted for as it is written; what the
+// game writes is found by a rescan. Files, directories and trash count, by the disk space they take; what is still being staged is held by reservations,
 // so that transfers that run together cannot pass the quota together. The trash of the server makes way for what would
 // not fit otherwise, in the moment in which a transfer that is complete is put in its place.
+import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
+import {
+  type Amount,
+  atLeastNothing,
+  BLOCK_BYTES,
+  diskBytes,
+  isSome,
+  isWithin,
+  minus,
+  NOTHING,
+  spaceOf,
+  sum,
+} from './amounts.ts'
 import { carryOut, type ServerDisk } from './disk.ts'
 import { createReservation, type Reservation } from './reservation.ts'
 import { openSandbox } from './sandbox.ts'
 import { type FreeableTrash, type MayFree, planFreeing, planFreeingUpTo } from './trash-freeing.ts'
-import { isTrashRecord } from './trash-records.ts'
 
-const BLOCK_BYTES = 4096
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
 
@@ -19,65 +30,68 @@ export interface Usage {
    * For what somebody says will come. Refused with `quota_exceeded` or `disk_full` if it could not fit even with the
    * trash gone; nothing is freed for it before its bytes are there. Given back when disposed of without a commit.
    */
-  announce(bytes: number): Promise<Reservation>
-  /** For `bytes` in `files` many files whose size we have measured ourselves, and which are written now. */
-  reserve(bytes: number, files: number): Promise<Reservation>
-  /** For what lies in staging already and goes on after a restart: counted without asking whether there is room. */
+  announce(bytes: number, entries: number): Promise<Reservation>
+  /** For `bytes` in `entries` files and directories that we have measured ourselves, and which are written now. */
+  reserve(bytes: number, entries: number): Promise<Reservation>
+  /** For a file that lies in staging already and goes on after a restart: counted without asking whether there is room. */
   hold(bytes: number): Reservation
+  /** For what is made within the block, and counted by `changed` as it is. At the cost of the trash if need be. */
+  room(amount: Amount): Promise<Disposable>
   /** This much was put in its place by something that has not asked for room. */
-  add(bytes: number): void
+  add(amount: Amount): void
+  /** This much came or went as a part of something else: of directories, and of records in the trash. */
+  changed(amount: Amount): void
+  /** Whether this many entries more fit as things are. */
+  fitsEntries(entries: number): boolean
   /** Frees trash, oldest first, until files and trash fit the quota, or nothing is left that may go. */
   shrink(mayFree: MayFree): Promise<void>
-  /** This much of the trash was emptied. */
-  trashFreed(bytes: number): void
+  /** This much came into the trash, or was emptied out of it, which are less than nothing then. */
+  trashChanged(amount: Amount): void
   /** The division into files and trash has changed. */
   touch(): void
   read(): Promise<DiskUsage>
   rescan(signal?: AbortSignal): Promise<void>
   /** Without a look at the disk. */
-  quotaBytes(): number | null
-  setQuota(bytes: number | null): void
+  quota(): Quota
+  setQuota(quota: Quota): void
+}
+
+/** null: no limit. */
+export interface Quota {
+  bytes: number | null
+  entries: number | null
 }
 
 /** What reservations do to the account. */
 export interface Account {
   /** Counts this much as reserved, or fails with `quota_exceeded` if it would not fit even with the server's trash gone. */
-  promise(bytes: number): Promise<void>
+  promise(amount: Amount): Promise<void>
   /** Whether this much fits as things are; if so it counts as reserved. */
-  tryPromise(bytes: number): boolean
+  tryPromise(amount: Amount): boolean
   /** This much of what is reserved is about to become files: makes room for it, at the cost of the trash if need be. */
-  clear(bytes: number): Promise<void>
+  clear(amount: Amount): Promise<void>
   /** What was reserved, and cleared, no longer is. */
-  release(promised: number, cleared: number): void
+  release(promised: Amount, cleared: Amount): void
   /** It has become files. */
-  add(bytes: number, scansBefore: number): void
+  add(amount: Amount, scansBefore: number): void
   scans(): number
-}
-
-export function spaceOf(bytes: number, files = 1): number {
-  return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES + (files - 1) * BLOCK_BYTES
-}
-
-/** Of that, what fills whole blocks. */
-export function blocksIn(bytes: number): number {
-  return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES
 }
 
 export function createUsage(deps: {
   serverId: string
   folders: { files: string; trash: string }
-  quotaBytes: number | null
+  quota: Quota
   trash: FreeableTrash
   disk: ServerDisk
   now: () => number
 }): Usage {
   const { disk, trash: ownTrash } = deps
-  let quota = deps.quotaBytes
-  let used = 0
-  let trash = 0
-  let promised = 0
+  let quota = deps.quota
+  let used = NOTHING
+  let trash = NOTHING
+  let promised = NOTHING
   /** Of what is promised: what is being put in its place, with the room for it made. */
-  let cleared = 0
+  let cleared = NOTHING
   let changes = 0
   let scans = 0
   let isStale = true
@@ -89,10 +103,10 @@ export function createUsage(deps: {
       const before = changes
       // A crash while a file is replaced can leave it with a name on both sides.
       const linked = new Set<bigint>()
-      const trashBytes = await measure(deps.folders.trash, isTrashRecord, linked, signal)
-      const filesBytes = await measure(deps.folders.files, () => false, linked, signal)
-      used = filesBytes + trashBytes
-      trash = trashBytes
+      const inTrash = await measureBeneath(deps.folders.trash, linked, signal)
+      const inFiles = await measureBeneath(deps.folders.files, linked, signal)
+      used = sum(inFiles, inTrash)
+      trash = inTrash
       isStale = changes !== before
       if (!isStale) break
     }
@@ -107,54 +121,63 @@ export function createUsage(deps: {
     return scanning
   }
 
-  const over = (bytes: number) => (quota === null ? 0 : used + bytes - quota)
+  /** How much is missing for this much on top of what is used. */
+  const over = (amount: Amount): Amount => ({
+    bytes: quota.bytes === null ? 0 : Math.max(0, used.bytes + amount.bytes - quota.bytes),
+    entries: quota.entries === null ? 0 : Math.max(0, used.entries + amount.entries - quota.entries),
+  })
+  const isOver = (amount: Amount) => isSome(over(amount))
   const scannedLongAgo = () => deps.now() - scannedAt > SMALLEST_RESCAN_GAP_MS
-  const exceeded = () => fail('quota_exceeded', 'The disk quota of this server does not allow it.')
+  const exceeded = (short: Amount) =>
+    short.bytes > 0
+      ? fail('quota_exceeded', 'The disk quota of this server does not allow it.')
+      : fail('quota_exceeded', `This server may have at most ${quota.entries} files and directories.`)
 
   /** What the game has written counts before anything is refused or freed. */
-  async function lookAgain(bytes: () => number): Promise<void> {
+  async function lookAgain(amount: () => Amount): Promise<void> {
     if (scannedAt === Number.NEGATIVE_INFINITY) await rescan()
-    if (over(bytes()) > 0 && scannedLongAgo()) await rescan()
+    if (isOver(amount()) && scannedLongAgo()) await rescan()
   }
 
-  async function clearByFreeing(bytes: number): Promise<void> {
-    const short = over(cleared + bytes)
-    const plan = short > 0 ? await planFreeing([ownTrash], short) : new Map()
-    if (!plan) throw exceeded()
+  async function clearByFreeing(amount: Amount): Promise<void> {
+    const short = over(sum(cleared, amount))
+    const plan = isSome(short) ? await planFreeing([ownTrash], short) : new Map()
+    if (!plan) throw exceeded(short)
     await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
-    if (over(cleared + bytes) > 0) throw exceeded()
-    cleared += bytes
+    const left = over(sum(cleared, amount))
+    if (isSome(left)) throw exceeded(left)
+    cleared = sum(cleared, amount)
   }
 
   // Nothing is awaited between the last look and the taking, so two callers cannot both have the last byte.
   const account: Account = {
-    async promise(bytes) {
-      const all = () => promised + bytes
+    async promise(amount) {
+      const all = () => sum(promised, amount)
       await lookAgain(all)
-      for (let freeable = 0; over(all()) > freeable; ) {
-        const short = over(all())
-        if (!(await planFreeing([ownTrash], short))) throw exceeded()
+      let freeable = NOTHING
+      for (let short = over(all()); !isWithin(short, freeable); short = over(all())) {
+        if (!(await planFreeing([ownTrash], short))) throw exceeded(short)
         freeable = short
       }
-      promised += bytes
+      promised = sum(promised, amount)
     },
-    tryPromise(bytes) {
-      if (scannedAt === Number.NEGATIVE_INFINITY || over(promised + bytes) > 0) return false
-      promised += bytes
+    tryPromise(amount) {
+      if (scannedAt === Number.NEGATIVE_INFINITY || isOver(sum(promised, amount))) return false
+      promised = sum(promised, amount)
       return true
     },
-    async clear(bytes) {
-      const all = () => cleared + bytes
+    async clear(amount) {
+      const all = () => sum(cleared, amount)
       await lookAgain(all)
-      if (over(all()) > 0) return await disk.deciding(() => clearByFreeing(bytes))
-      cleared += bytes
+      if (isOver(all())) return await disk.deciding(() => clearByFreeing(amount))
+      cleared = sum(cleared, amount)
     },
-    release(bytes, clearedBytes) {
-      promised -= bytes
-      cleared -= clearedBytes
+    release(amount, clearedAmount) {
+      promised = sum(promised, minus(amount))
+      cleared = sum(cleared, minus(clearedAmount))
     },
-    add(bytes, scansBefore) {
-      used += bytes
+    add(amount, scansBefore) {
+      used = sum(used, amount)
       changes++
       // A scan since then may have come upon it already, and it would count twice until the next one.
       if (scans !== scansBefore) isStale = true
@@ -162,38 +185,48 @@ export function createUsage(deps: {
     scans: () => scans,
   }
 
+  function changed(amount: Amount): void {
+    used = atLeastNothing(sum(used, amount))
+    changes++
+  }
+
   return {
-    async announce(bytes) {
+    async announce(bytes, entries) {
       const reservation = createReservation(account, disk)
-      await reservation.announce(spaceOf(bytes))
+      await reservation.announce(spaceOf(bytes), entries)
       return reservation
     },
-    async reserve(bytes, files) {
+    async reserve(bytes, entries) {
       const reservation = createReservation(account, disk)
-      await reservation.takeWhole(spaceOf(bytes, files))
+      await reservation.takeWhole(spaceOf(bytes, entries), entries)
       return reservation
     },
     hold(bytes) {
-      promised += spaceOf(bytes)
-      return createReservation(account, disk, spaceOf(bytes))
+      const held = { bytes: spaceOf(bytes), entries: 1 }
+      promised = sum(promised, held)
+      return createReservation(account, disk, held)
     },
-    add(bytes) {
-      used += bytes
-      changes++
+    async room(amount) {
+      await account.clear(amount)
+      return { [Symbol.dispose]: () => account.release(NOTHING, amount) }
+    },
+    add(amount) {
+      changed(amount)
       isStale = true
     },
+    changed,
+    fitsEntries: (entries) => scannedAt !== Number.NEGATIVE_INFINITY && over({ bytes: 0, entries }).entries === 0,
     async shrink(mayFree) {
-      if (quota === null || (scannedAt !== Number.NEGATIVE_INFINITY && over(0) <= 0)) return
+      if (scannedAt !== Number.NEGATIVE_INFINITY && !isOver(NOTHING)) return
       await rescan()
       await disk.deciding(async () => {
-        const { plan } = await planFreeingUpTo([ownTrash], over(0), mayFree)
+        const { plan } = await planFreeingUpTo([ownTrash], over(NOTHING), mayFree)
         await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
       })
     },
-    trashFreed(bytes) {
-      used = Math.max(0, used - bytes)
-      trash = Math.max(0, trash - bytes)
-      changes++
+    trashChanged(amount) {
+      changed(amount)
+      trash = atLeastNothing(sum(trash, amount))
     },
     touch() {
       isStale = true
@@ -201,37 +234,46 @@ export function createUsage(deps: {
     },
     async read() {
       if (isStale || scannedLongAgo()) await rescan()
-      return { usedBytes: used, trashBytes: trash, reservedBytes: promised, quotaBytes: quota }
+      return {
+        usedBytes: used.bytes,
+        trashBytes: trash.bytes,
+        reservedBytes: promised.bytes,
+        quotaBytes: quota.bytes,
+        usedEntries: used.entries,
+        trashEntries: trash.entries,
+        reservedEntries: promised.entries,
+        maxEntries: quota.entries,
+      }
     },
     rescan,
-    quotaBytes: () => quota,
-    setQuota(bytes) {
-      quota = bytes
+    quota: () => quota,
+    setQuota(next) {
+      quota = next
     },
   }
 }
 
-async function measure(
-  folder: string,
-  isRecord: (path: string) => boolean,
-  linked: Set<bigint>,
-  signal?: AbortSignal,
-): Promise<number> {
-  let bytes = 0
-  for await (const { stats, path } of openSandbox(folder).walk('/', {
-    anyDepth: true,
-    ...(signal ? { signal } : {}),
-  })) {
-    if (isRecord(path) || stats.isDirectory()) continue
-    if (stats.nlink > 1n) {
+/** Everything in the folder, and what it has grown by itself to name that much. */
+async function measureBeneath(folder: string, linked: Set<bigint>, signal?: AbortSignal): Promise<Amount> {
+  const files = openSandbox(folder)
+  let bytes = Math.max(0, diskBytes(files.lstat([])) - BLOCK_BYTES)
+  let entries = 0
+  for await (const { stats } of files.walk('/', { anyDepth: true, ...(signal ? { signal } : {}) })) {
+    entries++
+    if (!stats.isDirectory() && stats.nlink > 1n) {
       if (linked.has(stats.ino)) continue
       linked.add(stats.ino)
     }
     bytes += diskBytes(stats)
   }
-  return bytes
+  return { bytes, entries }
 }
 
-export function diskBytes(stats: { blocks: bigint }): number {
-  return Number(stats.blocks) * 512
+/** Runs what puts a name into the directory, which may take more space for it. */
+export function countingGrowth<T>(usage: Pick<Usage, 'changed'>, { fd }: { fd: number }, work: () => T): T {
+  const before = diskBytes(fstatSync(fd, { bigint: true }))
+  const result = work()
+  const grown = diskBytes(fstatSync(fd, { bigint: true })) - before
+  if (grown > 0) usage.changed({ bytes: grown, entries: 0 })
+  return result
 }

@@ -11,7 +11,7 @@ import { begun, create, MIB, offsetOf, patch, sha1 } from './tus.testing.ts'
 
 test('Space in the quota for the whole length is taken when the upload is created, and is held across restarts, so that no other upload can take it.', async (t) => {
   const agent = await startAgent(t)
-  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB })
+  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB, maxEntries: null })
   const content = randomBytes(6 * MIB)
   const url = await begun(agent, content.length)
   assert.equal((await patch(url, 0, content.subarray(0, 2 * MIB))).status, 204)
@@ -26,16 +26,20 @@ test('Space in the quota for the whole length is taken when the upload is create
     trashBytes: 0,
     reservedBytes: 0,
     quotaBytes: 10 * MIB,
+    usedEntries: 1,
+    trashEntries: 0,
+    reservedEntries: 0,
+    maxEntries: null,
   })
 })
 
 test('the upload waits, whole, until there is room', async (t) => {
   const agent = await startAgent(t)
   const { files } = agent.agent
-  await files.setQuota({ serverId, quotaBytes: 4 * MIB })
+  await files.setQuota({ serverId, quotaBytes: 4 * MIB, maxEntries: null })
   writeFileSync(agent.at('old'), randomBytes(3 * MIB))
   await files.remove({ serverId, requestId: 'req_remove', root: '/', files: ['old'] })
-  assert.equal((await files.usage({ serverId })).trashBytes, 3 * MIB)
+  assert.equal((await files.usage({ serverId })).trashBytes, 3 * MIB + 8192, 'with its record')
   const content = randomBytes(2 * MIB)
   const url = await begun(agent, content.length)
   const [item] = (await files.listTrash({ serverId })).items

@@ -205,7 +205,7 @@ test('curl gets the answer to a refused upload while it is still sending', async
 
 test('uploads that run together share it', async (t) => {
   const agent = await startAgent(t)
-  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB })
+  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB, maxEntries: null })
   const url = await agent.uploadUrl()
   const results = await Promise.all(
     Array.from({ length: 20 }, (_, index) => post(url, formOf({ [`f${index}`]: Buffer.alloc(MIB, index) }))),
@@ -222,7 +222,7 @@ test('uploads that run together share it', async (t) => {
 
 test('an announced body that the quota cannot hold is refused before it arrives', async (t) => {
   const agent = await startAgent(t)
-  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB })
+  await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB, maxEntries: null })
   const request = begin(await agent.uploadUrl(), 'big.bin', { 'content-length': String(100 * MIB) })
   const [answer] = await once(request, 'response')
   assert.equal(answer.statusCode, 409)

@@ -23,6 +23,8 @@ export interface ServerRow {
   game: string | null
   port: number | null
   limit_disk_bytes: number | null
+  /** Files, directories and symlinks. */
+  limit_entries: number | null
   limit_backups: number | null
   limit_subdomains: number | null
   labels: string

@@ -1,4 +1,5 @@
 // A server between its three shapes: what was asked for, the row, and what is shown.
+import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'
@@ -11,6 +12,7 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     game: request.game ?? null,
     port: request.port ?? null,
     limit_disk_bytes: request.limits?.diskBytes ?? null,
+    limit_entries: request.limits?.entries === undefined ? DEFAULT_ENTRIES_MAX : request.limits.entries,
     limit_backups: request.limits?.backups ?? null,
     limit_subdomains: request.limits?.subdomains ?? null,
     labels: JSON.stringify(request.labels ?? {}),
@@ -35,6 +37,7 @@ export function changedColumns(row: ServerRow, change: ServerChange): Partial<Se
     game: change.game,
     port: change.port,
     limit_disk_bytes: limits.diskBytes,
+    limit_entries: limits.entries,
     limit_backups: limits.backups,
     limit_subdomains: limits.subdomains,
     labels: change.labels === undefined ? undefined : JSON.stringify(change.labels),
@@ -64,7 +67,12 @@ export function present(row: ServerRow): Server {
     description: row.description,
     game: row.game as Server['game'],
     port: row.port,
-    limits: { diskBytes: row.limit_disk_bytes, backups: row.limit_backups, subdomains: row.limit_subdomains },
+    limits: {
+      diskBytes: row.limit_disk_bytes,
+      entries: row.limit_entries,
+      backups: row.limit_backups,
+      subdomains: row.limit_subdomains,
+    },
     labels: row.labels === '{}' ? {} : JSON.parse(row.labels),
     status: row.status,
     deletion: deletionOf(row),

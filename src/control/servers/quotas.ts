@@ -21,7 +21,7 @@ export function createQuotas(deps: { db: Db; agent: Pick<Agent, 'files'>; log: L
   async function copy(serverId: string): Promise<void> {
     const server = await findServer(db, serverId)
     if (server?.status !== 'ready') return
-    await agent.files.setQuota({ serverId, quotaBytes: server.limit_disk_bytes })
+    await agent.files.setQuota({ serverId, quotaBytes: server.limit_disk_bytes, maxEntries: server.limit_entries })
   }
 
   const apply: Quotas['apply'] = (serverId) =>

@@ -1,5 +1,6 @@
 import type { Agent } from '../../contract/agent.ts'
 import { isFailure } from '../../contract/errors.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { newId } from '../../kit/ids.ts'
@@ -73,8 +74,9 @@ export function createServers(deps: ServerDeps): Servers {
       const row = newServerRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
       await agent.servers.create({ serverId: row.id })
-      if (row.limit_disk_bytes !== null)
-        await agent.files.setQuota({ serverId: row.id, quotaBytes: row.limit_disk_bytes })
+      const { limit_disk_bytes: quotaBytes, limit_entries: maxEntries } = row
+      if (quotaBytes !== null || maxEntries !== DEFAULT_ENTRIES_MAX)
+        await agent.files.setQuota({ serverId: row.id, quotaBytes, maxEntries })
       return transact(db, actor, async (trx) => {
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
@@ -115,7 +117,7 @@ export function createServers(deps: ServerDeps): Servers {
         })
         return present(after)
       })
-      if (change.limits?.diskBytes !== undefined) await quotas.apply(serverId)
+      if (change.limits?.diskBytes !== undefined || change.limits?.entries !== undefined) await quotas.apply(serverId)
       return server
     },
 
@@ -134,8 +136,8 @@ export function createServers(deps: ServerDeps): Servers {
       for (const serverId of await store.listServerIds(db)) {
         const server = await store.findServer(db, serverId)
         if (server?.status !== 'ready') continue
-        const { usedBytes, quotaBytes } = await agent.files.usage({ serverId })
-        if (quotaBytes !== server.limit_disk_bytes) await quotas.apply(serverId)
+        const { usedBytes, quotaBytes, maxEntries } = await agent.files.usage({ serverId })
+        if (quotaBytes !== server.limit_disk_bytes || maxEntries !== server.limit_entries) await quotas.apply(serverId)
         await store.saveDiskUsage(db, serverId, usedBytes, clock.now())
       }
     },

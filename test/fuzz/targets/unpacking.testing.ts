@@ -40,7 +40,7 @@ async function open() {
   const unexpected: unknown[] = []
   const agent = createAgentFiles({ layout: places, onUnexpected: (error) => unexpected.push(error) })
   await agent.start()
-  await agent.setQuota({ serverId, quotaBytes: QUOTA_BYTES })
+  await agent.setQuota({ serverId, quotaBytes: QUOTA_BYTES, maxEntries: null })
   return { agent, dataDir, server: agent.server(serverId), unexpected, startBytes: process.memoryUsage.rss() }
 }
 

@@ -179,7 +179,7 @@ test('Unpacking builds the whole tree in staging and then moves it into place; n
     code('invalid_archive'),
   )
   await assert.rejects(unpack(server, work, context, { ...UNPACK_LIMITS, maxEntries: 1 }), code('invalid_archive'))
-  await agent.setQuota({ serverId, quotaBytes: 1_000_000 })
+  await agent.setQuota({ serverId, quotaBytes: 1_000_000, maxEntries: null })
   await assert.rejects(unpack(server, work, context), code('quota_exceeded'))
   assert.deepEqual(tree(), ['a'])
   assert.deepEqual(readdirSync(server.folders.staging), [])

@@ -9,6 +9,7 @@ import { createTurns } from '../../turns.ts'
 import { type Directory, fsyncDirectory, openChild, statsIfThere } from '../directory.ts'
 import { kindOf } from '../entries.ts'
 import { nameFromLatin1 } from '../names.ts'
+import { prepareReplaced, roomForParents } from '../parents.ts'
 import { childPath, type Segments, splitPath } from '../paths.ts'
 import { moveReplacing, moveToNewName } from '../replace.ts'
 import type { Sandbox } from '../sandbox.ts'
@@ -32,6 +33,7 @@ interface MergeOptions {
 
 export async function merge(server: ServerFiles, tree: Sandbox, target: Segments, options: MergeOptions) {
   using _held = server.lock.share()
+  using _room = await roomForParents(server, [...target, ''])
   using into = server.files.mkdirs(target)
   using from = tree.openDirectory([])
   const isSmall = await check(from, into, options)
@@ -84,7 +86,7 @@ async function moveGroup(
 ): Promise<void> {
   const replaced = steps.flatMap((step) => (step.replaced ? [step.replaced] : []))
   if (replaced[0] && !overwrite) throw alreadyThere(replaced[0].path)
-  using batch = replaced.length > 0 ? await server.trash.prepare('replaced', replaced) : undefined
+  using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   let slot = 0
   for (const { path, replaced: old } of steps) {
     using source = tree.openPlace(path)

@@ -12,6 +12,7 @@ import {
 import { hasCode } from '../../../kit/errno.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { createTurns } from '../../turns.ts'
+import { BLOCK_BYTES, spaceOf } from '../amounts.ts'
 import { addressOf, createFileAt, mkdirAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explain, explainedAsync } from '../errors.ts'
@@ -22,7 +23,6 @@ import { receiveBytes, spaceFrom } from '../receive.ts'
 import type { Reservation } from '../reservation.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { spaceOf } from '../usage.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { detectFormat, readArchive } from './formats.ts'
 import { merge } from './merge.ts'
@@ -54,12 +54,12 @@ export async function unpack(
   const target = parsePath(work.directory)
   using archive = server.files.openFile(work.path)
   await using staged = server.staging.open()
-  using reservation = await server.usage.announce(0)
+  using reservation = await server.usage.announce(0, 0)
   mkdirAt(staged.folder, staged.name)
   giveTo(server.files.owner(), addressOf(staged.folder, staged.name))
   // What is made in it belongs to whoever its top belongs to.
-  const tree = openSandbox(`${staged.folder.address}/${staged.name}`)
   const budget = createBudget(Number(archive.stats.size), limits, reservation)
+  const tree = openSandbox(`${staged.folder.address}/${staged.name}`, { onMade: budget.madeDirectory })
   await asArchiveFaults(async () => {
     await using syncs = createSyncs()
     const turn = createTurns(signal)
@@ -72,11 +72,12 @@ export async function unpack(
       if (turn.due()) await turn.take()
       budget.takeEntry()
       await unpackEntry(tree, entry, { budget, syncs, signal })
+      await budget.reserveEntries()
       report({ filesDone: ++filesDone, bytesDone: budget.bytes() })
     }
     await syncs.drain()
   })
-  await reservation.clear(budget.space())
+  await reservation.clear(budget.space(), budget.made())
   signal.throwIfAborted()
   await explainedAsync(work.directory, () =>
     merge(server, tree, target, { overwrite: work.overwrite ?? false, signal }),
@@ -98,11 +99,28 @@ function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: R
   let inflated = 0
   let bytes = 0
   let space = 0
+  let made = 0
+  let reserved = 0
   return {
     allowance,
     bytes: () => bytes,
-    /** What the finished files take on the disk. */
+    /** What the finished files and their directories take on the disk. */
     space: () => space,
+    /** How many of both there are. */
+    made: () => made,
+    madeDirectory(): void {
+      made++
+      space += BLOCK_BYTES
+    },
+    madeFile(): void {
+      made++
+    },
+    async reserveEntries(): Promise<void> {
+      for (; reserved < made; reserved++) {
+        const taking = reservation.takeEntry()
+        if (taking) await taking
+      }
+    },
     takeEntry(): void {
       if (++entries > limits.maxEntries) throw invalidArchive('The archive holds too many entries.')
     },
@@ -133,6 +151,7 @@ async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, work: Work): Prom
     return
   }
   using place = tree.openNewPlace(path, { anyName: true })
+  work.budget.madeFile()
   if (entry.kind === 'symlink') {
     unpackLink(place, path, entry.target)
     giveTo(tree.owner(), addressOf(place.parent, place.name))

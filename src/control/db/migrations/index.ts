@@ -5,6 +5,10 @@ import { backups } from './003-backups.ts'
 import { servers } from './004-servers.ts'
 import { restores } from './005-restores.ts'
 import { jobBounds } from './006-job-bounds.ts'
+import { entries } from './007-entries.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
-export const MIGRATIONS: readonly Migration[] = [foundation, subdomains, backups, servers, restores, jobBounds]
+export const MIGRATIONS: readonly Migration[] = [
+  ...[foundation, subdomains, backups, servers, restores],
+  ...[jobBounds, entries],
+]

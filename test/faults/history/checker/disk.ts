@@ -64,29 +64,40 @@ export function namesIn(folder: string): string[] {
   }
 }
 
-/** As docs/files.md counts it: the space that files and trash take, a file with several names once. */
-export function usedBytes(dataDir: string, serverId: string): number {
-  const seen = new Set<number>()
-  const isRecord = (path: string) => /^\/[^/]+\/record\.json$/.test(path)
-  // The trash first: what is thrown away meanwhile is then missed, and not counted twice.
-  return (
-    spaceIn(trashFolder(dataDir, serverId), '', seen, isRecord) +
-    spaceIn(filesFolder(dataDir, serverId), '', seen, () => false)
-  )
+/** What lies on the disk, as docs/files.md counts it. */
+export interface Used {
+  /** The space that everything takes, a file with several names once. */
+  bytes: number
+  /** Of it, what files take that are not records of the trash: a directory grows with what is put into it. */
+  fileBytes: number
+  entries: number
 }
 
-function spaceIn(folder: string, prefix: string, seen: Set<number>, isLeftOut: (path: string) => boolean): number {
-  let bytes = 0
+const BLOCK_BYTES = 4096
+
+export function usedBy(dataDir: string, serverId: string): Used {
+  const seen = new Set<number>()
+  const used: Used = { bytes: 0, fileBytes: 0, entries: 0 }
+  // The trash first: what is thrown away meanwhile is then missed, and not counted twice.
+  for (const folder of [trashFolder(dataDir, serverId), filesFolder(dataDir, serverId)]) {
+    const top = lstatSync(folder, { throwIfNoEntry: false })
+    used.bytes += Math.max(0, (top?.blocks ?? 0) * 512 - BLOCK_BYTES)
+    countIn(folder, seen, used)
+  }
+  return used
+}
+
+function countIn(folder: string, seen: Set<number>, used: Used): void {
   for (const name of namesIn(folder)) {
     const stats = lstatSync(join(folder, name), { throwIfNoEntry: false })
-    if (!stats || isLeftOut(`${prefix}/${name}`)) continue
-    if (stats.isDirectory()) bytes += spaceIn(join(folder, name), `${prefix}/${name}`, seen, isLeftOut)
-    else if (!seen.has(stats.ino)) {
-      seen.add(stats.ino)
-      bytes += stats.blocks * 512
-    }
+    if (!stats) continue
+    used.entries++
+    const isNew = stats.isDirectory() || !seen.has(stats.ino)
+    seen.add(stats.ino)
+    if (isNew) used.bytes += stats.blocks * 512
+    if (stats.isDirectory()) countIn(join(folder, name), seen, used)
+    else if (isNew && name !== 'record.json') used.fileBytes += stats.blocks * 512
   }
-  return bytes
 }
 
 /** Every whole file of ours anywhere below a folder, wherever the service keeps it. */

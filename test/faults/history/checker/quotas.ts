@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expectOk } from '../history.ts'
 import type { ServerModel } from '../model.ts'
 import type { Round } from '../round.ts'
-import { usedBytes } from './disk.ts'
+import { usedBy } from './disk.ts'
 
 const LOOK_EVERY_MS = 10
 
@@ -27,8 +27,9 @@ export function watchQuotas(round: Round): AsyncDisposable {
 
 export function checkQuota(round: Round, server: ServerModel): void {
   if (server.quotaBytes === null || server.isDeleted) return
-  const used = usedBytes(round.keeper.dataDir, server.id)
-  if (used > server.quotaBytes)
+  // What a directory grows by is known, and counts, only once something has been put into it.
+  const { fileBytes } = usedBy(round.keeper.dataDir, server.id)
+  if (fileBytes > server.quotaBytes)
     round.violation(`${server.id} has more than its quota of ${server.quotaBytes} bytes allows`)
 }
 
@@ -40,9 +41,15 @@ export async function checkAccounts(round: Round): Promise<void> {
     const { body: known } = expectOk(await round.history.send({ method: 'GET', target: `/servers/${server.id}` }))
     if (usage.quotaBytes !== known.limits.diskBytes)
       round.violation(`${server.id} has a quota of ${known.limits.diskBytes}, and ${usage.quotaBytes} is enforced`)
-    const used = usedBytes(round.keeper.dataDir, server.id)
-    if (usage.usedBytes !== used)
-      round.violation(`${server.id} is said to use ${usage.usedBytes} bytes, and ${used} are on disk`)
+    const used = usedBy(round.keeper.dataDir, server.id)
+    if (usage.usedBytes !== used.bytes)
+      round.violation(`${server.id} is said to use ${usage.usedBytes} bytes, and ${used.bytes} are on disk`)
+    if (usage.maxEntries !== known.limits.entries)
+      round.violation(
+        `${server.id} has a limit of ${known.limits.entries} entries, and ${usage.maxEntries} is enforced`,
+      )
+    if (usage.usedEntries !== used.entries)
+      round.violation(`${server.id} is said to have ${usage.usedEntries} entries, and ${used.entries} are on disk`)
     // What is on its way may count on the trash to make room.
     if (usage.quotaBytes !== null && usage.usedBytes - usage.trashBytes + usage.reservedBytes > usage.quotaBytes)
       round.violation(`${server.id} has promised more than its quota allows: ${JSON.stringify(usage)}`)
