@@ -74,3 +74,9 @@ export const UNFINISHED_UPLOADS_MAX = 1000
 export const SPARSE_RATIO = 8
 /** Beyond that ratio, what one backup reads of holes. A file that would take more is left out, with a warning. */
 export const BACKUP_HOLE_BYTES = 64 * 1024 ** 3
+
+/**
+ * Strings, commas and opening brackets of a JSON body, which is parsed and validated in one turn of the event loop. The
+ * largest that means something, a move of a thousand entries, has 7,000.
+ */
+export const JSON_TOKENS_MAX = 20_000
