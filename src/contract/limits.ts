@@ -1,6 +1,12 @@
 // What a tenant may have, ask for or hold at once: each limit once, by name, for the code that keeps to it, the messages
 // that speak of it and the table in docs/limits.md.
 
+// Answers that are kept for 24 hours, so that the same Idempotency-Key gets the same one.
+/** Answers up to this size, encrypted, are not counted. */
+export const ANSWER_SMALL_BYTES = 8 * 1024
+/** All larger ones of one token; `rate_limited` for a new key beyond. */
+export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024
+
 // Archives that are unpacked.
 export const ARCHIVE_MAX_ENTRIES = 1_000_000
 export const ARCHIVE_MAX_BYTES = 1024 ** 4
