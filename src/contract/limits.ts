@@ -74,6 +74,8 @@ export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } 
 
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000
+/** Records of uploads by tus that have ended, of one server: small files that are in no quota. The oldest go first. */
+export const FINISHED_UPLOADS_KEPT = 10_000
 
 // Backups of files that are mostly holes. A hole costs its owner nothing, and whoever reads it as much as data does.
 /** Holes are read without limit up to this many times the data beside them: so much a compressing file system saves. */
