@@ -1,10 +1,10 @@
 // Looks into backups: lists a directory, finds a file's versions, compares two trees.
 import type { BackupChange, BackupEntry, FileVersion } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { readlinkAt } from '../files/directory.ts'
 import { formatPath, parsePath } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import { createTurns } from '../turns.ts'
 import { isUnchanged } from './backup.ts'
 import { statsOf } from './backup-entries.ts'
 import { type Entry, type KeyedEntry, NO_CONTENT, orderKey } from './entries.ts'

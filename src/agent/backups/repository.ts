@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { type BlockIndex, createBlockIndex } from './block-index.ts'
 import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from './block-prints.ts'
 import { fastestBlockHash } from './block-speed.ts'

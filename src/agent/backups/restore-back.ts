@@ -4,8 +4,8 @@
 // direction.
 import { lstatSync, type Stats } from 'node:fs'
 import { hasCode } from '../../kit/errno.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { addressOf, type Directory, isSameFile, renameAt, rmdirAt, statsIfThere, unlinkAt } from '../files/directory.ts'
-import { createTurns } from '../turns.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
 import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
 import { openIfThere } from './restore-parents.ts'

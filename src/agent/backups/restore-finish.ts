@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RestoreOutcome, StoppedRestore } from '../../contract/agent-backups.ts'
 import { type Failure, fail } from '../../contract/errors.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../files/directory.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type RestorePhase,
   WHAT_TO_DO,
 } from '../restore-state.ts'
-import { createTurns } from '../turns.ts'
 import type { RestoreTarget } from './restore.ts'
 import { rollBack } from './restore-back.ts'
 import { rollForward } from './restore-forward.ts'

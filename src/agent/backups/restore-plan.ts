@@ -1,10 +1,10 @@
 // What a restore has to do: the live tree and the manifest side by side, in the same order.
 import type { BigIntStats } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { type Directory, lstatAt, readlinkAt } from '../files/directory.ts'
 import { formatPath, outermost, parsePath, type Segments } from '../files/paths.ts'
 import type { Sandbox } from '../files/sandbox.ts'
-import { createTurns } from '../turns.ts'
 import { type KeyedEntry, orderKey } from './entries.ts'
 import { createIgnoreRules } from './ignore-rules.ts'
 import type { Manifest } from './manifest.ts'

@@ -1,6 +1,6 @@
 // How deep a tree is, told by the kinds that directories list, without a look at every file.
 import { opendirSync } from 'node:fs'
-import { createTurns } from '../turns.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { openDescent } from './descent.ts'
 import type { Directory } from './directory.ts'
 import { isDirectoryEntry } from './list.ts'

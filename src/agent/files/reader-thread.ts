@@ -1,7 +1,7 @@
 // The thread beside the main one that reads what grows with a tenant's data. It is started when it is needed first.
 import { Worker } from 'node:worker_threads'
 import { fail } from '../../contract/errors.ts'
-import { createTurns, type Turns } from '../turns.ts'
+import { createTurns, type Turns } from '../../kit/turns.ts'
 import type { ReaderAnswer, ReaderOrder, Reading, ReadingKind, ReadingResults } from './reader-worker.ts'
 
 /** What the thread may hold: a search has a chunk of one file and its matches, a list one page. */

@@ -2,7 +2,7 @@
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { type Change, journaled } from './changes.ts'
 import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './directory.ts'
 import { kindOf } from './entries.ts'

@@ -2,7 +2,7 @@
 // all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
 
 import { newId } from '../../kit/ids.ts'
-import { createTurns, type Turns } from '../turns.ts'
+import { createTurns, type Turns } from '../../kit/turns.ts'
 import { type Amount, diskBytes, sum } from './amounts.ts'
 import { openIfStillThere } from './descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from './directory.ts'

@@ -1,6 +1,6 @@
 // One page of the trash, newest first. It may hold any number of deletions, and one of any number of files.
 import type { TrashItem } from '../../contract/agent-files.ts'
-import type { Turns } from '../turns.ts'
+import type { Turns } from '../../kit/turns.ts'
 import { openIfStillThere } from './descent.ts'
 import { type Directory, openOwnFolder } from './directory.ts'
 import { newestBatches, presentItems } from './trash-batches.ts'

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { newId, timeOfId } from '../../kit/ids.ts'
-import { createTurns, type Turns } from '../turns.ts'
+import { createTurns, type Turns } from '../../kit/turns.ts'
 import { type Amount, diskBytes, minus } from './amounts.ts'
 import { openIfStillThere } from './descent.ts'
 import {

@@ -3,7 +3,7 @@
 // loop gets its turn every few milliseconds instead.
 import { type BigIntStats, type Dir, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { MAX_DEPTH } from '../../contract/limits.ts'
-import { createTurns } from '../turns.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'

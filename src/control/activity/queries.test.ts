@@ -7,7 +7,7 @@ import { withDatabase } from '../../../test/support/database.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Db } from '../db/tables.ts'
-import { type ActivityFilter, findEntries, resumePoint } from './store.ts'
+import { type ActivityFilter, findEntries, resumePoint, STRETCH } from './store.ts'
 
 const LENGTH = 12_000
 const WHOLE_CHAIN = /sqlite_autoindex_activity_1 \(chain=\?(?: AND seq[<>]\?)*\)|SCAN activity\b/
@@ -66,8 +66,34 @@ describe('queries of a long chain', () => {
   }))
     test(`entries ${name} are looked for in stretches`, async () => {
       const stretches = (await plansFor(filter)).filter((plan) => WHOLE_CHAIN.test(plan) || /activity_event/.test(plan))
-      assert.equal(stretches.length, Math.ceil(LENGTH / 5000))
+      assert.equal(stretches.length, Math.ceil(LENGTH / STRETCH))
     })
+
+  test('of all that look through a chain one reads in each turn of the event loop', () =>
+    withDatabase(service, async (db) => {
+      let inThisTurn = 0
+      let most = 0
+      const spy: KyselyPlugin = {
+        transformQuery({ node }) {
+          // Those that find where the chain begins and ends come first, each once.
+          if (JSON.stringify(node).includes('nowhere')) most = Math.max(most, ++inThisTurn)
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      let isOver = false
+      const nextTurn = () => {
+        inThisTurn = 0
+        if (!isOver) setImmediate(nextTurn)
+      }
+      nextTurn()
+      const searching = Array.from({ length: 20 }, () =>
+        findEntries(db.withPlugin(spy), { chain, q: 'nowhere' }, null, 50, signal),
+      )
+      await Promise.all(searching)
+      isOver = true
+      assert.ok(most >= 1 && most <= 2, `${most} in one turn`)
+    }))
 
   test('a stream that was last at an entry that is not there finds its place by an index', async () => {
     for (const plan of await plansOf((db) => resumePoint(db, chain, newId('act', Date.now() + 3600_000))))

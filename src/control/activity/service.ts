@@ -5,6 +5,7 @@ import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'
 import { jsonWithin, parsedWithin } from '../../kit/shorten.ts'
+import { createTurns } from '../../kit/turns.ts'
 import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
@@ -155,7 +156,9 @@ export function createActivity(deps: {
     async *stream(serverId, query, signal) {
       const filter = filterOf(serverId, query)
       let before: LightRow | null = null
+      const turns = createTurns(signal, serverId ?? INSTANCE)
       for (;;) {
+        await turns.take()
         const rows: LightRow[] = await findEntries(db, filter, before, STREAM_BATCH, signal)
         yield* wholeBatches(db, rows)
         if (rows.length < STREAM_BATCH) return
@@ -168,6 +171,7 @@ export function createActivity(deps: {
         throw fail('invalid_request', 'Last-Event-ID is not the id of an entry.')
       }
       const matches = matcher(filterOf(serverId, query))
+      const turns = createTurns(signal, serverId)
       using changed = changes.watch(chainKey(serverId))
       let position =
         lastId === null ? ((await findHead(db, serverId))?.seq ?? 0) : await resumePoint(db, serverId, lastId)
@@ -189,6 +193,7 @@ export function createActivity(deps: {
         }
         if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(HEARTBEAT_MS, signal)
+        else if (rows.length === FOLLOW_BATCH) await turns.take()
       }
     },
 

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { STREAM_BATCH_BYTES } from '../../contract/limits.ts'
 import { timeOfId } from '../../kit/ids.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { containing } from '../db/containing.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 
@@ -32,8 +33,8 @@ const LIGHT = [
   ),
 ] as const
 
-/** How many rows are looked at in one query when a filter has no index: it keeps any single query short. */
-const STRETCH = 5000
+/** How many rows are looked at in one query when a filter has no index: a few milliseconds, whatever is sought in them. */
+export const STRETCH = 1000
 
 /** Locks the chain until the transaction ends, so that entries commit in the order of their numbers. */
 export async function advanceHead(trx: Trx, chain: string, now: number): Promise<ActivityHeadRow> {
@@ -153,15 +154,15 @@ export async function findEntries(
   let upper: string | number | null = before === null ? (bounds ? bounds.to + 1 : null) : axis.keyOf(before)
   if (bounds && typeof upper === 'number') upper = Math.min(upper, bounds.to + 1)
   const indexed = isIndexed(filter)
+  // SQLite answers without ever leaving this thread: of all that look through a chain, one reads a stretch in each turn.
+  const turns = createTurns(signal, filter.chain ?? INSTANCE)
   while (found.length < limit) {
+    if (!indexed) await turns.take()
     const lower: string | number | null = indexed ? axis.end : await axis.stretch(upper)
     const rows = await matching(db, filter, axis.column, upper, lower, limit - found.length).execute()
     found.push(...rows)
     if (lower === axis.end || lower === null) break
     upper = lower
-    // The engine under SQLite answers without ever leaving this thread; others get their turn here.
-    await new Promise((resolve) => setImmediate(resolve))
-    signal.throwIfAborted()
   }
   return found
 }

@@ -1,5 +1,6 @@
 // Follows a chain from where retention has cut it to its head and names the first entry that does not fit.
 import type { Verification } from '../../contract/activity.ts'
+import { createTurns } from '../../kit/turns.ts'
 import type { ActivityHeadRow, ActivityRow, Db } from '../db/tables.ts'
 import { hashEntry, sealHead } from './chain.ts'
 import { entriesAfter, findHead, INSTANCE, type LightRow, listHeads, wholeRow } from './store.ts'
@@ -17,7 +18,7 @@ interface Check {
   signal: AbortSignal
 }
 
-const BATCH = 1000
+const BATCH = 250
 
 export async function verifyAll(check: Check): Promise<Verification> {
   const { db } = check
@@ -59,6 +60,7 @@ async function walk(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
   let previous = head.purged_hash
   let position = head.purged_seq
   const entries = () => position - head.purged_seq
+  const turns = createTurns(signal, head.chain)
   const [oldest] = await entriesAfter(db, head.chain, -1, 1)
   if (oldest && oldest.seq <= head.purged_seq) return { entries: 0, fault: inserted(oldest) }
   for (;;) {
@@ -75,8 +77,7 @@ async function walk(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
       position++
     }
     if (rows.length < BATCH) break
-    await new Promise((resolve) => setImmediate(resolve))
-    signal.throwIfAborted()
+    await turns.take()
   }
   // Entries may have been written since the head was read; those that it speaks of must be there.
   if (position < head.seq) return { entries: entries(), fault: removed(head.chain, position + 1) }

@@ -10,8 +10,8 @@ import {
   ARCHIVE_MAX_RATIO,
 } from '../../../contract/limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
+import { createTurns } from '../../../kit/turns.ts'
 import type { TaskContext } from '../../tasks.ts'
-import { createTurns } from '../../turns.ts'
 import { BLOCK_BYTES, spaceOf } from '../amounts.ts'
 import { addressOf, createFileAt, mkdirAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
