@@ -2,7 +2,7 @@
 // that speak of it and the table in docs/limits.md.
 
 // Answers that are kept for 24 hours, so that the same Idempotency-Key gets the same one.
-/** Answers up to this size, encrypted, are not counted. */
+/** Answers up to this size, encrypted, are not counted; larger ones are compressed. */
 export const ANSWER_SMALL_BYTES = 8 * 1024
 /** All larger ones of one token; `rate_limited` for a new key beyond. */
 export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024

@@ -2,6 +2,7 @@
 // the change, so that a crash between the two cannot happen, and encrypted under the caller's own token: an answer may
 // hold a new token's value, and nobody else can read it back, not even from a stolen database.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { sql } from 'kysely'
 import type { KeptRequest } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
@@ -16,6 +17,8 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
+/** Before what was compressed; Base64 has no colon. */
+const COMPRESSED = 'zstd:'
 
 export interface KeyedRequest {
   tokenId: string
@@ -172,13 +175,17 @@ function keyOf({ credential, key }: KeyedRequest): Buffer {
 function encrypt(key: Buffer, answer: unknown): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv(CIPHER, key, iv)
-  const text = Buffer.concat([cipher.update(JSON.stringify(answer ?? null)), cipher.final()])
-  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')
+  const plain = Buffer.from(JSON.stringify(answer ?? null))
+  const isLarge = plain.length > ANSWER_SMALL_BYTES
+  const text = Buffer.concat([cipher.update(isLarge ? zstdCompressSync(plain) : plain), cipher.final()])
+  return `${isLarge ? COMPRESSED : ''}${Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')}`
 }
 
 function decrypt(key: Buffer, stored: string): unknown {
-  const bytes = Buffer.from(stored, 'base64')
+  const isCompressed = stored.startsWith(COMPRESSED)
+  const bytes = Buffer.from(isCompressed ? stored.slice(COMPRESSED.length) : stored, 'base64')
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
-  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString())
+  const plain = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
+  return JSON.parse((isCompressed ? zstdDecompressSync(plain) : plain).toString())
 }
