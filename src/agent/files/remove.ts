@@ -43,7 +43,7 @@ async function removeEntries(
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
   const found: Doomed[] = []
-  const turn = createTurns()
+  const turn = createTurns(server.files.share)
   for (const { entry, segments } of entries) {
     if (turn.due()) await turn.take()
     found.push(...look(server, entry, segments))

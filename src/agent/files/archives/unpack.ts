@@ -62,7 +62,7 @@ export async function unpack(
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`, { onMade: budget.madeDirectory })
   await asArchiveFaults(async () => {
     await using syncs = createSyncs()
-    const turn = createTurns(signal)
+    const turn = createTurns(server.files.share, signal)
     let filesDone = 0
     for await (const entry of readArchive(detectFormat(archive), archive, {
       signal,
