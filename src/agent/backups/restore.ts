@@ -6,7 +6,7 @@ import { fail } from '../../contract/errors.ts'
 import { openDescriptor } from '../../kit/descriptor.ts'
 import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../files/amounts.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
-import { permissionsOf } from '../files/ownership.ts'
+import { keptModeOf } from '../files/ownership.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
@@ -273,7 +273,7 @@ function keep(run: Run, wanted: KeyedEntry, { path, stats }: Checked): void {
 function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
   const gap = stats.mtimeNs - wanted.mtimeNs
   return (
-    (Number(stats.mode) & 0o7777) === permissionsOf(wanted) &&
+    (Number(stats.mode) & 0o7777) === keptModeOf(wanted, wanted.kind === 'directory') &&
     Number(stats.uid) === wanted.uid &&
     Number(stats.gid) === wanted.gid &&
     gap < TIME_SLACK_NS &&
