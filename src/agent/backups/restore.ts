@@ -88,7 +88,7 @@ export async function runRestore(
   mkdirSync(target.folders.staging, { recursive: true })
   using stagingRoot = openRoot(target.folders.staging)
   const name = folderOf(request.jobId)
-  await removeTree(stagingRoot, name)
+  await removeTree(stagingRoot, name, { share: target.sandbox.share })
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
@@ -142,7 +142,7 @@ export async function runRestore(
     journal.close()
     await stager.abandon()
     await run.checks.abandon()
-    await removeTree(stagingRoot, name)
+    await removeTree(stagingRoot, name, { share: target.sandbox.share })
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
   journal.close()
