@@ -18,10 +18,10 @@ import {
   statsIfThere,
 } from './directory.ts'
 import { explainedAsync } from './errors.ts'
+import { createFinishedUploads } from './finished-uploads.ts'
 import {
   doneIds,
   doneName,
-  dropDone,
   dropPart,
   dropPartial,
   isPartialId,
@@ -84,6 +84,7 @@ export function createPartialUploads(
 ): PartialUploads {
   const reservations = new Map<string, Reservation>()
   const unfinished = new Set<string>()
+  const finished = createFinishedUploads()
 
   const open = () => openOwnFolder(server.folders.staging)
 
@@ -162,6 +163,7 @@ export function createPartialUploads(
     // Kept for a while, so that a sender that missed the answer hears that all of it is here.
     await markDone(folder, record.id)
     unfinished.delete(record.id)
+    finished.add(folder, record.id)
   }
 
   async function takeUp(folder: Directory, state: PartialState): Promise<void> {
@@ -257,7 +259,10 @@ export function createPartialUploads(
         const state = stateOf(folder, id)
         if (!isBusy(id) && state && state.lastByteAt < before) remove(folder, id, uncheckedFrom)
       }
-      for await (const { id, at } of done(folder, signal)) if (!isBusy(id) && at < before) dropDone(folder, id)
+      for await (const { id, at } of done(folder, signal)) {
+        if (at >= before) finished.found(folder, id)
+        else if (!isBusy(id)) finished.drop(folder, id)
+      }
     },
 
     list() {
