@@ -110,7 +110,9 @@ test('uploads by form and by tus belong to the server, and never make a setuid f
   assert.equal(look(agent.at('tus-new')), `${TENANT}:${TENANT} 644`)
 })
 
-test('a restore gives files their owners back, and no setuid; directories keep setgid and sticky', { skip }, async (t) => {
+test('a restore gives files their owners back, and no setuid; directories keep setgid and sticky', {
+  skip,
+}, async (t) => {
   const agent = await startBackups(temporaryFolder(t))
   t.after(() => agent.stop())
   const files = agent.filesOf('srv_a')
