@@ -56,7 +56,7 @@ export interface PartialState {
 export interface PartialUploads {
   create(record: PartialRecord, maxBytes: number): Promise<void>
   find(id: string): PartialState | undefined
-  /** Answers the new offset. Cut off, it keeps what came, unless a checksum was to be held against all of it. */
+  /** Answers the new offset. Cut off, it keeps what came, unless a checksum was to be checked against all of it. */
   append(id: string, source: AsyncIterable<Uint8Array>, options: AppendOptions): Promise<number>
   /** Puts the file in its place and tells of it; does nothing when it was done before. */
   finish(id: string): Promise<void>
@@ -176,7 +176,7 @@ export function createPartialUploads(
 
   /** Of those that are done, with the time at which they were. */
   async function* done(folder: Directory, signal?: AbortSignal): AsyncGenerator<{ id: string; at: number }> {
-    const turn = createTurns(signal, server.files.share)
+    const turn = createTurns(server.files.share, signal)
     for (const id of doneIds(folder)) {
       if (turn.due()) await turn.take()
       const stats = statsIfThere(folder, doneName(id))
@@ -243,7 +243,7 @@ export function createPartialUploads(
 
     async recover() {
       using folder = open()
-      const turn = createTurns(undefined, server.files.share)
+      const turn = createTurns(server.files.share)
       for (const { id, uncheckedFrom } of listPartials(folder)) {
         if (turn.due()) await turn.take()
         if (uncheckedFrom !== undefined) discardUnchecked(folder, id, uncheckedFrom)

@@ -156,7 +156,7 @@ export function createActivity(deps: {
     async *stream(serverId, query, signal) {
       const filter = filterOf(serverId, query)
       let before: LightRow | null = null
-      const turns = createTurns(signal, serverId ?? INSTANCE)
+      const turns = createTurns(serverId ?? INSTANCE, signal)
       for (;;) {
         await turns.take()
         const rows: LightRow[] = await findEntries(db, filter, before, STREAM_BATCH, signal)
@@ -171,7 +171,7 @@ export function createActivity(deps: {
         throw fail('invalid_request', 'Last-Event-ID is not the id of an entry.')
       }
       const matches = matcher(filterOf(serverId, query))
-      const turns = createTurns(signal, serverId)
+      const turns = createTurns(serverId, signal)
       using changed = changes.watch(chainKey(serverId))
       let position =
         lastId === null ? ((await findHead(db, serverId))?.seq ?? 0) : await resumePoint(db, serverId, lastId)

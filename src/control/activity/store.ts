@@ -155,7 +155,7 @@ export async function findEntries(
   if (bounds && typeof upper === 'number') upper = Math.min(upper, bounds.to + 1)
   const indexed = isIndexed(filter)
   // SQLite answers without ever leaving this thread: of all that look through a chain, one reads a stretch in each turn.
-  const turns = createTurns(signal, filter.chain ?? INSTANCE)
+  const turns = createTurns(filter.chain ?? INSTANCE, signal)
   while (found.length < limit) {
     if (!indexed) await turns.take()
     const lower: string | number | null = indexed ? axis.end : await axis.stretch(upper)

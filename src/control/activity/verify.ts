@@ -60,7 +60,7 @@ async function walk(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
   let previous = head.purged_hash
   let position = head.purged_seq
   const entries = () => position - head.purged_seq
-  const turns = createTurns(signal, head.chain)
+  const turns = createTurns(head.chain, signal)
   const [oldest] = await entriesAfter(db, head.chain, -1, 1)
   if (oldest && oldest.seq <= head.purged_seq) return { entries: 0, fault: inserted(oldest) }
   for (;;) {
