@@ -8,6 +8,7 @@ import { findStore, listStore, type Taken, takeOver } from './agent/backups/foun
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
+import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/limits.ts'
 import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
@@ -88,7 +89,10 @@ async function assemble(config: Config, cleanUp: CleanUp) {
   cleanUp.push(() => dataLock.release())
   const log = pino({ level: config.logLevel })
   makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
-  const descriptors = planDescriptors(readDescriptorLimit())
+  const descriptors = planDescriptors(readDescriptorLimit(), {
+    connections: CONNECTIONS_MAX,
+    dnsConnections: DNS_CONNECTIONS_MAX,
+  })
   const clock = { now: () => Date.now() }
   const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
     openOwnDatabase(config, log, cleanUp),

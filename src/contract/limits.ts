@@ -77,11 +77,31 @@ export const UNFINISHED_UPLOADS_MAX = 1000
 /** Records of uploads by tus that have ended, of one server: small files that are in no quota. The oldest go first. */
 export const FINISHED_UPLOADS_KEPT = 10_000
 
-// Backups of files that are mostly holes. A hole costs its owner nothing, and whoever reads it as much as data does.
+// Files that are mostly holes. A hole costs its owner nothing, and whoever reads it as much as data does.
 /** Holes are read without limit up to this many times the data beside them: a compressing file system saves that much. */
 export const SPARSE_RATIO = 8
-/** Beyond that ratio, what one backup reads of holes. A file that would take more is left out, with a warning. */
-export const BACKUP_HOLE_BYTES = 64 * 1024 ** 3
+/**
+ * Beyond that ratio, what one backup or one archive reads of holes. A file that would take more is left out of a backup, with
+ * a warning, and is refused with `too_large` where it would be packed.
+ */
+export const HOLES_READ_MAX_BYTES = 64 * 1024 ** 3
+
+/** HTTP connections at once: half of the descriptors that the process may have open and does not need itself, at most this. */
+export const CONNECTIONS_MAX = 10_000
+/** From one address: a quarter of them, at most this. */
+export const CONNECTIONS_PER_ADDRESS_MAX = 512
+/** In each window a body has to bring this many bytes, or its end: a slow modem is eight times as fast. */
+export const SLOW_BODY = { windowMs: 120_000, minBytes: 16 * 1024 } as const
+/** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
+export const BODY_LINGER_MS = 2_000
+/** Connections to the embedded DNS server over TCP. */
+export const DNS_CONNECTIONS_MAX = 256
+/**
+ * Of a JSON body. Bodies that are arriving are bounded in sum by the connections: as many times this as one address may have
+ * connections, of tokens that are valid, since nobody else's body is read. A budget for all of them would let one sender that is
+ * slow on purpose use it up for everybody; a proxy in front that buffers requests bounds them further.
+ */
+export const JSON_BODY_MAX_BYTES = 1024 * 1024
 
 /**
  * Strings, commas and opening brackets of a JSON body, which is parsed and validated in one turn of the event loop. The

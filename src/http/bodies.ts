@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
+import { BODY_LINGER_MS } from '../contract/limits.ts'
 
 const QUEUED_BYTES = 64 * 1024
-const LINGER_MS = 2_000
 
 export interface BodyOptions {
   signal: AbortSignal
@@ -85,7 +85,7 @@ export function hasBody({ headers }: FastifyRequest): boolean {
 async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenerator<Buffer> {
   if (answer.length > 0) yield answer
   const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, LINGER_MS)
+  const timer = setTimeout(resolve, BODY_LINGER_MS)
   request.once('end', resolve).once('close', resolve).resume()
   await promise
   clearTimeout(timer)

@@ -59,7 +59,7 @@ async function asks(socket: Socket): Promise<string | undefined> {
 }
 
 suite('a body', () => {
-  const body = { windowMs: 200, bytes: 1000 }
+  const body = { windowMs: 200, minBytes: 1000 }
   for (const path of ['/json', '/stream']) {
     test(`that says nothing is cut (${path})`, async (t) => {
       const socket = await (await start(t, { body })).connect()
@@ -77,7 +77,7 @@ suite('a body', () => {
   }
 
   test('that is slow, but brings what it must, arrives', async (t) => {
-    const socket = await (await start(t, { body: { windowMs: 400, bytes: 100 } })).connect()
+    const socket = await (await start(t, { body: { windowMs: 400, minBytes: 100 } })).connect()
     const total = 20_000
     socket.write(post('/stream', total))
     const answer = statusOf(socket)
@@ -89,7 +89,7 @@ suite('a body', () => {
   })
 
   test('that nobody reads yet is not to blame', async (t) => {
-    const socket = await (await start(t, { body: { windowMs: 100, bytes: 1000 } })).connect()
+    const socket = await (await start(t, { body: { windowMs: 100, minBytes: 1000 } })).connect()
     socket.write(`${post('/unread', 100)}{`)
     const isCut = once(socket, 'close').then(() => true)
     assert.equal(await Promise.race([isCut, delay(500, false)]), false)

@@ -2,6 +2,7 @@
 // many, the one that has waited longest for its next request makes room. A body that does not arrive is cut.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv4, isIPv6, type Server, type Socket } from 'node:net'
+import { BODY_LINGER_MS, CONNECTIONS_PER_ADDRESS_MAX, SLOW_BODY } from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 
 export interface ConnectionLimits {
@@ -10,21 +11,17 @@ export interface ConnectionLimits {
   /** From one address, unless it is a proxy's that is trusted. */
   connectionsPerAddress: number
   /** In each window a body has to bring this many bytes, or its end. */
-  body: { windowMs: number; bytes: number }
+  body: { windowMs: number; minBytes: number }
   /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
   lingerMs: number
 }
 
-/** A slow modem is eight times as fast. A line that is dead for longer than a window is cut, and tus goes on after it. */
-const BODY = { windowMs: 120_000, bytes: 16 * 1024 }
-const PER_ADDRESS_MAX = 512
 const PER_ADDRESS_LEAST = 4
-const LINGER_MS = 2_000
 
 export function connectionLimits(connections: number): ConnectionLimits {
   const share = Math.floor(connections / 4)
-  const connectionsPerAddress = Math.max(PER_ADDRESS_LEAST, Math.min(PER_ADDRESS_MAX, share))
-  return { connections, connectionsPerAddress, body: BODY, lingerMs: LINGER_MS }
+  const connectionsPerAddress = Math.max(PER_ADDRESS_LEAST, Math.min(CONNECTIONS_PER_ADDRESS_MAX, share))
+  return { connections, connectionsPerAddress, body: SLOW_BODY, lingerMs: BODY_LINGER_MS }
 }
 
 export interface Connections {
@@ -111,7 +108,7 @@ export function guardConnections(
     const isArriving = request !== undefined && !request.complete && request.readableFlowing === true
     const isWindowOver = now - entry.windowBegan >= limits.body.windowMs
     if (isArriving && !isWindowOver) return false
-    const isSlow = isArriving && socket.bytesRead - entry.bytesRead < limits.body.bytes
+    const isSlow = isArriving && socket.bytesRead - entry.bytesRead < limits.body.minBytes
     entry.bytesRead = socket.bytesRead
     entry.windowBegan = now
     return isSlow

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { type Failure, fail } from '../contract/errors.ts'
+import { CONNECTIONS_MAX, JSON_BODY_MAX_BYTES } from '../contract/limits.ts'
 import { newId } from '../kit/ids.ts'
 import { type ConnectionLimits, type Connections, connectionLimits, guardConnections } from './connections.ts'
 import { createCors } from './cors.ts'
@@ -25,8 +26,6 @@ export interface HttpOptions {
   limits?: ConnectionLimits
 }
 
-const CONNECTIONS = 10_000
-const JSON_BODY_MAX = 1024 * 1024
 const HEADER_MAX = 16 * 1024
 /** A signed link stands in the path and carries the path of a file, which may have 4,096 bytes. */
 const PARAM_MAX = 8 * 1024
@@ -41,7 +40,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const app = Fastify({
     loggerInstance: childless(options.logger),
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: JSON_BODY_MAX,
+    bodyLimit: JSON_BODY_MAX_BYTES,
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: () => newId('req'),
     return503OnClosing: false,
@@ -64,7 +63,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   }) as unknown as FastifyInstance
   useValidation(app)
   const methodsOf = collectMethods(app)
-  const limits = options.limits ?? connectionLimits(options.connections ?? CONNECTIONS)
+  const limits = options.limits ?? connectionLimits(options.connections ?? CONNECTIONS_MAX)
   const connections = guardConnections(app.server, options.trustedProxies, limits)
   app.addHook('onRequest', (request, reply, done) => {
     connections.began(request.raw)

@@ -18,11 +18,12 @@ export interface DescriptorBudget {
 const OWN = 46
 /** Below, a backup beside a handful of connections could not be made. */
 const LEAST = 64
-const CONNECTIONS_MAX = 10_000
-const DNS_CONNECTIONS_MAX = 256
 const FILES_AT_ONCE_MAX = 1024
 
-export function planDescriptors(limit: number): DescriptorBudget {
+export function planDescriptors(
+  limit: number,
+  most: Pick<DescriptorBudget, 'connections' | 'dnsConnections'>,
+): DescriptorBudget {
   if (limit < LEAST) {
     throw new StartFault(
       `This process may have ${limit} files open, and Gamekeeper needs ${LEAST} at the least. Raise the limit with ` +
@@ -33,8 +34,8 @@ export function planDescriptors(limit: number): DescriptorBudget {
   const share = (part: number, most: number) => Math.max(2, Math.min(most, Math.floor(free * part)))
   return {
     limit,
-    connections: share(1 / 2, CONNECTIONS_MAX),
-    dnsConnections: share(1 / 8, DNS_CONNECTIONS_MAX),
+    connections: share(1 / 2, most.connections),
+    dnsConnections: share(1 / 8, most.dnsConnections),
     filesAtOnce: share(1 / 8, FILES_AT_ONCE_MAX),
   }
 }

@@ -45,6 +45,37 @@ test('every operation stays within the turns that it states', async () => {
   assert.deepEqual(exceeding, [])
 })
 
+test('no JSON body of a megabyte keeps the event loop, whatever is in it', async () => {
+  const { id } = await service.createServer()
+  const most = 1_000_000
+  const filled = (one: string) =>
+    `{"files":[${Array(Math.floor(most / (one.length + 1)))
+      .fill(one)
+      .join()}]}`
+  const bodies = {
+    numbers: filled('1'),
+    objects: filled('{}'),
+    'escaped keys': filled('{"\\u0061":1}'),
+    'empty names': filled('""'),
+    'fields that are not known': `{${Array.from({ length: 60_000 }, (_, key) => `"k${key}":0`).join()}}`,
+    arrays: `{"files":${'['.repeat(most / 2)}${']'.repeat(most / 2)}}`,
+    'one name': `{"files":["${'a/'.repeat(most / 2)}"]}`,
+    'a thousand deep names': `{"files":[${Array(1000)
+      .fill(`"${'a/'.repeat(490)}"`)
+      .join()}]}`,
+  }
+  using watch = watchTurns()
+  await watch.ready
+  for (const [what, body] of Object.entries(bodies)) {
+    const before = (await watch.longTurns()).length
+    const headers = { authorization: `Bearer ${service.adminToken}`, 'content-type': 'application/json' }
+    const reply = await fetch(`${service.url}/v1/game/files/${id}`, { method: 'DELETE', headers, body })
+    await reply.arrayBuffer()
+    assert.ok(reply.status >= 200 && reply.status < 500, `${what} was answered with ${reply.status}`)
+    assert.deepEqual((await watch.longTurns()).slice(before), [], what)
+  }
+})
+
 /** Not as other tests do, which also check each answer against its schema: that takes long turns of its own. */
 async function ask(operation: Operation, { body, ...wanted }: Wanted): Promise<Response> {
   const isJson = body !== undefined && typeof body !== 'string'

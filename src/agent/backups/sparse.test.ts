@@ -12,9 +12,9 @@ import {
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { BACKUP_HOLE_BYTES, SPARSE_RATIO } from '../../contract/limits.ts'
+import { HOLES_READ_MAX_BYTES, SPARSE_RATIO } from '../../contract/limits.ts'
 import { assertSameTree, snapshot, testAgent } from './backups.testing.ts'
-import { createHoleBudget } from './hole-budget.ts'
+import { createHoleBudget } from '../files/hole-budget.ts'
 
 const MIB = 1024 ** 2
 
@@ -53,8 +53,8 @@ it('backs a sparse file up and restores its holes as holes', async (t) => {
 
 it('reads holes as long as there is data beside them, and beyond that up to a limit for all files together', () => {
   const holes = createHoleBudget()
-  const blocks = BigInt(BACKUP_HOLE_BYTES / 512)
-  const size = BigInt(BACKUP_HOLE_BYTES)
+  const blocks = BigInt(HOLES_READ_MAX_BYTES / 512)
+  const size = BigInt(HOLES_READ_MAX_BYTES)
   assert.equal(holes.take({ size: size * BigInt(SPARSE_RATIO), blocks }), true)
   assert.equal(holes.take({ size: size - 10n, blocks: 0n }), true)
   assert.equal(holes.take({ size: 11n, blocks: 0n }), false)

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { addressOf, type Directory, hasDescriptorPaths, type OpenFile, statsIfThere, unlinkAt } from './directory.ts'
+import { createHoleBudget, requireReadable } from './hole-budget.ts'
 import { nameToDisk } from './names.ts'
 
 const LARGE_BYTES = 32n * 1024n * 1024n
@@ -22,6 +23,8 @@ export async function cloneFile(
   if (source.stats.size >= LARGE_BYTES && hasDescriptorPaths && (await copiedByProcess(source, folder, name, signal)))
     return
   signal?.throwIfAborted()
+  // Unlike cp, it writes the holes out, and cannot be stopped.
+  requireReadable(createHoleBudget(), 'A file of it', source.stats)
   await copyFile(source.address, addressOf(folder, name), constants.COPYFILE_FICLONE)
 }
 

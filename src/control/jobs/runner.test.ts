@@ -146,6 +146,44 @@ onBothEngines('jobs', (engine) => {
     assert.equal(runs, 0)
   })
 
+  test('work that settles what it has begun runs once more after three crashes, only to settle it', async () => {
+    for (const [how, settled] of [
+      ['back', 'failed'],
+      ['forward', 'completed'],
+    ] as const) {
+      await using opened = await openJobs(engine)
+      const { db } = opened
+      const jobs = opened.create()
+      const reasons: unknown[] = []
+      const ends: string[] = []
+      jobs.register('work', {
+        cancellable: true,
+        settlesCancel: true,
+        atOnce: 1,
+        async run({ signal }) {
+          reasons.push(signal.reason?.code)
+          if (how === 'back') throw signal.reason
+        },
+        async onEnd(_trx, _facts, { status }) {
+          ends.push(status)
+        },
+      })
+      const { id } = await transact(db, {}, (trx) =>
+        jobs.enqueue(trx, SYSTEM, { kind: 'work', serverId: 'srv_a', input: {} }),
+      )
+      await claimJob(db, id, 'the dead one', Date.now(), 30_000)
+      await db.updateTable('jobs').set({ crashes: 2 }).where('id', '=', id).execute()
+      await jobs.start()
+      await jobs.whenEnded(id, 10_000)
+      const row = await findJob(db, 'srv_a', id)
+      assert.equal(row?.status, settled)
+      assert.deepEqual(reasons, ['job_crashed'])
+      assert.deepEqual(ends, how === 'back' ? ['failed'] : [])
+      if (how === 'back') assert.equal(JSON.parse(row?.error ?? '{}').code, 'job_crashed')
+      await jobs.stop()
+    }
+  })
+
   test('one that began between being read and being cancelled is told to stop, not written off', async () => {
     await using opened = await openJobs(engine)
     const { db } = opened

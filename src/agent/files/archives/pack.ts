@@ -1,4 +1,5 @@
 // Packing files and directories of a server, into a file beside them or into a download.
+import type { BigIntStats } from 'node:fs'
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
@@ -7,6 +8,7 @@ import { writeContent } from '../content.ts'
 import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../directory.ts'
 import { describePath } from '../entries.ts'
 import { explained } from '../errors.ts'
+import { createHoleBudget, type HoleBudget, requireReadable } from '../hole-budget.ts'
 import { permissionsOf } from '../ownership.ts'
 import { formatPath, outermost, parseEntry, parsePath, type Segments, splitPath } from '../paths.ts'
 import type { Sandbox } from '../sandbox.ts'
@@ -24,35 +26,37 @@ export async function* treeEntries(
   paths: readonly Segments[],
   signal?: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
+  const options = { share: files.share, signal, holes: createHoleBudget() }
   for (const path of paths) {
     if (path.length === 0) {
       using top = files.openDirectory(path)
-      yield* beneath(top, 0, files.share, signal)
+      yield* beneath(top, 0, options)
       continue
     }
     using place = files.openPlace(path)
     const stats = explained(place.path, () => lstatAt(place.parent, place.name))
-    yield* one(place.parent, place.name, path.slice(root.length).join('/'), signal)
+    yield* one(place.parent, place.name, path.slice(root.length).join('/'), options)
     if (!stats.isDirectory()) continue
     using directory = explained(place.path, () => openChild(place.parent, place.name))
-    yield* beneath(directory, root.length, files.share, signal)
+    yield* beneath(directory, root.length, options)
   }
 }
 
-async function* beneath(
-  directory: Directory,
-  depth: number,
-  share: string,
-  signal?: AbortSignal,
-): AsyncGenerator<ArchiveEntry> {
-  const options = { sorted: true, ...(signal ? { signal } : {}) }
-  for await (const { parent, name, path } of walk(directory, share, options)) {
+interface ReadOptions {
+  share: string
+  signal: AbortSignal | undefined
+  holes: HoleBudget
+}
+
+async function* beneath(directory: Directory, depth: number, options: ReadOptions): AsyncGenerator<ArchiveEntry> {
+  const { signal, share } = options
+  for await (const { parent, name, path } of walk(directory, share, { sorted: true, ...(signal ? { signal } : {}) })) {
     signal?.throwIfAborted()
-    yield* one(parent, name, splitPath(path).slice(depth).join('/'), signal)
+    yield* one(parent, name, splitPath(path).slice(depth).join('/'), options)
   }
 }
 
-function* one(parent: Directory, name: string, path: string, signal?: AbortSignal): Generator<ArchiveEntry> {
+function* one(parent: Directory, name: string, path: string, options: ReadOptions): Generator<ArchiveEntry> {
   try {
     const stats = lstatAt(parent, name)
     const common = { path, mode: permissionsOf(stats), modifiedAt: new Date(Number(stats.mtimeMs)) }
@@ -61,7 +65,8 @@ function* one(parent: Directory, name: string, path: string, signal?: AbortSigna
       yield { ...common, kind: 'symlink', sizeBytes: 0, target: readlinkAt(parent, name), content: nothing }
     if (!stats.isFile()) return
     using file = openFileAt(parent, name)
-    const content = () => contentOf(file, signal)
+    requireReadable(options.holes, JSON.stringify(path), file.stats)
+    const content = () => contentOf(file, options.signal)
     yield { ...common, kind: 'file', sizeBytes: Number(file.stats.size), target: '', content }
   } catch (error) {
     // Gone or become something else since it was looked at: an archive of a tree in use holds what was there.
@@ -102,11 +107,19 @@ function archiveName(paths: readonly Segments[], format: ArchiveFormat): string 
   return `${stem}.${format}`
 }
 
+/** Refuses what cannot be packed before any of it is. */
 async function count(files: Sandbox, paths: readonly Segments[], signal: AbortSignal): Promise<number> {
+  const holes = createHoleBudget()
   let total = 0
-  for (const path of paths) {
+  const add = (path: string, stats: BigIntStats) => {
     total++
-    if (files.lstat(path).isDirectory()) for await (const _ of files.walk(path, { signal })) total++
+    if (stats.isFile()) requireReadable(holes, JSON.stringify(path), stats)
+  }
+  for (const path of paths) {
+    const stats = files.lstat(path)
+    add(formatPath(path), stats)
+    if (!stats.isDirectory()) continue
+    for await (const entry of files.walk(path, { signal })) add(entry.path, entry.stats)
   }
   return total
 }
