@@ -72,6 +72,9 @@ export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as
 /** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
 export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
 
+/** JSON bodies of one token beyond `bytes`, read at this pace; `rate_limited` where one would wait longer. */
+export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 4 * 1024 ** 2, waitMs: 2000 } as const
+
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000
 /** Records of uploads by tus that have ended, of one server: small files that are in no quota. The oldest go first. */

@@ -23,6 +23,7 @@ import { createFileWork } from './files/work.ts'
 import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
 import { createBaseUrl } from './http/base-url.ts'
+import { createBodyPace } from './http/body-pace.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { atMostOncePer, countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
@@ -90,6 +91,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const changes = createChanges()
   const jobs = createJobs({ db, changes, clock, log })
   const idempotency = createIdempotency({ db, clock })
+  const bodyPace = createBodyPace(config.requestsPerMinute > 0)
   const activity = createActivity({ db, key: keyFor(secret, 'activity'), cursors, changes, clock })
   const linksEnding = new Set<Promise<void>>()
   const endLinks = (tokenId: string) => {
@@ -184,7 +186,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   countRequests(http, metrics)
   await http.register(async (app) => {
     takeBodiesAsBytes(app)
-    const api: Api = { app, auth, idempotency, baseUrlOf }
+    const api: Api = { app, auth, idempotency, bodyPace, baseUrlOf }
     serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
@@ -196,8 +198,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await http.register(async (app) => {
     takeBodiesAsStreams(app)
     answerBeforeTheEnd(app)
-    contentRoutes({ app, auth, idempotency, baseUrlOf }, files, deps.forward, config.maxUploadBytes)
-    backupContentRoutes({ app, auth, idempotency, baseUrlOf }, backups, deps.forward)
+    contentRoutes({ app, auth, idempotency, bodyPace, baseUrlOf }, files, deps.forward, config.maxUploadBytes)
+    backupContentRoutes({ app, auth, idempotency, bodyPace, baseUrlOf }, backups, deps.forward)
   })
   const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, checks, log })

@@ -2,6 +2,7 @@
 // connection is free for the next before that, so that all who write at the same time share one sync. And the connection
 // is handed on in a later turn of the event loop once this one has lasted: otherwise a hundred transactions that wait for
 // each other are one turn.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Driver, type SqliteDatabase, SqliteDriver } from 'kysely'
 
 const TURN_MS = 4
@@ -17,80 +18,50 @@ export interface LoggedDatabase extends SqliteDatabase {
 
 export function createSqliteDriver(open: () => LoggedDatabase): Driver {
   let database: LoggedDatabase | undefined
-  const inner = new SqliteDriver({
+  const inner: Driver = new SqliteDriver({
     database: async () => {
       database = open()
       return database
     },
   })
-  const turns = createHandover()
+  const isTurnSpent = createTurnClock()
   return {
     init: () => inner.init(),
     async acquireConnection() {
-      await turns.take()
+      const connection = await inner.acquireConnection()
+      isTurnSpent()
       try {
         database?.mend()
-        return await inner.acquireConnection()
       } catch (error) {
-        turns.release()
+        await inner.releaseConnection(connection)
         throw error
       }
+      return connection
     },
-    async releaseConnection() {
+    async releaseConnection(connection) {
       const isWritten = database?.takeWritten()
-      await inner.releaseConnection()
-      turns.release()
+      if (isTurnSpent()) await nextTurn()
+      await inner.releaseConnection(connection)
       if (isWritten) await database?.sync()
     },
-    beginTransaction: (connection) => inner.beginTransaction(connection),
+    beginTransaction: (connection, settings) => inner.beginTransaction(connection, settings),
     commitTransaction: (connection) => inner.commitTransaction(connection),
     rollbackTransaction: (connection) => inner.rollbackTransaction(connection),
     destroy: () => inner.destroy(),
   }
 }
 
-/** A mutex, first come, first served, that is given to nobody else in a turn that has lasted since it was first taken. */
-function createHandover() {
-  const waiting: (() => void)[] = []
-  let isTaken = false
-  let isPutOff = false
-  let turnBegan: number | undefined
-
-  function isTurnSpent(): boolean {
+/** Tells whether this turn has lasted since it was first asked in it. */
+function createTurnClock(): () => boolean {
+  let began: number | undefined
+  return () => {
     const now = performance.now()
-    if (turnBegan === undefined) {
-      turnBegan = now
+    if (began === undefined) {
+      began = now
       setImmediate(() => {
-        turnBegan = undefined
+        began = undefined
       })
     }
-    return now - turnBegan > TURN_MS
-  }
-
-  function handOn(): void {
-    if (isTaken || isPutOff || waiting.length === 0) return
-    if (isTurnSpent()) {
-      isPutOff = true
-      setImmediate(() => {
-        isPutOff = false
-        handOn()
-      })
-      return
-    }
-    isTaken = true
-    waiting.shift()?.()
-  }
-
-  return {
-    take(): Promise<void> {
-      return new Promise((resolve) => {
-        waiting.push(resolve)
-        handOn()
-      })
-    },
-    release(): void {
-      isTaken = false
-      handOn()
-    },
+    return now - began > TURN_MS
   }
 }

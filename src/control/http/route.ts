@@ -13,6 +13,7 @@ import { withoutTrailingSlash } from '../../http/methods.ts'
 import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
 import type { BaseUrlOf } from './base-url.ts'
+import type { BodyPace } from './body-pace.ts'
 import type { Idempotency } from './idempotency.ts'
 import { readBody, refuseContentOfGet } from './json-body.ts'
 import { describe } from './openapi.ts'
@@ -21,6 +22,7 @@ export interface Api {
   app: FastifyInstance
   auth: Auth
   idempotency: Idempotency
+  bodyPace: BodyPace
   /** How links begin that the caller is given. */
   baseUrlOf: BaseUrlOf
 }
@@ -65,7 +67,7 @@ export function serve<O extends Operation>(
   options?: ServeOptions<AnswerOf<O>, AnswerOf<O>>,
 ): void
 export function serve<O extends Operation, R>(
-  { app, auth, idempotency }: Api,
+  { app, auth, idempotency, bodyPace }: Api,
   operation: O,
   handler: (call: Call<O>) => R | Promise<R>,
   options: ServeOptions<R, AnswerOf<O>> = {},
@@ -109,8 +111,14 @@ export function serve<O extends Operation, R>(
   }
   if (!isGet && !operation.rawBody) {
     route.preValidation = (request, _reply, done) => {
-      try {
+      const read = () => {
         request.body = readBody(request, operation)
+      }
+      try {
+        const size = request.body instanceof Buffer ? request.body.length : 0
+        const turn = bodyPace.turnOf((request as Entered)[ACTOR].id, size)
+        if (turn) return void turn.then(read).then(() => done(), done)
+        read()
         done()
       } catch (error) {
         done(error as Error)

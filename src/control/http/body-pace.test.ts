@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestService } from '../../../test/support/service.ts'
+import { isFailure } from '../../contract/errors.ts'
+import { LARGE_BODIES } from '../../contract/limits.ts'
+import { createBodyPace } from './body-pace.ts'
+
+const MIB = 1024 * 1024
+
+test('large bodies of one token are read at their pace; beyond those that may wait they are refused', () => {
+  let time = 0
+  const pace = createBodyPace(true, () => time)
+  assert.equal(pace.turnOf('a', MIB), undefined, 'the first is read at once')
+  const waiting = Math.floor((LARGE_BODIES.waitMs * LARGE_BODIES.bytesPerSecond) / 1000 / MIB)
+  for (let count = 0; count < waiting; count++) assert.ok(pace.turnOf('a', MIB) instanceof Promise)
+  assert.throws(
+    () => pace.turnOf('a', MIB),
+    (error) => isFailure(error, 'rate_limited') && Number(error.headers?.['retry-after']) >= 1,
+  )
+  assert.equal(pace.turnOf('a', LARGE_BODIES.bytes), undefined, 'small ones are not touched by it')
+  assert.equal(pace.turnOf('b', MIB), undefined, 'and neither is another token')
+  time += LARGE_BODIES.waitMs + 1000
+  assert.equal(pace.turnOf('a', MIB), undefined)
+})
+
+test('a token cannot keep the service busy with large bodies', async () => {
+  await using service = await startTestService({ env: { GAMEKEEPER_RATE_LIMIT: '6000' } })
+  const { id } = await service.createServer()
+  const [noisy, quiet] = [await service.mint(['files:write']), await service.mint(['files:write'])]
+  const pack = ({ token }: { token: string }) =>
+    service.call('POST', `/files/${id}/pack`, { token, body: { files: [], padding: 'x'.repeat(900_000) } })
+  const replies = await Promise.all(Array.from({ length: 60 }, () => pack(noisy)))
+  const refused = replies.filter(({ status }) => status === 429)
+  assert.ok(refused.length > 0)
+  for (const { body, headers } of refused)
+    assert.deepEqual([body.code, Number(headers.get('retry-after')) >= 1], ['rate_limited', true])
+  assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([400, 429]))
+  assert.equal((await pack(quiet)).status, 400)
+})
