@@ -85,9 +85,10 @@ function createMasks(tests: (Test | undefined)[], words: number) {
   const others: ({ code: number; mask: Int32Array } | undefined)[] = Array(OTHERS_KEPT).fill(undefined)
 
   function find(code: number): Int32Array {
-    const passed: number[] = []
-    for (const [number, test] of tests.entries()) if (test?.(code)) passed.push(number)
-    return bitsOf(passed, words)
+    const mask = new Int32Array(words)
+    for (let number = 0; number < tests.length; number++)
+      if (tests[number]?.(code)) mask[number >>> 5] = (mask[number >>> 5] ?? 0) | (1 << (number & 31))
+    return mask
   }
 
   function ofOther(code: number): Int32Array {
