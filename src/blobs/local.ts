@@ -1,6 +1,6 @@
 // Blobs on a local disk: written beside, synced, renamed, and the directory synced.
 import { constants, fstat } from 'node:fs'
-import { mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises'
+import { mkdir, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Descriptor, openDescriptorAsync } from '../kit/descriptor.ts'
@@ -12,6 +12,8 @@ const fstatAsync = promisify(fstat)
 
 /** Not a name that `checkBlobName` lets through, so no blob is ever taken for one that is being written. */
 const UNFINISHED = '.unfinished'
+/** Each further one needs another delete that empties the same directory in between. */
+const PLACE_ATTEMPTS = 5
 
 /**
  * One process at a time may write to `dir`. Opening for reading as well is free, but only the writer may say
@@ -38,6 +40,34 @@ export async function openLocalStore(
     madeDirectories.add(path)
   }
 
+  /** A delete that empties the directory removes it, perhaps just before the blob comes: then it is made once more. */
+  async function place(temporary: string, path: string): Promise<void> {
+    const folder = dirname(path)
+    for (let attempt = 1; ; attempt++) {
+      await ensureDirectory(folder)
+      try {
+        return await rename(temporary, path)
+      } catch (error) {
+        if (!hasCode(error, 'ENOENT') || attempt === PLACE_ATTEMPTS) throw error
+        madeDirectories.delete(folder)
+      }
+    }
+  }
+
+  /** One level, such as that of a server's manifests; what is directly in `dir` stays. False where something is in it. */
+  async function removeIfEmpty(folder: string): Promise<boolean> {
+    if (folder === dir || dirname(folder) === dir) return false
+    try {
+      await rmdir(folder)
+      madeDirectories.delete(folder)
+      return true
+    } catch (error) {
+      if (hasCode(error, 'ENOTEMPTY', 'EEXIST')) return false
+      if (hasCode(error, 'ENOENT')) return true
+      throw error
+    }
+  }
+
   async function create(name: string): Promise<BlobWriter> {
     const path = join(dir, checkBlobName(name))
     const temporary = join(unfinished, `${process.pid}-${sequence++}`)
@@ -59,8 +89,7 @@ export async function openLocalStore(
         try {
           await file.sync()
           await close()
-          await ensureDirectory(dirname(path))
-          await rename(temporary, path)
+          await place(temporary, path)
           await syncDirectory(dirname(path))
         } catch (error) {
           await abort().catch(() => {})
@@ -123,12 +152,21 @@ export async function openLocalStore(
 
     async delete(name) {
       const path = join(dir, checkBlobName(name))
+      const folder = dirname(path)
       try {
         await unlink(path)
-        await syncDirectory(dirname(path))
       } catch (error) {
         if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error
+        // A delete that was killed may have left the directory.
+        if (hasCode(error, 'ENOENT')) await removeIfEmpty(folder)
+        return
       }
+      const isGone = await removeIfEmpty(folder)
+      await syncDirectory(isGone ? dirname(folder) : folder).catch(async (error) => {
+        // Another delete has emptied it since.
+        if (isGone || !hasCode(error, 'ENOENT')) throw error
+        await syncDirectory(dirname(folder))
+      })
     },
   }
 }

@@ -152,7 +152,7 @@ onBothEngines('deleting a server', (engine) => {
     for (const kind of ['servers', 'held'] as const) assert.ok(!existsSync(folder(kind, id)))
     assert.equal((await eventsOf(id))[0], 'server.purged')
     const manifests = await readdir(join(service.dataDir, 'backups'), { recursive: true })
-    assert.ok(!manifests.some((path) => path.includes(backup.id)))
+    assert.ok(!manifests.some((path) => path.includes(backup.id) || path.includes(id)))
     assert.equal((await undelete(id)).status, 404)
     assert.equal((await service.call('GET', '/activity/verify')).body.intact, true)
   })

@@ -27,7 +27,7 @@ export async function* treeEntries(
   for (const path of paths) {
     if (path.length === 0) {
       using top = files.openDirectory(path)
-      yield* beneath(top, 0, signal)
+      yield* beneath(top, 0, files.share, signal)
       continue
     }
     using place = files.openPlace(path)
@@ -35,12 +35,18 @@ export async function* treeEntries(
     yield* one(place.parent, place.name, path.slice(root.length).join('/'), signal)
     if (!stats.isDirectory()) continue
     using directory = explained(place.path, () => openChild(place.parent, place.name))
-    yield* beneath(directory, root.length, signal)
+    yield* beneath(directory, root.length, files.share, signal)
   }
 }
 
-async function* beneath(directory: Directory, depth: number, signal?: AbortSignal): AsyncGenerator<ArchiveEntry> {
-  for await (const { parent, name, path } of walk(directory, { sorted: true, ...(signal ? { signal } : {}) })) {
+async function* beneath(
+  directory: Directory,
+  depth: number,
+  share: string,
+  signal?: AbortSignal,
+): AsyncGenerator<ArchiveEntry> {
+  const options = { sorted: true, ...(signal ? { signal } : {}) }
+  for await (const { parent, name, path } of walk(directory, share, options)) {
     signal?.throwIfAborted()
     yield* one(parent, name, splitPath(path).slice(depth).join('/'), signal)
   }
