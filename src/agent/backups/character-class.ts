@@ -94,21 +94,20 @@ function classOf(all: Range[], isNegated: boolean): CharacterClass {
   for (let lower = code('a'); lower <= code('z'); lower++) plain[lower] ||= plain[lower - 32] ?? 0
   const other = merged(all.filter(({ to }) => to >= ASCII))
   return (wanted) => {
-    const isIn = wanted < ASCII ? plain[wanted] === 1 : variantsOf(wanted).some((variant) => isWithin(other, variant))
+    const isIn = wanted < ASCII ? plain[wanted] === 1 : other.length > 0 && isAnyWithin(other, variantsOf(wanted))
     return isIn !== isNegated
   }
 }
 
-const variants = new Map<number, number[]>()
-const VARIANTS_KEPT = 4096
+/** By what is left of a character divided by their number: a map costs more than all else that a test does. */
+const variants: ({ of: number; found: number[] } | undefined)[] = Array(4096).fill(undefined)
 
 /** Of a folded character: all that fold to it. */
 function variantsOf(wanted: number): number[] {
-  const known = variants.get(wanted)
-  if (known) return known
-  if (variants.size >= VARIANTS_KEPT) variants.clear()
+  const known = variants[wanted % variants.length]
+  if (known?.of === wanted) return known.found
   const found = findVariants(wanted)
-  variants.set(wanted, found)
+  variants[wanted % variants.length] = { of: wanted, found }
   return found
 }
 
@@ -126,6 +125,11 @@ function merged(all: Range[]): Range[] {
     else kept.push({ ...range })
   }
   return kept
+}
+
+function isAnyWithin(sorted: Range[], wanted: number[]): boolean {
+  for (const code of wanted) if (isWithin(sorted, code)) return true
+  return false
 }
 
 function isWithin(sorted: Range[], wanted: number): boolean {

@@ -153,6 +153,7 @@ describe('ignore rules', () => {
     'thousands of directories anywhere': `${'**/a/'.repeat(6500)}b`,
     'thousands of stars': `${'*a'.repeat(16_000)}b`,
     'hundreds of long searches': Array.from({ length: 80 }, () => `*${'[ab]'.repeat(100)}[cd]*`).join('\n'),
+    'thousands of short searches': '*[b]*\n'.repeat(5400),
   }))
     it(`answers over 200 nested directories: ${what}`, () => {
       const nested = Array.from({ length: 200 }, (_, depth) => `${'/a'.repeat(depth)}/${'a'.repeat(250)}`)

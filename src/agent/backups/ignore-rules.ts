@@ -3,7 +3,8 @@
 // the way to the last path are kept, so in a walk each entry costs one step, however deep it lies.
 import { foldCase } from './character-class.ts'
 import { GLOBSTAR, type IgnorePattern, type Name, parsePatterns } from './ignore-patterns.ts'
-import { compileName, literalOf, type NameGlob } from './name-glob.ts'
+import { createNameGlobs, type NameGlobs } from './name-automaton.ts'
+import { literalOf, type NameGlob } from './name-glob.ts'
 
 export interface IgnoreRules {
   /** What is in an ignored directory is ignored, whatever else a pattern says. Quickest in the order of a walk. */
@@ -23,8 +24,9 @@ interface Level {
 export function createIgnoreRules(text: string): IgnoreRules {
   const patterns = parsePatterns(text)
   if (patterns.length === 0) return { isIgnored: () => false }
-  const byName = compileNames(patterns)
-  const paths = compilePaths(patterns)
+  const nameGlobs = createNameGlobs()
+  const byName = compileNames(patterns, nameGlobs)
+  const paths = compilePaths(patterns, nameGlobs)
   const levels: Level[] = [{ prefix: '/', isIgnored: false, state: paths.first }]
 
   function isIgnoredIn({ isIgnored, state }: Level, name: string, isDirectory: boolean): boolean {
@@ -67,7 +69,7 @@ function nameOf({ isPath, parts }: IgnorePattern): Name | undefined {
   return isAnywhere && name !== GLOBSTAR ? name : undefined
 }
 
-function compileNames(patterns: IgnorePattern[]): Decide {
+function compileNames(patterns: IgnorePattern[], nameGlobs: NameGlobs): Decide {
   /** The last of them for each name, among those for anything and among those for directories. */
   const literals = { any: new Map<string, number>(), directories: new Map<string, number>() }
   const globs: { index: number; onlyDirectories: boolean; matches: NameGlob }[] = []
@@ -76,7 +78,7 @@ function compileNames(patterns: IgnorePattern[]): Decide {
     if (!name) continue
     const { onlyDirectories } = pattern
     const literal = literalOf(name)
-    if (literal === undefined) globs.push({ index, onlyDirectories, matches: compileName(name) })
+    if (literal === undefined) globs.push({ index, onlyDirectories, matches: nameGlobs.compile(name) })
     else literals[onlyDirectories ? 'directories' : 'any'].set(literal, index)
   }
   globs.reverse()
@@ -106,14 +108,14 @@ interface PathPart {
   onlyDirectories: boolean
 }
 
-function compilePaths(patterns: IgnorePattern[]): Paths {
+function compilePaths(patterns: IgnorePattern[], nameGlobs: NameGlobs): Paths {
   const parts: PathPart[] = []
   const starts: number[] = []
   for (const [index, pattern] of patterns.entries()) {
     if (nameOf(pattern)) continue
     starts.push(parts.length)
     for (const [at, part] of pattern.parts.entries()) {
-      const matches = part === GLOBSTAR ? undefined : compileName(part)
+      const matches = part === GLOBSTAR ? undefined : nameGlobs.compile(part)
       const isLast = at === pattern.parts.length - 1
       parts.push({ matches, pattern: index, isLast, onlyDirectories: pattern.onlyDirectories })
     }
