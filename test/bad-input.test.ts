@@ -74,6 +74,32 @@ onBothEngines('bad input', (engine) => {
     'two JSON values': { body: '{"name": "x"} {"name": "y"}', headers: json, path: '' },
   }
 
+  const many = (value: string) => `[${Array(200_000).fill(value).join()}]`
+  const overfull: Record<string, string> = {
+    brackets: nested(500_000),
+    'brackets in a field': `{"name": "x\\\\", "labels": ${nested(400_000)}}`,
+    numbers: `{"name": "\\"x\\"", "labels": ${many('1')}}`,
+    'empty lists': `{"labels": ${many('[]')}}`,
+    fields: JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 1]))),
+  }
+  for (const [name, body] of Object.entries(overfull)) {
+    test(`a megabyte of ${name} is refused before it is parsed`, async () => {
+      const reply = await service.call('POST', '/servers', { body, headers: json })
+      isProblem(reply, 400, 'invalid_request')
+      assert.equal(reply.body.detail, 'The body has more values than any request takes.')
+    })
+  }
+
+  test('a body of any size whose text only looks like many values is read', async () => {
+    const description = `${'[{,"\\'.repeat(20_000)}`
+    const reply = await service.call('POST', '/servers', { body: { name: 'x', description } })
+    isProblem(reply, 400, 'invalid_request')
+    assert.deepEqual(
+      reply.body.errors.map((fault: { path: string }) => fault.path),
+      ['/description'],
+    )
+  })
+
   for (const [name, { body, headers, path }] of Object.entries(faults)) {
     test(`${name} is named`, async () => {
       const before = await world()

@@ -36,7 +36,8 @@ export function createAgentServers(
   /** A game may have nested its files deeper than any path reaches. */
   async function removeDoomed(serverId: string): Promise<void> {
     using removed = openRoot(layout.removed)
-    if (!(await removeTree(removed, serverId))) throw new Error(`something is mounted in what was ${serverId}`)
+    if (!(await removeTree(removed, serverId, { share: serverId })))
+      throw new Error(`something is mounted in what was ${serverId}`)
   }
 
   async function sweepOne(serverId: string): Promise<boolean> {

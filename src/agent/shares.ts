@@ -1,4 +1,4 @@
-// Who may do heavy work now: so many pieces at once in all, and so many for one server, whose others wait their turn. The
+// Who may do heavy work now: a number of pieces at once in all, and a number for one server, whose others wait. The
 // servers that wait are served one after the other, so that a busy one delays its own work and nobody else's.
 import { fail } from '../contract/errors.ts'
 

@@ -4,7 +4,7 @@ import { createTurns } from './turns.ts'
 
 /** Goes over entries, each of some processor time, and gives the loop its turns. */
 async function walk(share: string, entries: number, onEntry: () => void): Promise<void> {
-  const turn = createTurns(undefined, share)
+  const turn = createTurns(share)
   for (let entry = 0; entry < entries; entry++) {
     if (turn.due()) await turn.take()
     for (const end = performance.now() + 0.05; performance.now() < end; );
@@ -28,7 +28,7 @@ test('a hundred walks of one server leave another one its turns', async () => {
 
 test('a signal is seen at the next turn', async () => {
   const abort = new AbortController()
-  const turn = createTurns(abort.signal)
+  const turn = createTurns('', abort.signal)
   abort.abort(new Error('enough'))
   await assert.rejects(turn.take(), /enough/)
 })

@@ -38,8 +38,8 @@ export interface Turns {
   take(): Promise<void>
 }
 
-/** Of one walk. `share`: whose work it is, usually a server. */
-export function createTurns(signal?: AbortSignal, share = ''): Turns {
+/** Of one walk. `share`: whose work it is, for a server its `Sandbox.share`, whichever of its folders is walked. */
+export function createTurns(share: string, signal?: AbortSignal): Turns {
   let count = 0
   return {
     due() {

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import { useCli } from '../../test/support/cli.ts'
 import { runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 import { startScripted } from '../../test/support/unreliable.ts'
+import { DEFAULT_ENTRIES_MAX } from '../contract/limits.ts'
 import { type AnyCommand, parse } from './command.ts'
 import { COMMANDS } from './commands.ts'
 
@@ -140,7 +141,7 @@ describe('server', () => {
       '--backups',
       '3',
     )
-    assert.deepEqual(changed.limits, { diskBytes: null, backups: 3, subdomains: null })
+    assert.deepEqual(changed.limits, { diskBytes: null, entries: DEFAULT_ENTRIES_MAX, backups: 3, subdomains: null })
     assert.deepEqual([changed.game, changed.labels, changed.port], [null, {}, 25565])
     assert.deepEqual(await json('server', 'ls', '--search', 'Castle'), [changed])
     const [entry] = await json('activity', created.id, '--limit', '1')

@@ -1,6 +1,12 @@
 // What a tenant may have, ask for or hold at once: each limit once, by name, for the code that keeps to it, the messages
 // that speak of it and the table in docs/limits.md.
 
+// Answers that are kept for 24 hours, so that the same Idempotency-Key gets the same one.
+/** Answers up to this size, encrypted, are not counted. */
+export const ANSWER_SMALL_BYTES = 8 * 1024
+/** All larger ones of one token; `rate_limited` for a new key beyond. */
+export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024
+
 // Archives that are unpacked.
 export const ARCHIVE_MAX_ENTRIES = 1_000_000
 export const ARCHIVE_MAX_BYTES = 1024 ** 4
@@ -68,9 +74,11 @@ export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } 
 
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000
+/** Records of uploads by tus that have ended, of one server: small files that are in no quota. The oldest go first. */
+export const FINISHED_UPLOADS_KEPT = 10_000
 
 // Files that are mostly holes. A hole costs its owner nothing, and whoever reads it as much as data does.
-/** Holes are read without limit up to this many times the data beside them: so much a compressing file system saves. */
+/** Holes are read without limit up to this many times the data beside them: a compressing file system saves that much. */
 export const SPARSE_RATIO = 8
 /**
  * Beyond that ratio, what one backup or one archive reads of holes. A file that would take more is left out of a backup, with
@@ -94,3 +102,8 @@ export const DNS_CONNECTIONS_MAX = 256
  * slow on purpose use it up for everybody; a proxy in front that buffers requests bounds them further.
  */
 export const JSON_BODY_MAX_BYTES = 1024 * 1024
+/**
+ * Strings, commas and opening brackets of a JSON body, which is parsed and validated in one turn of the event loop. The
+ * largest that means something, a move of a thousand entries, has 7,000.
+ */
+export const JSON_TOKENS_MAX = 20_000

@@ -34,6 +34,7 @@ async function start(t: TestContext, changed: Partial<ConnectionLimits>, trusted
   t.after(() => app.close())
   const { port } = app.server.address() as AddressInfo
   return {
+    server: app.server,
     async connect(localAddress = '127.0.0.1'): Promise<Socket> {
       const socket = connect({ port, host: '127.0.0.1', localAddress })
       t.after(() => socket.destroy())
@@ -107,6 +108,23 @@ suite('a body', () => {
     assert.equal(await statusOf(socket), '404')
     socket.write(' }')
     assert.equal(await asks(socket), '200')
+  })
+
+  test('of a request that was refused leaves nothing behind on a connection that is used again', async (t) => {
+    const { server, connect } = await start(t, {})
+    const accepted = once(server, 'connection')
+    const socket = await connect()
+    const [ours] = (await accepted) as [Socket]
+    const refused = async () => {
+      socket.write(`${post('/nowhere', 3)}{`)
+      assert.equal(await statusOf(socket), '404')
+      socket.write(' }')
+      assert.equal(await asks(socket), '200')
+    }
+    await refused()
+    const before = ours.listenerCount('close')
+    for (let times = 0; times < 5; times++) await refused()
+    assert.equal(ours.listenerCount('close'), before)
   })
 })
 

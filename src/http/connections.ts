@@ -39,6 +39,8 @@ interface Held {
   /** Where the body stood when the window began. */
   bytesRead: number
   windowBegan: number
+  /** Cuts the connection where the body of a request that is answered does not end. */
+  cut: NodeJS.Timeout | undefined
 }
 
 export function guardConnections(
@@ -58,7 +60,15 @@ export function guardConnections(
     if (network !== '' && neighbours.size >= limits.connectionsPerAddress && !makeRoom(neighbours))
       return socket.destroy()
     if (held.size >= limits.connections && !makeRoom(waiting)) return socket.destroy()
-    const entry: Held = { socket, network, requests: 0, request: undefined, bytesRead: 0, windowBegan: 0 }
+    const entry: Held = {
+      socket,
+      network,
+      requests: 0,
+      request: undefined,
+      bytesRead: 0,
+      windowBegan: 0,
+      cut: undefined,
+    }
     held.set(socket, entry)
     waiting.add(entry)
     byNetwork.set(network, neighbours.add(entry))
@@ -66,6 +76,7 @@ export function guardConnections(
   })
 
   function forget(entry: Held): void {
+    clearTimeout(entry.cut)
     held.delete(entry.socket)
     waiting.delete(entry)
     const neighbours = byNetwork.get(entry.network)
@@ -107,6 +118,8 @@ export function guardConnections(
     began(request) {
       const entry = held.get(request.socket)
       if (!entry) return
+      // The body before it has ended, or it could not have begun.
+      clearTimeout(entry.cut)
       if (entry.requests++ === 0) waiting.delete(entry)
       entry.request = request
       entry.bytesRead = request.socket.bytesRead
@@ -117,14 +130,14 @@ export function guardConnections(
       // What came over no connection of ours has none to cut.
       if (!entry) return
       if (--entry.requests === 0) waiting.add(entry)
-      if (!request.complete) cutLater(request)
+      if (!request.complete) cutLater(entry, request)
     },
   }
 
-  function cutLater(request: IncomingMessage): void {
-    const { socket } = request
-    const timer = setTimeout(() => !request.complete && socket.destroy(), limits.lingerMs)
-    socket.once('close', () => clearTimeout(timer))
+  // No listener of the socket's: a connection that is used again and again would gather them.
+  function cutLater(entry: Held, request: IncomingMessage): void {
+    clearTimeout(entry.cut)
+    entry.cut = setTimeout(() => !request.complete && entry.socket.destroy(), limits.lingerMs)
   }
 }
 

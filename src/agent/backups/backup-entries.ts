@@ -3,7 +3,7 @@ import { accessSync, type BigIntStats, constants } from 'node:fs'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../files/directory.ts'
-import { permissionsOf } from '../files/ownership.ts'
+import { keptModeOf } from '../files/ownership.ts'
 import type { WalkEntry } from '../files/walk.ts'
 import { type Entry, NO_CONTENT } from './entries.ts'
 
@@ -71,7 +71,7 @@ export function statsOf(stats: BigIntStats, seenAt: number) {
   const { mtimeNs, ctimeNs } = stats
   const settledBefore = BigInt(seenAt) * 1_000_000n - SETTLED_NS
   return {
-    mode: permissionsOf(stats),
+    mode: keptModeOf(stats, stats.isDirectory()),
     uid: Number(stats.uid),
     gid: Number(stats.gid),
     mtimeNs,

@@ -211,7 +211,7 @@ export async function runBackup(
   async function walkAll(): Promise<void> {
     const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
     using tree = sandbox.openWalk('/', { sorted: true, enter })
-    const turn = createTurns(signal)
+    const turn = createTurns(sandbox.share, signal)
     for (let found = tree.next(); found; found = tree.next()) {
       if (turn.due()) await turn.take()
       if (isLeftOut(found)) continue

@@ -98,7 +98,8 @@ export async function compareBackups(
   signal: AbortSignal,
 ): Promise<{ changes: BackupChange[]; next: string | null }> {
   const start = page.after === null ? '' : `${orderKey(page.after)}\0`
-  return await merge(from.entries(start), to.entries(start), { limit: page.limit, signal }, isSameEntry)
+  const options = { share: from.meta.serverId, limit: page.limit, signal }
+  return await merge(from.entries(start), to.entries(start), options, isSameEntry)
 }
 
 /** A backup and the tree as it is. A file with other times is read, and counts as changed only if its content is. */
@@ -121,7 +122,7 @@ export async function compareWithLive(
   return await merge(
     from.entries(start),
     liveEntries(from, sandbox, start, signal),
-    { limit: page.limit, signal },
+    { share: sandbox.share, limit: page.limit, signal },
     isSame,
   )
 }
@@ -159,10 +160,10 @@ function isSameEntry(a: Entry, b: Entry): boolean {
 async function merge(
   from: AsyncGenerator<KeyedEntry, void, undefined>,
   to: AsyncGenerator<KeyedEntry, void, undefined>,
-  { limit, signal }: { limit: number; signal: AbortSignal },
+  { share, limit, signal }: { share: string; limit: number; signal: AbortSignal },
   isSame: (before: KeyedEntry, now: KeyedEntry) => boolean | Promise<boolean>,
 ): Promise<{ changes: BackupChange[]; next: string | null }> {
-  const turn = createTurns(signal)
+  const turn = createTurns(share, signal)
   const changes: BackupChange[] = []
   let [left, right] = [await from.next(), await to.next()]
   try {

@@ -67,7 +67,7 @@ export interface Repository {
   /** By server: the backup that was made last by this process, and what of the index it has seen. */
   readonly latest: Map<string, LatestBackup>
   readonly prints: PrintCache
-  /** A backup and a restore hold so many files open at once at most. */
+  /** How many files a backup or a restore holds open at once, at most. */
   readonly filesAtOnce: number
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
@@ -133,7 +133,7 @@ async function publish(
     blocks.succeed(index)
     repository.index = blocks
   } else {
-    const turn = createTurns()
+    const turn = createTurns('the backup store')
     for (const _ of index.addAll(blocks)) if (turn.due()) await turn.take()
   }
   for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)

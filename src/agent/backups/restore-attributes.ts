@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { openDescriptor } from '../../kit/descriptor.ts'
 import { hasDescriptorPaths } from '../files/directory.ts'
-import { permissionsOf } from '../files/ownership.ts'
+import { keptModeOf, permissionsOf } from '../files/ownership.ts'
 import type { Entry } from './entries.ts'
 
 export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
@@ -39,10 +39,11 @@ export function setAttributes(address: string | Buffer, attributes: Attributes):
     return
   }
   using file = openDescriptor(address, O_PATH | constants.O_NOFOLLOW)
-  if (fstatSync(file.fd).isSymbolicLink()) return
+  const there = fstatSync(file.fd)
+  if (there.isSymbolicLink()) return
   const opened = hasDescriptorPaths ? `/proc/self/fd/${file.fd}` : address
   if (isRoot) chownSync(opened, uid, gid)
-  chmodSync(opened, permissionsOf({ mode }))
+  chmodSync(opened, keptModeOf({ mode }, there.isDirectory()))
   utimesSync(opened, seconds, seconds)
 }
 
@@ -75,7 +76,7 @@ function secondsOf(ns: bigint): number {
 
 /** Of what is there. */
 export function attributesFrom(stats: BigIntStats): Attributes {
-  const mode = permissionsOf(stats)
+  const mode = keptModeOf(stats, stats.isDirectory())
   const isSymlink = stats.isSymbolicLink()
   return { mode, uid: Number(stats.uid), gid: Number(stats.gid), mtime: String(stats.mtimeNs), isSymlink }
 }

@@ -24,7 +24,7 @@ export async function rollBack(swap: Swap): Promise<void> {
     await markTakenBack(staging)
   }
   await removeMade(swap)
-  const options = { way, allowsDirectory: false, refresh: () => {} }
+  const options = { way, share: swap.target.sandbox.share, allowsDirectory: false, refresh: () => {} }
   await eachStep(operationsOf(staging, 'displace'), (operation) => bringBack(swap, operation), options)
   await way.giveBack()
   await each(swap, 'meta', (operation) => setBack(swap, operation))
@@ -33,11 +33,11 @@ export async function rollBack(swap: Swap): Promise<void> {
 type Async = 'link' | 'place' | 'meta'
 
 async function each<S extends Async>(
-  { staging }: Swap,
+  { staging, target }: Swap,
   section: S,
   step: (operation: Operations[S]) => Promise<void> | void,
 ): Promise<void> {
-  const turn = createTurns()
+  const turn = createTurns(target.sandbox.share)
   for (const operations of operationsOf(staging, section)) {
     for (const operation of operations) {
       try {

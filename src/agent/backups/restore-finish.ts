@@ -78,7 +78,7 @@ async function afterSwap(target: RestoreTarget, stagingRoot: Directory, jobId: s
   using staging = openChild(stagingRoot, folderOf(jobId))
   const head = statsIfThere(staging, 'displace' satisfies Section) && headIfSound(staging, 'done')
   if (head) await freeForQuota(target, head).catch(target.onUnexpected)
-  await sweepStaged(stagingRoot, jobId)
+  await sweepStaged(target, stagingRoot, jobId)
 }
 
 async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<void> {
@@ -175,7 +175,7 @@ export async function finishRestore(
 export async function forgetRestore(target: RestoreTarget, jobId: string): Promise<void> {
   if (!hasEnded(target, jobId)) return
   using stagingRoot = openRoot(target.folders.staging)
-  await removeTree(stagingRoot, folderOf(jobId))
+  await removeTree(stagingRoot, folderOf(jobId), { share: target.sandbox.share })
 }
 
 function hasEnded(target: RestoreTarget, jobId: string): boolean {
@@ -201,7 +201,7 @@ export async function recoverRestores(target: RestoreTarget): Promise<void> {
     using stagingRoot = openRoot(target.folders.staging)
     const isFirstFormat = await adoptFirstFormat(stagingRoot, name)
     const phase = readOutcome(target, jobId)?.phase
-    if (phase === undefined) await removeTree(stagingRoot, name)
+    if (phase === undefined) await removeTree(stagingRoot, name, { share: target.sandbox.share })
     // What is on its way out of the trash already is not to be freed twice.
     else await target.recoverTrash()
     if (phase === 'done' || phase === 'undone') await afterSwap(target, stagingRoot, jobId)
@@ -227,10 +227,10 @@ export async function sweepEnded(target: RestoreTarget): Promise<void> {
 }
 
 /** All but the phase, which holds the report. */
-async function sweepStaged(stagingRoot: Directory, jobId: string): Promise<void> {
+async function sweepStaged({ sandbox }: RestoreTarget, stagingRoot: Directory, jobId: string): Promise<void> {
   using staging = openChild(stagingRoot, folderOf(jobId))
   const phase = readPhase(staging)
-  const turn = createTurns()
+  const turn = createTurns(sandbox.share)
   for (const name of readdirSync(staging.address)) {
     if (name !== phase) unlinkAt(staging, name)
     if (turn.due()) await turn.take()

@@ -42,7 +42,8 @@ export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
       step(operation)
       touch(section === 'meta' ? operation.path : operation.path.slice(0, -1))
     }
-    const options = { way, allowsDirectory: section === 'mkdir', refresh: parents.letGo }
+    const { share } = swap.target.sandbox
+    const options = { way, share, allowsDirectory: section === 'mkdir', refresh: parents.letGo }
     await eachStep<Operations[Section]>(operationsOf(staging, section), take, options)
   }
   if (touched.size > SYNCED_ONE_BY_ONE) return undefined

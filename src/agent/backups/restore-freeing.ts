@@ -51,11 +51,16 @@ async function isInBackup(target: RestoreTarget, safety: Safety, { batch, index 
   if (!(await isSame(safety, top))) return false
   if (!stats.isDirectory()) return true
   using directory = openChild(folder, slotName(index))
-  return await holdsAll(safety, path, directory)
+  return await holdsAll(target, safety, path, directory)
 }
 
-async function holdsAll(safety: Safety, path: string, directory: Directory): Promise<boolean> {
-  for await (const entry of walk(directory, { sorted: true }))
+async function holdsAll(
+  { sandbox }: RestoreTarget,
+  safety: Safety,
+  path: string,
+  directory: Directory,
+): Promise<boolean> {
+  for await (const entry of walk(directory, sandbox.share, { sorted: true }))
     if (entry.isMountPoint || entry.isTooDeep || !(await isSame(safety, { ...entry, path: `${path}${entry.path}` })))
       return false
   return true

@@ -69,7 +69,7 @@ async function planParents({ manifest, sandbox }: PlanRequest, root: Segments, t
 
 async function planSubtree(request: PlanRequest, root: Segments, take: Take): Promise<void> {
   const { manifest, mode, signal } = request
-  const turn = createTurns(signal)
+  const turn = createTurns(request.sandbox.share, signal)
   const rules = createIgnoreRules(manifest.meta.ignored)
   /** The directory, live, whose content is not to be looked at. */
   let closed: string | undefined

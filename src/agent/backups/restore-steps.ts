@@ -58,9 +58,9 @@ export function reasonOf(error: unknown): string {
 export async function eachStep<O extends { path: string[] }>(
   pages: Iterable<O[]>,
   step: (operation: O) => void,
-  { way, allowsDirectory, refresh }: { way: Way; allowsDirectory: boolean; refresh: () => void },
+  { way, share, allowsDirectory, refresh }: { way: Way; share: string; allowsDirectory: boolean; refresh: () => void },
 ): Promise<void> {
-  const turn = createTurns()
+  const turn = createTurns(share)
   for (const operations of pages) {
     for (const operation of operations) {
       try {

@@ -6,7 +6,7 @@ import { fail } from '../../contract/errors.ts'
 import { openDescriptor } from '../../kit/descriptor.ts'
 import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../files/amounts.ts'
 import { addressOf, mkdirAt, openChild, openRoot } from '../files/directory.ts'
-import { permissionsOf } from '../files/ownership.ts'
+import { keptModeOf } from '../files/ownership.ts'
 import { isWithin, type Segments } from '../files/paths.ts'
 import { removeTree } from '../files/remove-tree.ts'
 import type { Sandbox } from '../files/sandbox.ts'
@@ -88,7 +88,7 @@ export async function runRestore(
   mkdirSync(target.folders.staging, { recursive: true })
   using stagingRoot = openRoot(target.folders.staging)
   const name = folderOf(request.jobId)
-  await removeTree(stagingRoot, name)
+  await removeTree(stagingRoot, name, { share: target.sandbox.share })
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
@@ -142,7 +142,7 @@ export async function runRestore(
     journal.close()
     await stager.abandon()
     await run.checks.abandon()
-    await removeTree(stagingRoot, name)
+    await removeTree(stagingRoot, name, { share: target.sandbox.share })
     throw isDiskFull(error) ? fail('disk_full', 'The disk is full; nothing was restored.', error) : error
   }
   journal.close()
@@ -273,7 +273,7 @@ function keep(run: Run, wanted: KeyedEntry, { path, stats }: Checked): void {
 function hasAttributes(wanted: KeyedEntry, stats: LiveEntry['stats']): boolean {
   const gap = stats.mtimeNs - wanted.mtimeNs
   return (
-    (Number(stats.mode) & 0o7777) === permissionsOf(wanted) &&
+    (Number(stats.mode) & 0o7777) === keptModeOf(wanted, wanted.kind === 'directory') &&
     Number(stats.uid) === wanted.uid &&
     Number(stats.gid) === wanted.gid &&
     gap < TIME_SLACK_NS &&

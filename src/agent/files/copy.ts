@@ -55,7 +55,7 @@ export async function copy(
     if (!stats.isFile() && !stats.isDirectory() && !stats.isSymbolicLink())
       throw fail('invalid_path', `${JSON.stringify(place.path)} is not a file or a directory.`)
     const size = stats.isDirectory()
-      ? await measure(place.parent, place.name, signal)
+      ? await measure(server.files, place.parent, place.name, signal)
       : { bytes: diskBytes(stats), entries: 1 }
     using reservation = await server.usage.reserve(size.bytes, size.entries)
     await using staged = server.staging.open()
@@ -63,6 +63,7 @@ export async function copy(
     const written = await stage(place.parent, place.name, stats, staged, {
       isSynced,
       signal,
+      share: server.files.share,
       owner: server.files.owner(),
     })
     await reservation.clear(written.bytes, written.entries)
@@ -83,10 +84,10 @@ export async function copy(
   })
 }
 
-async function measure(parent: Directory, name: string, signal?: AbortSignal) {
+async function measure({ share }: Sandbox, parent: Directory, name: string, signal?: AbortSignal) {
   using source = openChild(parent, name)
   const size = { bytes: diskBytes(lstatAt(source, '.')), entries: 1 }
-  for await (const entry of walk(source, signal ? { signal } : {})) {
+  for await (const entry of walk(source, share, signal ? { signal } : {})) {
     refuseTooDeep(entry)
     size.entries++
     if (entry.stats.isFile() || entry.stats.isDirectory()) size.bytes += diskBytes(entry.stats)
@@ -102,6 +103,8 @@ function refuseTooDeep({ isTooDeep }: WalkEntry): void {
 interface CopyOptions {
   isSynced: boolean
   signal: AbortSignal | undefined
+  /** Of the event loop. */
+  share: string
   /** Of the copy. */
   owner: Owner | undefined
 }
@@ -151,7 +154,7 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
     running.add(work)
   }
   try {
-    for await (const entry of walk(source, signal ? { signal } : {})) {
+    for await (const entry of walk(source, options.share, signal ? { signal } : {})) {
       signal?.throwIfAborted()
       if (failure) throw failure.error
       refuseTooDeep(entry)

@@ -23,15 +23,18 @@ export async function makeFolder(
   const claimed = () => missingOf(server, segments).slice(0, 1)
   return await server.claims.alone(claimed, async () => {
     const missing = missingOf(server, segments)
-    if (missing.length === 0)
-      return (await make(server, segments, missing)).answer
-      // Refused before anything is written down; taken again when it is made.
-    ;(await server.usage.room(directories(missing.length)))[Symbol.dispose]()
+    if (missing.length === 0) return (await make(server, segments, missing)).answer
+    await requireRoom(server, missing.length)
     return await journaled(server, change, { op: 'folder', missing }, async (durable) => {
       await durable
       return await make(server, segments, missing)
     })
   })
+}
+
+/** Refused before anything is written down; the room is taken when they are made. */
+async function requireRoom({ usage }: ServerFiles, count: number): Promise<void> {
+  using _room = await usage.room(directories(count))
 }
 
 function missingOf({ files }: ServerFiles, segments: Segments): string[] {

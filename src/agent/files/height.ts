@@ -1,4 +1,4 @@
-// How deep a tree is, told by the kinds that directories list, without a look at every file.
+// How deep a tree is, by the kinds that directories list, without a look at every file.
 import { opendirSync } from 'node:fs'
 import { createTurns } from '../turns.ts'
 import { openDescent } from './descent.ts'
@@ -7,9 +7,9 @@ import { isDirectoryEntry } from './list.ts'
 import { nameFromLatin1 } from './names.ts'
 
 /** Whether something in the directory has more than `most` names from there. */
-export async function isDeeperThan(top: Directory, most: number): Promise<boolean> {
+export async function isDeeperThan(top: Directory, most: number, share: string): Promise<boolean> {
   using descent = openDescent(top)
-  const turn = createTurns()
+  const turn = createTurns(share)
   const levels = [await look(top, turn)]
   for (let level = levels.at(-1); level; level = levels.at(-1)) {
     if (!level.isEmpty && descent.depth >= most) return true

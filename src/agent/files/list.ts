@@ -22,7 +22,7 @@ interface Candidate {
 export async function list(
   files: Sandbox,
   request: Omit<ListRequest, 'serverId'>,
-  turn = createTurns(undefined, files.share),
+  turn = createTurns(files.share),
 ): Promise<{ entries: FileEntry[]; next: ListPosition | null }> {
   using directory = files.openDirectoryToRead(request.path)
   const limit = Math.min(Math.max(request.limit ?? 50, 1), MAX_PAGE)

@@ -97,7 +97,8 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
   const stats = statsIfThere(source.parent, source.name)
   if (!stats) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
   planned.inode = inodeOf(stats)
-  if (stats.isDirectory() && planned.to.length > planned.from.length) await refuseTooDeep(source, planned.to)
+  if (stats.isDirectory() && planned.to.length > planned.from.length)
+    await refuseTooDeep(source, planned.to, server.files.share)
   const there = server.files.lstatIfThere(planned.to)
   if (!there) {
     // Names that are there already are left alone, however odd they are: only what is new is held to the rules.
@@ -109,9 +110,9 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
 }
 
 /** Only where it goes further down: what a game has nested too deep can still be brought up. */
-async function refuseTooDeep({ parent, name, path }: Place, to: Segments): Promise<void> {
+async function refuseTooDeep({ parent, name, path }: Place, to: Segments, share: string): Promise<void> {
   using directory = openChild(parent, name)
-  if (await isDeeperThan(directory, MAX_DEPTH - to.length))
+  if (await isDeeperThan(directory, MAX_DEPTH - to.length, share))
     throw fail('invalid_path', `${JSON.stringify(path)} holds too many levels: a path has at most ${MAX_DEPTH} names.`)
 }
 

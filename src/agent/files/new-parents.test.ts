@@ -1,10 +1,10 @@
 // What is placed below directories that are not there yet comes with them at once, or not at all.
 import assert from 'node:assert/strict'
-import fs, { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'node:test'
 import { writeContent } from './content.ts'
-import { bytes, request, serverId, startServer } from './server.testing.ts'
+import { bytes, code, request, serverId, startServer } from './server.testing.ts'
 
 /** Every call that changes a name fails from the nth on, or says what it sees. */
 function atChange(at: (nth: number, to: string) => void): Disposable & { count(): number } {
@@ -108,4 +108,25 @@ test('where somebody makes the directory meanwhile, the file goes into it', asyn
   }
   assert.equal(isMade, true)
   assert.deepEqual([readFileSync(at('new/file'), 'utf8'), readFileSync(at('new/own'), 'utf8')], ['x', 'own'])
+})
+
+test('a file on the way is in the way, however far up it is', async (t) => {
+  const { agent } = await startServer(t, { file: 'x', moved: 'y' })
+  for (const to of ['/file/a', '/file/a/b/c'])
+    await assert.rejects(agent.move(request({ moves: [{ from: '/moved', to }] })), code('already_exists'), to)
+})
+
+test('a directory that is taken away while what goes below it is made is made again', async (t) => {
+  const { server, at } = await startServer(t, { 'there/': '' })
+  let isTaken = false
+  {
+    using _changes = atChange((_nth, to) => {
+      if (isTaken || !to.endsWith('/file')) return
+      isTaken = true
+      rmSync(at('there'), { recursive: true })
+    })
+    await writeContent(server, '/there/new/file', bytes('x'))
+  }
+  assert.equal(isTaken, true)
+  assert.equal(readFileSync(at('there/new/file'), 'utf8'), 'x')
 })

@@ -38,7 +38,8 @@ export async function placedWithParents(
   if (isOurs) giveTo(owner, addressOf(source.folder, source.name))
   await using built = staging.open()
   if (!(await hasBuilt(built, missing.slice(1), source, owner))) return false
-  using top = files.openDirectory(segments.slice(0, depth))
+  using top = openIfThere(files, segments.slice(0, depth))
+  if (!top) return false
   try {
     renameNewAt(built.folder, built.name, top, missing[0] ?? '')
   } catch (error) {
@@ -54,19 +55,17 @@ export async function placedWithParents(
 
 /** Of the outermost directory that is not there; -1 where there is none, or something else is in the way. */
 function depthOfMissing(files: Sandbox, segments: Segments): number {
-  const isMissing = (depth: number) => files.lstatIfThere(segments.slice(0, depth + 1)) === undefined
+  const above = segments.slice(0, -1)
+  const { depth, stats } = files.reach(above)
+  return depth === above.length || stats?.isDirectory() === false ? -1 : depth
+}
+
+/** Undefined where somebody has taken it away since. */
+function openIfThere(files: Sandbox, segments: Segments): Directory | undefined {
   try {
-    let missing = segments.length - 2
-    if (!isMissing(missing)) return -1
-    // Below one that is missing all are: halving finds it, however deep the path is.
-    for (let there = -1; missing - there > 1; ) {
-      const middle = (there + missing) >> 1
-      if (isMissing(middle)) missing = middle
-      else there = middle
-    }
-    return missing
+    return files.openDirectory(segments)
   } catch (error) {
-    if (isFailure(error)) return -1
+    if (isFailure(error, 'not_found')) return undefined
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
+import fs, {
   chmodSync,
   existsSync,
   readdirSync,
@@ -13,6 +13,7 @@ import {
   watch,
   writeFileSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'node:test'
 import type { ErrorCode } from '../../contract/errors.ts'
 import { code, request, serverId, startServer } from './server.testing.ts'
@@ -241,4 +242,25 @@ test('It is built in staging and appears when it is whole.', async (t) => {
   await assert.rejects(copy, { name: 'AbortError' })
   assert.deepEqual(tree(), ['big'])
   assert.deepEqual(readdirSync(folders.staging), [])
+})
+
+test('a deletion in many directories holds few of them open', async (t) => {
+  const files = Array.from({ length: 200 }, (_, index) => `d${index}/f`)
+  const { agent, tree } = await startServer(t, Object.fromEntries(files.map((file) => [file, ''])))
+  const { renameSync } = fs
+  let most = 0
+  t.after(() => {
+    fs.renameSync = renameSync
+    syncBuiltinESMExports()
+  })
+  fs.renameSync = (from, to) => {
+    most = Math.max(most, openDescriptors().length)
+    renameSync(from, to)
+  }
+  syncBuiltinESMExports()
+  const before = openDescriptors().length
+  const { deleted } = await agent.remove(request({ root: '/', files }))
+  assert.deepEqual(deleted, files)
+  assert.equal(tree().length, 200)
+  assert.ok(most - before <= 50, `${most - before} descriptors`)
 })

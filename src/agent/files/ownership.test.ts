@@ -110,7 +110,9 @@ test('uploads by form and by tus belong to the server, and never make a setuid f
   assert.equal(look(agent.at('tus-new')), `${TENANT}:${TENANT} 644`)
 })
 
-test('a restore gives files their owners back, and no setuid', { skip }, async (t) => {
+test('a restore gives files their owners back, and no setuid; directories keep setgid and sticky', {
+  skip,
+}, async (t) => {
   const agent = await startBackups(temporaryFolder(t))
   t.after(() => agent.stop())
   const files = agent.filesOf('srv_a')
@@ -125,6 +127,6 @@ test('a restore gives files their owners back, and no setuid', { skip }, async (
   rmSync(join(files, 'dir'), { recursive: true })
   await agent.restore('srv_a', backupId)
   assert.equal(look(join(files, 'dir/suid')), `${GAME}:${GAME} 755`)
-  assert.equal(look(join(files, 'dir')), '0:0 775')
+  assert.equal(look(join(files, 'dir')), '0:0 3775')
   assert.equal(look(join(files, 'kept')), '0:0 711')
 })

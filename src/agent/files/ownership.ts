@@ -1,11 +1,13 @@
 // Whom files belong to, and what their modes may be. The service may run as root while a server has a user of its own:
 // the one that its top directory belongs to. What the service makes there belongs to that user too, and what it writes
-// over keeps its owner. It never sets more than the nine permission bits: with a tenant's content and an owner that is
-// not the tenant, a setuid file would be a way in.
+// over keeps its owner. It never gives a file more than the nine permission bits: with a tenant's content and an owner that
+// is not the tenant, a setuid file would be a way in. On a directory setgid and sticky only say whom new files belong to
+// and who may remove them, so a backup keeps those.
 import { chmodSync, chownSync, fchownSync, lchownSync, lstatSync } from 'node:fs'
 
 const isRoot = process.getuid?.() === 0
 const PERMISSIONS = 0o777
+const DIRECTORY_BITS = 0o3000
 
 export interface Owner {
   uid: number
@@ -14,6 +16,11 @@ export interface Owner {
 
 export function permissionsOf({ mode }: { mode: bigint | number }): number {
   return Number(mode) & PERMISSIONS
+}
+
+/** What a backup keeps of a mode, and a restore sets again. */
+export function keptModeOf(thing: { mode: bigint | number }, isDirectory: boolean): number {
+  return Number(thing.mode) & (isDirectory ? PERMISSIONS | DIRECTORY_BITS : PERMISSIONS)
 }
 
 /** Of what is made beneath the folder; undefined where it is ours, or nothing can be given away. */

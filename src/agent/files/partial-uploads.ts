@@ -18,10 +18,10 @@ import {
   statsIfThere,
 } from './directory.ts'
 import { explainedAsync } from './errors.ts'
+import { createFinishedUploads } from './finished-uploads.ts'
 import {
   doneIds,
   doneName,
-  dropDone,
   dropPart,
   dropPartial,
   isPartialId,
@@ -56,7 +56,7 @@ export interface PartialState {
 export interface PartialUploads {
   create(record: PartialRecord, maxBytes: number): Promise<void>
   find(id: string): PartialState | undefined
-  /** Answers the new offset. Cut off, it keeps what came, unless a checksum was to be held against all of it. */
+  /** Answers the new offset. Cut off, it keeps what came, unless a checksum was to be checked against all of it. */
   append(id: string, source: AsyncIterable<Uint8Array>, options: AppendOptions): Promise<number>
   /** Puts the file in its place and tells of it; does nothing when it was done before. */
   finish(id: string): Promise<void>
@@ -84,6 +84,7 @@ export function createPartialUploads(
 ): PartialUploads {
   const reservations = new Map<string, Reservation>()
   const unfinished = new Set<string>()
+  const finished = createFinishedUploads()
 
   const open = () => openOwnFolder(server.folders.staging)
 
@@ -162,6 +163,7 @@ export function createPartialUploads(
     // Kept for a while, so that a sender that missed the answer hears that all of it is here.
     await markDone(folder, record.id)
     unfinished.delete(record.id)
+    finished.add(folder, record.id)
   }
 
   async function takeUp(folder: Directory, state: PartialState): Promise<void> {
@@ -174,7 +176,7 @@ export function createPartialUploads(
 
   /** Of those that are done, with the time at which they were. */
   async function* done(folder: Directory, signal?: AbortSignal): AsyncGenerator<{ id: string; at: number }> {
-    const turn = createTurns(signal, server.files.share)
+    const turn = createTurns(server.files.share, signal)
     for (const id of doneIds(folder)) {
       if (turn.due()) await turn.take()
       const stats = statsIfThere(folder, doneName(id))
@@ -241,7 +243,7 @@ export function createPartialUploads(
 
     async recover() {
       using folder = open()
-      const turn = createTurns(undefined, server.files.share)
+      const turn = createTurns(server.files.share)
       for (const { id, uncheckedFrom } of listPartials(folder)) {
         if (turn.due()) await turn.take()
         if (uncheckedFrom !== undefined) discardUnchecked(folder, id, uncheckedFrom)
@@ -257,7 +259,10 @@ export function createPartialUploads(
         const state = stateOf(folder, id)
         if (!isBusy(id) && state && state.lastByteAt < before) remove(folder, id, uncheckedFrom)
       }
-      for await (const { id, at } of done(folder, signal)) if (!isBusy(id) && at < before) dropDone(folder, id)
+      for await (const { id, at } of done(folder, signal)) {
+        if (at >= before) finished.found(folder, id)
+        else if (!isBusy(id)) finished.drop(folder, id)
+      }
     },
 
     list() {

@@ -82,7 +82,7 @@ class MoreThanATurn extends Error {}
 
 /** Does here what a part of one turn suffices for, and elsewhere what it does not. */
 export async function inOneTurn<T>(share: string, here: (turn: Turns) => Promise<T>, elsewhere: () => Promise<T>) {
-  const { due } = createTurns(undefined, share)
+  const { due } = createTurns(share)
   const take = async () => {
     throw new MoreThanATurn()
   }

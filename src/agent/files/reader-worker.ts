@@ -1,6 +1,7 @@
 // Reads whatever grows with a tenant's data in a thread of its own, and gently: whatever it costs, requests are answered
 // first.
 import { setPriority } from 'node:os'
+import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import type { ListRequest } from '../../contract/agent-files.ts'
 import { type ErrorCode, isFailure } from '../../contract/errors.ts'
@@ -38,9 +39,9 @@ export interface ReaderAnswer {
 }
 
 function read(reading: Reading, signal: AbortSignal): Promise<unknown> {
-  if (reading.kind === 'trash') return listTrash(reading, createTurns(signal, reading.folder))
+  if (reading.kind === 'trash') return listTrash(reading, createTurns(dirname(reading.folder), signal))
   const files = openSandbox(reading.folder)
-  if (reading.kind === 'list') return list(files, reading.request, createTurns(signal, files.share))
+  if (reading.kind === 'list') return list(files, reading.request, createTurns(files.share, signal))
   return search(files, { ...reading.request, signal })
 }
 

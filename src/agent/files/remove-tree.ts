@@ -15,6 +15,8 @@ const AT_ONCE = 32
 const SMALL_DIRECTORY_BYTES = 64n * 1024n
 
 export interface RemoveOptions {
+  /** As for `createTurns`. */
+  share: string
   signal?: AbortSignal
   /** Rests as long as it works, so that nobody notices it. */
   isRelaxed?: boolean
@@ -42,7 +44,7 @@ interface Level extends Child {
 }
 
 /** Removes what has the name, with all it holds. Leaves mount points alone and says so by false. */
-export async function removeTree(parent: Directory, name: string, options: RemoveOptions = {}): Promise<boolean> {
+export async function removeTree(parent: Directory, name: string, options: RemoveOptions): Promise<boolean> {
   const stats = statsIfThere(parent, name)
   if (!stats) return true
   const removal = { ...options, mounts: createMountCheck(parent) }
@@ -60,7 +62,7 @@ async function removeDirectory(descent: Descent, first: Child, removal: Removal)
     else if (descent.enter(child.name)) levels.push(await openLevel(descent.current, child))
   }
   const above = () => levels.at(-1) ?? top
-  const turn = createTurns(removal.signal)
+  const turn = createTurns(removal.share, removal.signal)
   await enter(first)
   for (let level = levels.at(-1); level; level = levels.at(-1)) {
     if (turn.due()) await turn.take()

@@ -14,6 +14,9 @@ import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashRecord } from './trash-records.ts'
 import { createMountCheck } from './walk.ts'
 
+/** One request may name things in a thousand directories: no more descriptors than this for it. */
+const PARENTS_AT_ONCE = 32
+
 interface Doomed {
   /** As the caller wrote it. */
   entry: string
@@ -43,7 +46,7 @@ async function removeEntries(
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
   const found: Doomed[] = []
-  const turn = createTurns()
+  const turn = createTurns(server.files.share)
   for (const { entry, segments } of entries) {
     if (turn.due()) await turn.take()
     found.push(...look(server, entry, segments))
@@ -96,16 +99,27 @@ async function moveToTrash(
   const parents = new Map<string, Directory>()
   try {
     for (const [index, { entry, segments }] of doomed.entries()) {
+      if (parents.size >= PARENTS_AT_ONCE) await syncAndClose(parents)
       const parent = openParent(server, segments.slice(0, -1), parents)
       const name = segments.at(-1) ?? ''
       if (!parent || !renamed(parent, name, batch.folder, slotName(index))) gone.add(entry)
     }
     server.usage.touch()
-    await Promise.all([batch.folder, ...parents.values()].map(fsyncDirectory))
+    await Promise.all([fsyncDirectory(batch.folder), syncAndClose(parents)])
   } finally {
-    for (const parent of parents.values()) parent[Symbol.dispose]()
+    close(parents)
   }
   return gone
+}
+
+async function syncAndClose(parents: Map<string, Directory>): Promise<void> {
+  await Promise.all([...parents.values()].map(fsyncDirectory))
+  close(parents)
+}
+
+function close(parents: Map<string, Directory>): void {
+  for (const parent of parents.values()) parent[Symbol.dispose]()
+  parents.clear()
 }
 
 function openParent(server: ServerFiles, segments: Segments, opened: Map<string, Directory>): Directory | undefined {

@@ -71,7 +71,7 @@ export interface Sandbox {
 
 export interface SandboxOptions {
   descriptors?: boolean
-  /** Told of every directory that is made on the way to something. */
+  /** Called for every directory that is made on the way to something. */
   onMade?: (made: Directory) => void
 }
 
@@ -224,7 +224,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
     mkdirs: (path) => descend(parsed(path), createMaking(own)),
     async *walk(path, options) {
       using top = openDirectory(path)
-      yield* walk(top, { share, ...options })
+      yield* walk(top, share, options)
     },
     openWalk(path, options) {
       const top = openDirectory(path)

@@ -1,6 +1,7 @@
 // Where things are built before they are moved into place by one rename: beside the server's files, on the same file
 // system, out of the game's sight. Names that start with `tmp-` belong to nobody after a restart.
 import { readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { newId } from '../../kit/ids.ts'
 import { type Directory, openOwnFolder } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
@@ -22,6 +23,7 @@ export interface Staging {
 }
 
 export function createStaging(folderPath: string): Staging {
+  const share = dirname(folderPath)
   return {
     open() {
       const folder = openOwnFolder(folderPath)
@@ -31,14 +33,14 @@ export function createStaging(folderPath: string): Staging {
         name,
         async [Symbol.asyncDispose]() {
           using opened = folder
-          await removeTree(opened, name)
+          await removeTree(opened, name, { share })
         },
       }
     },
     async recover() {
       using folder = openOwnFolder(folderPath)
       for (const name of readdirSync(folder.address, { encoding: 'latin1' }))
-        if (name.startsWith(TEMPORARY)) await removeTree(folder, nameFromLatin1(name))
+        if (name.startsWith(TEMPORARY)) await removeTree(folder, nameFromLatin1(name), { share })
     },
   }
 }

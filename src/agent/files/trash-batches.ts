@@ -8,14 +8,21 @@ import { isBatchName, isSlotName, slotName, type TrashRecord } from './trash-rec
 /** Read at once: less than a millisecond. */
 const READ_AHEAD = 1024
 
-/** In no order. */
-export async function* batchNames(trash: Directory, turn: Turns): AsyncGenerator<string> {
+/** Those names in a trash that `isWanted`, in no order. All that are ours are ASCII. */
+export async function* namesIn(
+  trash: Directory,
+  turn: Turns,
+  isWanted: (name: string) => boolean,
+): AsyncGenerator<string> {
   using reader = opendirSync(trash.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
   for (let entry = reader.readSync(); entry; entry = reader.readSync()) {
     if (turn.due()) await turn.take()
-    if (isBatchName(entry.name)) yield entry.name
+    if (isWanted(entry.name)) yield entry.name
   }
 }
+
+/** In no order. */
+export const batchNames = (trash: Directory, turn: Turns) => namesIn(trash, turn, isBatchName)
 
 /** Newest first, and no more than `count` of those that `isWanted`. Ids sort by the time of the deletion. */
 export async function newestBatches(

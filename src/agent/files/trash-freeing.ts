@@ -9,7 +9,7 @@ import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } fro
 import { isLeaving } from './errors.ts'
 import { presentItems } from './trash-batches.ts'
 import { type FreeingRecord, readRecord, sizeOfBatch, slotName, type TrashRecord, writeBatch } from './trash-records.ts'
-import { walk } from './walk.ts'
+import { openWalk } from './walk.ts'
 
 export const FREEING = 'freeing-'
 /** Numbers of items, each a few bytes: enough for any trash that is asked for again and again. */
@@ -45,6 +45,9 @@ export interface FreeableTrash {
 
 export type FreeingPlan = Map<FreeableTrash, TrashedItem[]>
 
+/** The share of the event loop of whoever decides what goes, of all servers together. */
+const PLANNING = 'making room'
+
 /** Whether an item may go at all. */
 export type MayFree = (item: TrashedItem) => Promise<boolean>
 
@@ -61,8 +64,8 @@ export async function planFreeingUpTo(
   mayFree: MayFree = async () => true,
 ): Promise<{ plan: FreeingPlan; isEnough: boolean }> {
   const owners = new Map<string, FreeableTrash>()
-  for (const trash of trashes) for (const batch of await trash.batches()) owners.set(batch, trash)
-  const turn = createTurns()
+  for (const trash of trashes) for (const batch of await trash.batches().catch(ignoreLeaving)) owners.set(batch, trash)
+  const turn = createTurns(PLANNING)
   const plan: FreeingPlan = new Map()
   let [bytesLeft, entriesLeft] = [bytes, entries]
   for (const batch of [...owners.keys()].sort()) {
@@ -126,7 +129,7 @@ async function measureBatch(
   const items: TrashedItem[] = []
   let isFinal = true
   for await (const { index } of presentItems(folder, record ?? { items: [] }, turn)) {
-    const measured = await measureItem(folder, slotName(index))
+    const measured = await measureItem(folder, slotName(index), turn)
     isFinal &&= measured.isFinal
     items.push({ batch, index, bytes: measured.bytes, entries: measured.entries })
   }
@@ -136,7 +139,7 @@ async function measureBatch(
   return { items, isFinal }
 }
 
-async function measureItem(folder: Directory, slot: string): Promise<Amount & { isFinal: boolean }> {
+async function measureItem(folder: Directory, slot: string, turn: Turns): Promise<Amount & { isFinal: boolean }> {
   const own = statsIfThere(folder, slot)
   if (!own) return { bytes: 0, entries: 0, isFinal: false }
   if (!own.isDirectory())
@@ -149,7 +152,10 @@ async function measureItem(folder: Directory, slot: string): Promise<Amount & { 
   let bytes = diskBytes(own)
   let entries = 1
   let isFinal = true
-  for await (const { stats } of walk(directory, { anyDepth: true })) {
+  using tree = openWalk(directory, { anyDepth: true })
+  for (let found = tree.next(); found; found = tree.next()) {
+    if (turn.due()) await turn.take()
+    const { stats } = found
     entries++
     if (!stats.isDirectory() && stats.nlink > 1n) isFinal = false
     else bytes += diskBytes(stats)
@@ -205,7 +211,7 @@ export async function describeFreeing(trash: Directory, name: string, turn: Turn
   const paths: string[] = []
   let [items, freedBytes] = [0, 0]
   for await (const { index, path } of presentItems(folder, record ?? { items: [] }, turn)) {
-    freedBytes += (await measureItem(folder, slotName(index))).bytes
+    freedBytes += (await measureItem(folder, slotName(index), turn)).bytes
     if (items++ < PATHS_RECORDED) paths.push(path)
   }
   if (!record || items === 0) return undefined

@@ -1,6 +1,5 @@
 // Deleted and replaced files, kept for a day so that a wrong click can be undone. The trash lies beside the server's
 // files on the same file system: putting a tree of any size into it is one rename.
-import { readdirSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { newId, timeOfId } from '../../kit/ids.ts'
 import { createTurns, type Turns } from '../turns.ts'
@@ -18,7 +17,6 @@ import {
 } from './directory.ts'
 import { explained, explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
-import { nameFromLatin1 } from './names.ts'
 import { placedWithParents } from './new-parents.ts'
 import { splitPath } from './paths.ts'
 import { inodeOf } from './probes.ts'
@@ -26,7 +24,7 @@ import { removeTree } from './remove-tree.ts'
 import { moveToFreeName } from './replace.ts'
 import type { Sandbox } from './sandbox.ts'
 import type { Staging } from './staging.ts'
-import { batchNames, hasItems, newestBatches } from './trash-batches.ts'
+import { batchNames, hasItems, namesIn, newestBatches } from './trash-batches.ts'
 import {
   createTrashMeasure,
   describeFreeing,
@@ -91,7 +89,7 @@ export function createTrash(deps: {
   const freeing = new Set<string>()
   const sizes = createTrashMeasure()
 
-  const turns = (signal?: AbortSignal) => createTurns(signal, deps.files.share)
+  const turns = (signal?: AbortSignal) => createTurns(deps.files.share, signal)
 
   async function filledBatches(trash: Directory, turn: Turns, isWanted = (_batch: string) => true): Promise<string[]> {
     const found: string[] = []
@@ -110,6 +108,7 @@ export function createTrash(deps: {
   async function removeEmptying(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
     let freed = 0
     await removeTree(trash, name, {
+      share: deps.files.share,
       isRelaxed,
       ...(signal ? { signal } : {}),
       onRemoved: (stats) => {
@@ -233,9 +232,10 @@ export function createTrash(deps: {
 
     async recover(signal) {
       using trash = open()
-      for (const name of readdirSync(trash.address, { encoding: 'latin1' }).map(nameFromLatin1)) {
+      const isLeft = (name: string) => name.startsWith(EMPTYING) || name.startsWith(FREEING)
+      for (const name of await Array.fromAsync(namesIn(trash, turns(signal), isLeft))) {
         if (name.startsWith(EMPTYING)) await removeEmptying(trash, name, true, signal)
-        if (name.startsWith(FREEING) && !freeing.has(name))
+        else if (!freeing.has(name) && statsIfThere(trash, name))
           await removeEmptying(trash, await tellLeft(trash, name), true, signal)
       }
     },

@@ -1,7 +1,7 @@
 // How much of its quota a server uses, in bytes and in entries. What we write is accounted for as it is written; what the
-// game writes is found by a rescan. Files, directories and trash count, by the disk space they take; what is still being staged is held by reservations,
-// so that transfers that run together cannot pass the quota together. The trash of the server makes way for what would
-// not fit otherwise, in the moment in which a transfer that is complete is put in its place.
+// game writes is found by a rescan. Files, directories and trash count, by the disk space they take; what is still being
+// staged is held by reservations, so that transfers that run together cannot pass the quota together. The trash of the
+// server makes way for what would not fit otherwise, in the moment in which a transfer that is complete is put in its place.
 import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
@@ -17,6 +17,7 @@ import {
   spaceOf,
   sum,
 } from './amounts.ts'
+import { openOwnFolder } from './directory.ts'
 import { carryOut, type ServerDisk } from './disk.ts'
 import { createReservation, type Reservation } from './reservation.ts'
 import { openSandbox } from './sandbox.ts'
@@ -103,6 +104,7 @@ export function createUsage(deps: {
       const before = changes
       // A crash while a file is replaced can leave it with a name on both sides.
       const linked = new Set<bigint>()
+      openOwnFolder(deps.folders.trash)[Symbol.dispose]()
       const inTrash = await measureBeneath(deps.folders.trash, linked, signal)
       const inFiles = await measureBeneath(deps.folders.files, linked, signal)
       used = sum(inFiles, inTrash)

@@ -33,8 +33,6 @@ export interface WalkOptions {
   enter?: (entry: WalkEntry) => boolean
   /** To the very bottom. For whoever counts, and needs no path: at such a depth it is long. */
   anyDepth?: boolean
-  /** Whose share of the event loop it takes. */
-  share?: string
 }
 
 /** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
@@ -43,9 +41,16 @@ export interface Walk extends Disposable {
   next(): WalkEntry | undefined
 }
 
-/** A directory comes before what it holds. The top itself is not given. What vanishes meanwhile is left out. */
-export async function* walk(top: Directory, options: WalkOptions = {}): AsyncGenerator<WalkEntry, void, undefined> {
-  const turn = createTurns(options.signal, options.share)
+/**
+ * A directory comes before what it holds. The top itself is not given. What vanishes meanwhile is left out. `share`: as for
+ * `createTurns`.
+ */
+export async function* walk(
+  top: Directory,
+  share: string,
+  options: WalkOptions = {},
+): AsyncGenerator<WalkEntry, void, undefined> {
+  const turn = createTurns(share, options.signal)
   using entries = openWalk(top, options)
   for (let entry = entries.next(); entry; entry = entries.next()) {
     if (turn.due()) await turn.take()

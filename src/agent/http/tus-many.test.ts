@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { watchTurns } from '../../../test/support/turns.ts'
-import { UNFINISHED_UPLOADS_MAX } from '../../contract/limits.ts'
+import { FINISHED_UPLOADS_KEPT, UNFINISHED_UPLOADS_MAX } from '../../contract/limits.ts'
 import { newId } from '../../kit/ids.ts'
 import { startAgent, type TestAgent, until } from './agent.testing.ts'
 import { begun, create, offsetOf, patch } from './tus.testing.ts'
@@ -44,6 +44,17 @@ for (const [state, at] of [
     assert.deepEqual(await watch.longTurns(), [])
   })
 }
+
+test('Of the uploads of a server that have ended, 10,000 are known: the oldest go first', async (t) => {
+  const agent = await startAgent(t)
+  await finishMany(agent, FINISHED_UPLOADS_KEPT + 100, DAYS_AGO(0.5))
+  await agent.restart()
+  await until(() => readdirSync(agent.folders.staging).length === FINISHED_UPLOADS_KEPT)
+  const newest = await begun(agent, 4)
+  await patch(newest, 0, Buffer.from('full'))
+  assert.equal(readdirSync(agent.folders.staging).length, FINISHED_UPLOADS_KEPT)
+  assert.equal(await offsetOf(newest), 4)
+})
 
 test('At most 1,000 uploads of a server can be unfinished, also where many begin at once.', async (t) => {
   const agent = await startAgent(t)

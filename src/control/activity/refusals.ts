@@ -28,14 +28,15 @@ interface Window extends Refusal {
 export function createRefusals(record: (refusal: Refusal, count: number) => Promise<void>): Refusals {
   const windows = new Map<string, Window>()
 
-  async function close(key: string, window: Window): Promise<void> {
-    windows.delete(key)
-    if (window.count > 0) await record(window, window.count)
+  /** Takes windows out before anything is awaited, so that each is recorded by one caller. */
+  function take(isOver: (window: Window) => boolean): Window[] {
+    const over = [...windows].filter(([, window]) => isOver(window))
+    for (const [key] of over) windows.delete(key)
+    return over.map(([, window]) => window)
   }
 
-  async function flush(all = false): Promise<void> {
-    const now = performance.now()
-    for (const [key, window] of [...windows]) if (all || window.endsAt <= now) await close(key, window)
+  async function recordCounted(over: readonly Window[]): Promise<void> {
+    for (const window of over) if (window.count > 0) await record(window, window.count)
   }
 
   return {
@@ -49,11 +50,15 @@ export function createRefusals(record: (refusal: Refusal, count: number) => Prom
         known.actor = actor
         return
       }
-      if (known) await close(key, known)
-      if (windows.size >= REMEMBERED_MAX) await flush(true)
+      const over = windows.size >= REMEMBERED_MAX ? take(() => true) : known ? [known] : []
+      // Before anything is awaited: whoever is refused meanwhile is counted in it.
       windows.set(key, { ...refusal, endsAt: performance.now() + WINDOW_MS, count: 0 })
+      await recordCounted(over)
       await record(refusal, 1)
     },
-    flush,
+    async flush(all = false) {
+      const now = performance.now()
+      await recordCounted(take((window) => all || window.endsAt <= now))
+    },
   }
 }

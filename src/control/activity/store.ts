@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { STREAM_BATCH_BYTES } from '../../contract/limits.ts'
+import { timeOfId } from '../../kit/ids.ts'
 import { containing } from '../db/containing.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 
@@ -131,8 +132,9 @@ export async function resumePoint(db: Db, chain: string, lastId: string): Promis
   const entries = db.selectFrom('activity').select('seq').where('chain', '=', chain)
   const seen = await entries.where('id', '=', lastId).executeTakeFirst()
   if (seen) return seen.seq
-  const next = await entries.where('id', '>', lastId).orderBy('seq').limit(1).executeTakeFirst()
-  if (next) return next.seq - 1
+  // By its time, which is in the id: an index leads there, and none leads to the first of a chain with a later id.
+  const next = await edge(db, chain, '>=', timeOfId('act', lastId) ?? 0)
+  if (next !== undefined) return next - 1
   return (await findHead(db, chain))?.seq ?? 0
 }
 
@@ -164,9 +166,12 @@ export async function findEntries(
   return found
 }
 
-/** Whether an index leads straight to what matches. Across all chains the order of the ids is the only one there is. */
+/**
+ * Whether an index leads straight to what matches. Across all chains the order of the ids is the only one there is, and
+ * within one no index has both the event and the actor.
+ */
 function isIndexed({ chain, q, family, event, actor, since, until }: ActivityFilter): boolean {
-  if (q || family) return false
+  if (q || family || (event && actor)) return false
   return chain !== null || (!event && !actor && since === undefined && until === undefined)
 }
 
@@ -180,6 +185,8 @@ function matching(
 ) {
   let query = db.selectFrom('activity').select(LIGHT).orderBy(column, 'desc').limit(limit)
   if (filter.chain !== null) query = query.where('chain', '=', filter.chain)
+  const numbers = isIndexed(filter) ? numbersOf(db, filter, upper, lower, limit) : undefined
+  if (numbers) return query.where('seq', 'in', numbers)
   if (upper !== null) query = query.where(column, '<', upper)
   if (lower !== null) query = query.where(column, '>=', lower)
   if (filter.event) query = query.where('event', '=', filter.event)
@@ -189,6 +196,25 @@ function matching(
   if (filter.chain === null && filter.until !== undefined) query = query.where('at', '<=', filter.until)
   if (filter.q) query = query.where(searched(filter.q))
   return query
+}
+
+/**
+ * The numbers of the entries of one event or one actor. Asked for alone they are all in one index, so that it is the one
+ * that is used: SQLite, which has no statistics, otherwise goes through the whole chain by its primary key.
+ */
+function numbersOf(
+  db: Db,
+  { chain, event, actor }: ActivityFilter,
+  upper: string | number | null,
+  lower: string | number | null,
+  limit: number,
+) {
+  if (chain === null || !(event || actor)) return undefined
+  let query = db.selectFrom('activity').select('seq').where('chain', '=', chain)
+  query = event ? query.where('event', '=', event) : query.where('actor_id', '=', String(actor))
+  if (upper !== null) query = query.where('seq', '<', Number(upper))
+  if (lower !== null) query = query.where('seq', '>=', Number(lower))
+  return query.orderBy('seq', 'desc').limit(limit)
 }
 
 /** Case does not matter, and `%`, `_` and `\` in what is sought stand for themselves. */

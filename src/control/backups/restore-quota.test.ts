@@ -187,7 +187,7 @@ onBothEngines('restores and the quota', (engine) => {
   })
 
   test('killed between the swap and the freeing, or in it, the next start frees down to the quota', async () => {
-    for (const call of ['mkdirSync', 'unlinkSync']) {
+    for (const call of ['fs.mkdirSync', 'fs.promises.unlink']) {
       const old = some({ a: 5, b: 4 })
       const server = await world.server(old, LIMITS)
       const { id } = await world.backup(server)
@@ -212,8 +212,8 @@ async function restoreAndDie(service: TestService, server: string, backupId: str
   const hook = `
     import fs from 'node:fs'
     import { syncBuiltinESMExports } from 'node:module'
-    const real = fs.${call}
-    fs.${call} = (path, ...more) => {
+    const real = ${call}
+    ${call} = (path, ...more) => {
       if (/freeing-|emptying-/.test(fs.realpathSync(String(path).replace(/\\/[^/]*$/, '')) + path)) process.kill(process.pid, 'SIGKILL')
       return real(path, ...more)
     }

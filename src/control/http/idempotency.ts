@@ -2,12 +2,16 @@
 // the change, so that a crash between the two cannot happen, and encrypted under the caller's own token: an answer may
 // hold a new token's value, and nobody else can read it back, not even from a stolen database.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
 import type { KeptRequest } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
+import { ANSWER_SMALL_BYTES, LARGE_ANSWERS_MAX_BYTES } from '../../contract/limits.ts'
 import { isUniqueViolation } from '../db/database.ts'
+import { DELETE_BATCH, deleteInBatches } from '../db/delete-batches.ts'
 import type { Db, Trx } from '../db/tables.ts'
 
 const KEEP_MS = 24 * 3600_000
+const RETRY_AFTER_SECONDS = 3600
 const KEY = /^[\x21-\x7e]{1,255}$/
 const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
@@ -38,6 +42,36 @@ export type Remember = (trx: Trx, answer: unknown) => Promise<void>
 
 export function createIdempotency({ db, clock }: { db: Db; clock: { now(): number } }): Idempotency {
   const underWay = new Map<string, Promise<unknown>>()
+  /** What large answers of a token take. It is read anew after each purge; what was rolled back counts until then. */
+  const largeBytes = new Map<string, number>()
+
+  /** An answer may have a megabyte, and is in nobody's quota. */
+  async function requireRoom(tokenId: string): Promise<void> {
+    const bytes = largeBytes.get(tokenId) ?? (await readLargeBytes(tokenId))
+    if (bytes < LARGE_ANSWERS_MAX_BYTES) return
+    throw fail('rate_limited', {
+      detail:
+        'Too much is kept already of what was answered to this token under an Idempotency-Key in the last 24 hours.',
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    })
+  }
+
+  async function readLargeBytes(tokenId: string): Promise<number> {
+    const { bytes } = await db
+      .selectFrom('idempotency')
+      .select(sql<number | string | null>`sum(octet_length(answer))`.as('bytes'))
+      .where('token_id', '=', tokenId)
+      // As the index has it, so that it is used.
+      .where(sql<boolean>`octet_length(answer) > ${sql.lit(ANSWER_SMALL_BYTES)}`)
+      .executeTakeFirstOrThrow()
+    largeBytes.set(tokenId, Number(bytes ?? 0))
+    return Number(bytes ?? 0)
+  }
+
+  function count(tokenId: string, { length }: string): void {
+    const known = largeBytes.get(tokenId)
+    if (known !== undefined && length > ANSWER_SMALL_BYTES) largeBytes.set(tokenId, known + length)
+  }
 
   async function find(request: KeyedRequest): Promise<{ answer: unknown } | undefined> {
     const row = await db
@@ -55,11 +89,13 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
   async function insert(trx: Trx, { tokenId, key, fingerprint, answerKey }: KeptRequest, answer: unknown) {
     const expired = trx.deleteFrom('idempotency').where('token_id', '=', tokenId).where('key', '=', key)
     await expired.where('created_at', '<=', clock.now() - KEEP_MS).execute()
+    const encrypted = encrypt(Buffer.from(answerKey, 'base64'), answer)
+    count(tokenId, encrypted)
     return trx.insertInto('idempotency').values({
       token_id: tokenId,
       key,
       fingerprint,
-      answer: encrypt(Buffer.from(answerKey, 'base64'), answer),
+      answer: encrypted,
       created_at: clock.now(),
     })
   }
@@ -76,6 +112,7 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
       try {
         const found = await find(request)
         if (found) return { answer: found.answer, replayed: true }
+        await requireRoom(request.tokenId)
         const kept = keptOf(request)
         const remember: Remember = async (trx, answer) => void (await (await insert(trx, kept, answer)).execute())
         return { answer: await work(remember, kept), replayed: false }
@@ -96,10 +133,15 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
     },
 
     async purge() {
-      await db
-        .deleteFrom('idempotency')
-        .where('created_at', '<=', clock.now() - KEEP_MS)
-        .execute()
+      const old = db.selectFrom('idempotency').select(['token_id', 'key']).limit(DELETE_BATCH)
+      const expired = old.where('created_at', '<=', clock.now() - KEEP_MS)
+      await deleteInBatches(() =>
+        db
+          .deleteFrom('idempotency')
+          .where(({ eb, refTuple }) => eb(refTuple('token_id', 'key'), 'in', expired.$asTuple('token_id', 'key')))
+          .executeTakeFirst(),
+      )
+      largeBytes.clear()
     },
   }
 }

@@ -5,6 +5,7 @@ import { fail } from '../../contract/errors.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import { dropAbsent } from './absent-fields.ts'
+import { hasTooManyTokens } from './json-shape.ts'
 
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)(?:\s*;|$)/i
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -23,6 +24,7 @@ export function readBody(request: FastifyRequest, operation: Operation): unknown
   if (bytes.length === 0) return {}
   if (!JSON_TYPE.test(request.headers['content-type'] ?? ''))
     throw fail('unsupported_media_type', 'The body must be JSON, sent with Content-Type: application/json.')
+  if (hasTooManyTokens(bytes)) throw bodyFault('has more values than any request takes')
   const body = parseJson(bytes)
   dropAbsent(operation.body, body)
   return body
@@ -56,13 +58,12 @@ function parseJson(bytes: Buffer): unknown {
     if (MAY_HOLD_PROTOTYPE.test(text)) refusePrototype(body)
     return body
   } catch (error) {
-    throw fail(
-      'invalid_request',
-      { detail: 'The body is not valid JSON.', errors: [{ path: '', message: 'is not valid JSON' }] },
-      error,
-    )
+    throw bodyFault('is not valid JSON', error)
   }
 }
+
+const bodyFault = (message: string, cause?: unknown) =>
+  fail('invalid_request', { detail: `The body ${message}.`, errors: [{ path: '', message }] }, cause)
 
 /** A key may be written with escapes. */
 const MAY_HOLD_PROTOTYPE = /__proto__|\\u/

@@ -3,6 +3,7 @@ import type { Job, Progress, WorkError } from '../../contract/jobs.ts'
 import { JOB_INPUT_KEPT_BYTES, JOB_RESULT_MAX_BYTES } from '../../contract/limits.ts'
 import { jsonWithin } from '../../kit/shorten.ts'
 import { iso, isoOrNull } from '../../kit/time.ts'
+import { DELETE_BATCH, deleteInBatches } from '../db/delete-batches.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 
 export const NO_PROGRESS: Progress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }
@@ -115,8 +116,7 @@ export async function unfinishedOf(trx: Trx, serverId: string): Promise<{ count:
     .selectFrom('jobs')
     .select(({ fn }) => [fn.countAll<number>().as('count'), sql<number>`sum(octet_length(input))`.as('bytes')])
     .where('server_id', '=', serverId)
-    // As the index has it, so that it is used.
-    .where(sql<boolean>`status in ('queued', 'running')`)
+    .where('status', 'in', ['queued', 'running'])
     .executeTakeFirstOrThrow()
   return { count: Number(count), bytes: Number(bytes ?? 0) }
 }
@@ -227,8 +227,9 @@ export async function askToCancel(trx: Trx, id: string): Promise<boolean> {
   return (await running.executeTakeFirst()).numUpdatedRows > 0n
 }
 
-export async function purgeFinished(db: Db, before: number): Promise<void> {
-  await db.deleteFrom('jobs').where('finished_at', '<', before).execute()
+export function purgeFinished(db: Db, before: number): Promise<void> {
+  const old = db.selectFrom('jobs').select('id').where('finished_at', '<', before).limit(DELETE_BATCH)
+  return deleteInBatches(() => db.deleteFrom('jobs').where('id', 'in', old).executeTakeFirst())
 }
 
 export function presentJob(row: JobRow): Job {

@@ -1,4 +1,4 @@
-/** Does the work on every item, in their order, on so many at a time. */
+/** Does the work on every item, in their order, on `count` of them at a time. */
 export async function atOnce<T>(count: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values()
   const take = async () => {

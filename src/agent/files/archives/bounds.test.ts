@@ -113,3 +113,15 @@ const OVERLAPS: Record<string, Buffer> = {
   'a name of slashes': zip([{ name: `${'/'.repeat(60_000)}x` }]),
 }
 for (const [what, archive] of Object.entries(OVERLAPS)) test(`zip: ${what} is refused`, (t) => refuse(t, archive))
+
+test('directories that do not fit the quota are refused as they are made, not when all of them are', async (t) => {
+  const { server, at, staged, context } = await start(t)
+  writeFileSync(at('a'), whole(times(3000, (index) => tarMember({ name: `d${index}/`, type: '5' }, Buffer.alloc(0)))))
+  await server.usage.rescan()
+  server.setQuota({ bytes: 4 * 1024 * 1024, entries: null })
+  let made = 0
+  const report = () => void made++
+  await assert.rejects(unpack(server, WORK, { ...context, report }), { code: 'quota_exceeded' })
+  assert.ok(made <= 1024, `${made} directories were made for a quota that holds fewer than 1,024`)
+  assert.deepEqual(staged(), [])
+})

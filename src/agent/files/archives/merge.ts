@@ -36,7 +36,7 @@ export async function merge(server: ServerFiles, tree: Sandbox, target: Segments
   using _room = await roomForParents(server, [...target, ''])
   using into = server.files.mkdirs(target)
   using from = tree.openDirectory([])
-  const isSmall = await check(from, into, options)
+  const isSmall = await check(server, from, into, options)
   options.signal.throwIfAborted()
   if (isSmall) await moveGroup(server, tree, target, options, [...plan(from, into)].filter(isStep))
   else await moveAll(server, tree, target, options, plan(from, into))
@@ -45,8 +45,13 @@ export async function merge(server: ServerFiles, tree: Sandbox, target: Segments
 }
 
 /** Answers whether one group takes it all. */
-async function check(from: Directory, into: Directory, { overwrite, signal }: MergeOptions): Promise<boolean> {
-  const turn = createTurns(signal)
+async function check(
+  { files }: ServerFiles,
+  from: Directory,
+  into: Directory,
+  { overwrite, signal }: MergeOptions,
+): Promise<boolean> {
+  const turn = createTurns(files.share, signal)
   let count = 0
   for (const step of plan(from, into)) {
     if (turn.due()) await turn.take()
@@ -64,7 +69,7 @@ async function moveAll(
   options: MergeOptions,
   steps: Iterable<Step | typeof LOOKED_AT>,
 ): Promise<void> {
-  const turn = createTurns()
+  const turn = createTurns(server.files.share)
   let group: Step[] = []
   for (const step of steps) {
     if (turn.due()) await turn.take()

@@ -26,7 +26,7 @@ export async function* treeEntries(
   paths: readonly Segments[],
   signal?: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
-  const options = { signal, holes: createHoleBudget() }
+  const options = { share: files.share, signal, holes: createHoleBudget() }
   for (const path of paths) {
     if (path.length === 0) {
       using top = files.openDirectory(path)
@@ -43,13 +43,14 @@ export async function* treeEntries(
 }
 
 interface ReadOptions {
+  share: string
   signal: AbortSignal | undefined
   holes: HoleBudget
 }
 
 async function* beneath(directory: Directory, depth: number, options: ReadOptions): AsyncGenerator<ArchiveEntry> {
-  const { signal } = options
-  for await (const { parent, name, path } of walk(directory, { sorted: true, ...(signal ? { signal } : {}) })) {
+  const { share, signal } = options
+  for await (const { parent, name, path } of walk(directory, share, { sorted: true, ...(signal ? { signal } : {}) })) {
     signal?.throwIfAborted()
     yield* one(parent, name, splitPath(path).slice(depth).join('/'), options)
   }

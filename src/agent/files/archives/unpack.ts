@@ -62,7 +62,7 @@ export async function unpack(
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`, { onMade: budget.madeDirectory })
   await asArchiveFaults(async () => {
     await using syncs = createSyncs()
-    const turn = createTurns(signal)
+    const turn = createTurns(server.files.share, signal)
     let filesDone = 0
     for await (const entry of readArchive(detectFormat(archive), archive, {
       signal,
@@ -72,7 +72,7 @@ export async function unpack(
       if (turn.due()) await turn.take()
       budget.takeEntry()
       await unpackEntry(tree, entry, { budget, syncs, signal })
-      await budget.reserveEntries()
+      await budget.reserveMade()
       report({ filesDone: ++filesDone, bytesDone: budget.bytes() })
     }
     await syncs.drain()
@@ -101,6 +101,7 @@ function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: R
   let space = 0
   let made = 0
   let reserved = 0
+  let unreservedSpace = 0
   return {
     allowance,
     bytes: () => bytes,
@@ -111,11 +112,16 @@ function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: R
     madeDirectory(): void {
       made++
       space += BLOCK_BYTES
+      unreservedSpace += BLOCK_BYTES
     },
     madeFile(): void {
       made++
     },
-    async reserveEntries(): Promise<void> {
+    /** For what was made since, before more is. */
+    async reserveMade(): Promise<void> {
+      const growing = allowance.need(unreservedSpace, Number.POSITIVE_INFINITY)
+      unreservedSpace = 0
+      if (growing) await growing
       for (; reserved < made; reserved++) {
         const taking = reservation.takeEntry()
         if (taking) await taking

@@ -6,9 +6,10 @@ import { servers } from './004-servers.ts'
 import { restores } from './005-restores.ts'
 import { jobBounds } from './006-job-bounds.ts'
 import { entries } from './007-entries.ts'
+import { tenantGrowth } from './008-tenant-growth.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
-  ...[jobBounds, entries],
+  ...[jobBounds, entries, tenantGrowth],
 ]
