@@ -100,9 +100,9 @@ export const BODY_LINGER_MS = 2_000
 /** Connections to the embedded DNS server over TCP. */
 export const DNS_CONNECTIONS_MAX = 256
 /**
- * Of a JSON body. Bodies that are arriving are bounded in sum by the connections: as many times this as one address may have
- * connections, of tokens that are valid, since nobody else's body is read. A budget for all of them would let one sender that is
- * slow on purpose use it up for everybody; a proxy in front that buffers requests bounds them further.
+ * Of a JSON body. Bodies that are arriving have no budget of their own: in sum they are bounded by the connections only, 512 MiB
+ * from one address and more from several. A budget for all of them would let one sender that is slow on purpose use it up for
+ * everybody.
  */
 export const JSON_BODY_MAX_BYTES = 1024 * 1024
 
