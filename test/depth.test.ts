@@ -90,7 +90,7 @@ test('an archive with a path that is too deep is refused, and leaves nothing', a
   assert.deepEqual(readdirSync(files), ['deep.tar'])
 })
 
-describe('with a tree of thousands of levels that a game has made', () => {
+describe('What a game nests deeper by itself stops nothing', () => {
   test('usage, listing, writing, copying, packing, backup, restore and deletion of the server go on', async () => {
     const { id, files, at } = await newServer()
     mkdirSync(at('game'))

@@ -73,7 +73,7 @@ onBothEngines('the limits of a server', (engine) => {
     assert.equal((await files.write('/new.txt')).status, 201, 'the trash makes way')
   })
 
-  test('entries have a limit of their own, whatever makes them', async () => {
+  test('a server may have limits.entries of them', async () => {
     await using service = await startTestService({ engine })
     const { id } = await service.createServer({ limits: { entries: 10 } })
     const files = filesOf(service, id)

@@ -11,7 +11,7 @@ onBothEngines('limits of servers', (engine) => {
   })
   after(() => service.stop())
 
-  const limits = { diskBytes: 1_000_000, backups: 1, subdomains: 1 }
+  const limits = { diskBytes: 1_000_000, entries: 5000, backups: 1, subdomains: 1 }
   const limitsOf = async (id: string) => (await service.call('GET', `/servers/${id}`)).body.limits
 
   test('Limits are set and changed with servers:admin, by a token for all servers; servers:write alone changes everything else.', async () => {
@@ -22,7 +22,13 @@ onBothEngines('limits of servers', (engine) => {
       await service.mint(['servers:write', 'servers:read']),
     ]
     for (const { token } of tenants) {
-      for (const lifted of [{ diskBytes: null }, { backups: 100 }, { subdomains: null }, { diskBytes: 1_000_000 }]) {
+      for (const lifted of [
+        { diskBytes: null },
+        { entries: null },
+        { backups: 100 },
+        { subdomains: null },
+        { diskBytes: 1_000_000 },
+      ]) {
         const refused = await service.call('PATCH', `/servers/${id}`, { token, body: { name: 'x', limits: lifted } })
         assert.equal(refused.status, 403)
         assert.equal(refused.body.code, 'forbidden')

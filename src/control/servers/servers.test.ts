@@ -7,6 +7,7 @@ import { withDatabase } from '../../../test/support/database.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
 
 onBothEngines('servers', (engine) => {
   let service: TestService
@@ -25,7 +26,12 @@ onBothEngines('servers', (engine) => {
     const changed = await service.call('PATCH', `/servers/${created.body.id}`, {
       body: { limits: { backups: 3 }, game: null },
     })
-    assert.deepEqual(changed.body.limits, { diskBytes: null, backups: 3, subdomains: null })
+    assert.deepEqual(changed.body.limits, {
+      diskBytes: null,
+      entries: DEFAULT_ENTRIES_MAX,
+      backups: 3,
+      subdomains: null,
+    })
     assert.equal(changed.body.game, null)
     const read = await service.call('GET', `/servers/${created.body.id}`)
     assert.deepEqual(read.body, changed.body)
@@ -43,7 +49,7 @@ onBothEngines('servers', (engine) => {
       description: 'Two\nlines\tand a tab',
       game: 'factorio',
       port: 65535,
-      limits: { diskBytes: Number.MAX_SAFE_INTEGER, backups: 0, subdomains: 1_000_000 },
+      limits: { diskBytes: Number.MAX_SAFE_INTEGER, entries: 7, backups: 0, subdomains: 1_000_000 },
       labels: { owner: 'anna', 'a/b.c-d': '', constructor: 'x' },
     }
     const created = await service.call('POST', '/servers', { body })
@@ -70,7 +76,7 @@ onBothEngines('servers', (engine) => {
     assert.equal(changed.name, 'A')
     assert.equal(changed.description, 'd')
     assert.equal(changed.port, null)
-    assert.deepEqual(changed.limits, { diskBytes: 5, backups: null, subdomains: null })
+    assert.deepEqual(changed.limits, { diskBytes: 5, entries: DEFAULT_ENTRIES_MAX, backups: null, subdomains: null })
     assert.deepEqual(changed.labels, { c: '3' })
     assert.ok(changed.updatedAt >= changed.createdAt)
     for (const wrong of [{}, { name: null }, { id: 'x' }, { createdAt: 'x' }, { limits: null }]) {
@@ -97,7 +103,7 @@ onBothEngines('servers', (engine) => {
         name: 'B',
         port: 7,
         description: 'x',
-        limits: { diskBytes: null, backups: 1, subdomains: 2 },
+        limits: { diskBytes: null, entries: DEFAULT_ENTRIES_MAX, backups: 1, subdomains: 2 },
       },
     )
   })
