@@ -13,7 +13,7 @@ for (const name of WITH_CALLBACK) {
   const original = fs[name] as Call
   const barred: Call = (...values) => {
     const actor = currentActor()
-    if (!actor?.stopsAtDisk || (name === 'fdatasync' && isLogOfDatabase(values[0]))) return original(...values)
+    if (!actor?.stopsAtDisk) return original(...values)
     void actor.arrive(`disk ${name}${name === 'open' ? ` ${placeOf(values[0])}` : ''}`).then(() => original(...values))
   }
   Object.assign(fs, { [name]: barred })
@@ -32,9 +32,6 @@ for (const name of WITH_PROMISE) {
 }
 
 syncBuiltinESMExports()
-
-/** That is no await point of its own: the transaction before it has happened already. */
-const isLogOfDatabase = (fd: unknown) => fs.readlinkSync(`/proc/self/fd/${fd}`).endsWith('-wal')
 
 /** Enough of a path to know it by, without what differs from run to run. */
 function placeOf(path: unknown): string {

@@ -1,22 +1,13 @@
 // Kysely's SQLite dialect speaks to an object with better-sqlite3's shape; this gives node:sqlite that shape.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { type Dialect, SqliteDialect } from 'kysely'
+import { type SqliteDatabase, SqliteDialect } from 'kysely'
 import type { Reader } from './prepare.ts'
-import { createSqliteDriver, type LoggedDatabase } from './sqlite-driver.ts'
-import { openSqliteLog } from './sqlite-log.ts'
 
 const PREPARED_MAX = 500
 
 /** `beforeEach` is called before each statement: any of them may commit something. */
-export function sqliteDialect(path: string, beforeEach: () => void): Dialect {
-  const open = () => openSqlite(path, beforeEach)
-  const dialect = new SqliteDialect({ database: async () => open() })
-  return {
-    createDriver: () => createSqliteDriver(open),
-    createAdapter: () => dialect.createAdapter(),
-    createIntrospector: (db) => dialect.createIntrospector(db),
-    createQueryCompiler: () => dialect.createQueryCompiler(),
-  }
+export function sqliteDialect(path: string, beforeEach: () => void): SqliteDialect {
+  return new SqliteDialect({ database: async () => openSqlite(path, beforeEach) })
 }
 
 /**
@@ -78,55 +69,23 @@ function rowMaker(columns: readonly string[]): (cells: readonly unknown[]) => Re
   return new Function('cells', `return { ${fields.join(', ')} }`) as ReturnType<typeof rowMaker>
 }
 
-/** Everything else counts as a write. */
-const READS = /^\s*(?:select|begin|commit|rollback|savepoint|release|pragma)\b/i
-
-function openSqlite(path: string, beforeEach: () => void): LoggedDatabase {
+function openSqlite(path: string, beforeEach: () => void): SqliteDatabase {
   const db = new DatabaseSync(path, { timeout: 5000 })
-  // Some file systems know no WAL. Whether it is one or not, an answered change must survive a power cut.
-  const isLogged = db.prepare('pragma journal_mode = wal').get()?.journal_mode === 'wal'
-  // NORMAL leaves to us what FULL does at every commit: the sync of the log, before a change is answered.
-  const synchronous = `synchronous = ${isLogged ? 'normal' : 'full'}`
-  for (const pragma of [synchronous, 'foreign_keys = on', 'busy_timeout = 5000']) db.exec(`pragma ${pragma}`)
-  const log = openSqliteLog(`${path}-wal`)
-  const prepared = new Map<string, ReturnType<typeof shaped>>()
-  let isWritten = false
-
-  function prepare(sql: string): ReturnType<typeof shaped> {
-    const marked = (value: boolean) => () => {
-      isWritten = value
-      beforeEach()
-    }
-    if (sql === 'rollback') return rollbackOf(db, marked(false))
-    return shaped(db.prepare(sql), READS.test(sql) ? beforeEach : marked(true))
+  // FULL: an answered change must survive a power cut, which WAL alone does not promise.
+  for (const pragma of ['journal_mode = wal', 'synchronous = full', 'foreign_keys = on', 'busy_timeout = 5000']) {
+    db.exec(`pragma ${pragma}`)
   }
-
+  const prepared = new Map<string, ReturnType<typeof shaped>>()
   return {
-    close() {
-      log[Symbol.dispose]()
-      db.close()
-    },
+    close: () => db.close(),
     prepare(sql) {
       let statement = prepared.get(sql)
       if (!statement) {
         if (prepared.size >= PREPARED_MAX) prepared.clear()
-        statement = prepare(sql)
+        statement = sql === 'rollback' ? rollbackOf(db, beforeEach) : shaped(db.prepare(sql), beforeEach)
         prepared.set(sql, statement)
       }
       return statement
-    },
-    takeWritten() {
-      const was = isWritten
-      isWritten = false
-      return was
-    },
-    sync: isLogged ? log.sync : async () => {},
-    mend() {
-      if (!log.isBroken()) return
-      beforeEach()
-      const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number }
-      if (busy) throw Object.assign(new Error('EIO: the log of the database is not on disk'), { code: 'EIO' })
-      log.emptied()
     },
   }
 }
