@@ -14,13 +14,13 @@ const times = <T>(count: number, work: (index: number) => Promise<T>) =>
 
 async function floodStreams({ url, token, serverId }: Tenant): Promise<number[]> {
   const over = new AbortController()
-  const statuses = await times(sized(80, 200), async () => {
+  const replies = await times(sized(80, 200), () => {
     const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' }
-    const reply = await fetch(`${url}/v1/game/servers/${serverId}/activity`, { headers, signal: over.signal })
-    return reply.status
+    return fetch(`${url}/v1/game/servers/${serverId}/activity`, { headers, signal: over.signal })
   })
   over.abort()
-  return statuses
+  // Only here: the body of a reply that nobody refers to any more is cancelled, and its stream makes room for another.
+  return replies.map(({ status }) => status)
 }
 
 const nested = (depth: number) => `{"name":${'['.repeat(depth)}${']'.repeat(depth)}}`
@@ -48,7 +48,8 @@ test('streams, sign-ins and JSON in floods are refused, and nothing secret is lo
       const replies = await times(sized(4, 16), () =>
         attacker.call('POST', `/files/${attacker.serverId}/folder`, { body, headers }),
       )
-      for (const { status, text } of replies) assert.ok(status === 400 || status === 413, `${status} ${text}`)
+      // Large bodies of one token are read at a pace, too.
+      for (const { status, text } of replies) assert.ok([400, 413, 429].includes(status), `${status} ${text}`)
     }
     const upload = (await attacker.call('GET', `/files/${attacker.serverId}/upload`)).body.url as string
     await fetch(upload, { method: 'POST', body: 'no form' })

@@ -181,11 +181,14 @@ export function createActivity(deps: {
       while (!signal.aborted) {
         const rows = await entriesAfter(db, serverId, position, FOLLOW_BATCH)
         position = rows.at(-1)?.seq ?? position
+        // Entries of older versions are large, and many readers come upon them at once.
+        if (rows.length > 0) await turns.take()
         for await (const batch of wholeBatches(db, rows)) {
           const wanted = batch.filter(matches)
           if (wanted.length === 0) continue
           quietSince = clock.now()
           yield wanted.map(present)
+          await turns.take()
         }
         if (clock.now() - quietSince >= HEARTBEAT_MS) {
           quietSince = clock.now()
@@ -193,7 +196,6 @@ export function createActivity(deps: {
         }
         if (rows.some((row) => row.event === 'server.purged')) return
         if (rows.length === 0) await changed.wait(HEARTBEAT_MS, signal)
-        else if (rows.length === FOLLOW_BATCH) await turns.take()
       }
     },
 
