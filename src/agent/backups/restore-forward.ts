@@ -8,6 +8,7 @@ import {
   fsyncDirectory,
   isSameFile,
   mkdirAt,
+  NO_LINKS,
   renameAt,
   statsIfThere,
   unlinkAt,
@@ -19,8 +20,6 @@ import { eachStep, type Swap, slotOf } from './restore-steps.ts'
 
 /** Above this, one sync of the file system is cheaper than one for every path. */
 export const SYNCED_ONE_BY_ONE = 128
-/** Of a file system that has no hard links, or no more of them for this file. */
-const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 type Steps = { [S in Section]: (operation: Operations[S]) => void }
 

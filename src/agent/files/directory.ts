@@ -255,14 +255,23 @@ export function renameNewAt(from: Directory, name: string, to: Directory, toName
   renameAt(from, name, to, toName)
 }
 
-/** False where there are no hard links. */
-function renamedByLink(from: Directory, name: string, to: Directory, toName: string): boolean {
+/** Of a file system that has no hard links, or no more of them for this file. */
+export const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'] as const
+
+/** Gives a file a second name. EEXIST where it is taken; false where there are no hard links. */
+export function linkedAt(from: Directory, name: string, to: Directory, toName: string): boolean {
   try {
     linkSync(addressOf(from, name), addressOf(to, toName))
+    return true
   } catch (error) {
-    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false
+    if (hasCode(error, ...NO_LINKS)) return false
     throw error
   }
+}
+
+/** False where there are no hard links. */
+function renamedByLink(from: Directory, name: string, to: Directory, toName: string): boolean {
+  if (!linkedAt(from, name, to, toName)) return false
   try {
     unlinkSync(addressOf(from, name))
   } catch (error) {

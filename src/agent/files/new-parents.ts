@@ -1,6 +1,5 @@
 // Placing a file below directories that are not there yet. They are made in staging, with the file in them under a second
 // name, and come into the server's files by one rename: whatever cuts it short, both are there or neither.
-import { linkSync } from 'node:fs'
 import { isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
@@ -8,6 +7,7 @@ import {
   type Directory,
   fsyncDirectory,
   isSameFile,
+  linkedAt,
   lstatAt,
   mkdirAt,
   openChild,
@@ -104,7 +104,7 @@ async function hasBuilt(
     current = openChild(parent, next)
   }
   using innermost = current
-  if (!isLinked(source, innermost, names.at(-1) ?? '')) return false
+  if (!linkedAt(source.folder, source.name, innermost, names.at(-1) ?? '')) return false
   await fsyncDirectory(innermost)
   return true
 }
@@ -112,14 +112,4 @@ async function hasBuilt(
 function makeOwned(parent: Directory, name: string, owner: Owner | undefined): void {
   mkdirAt(parent, name)
   giveTo(owner, addressOf(parent, name))
-}
-
-function isLinked(source: Source, to: Directory, name: string): boolean {
-  try {
-    linkSync(addressOf(source.folder, source.name), addressOf(to, name))
-    return true
-  } catch (error) {
-    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false
-    throw error
-  }
 }

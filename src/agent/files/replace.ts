@@ -1,9 +1,8 @@
 // Moving finished things into place: under a name that must be free, or in place of what is there, which then goes to
 // the trash. All of it is synchronous, so that no other request of ours comes between.
-import { linkSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { addressOf, type Directory, lstatAt, renameAt, renameNewAt } from './directory.ts'
+import { type Directory, linkedAt, lstatAt, renameAt, renameNewAt } from './directory.ts'
 import { explain, explained } from './errors.ts'
 import { childPath } from './paths.ts'
 import { slotName, type TrashBatch } from './trash-records.ts'
@@ -46,11 +45,5 @@ export function moveReplacing(source: Source, to: Directory, name: string, batch
 
 function keptByLink(source: Source, to: Directory, name: string, batch: TrashBatch, index: number): boolean {
   if (lstatAt(to, name).isDirectory() || lstatAt(source.folder, source.name).isDirectory()) return false
-  try {
-    linkSync(addressOf(to, name), addressOf(batch.folder, slotName(index)))
-    return true
-  } catch (error) {
-    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) return false
-    throw error
-  }
+  return linkedAt(to, name, batch.folder, slotName(index))
 }

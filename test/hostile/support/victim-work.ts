@@ -87,11 +87,11 @@ const contentOf = (path: string) => `/files/${serverId}/content?path=${encodeURI
 
 async function workOnFiles(cycle: number): Promise<void> {
   const content = randomBytes(1 + ((cycle * 997) % 9000))
-  const [written, room] = [`/work/${cycle}.bin`, `r${cycle % 5}`]
+  const [written, room] = [`/world/${cycle}.bin`, `r${cycle % 5}`]
   await change('file.written', 'PUT', contentOf(written), content)
   files.set(written, content)
   if (!(await ask('GET', contentOf(written))).bytes.equals(content)) fault(`${written} does not read as it was written`)
-  const listed = json(await ask('GET', `/files/${serverId}?path=/work`)).data as { path: string; sizeBytes: number }[]
+  const listed = json(await ask('GET', `/files/${serverId}?path=/world`)).data as { path: string; sizeBytes: number }[]
   if (listed.find(({ path }) => path === written)?.sizeBytes !== content.length) fault(`${written} is not listed right`)
   const made = await ask('POST', `/files/${serverId}/folder`, { path: '/rooms', name: room })
   // One that is there already is no change.

@@ -2,36 +2,19 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import type { ArchiveFormat } from '../../../contract/agent-files.ts'
 import { type ErrorCode, isFailure } from '../../../contract/errors.ts'
-import { layout } from '../../layout.ts'
-import { createAgentFiles } from '../index.ts'
-import { fillTree, makeTree, openDescriptors } from '../trees.testing.ts'
-import { type ArchiveEntry, nothing } from './entry.ts'
+import { fillTree, openDescriptors } from '../trees.testing.ts'
+import { entry, serverId, start } from './archives.testing.ts'
+import type { ArchiveEntry } from './entry.ts'
 import { writeArchive } from './formats.ts'
 import { type PackWork, pack } from './pack.ts'
 import { UNPACK_LIMITS, unpack } from './unpack.ts'
 
 const code = (expected: ErrorCode) => (error: unknown) => isFailure(error, expected)
-const serverId = 'srv_test'
 const FORMATS: ArchiveFormat[] = ['zip', 'tar', 'tar.gz', 'tar.zst']
-
-async function start(t: TestContext, files: Record<string, string | Uint8Array> = {}) {
-  const places = layout(makeTree(t, { [`servers/${serverId}/files/`]: '' }))
-  fillTree(places.server(serverId).files, files)
-  const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
-  await agent.start()
-  await agent.sweep()
-  t.after(() => agent.stop())
-  const server = agent.server(serverId)
-  const abort = new AbortController()
-  const context = { taskId: 'job_1', serverId, signal: abort.signal, report: () => {} }
-  const at = (path: string) => join(server.folders.files, path)
-  const tree = () => readdirSync(server.folders.files, { recursive: true, encoding: 'utf8' }).sort()
-  return { agent, server, at, tree, context, abort }
-}
 
 const SAMPLE = {
   'world/level.dat': Buffer.alloc(300_000, 7),
@@ -103,24 +86,6 @@ for (const format of FORMATS) {
       assert.deepEqual(readdirSync(server.folders.staging), [])
     }
   })
-}
-
-function entry(path: string, change: Partial<ArchiveEntry> & { text?: string } = {}): ArchiveEntry {
-  const bytes = Buffer.from(change.text ?? 'x')
-  async function* content() {
-    yield bytes
-  }
-  const kind = change.kind ?? 'file'
-  return {
-    path,
-    kind,
-    mode: 0o644,
-    modifiedAt: new Date(0),
-    sizeBytes: kind === 'file' ? bytes.length : 0,
-    target: '',
-    content: kind === 'file' ? content : nothing,
-    ...change,
-  }
 }
 
 const EVIL: Record<string, ArchiveEntry[]> = {
