@@ -42,6 +42,16 @@ test('a listing has directories first and says what each thing is', async (t) =>
   assert.equal(b?.modifiedAt, new Date(Number(statSync(at('b.txt'), { bigint: true }).mtimeMs)).toISOString())
 })
 
+test('names that every object has fields of are names like others', async (t) => {
+  const names = ['__proto__', 'a.constructor', 'b.valueOf', 'toString']
+  const { agent } = await startServer(t, Object.fromEntries(names.map((name) => [name, 'hello'])))
+  const { entries } = await agent.list({ serverId, path: '/' })
+  assert.deepEqual(
+    entries.map(({ name, mime, isText }) => ({ name, mime, isText })),
+    names.map((name) => ({ name, mime: 'text/plain', isText: true })),
+  )
+})
+
 for (const sort of ['name', 'size', 'time'] as const)
   for (const descending of [false, true])
     test(`pages by ${sort}${descending ? ', descending,' : ''} give every entry once`, async (t) => {
