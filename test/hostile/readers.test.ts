@@ -2,7 +2,7 @@
 // connections. Each has a file open, and none takes what others need.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
@@ -16,15 +16,17 @@ import { sized, TIMES } from './support/size.ts'
 after(killLeftovers)
 
 /** More than the buffers of both sides take, so that an answer waits for its reader. */
-const LARGE_BYTES = 20_000_000
+const LARGE_BYTES = 200_000_000
 const DESCRIPTORS = 1024
 
 const descriptorsOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
 
 function plantLarge({ attacker }: Scene): void {
-  writeFileSync(join(attacker.folder, 'large'), Buffer.alloc(LARGE_BYTES))
   mkdirSync(join(attacker.folder, 'room'))
-  writeFileSync(join(attacker.folder, 'room', 'large'), Buffer.alloc(LARGE_BYTES))
+  for (const name of ['large', 'room/large']) {
+    writeFileSync(join(attacker.folder, name), 'here')
+    truncateSync(join(attacker.folder, name), LARGE_BYTES)
+  }
 }
 
 async function downloadLinks({ attacker }: Scene): Promise<string[]> {
