@@ -127,11 +127,11 @@ onEngines('a token that has ended', (engine) => {
     assert.deepEqual(readdirSync(attacker.folder).sort(), ['large', 'room'])
     await keeper.kill()
     await keeper.start()
-    for (const { urls, upload } of works)
-      for (const url of [...urls, upload]) {
-        const now = url.replace(/^http:\/\/[^/]+/, keeper.url)
-        assert.equal((await fetch(now, { method: 'HEAD', headers: TUS })).status, 404)
-      }
+    const now = (url: string) => url.replace(/^http:\/\/[^/]+/, keeper.url)
+    for (const { urls, upload } of works) {
+      for (const url of urls) assert.equal((await fetch(now(url), { method: 'HEAD', headers: TUS })).status, 404)
+      assert.equal((await fetch(now(upload), { method: 'OPTIONS', headers: TUS })).status, 404)
+    }
   })
 
   test('what is guessed of another tenant is not there', async (t) => {
