@@ -125,10 +125,11 @@ async function refuseTooDeep({ files }: ServerFiles, at: Segments, to: Segments)
 }
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
-  using _room = await roomForParents(server, planned.to)
+  using room = await roomForParents(server, planned.to)
   using source = server.files.openPlace(planned.from)
   const from = { folder: source.parent, name: source.name }
   const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to))
+  if (!isPlaced) await room.renew()
   using target = server.files.openNewPlace(planned.to)
   explained(source.path, () => {
     if (isPlaced) return
