@@ -38,12 +38,15 @@ export interface Turns {
   take(): Promise<void>
 }
 
-/** Of one walk. `share`: whose work it is, for a server its `Sandbox.share`, whichever of its folders is walked. */
-export function createTurns(share: string, signal?: AbortSignal): Turns {
+/**
+ * Of one walk. `share`: whose work it is, for a server its `Sandbox.share`, whichever of its folders is walked.
+ * `entriesALook`: 1 where each costs so much that the clock is nothing beside it.
+ */
+export function createTurns(share: string, signal?: AbortSignal, entriesALook = ENTRIES_A_LOOK): Turns {
   let count = 0
   return {
     due() {
-      if (++count % ENTRIES_A_LOOK !== 0) return false
+      if (++count % entriesALook !== 0) return false
       const now = performance.now()
       if (turnBegan !== undefined) return now - turnBegan > TURN_MS
       turnBegan = now
