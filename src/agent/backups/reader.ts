@@ -22,7 +22,7 @@ export interface ContentReader {
 
 /** `share`: whose time on this thread it takes to check the blocks. */
 export function createContentReader(repository: Repository, share: string): ContentReader {
-  const turn = createTurns(share, undefined, 1)
+  const turn = createTurns(share)
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
 
