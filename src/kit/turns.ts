@@ -3,7 +3,7 @@
 // served in turn by server: a hundred walks of one server take no more from the others than one does.
 
 /** A request takes several turns, in each of which this may be used up. */
-const TURN_MS = 2
+const TURN_MS = 1
 
 /** When the first walk of this turn began; undefined while there was none. */
 let turnBegan: number | undefined
