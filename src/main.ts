@@ -105,6 +105,7 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     backupKey: config.backupKey,
     backupBytesPerSecond: config.backupBytesPerSecond,
     filesAtOnce: descriptors.filesAtOnce,
+    transfersAtOnce: descriptors.transfers,
     clock,
     log,
   })

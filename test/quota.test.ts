@@ -134,6 +134,29 @@ onBothEngines('the limits of a server', (engine) => {
     assert.equal(usedEntries, 6)
   })
 
+  test('a restore leaves the entries that were promised to uploads under way', async () => {
+    await using service = await startTestService({ engine })
+    const { id } = await service.createServer({ limits: { entries: 6 } })
+    const files = filesOf(service, id)
+    for (const name of ['d/a', 'd/b', 'd/c']) await files.write(`/${name}`)
+    const backupId = await files.backup()
+    await files.remove('d')
+    await files.call('DELETE', `/files/${id}/trash`)
+    const { url } = (await files.call('GET', `/files/${id}/upload`)).body
+    const begin = (name: string) => {
+      const metadata = `filename ${Buffer.from(name).toString('base64')}`
+      const headers = { 'tus-resumable': '1.0.0', 'upload-length': '4', 'upload-metadata': metadata }
+      return fetch(url, { method: 'POST', headers })
+    }
+    for (const name of ['x', 'y', 'z']) assert.equal((await begin(name)).status, 201)
+    const some = { paths: ['/d'], mode: 'merge', safetyBackup: false }
+    const restored = await files.job(`/backups/${id}/${backupId}/restore`, some)
+    assert.deepEqual([restored.status, restored.error?.code], ['failed', 'quota_exceeded'])
+    assert.deepEqual(files.names(), [])
+    await service.call('PATCH', `/servers/${id}`, { body: { limits: { entries: 7 } } })
+    assert.equal((await files.job(`/backups/${id}/${backupId}/restore`, some)).status, 'completed')
+  })
+
   test('requests that run together cannot pass it together', async () => {
     await using service = await startTestService({ engine })
     const { id } = await service.createServer({ limits: { entries: 30 } })

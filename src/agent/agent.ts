@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
+import { CONNECTIONS_MAX } from '../contract/limits.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
@@ -18,6 +19,7 @@ import { createTusUploads } from './http/tus-uploads.ts'
 import { createJournal } from './journal/journal.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createAgentServers } from './servers.ts'
+import { createTransferShares } from './shares.ts'
 import { createTasks } from './tasks.ts'
 
 export interface AgentDeps {
@@ -32,6 +34,8 @@ export interface AgentDeps {
   backupBytesPerSecond?: number | null
   /** Of the files of one backup or restore, open at once. */
   filesAtOnce?: number
+  /** Uploads and downloads at once; as many as there may be connections by default. */
+  transfersAtOnce?: number
   clock: { now(): number }
   log: Logger
 }
@@ -84,7 +88,13 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   })
   const revocations = createLinkRevocations(layout.revoked, clock)
   const isHere = (serverId: string) => existsSync(layout.server(serverId).root)
-  const door = createLinkDoor({ links: createSignedLinks(linksKey, clock), revocations, isHere, clock })
+  const door = createLinkDoor({
+    links: createSignedLinks(linksKey, clock),
+    revocations,
+    transfers: createTransferShares(deps.transfersAtOnce ?? CONNECTIONS_MAX),
+    isHere,
+    clock,
+  })
   const uploads = createTusUploads({
     serversFolder: layout.servers,
     files,

@@ -22,6 +22,12 @@ interface Server {
 
 const RETRY_AFTER_SECONDS = 2
 
+/** A quarter for one server at the most, and as many that wait: no tenant has the descriptors or the connections of others. */
+export function createTransferShares(atOnce: number): Shares {
+  const quarter = Math.max(1, Math.floor(atOnce / 4))
+  return createShares({ atOnce, atOncePerServer: quarter, waitingPerServer: quarter })
+}
+
 export function createShares(options: SharesOptions): Shares {
   const { atOnce = Number.POSITIVE_INFINITY, atOncePerServer, waitingPerServer } = options
   /** Those that run or wait; whoever was served last is last. */
@@ -53,7 +59,16 @@ export function createShares(options: SharesOptions): Shares {
     if (server.running === 0 && server.waiting.length === 0) servers.delete(serverId)
   }
 
-  async function enter(serverId: string, server: Server, signal: AbortSignal): Promise<void> {
+  /** Undefined, so that nobody waits, where there is room: whoever waits then waits for its own server. */
+  function enter(serverId: string, server: Server, signal: AbortSignal): Promise<void> | undefined {
+    servers.set(serverId, server)
+    if (running >= atOnce || server.running >= atOncePerServer) return waitForTurn(serverId, server, signal)
+    running++
+    server.running++
+    return undefined
+  }
+
+  async function waitForTurn(serverId: string, server: Server, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leave = () => {
       server.waiting.splice(server.waiting.indexOf(begin), 1)
@@ -66,7 +81,6 @@ export function createShares(options: SharesOptions): Shares {
     }
     signal.addEventListener('abort', leave, { once: true })
     server.waiting.push(begin)
-    dispatch()
     await promise
   }
 
@@ -79,8 +93,8 @@ export function createShares(options: SharesOptions): Shares {
           detail: 'Too much work of this kind waits on this server.',
           headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
         })
-      servers.set(serverId, server)
-      await enter(serverId, server, signal)
+      const turn = enter(serverId, server, signal)
+      if (turn) await turn
       try {
         return await work()
       } finally {

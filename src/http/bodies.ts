@@ -39,11 +39,12 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
   try {
     for (;;) {
       signal.throwIfAborted()
-      const chunk = queue.shift()
-      if (chunk) {
-        queuedBytes -= chunk.length
-        if (queue.length === 0 && !ended) request.resume()
-        yield chunk
+      if (queue.length > 0) {
+        // All at once: a body can come in chunks of one byte, and each would cost what a large one does.
+        const chunks = queue.splice(0)
+        queuedBytes = 0
+        if (!ended) request.resume()
+        yield chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
       } else if (ended) return
       else if (request.destroyed) throw fail('invalid_request', 'The connection was cut before the body had ended.')
       else await new Promise<void>((resolve) => (wake = resolve))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -8,6 +9,9 @@ import { bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { type ConnectionLimits, connectionLimits } from './connections.ts'
 import { createHttpServer } from './server.ts'
 
+/** More than the buffers of both sides take. */
+const CHUNK = Buffer.alloc(64 * 1024)
+const LARGE_CHUNKS = 512
 const PLENTY = connectionLimits(1000)
 
 async function start(t: TestContext, changed: Partial<ConnectionLimits>, trustedProxies: string[] = []) {
@@ -30,11 +34,26 @@ async function start(t: TestContext, changed: Partial<ConnectionLimits>, trusted
       return {}
     })
   })
+  const asked: string[] = []
+  app.get('/first', async (_request, reply) => {
+    asked.push('first')
+    await released.promise
+    return reply.send('first')
+  })
+  app.get('/second', async () => {
+    asked.push('second')
+    return 'second'
+  })
+  app.get('/large', (_request, reply) => reply.send(Readable.from(Array(LARGE_CHUNKS).fill(CHUNK))))
+  const released = Promise.withResolvers<void>()
+  t.after(() => released.resolve())
   await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
   const { port } = app.server.address() as AddressInfo
   return {
     server: app.server,
+    asked,
+    release: () => released.resolve(),
     async connect(localAddress = '127.0.0.1'): Promise<Socket> {
       const socket = connect({ port, host: '127.0.0.1', localAddress })
       t.after(() => socket.destroy())
@@ -59,16 +78,16 @@ async function asks(socket: Socket): Promise<string | undefined> {
 }
 
 suite('a body', () => {
-  const body = { windowMs: 200, minBytes: 1000 }
+  const pace = { windowMs: 200, minBytes: 1000 }
   for (const path of ['/json', '/stream']) {
     test(`that says nothing is cut (${path})`, async (t) => {
-      const socket = await (await start(t, { body })).connect()
+      const socket = await (await start(t, { pace })).connect()
       socket.write(`${post(path, 100)}{`)
       await closed(socket)
     })
 
     test(`that trickles is cut (${path})`, async (t) => {
-      const socket = await (await start(t, { body })).connect()
+      const socket = await (await start(t, { pace })).connect()
       socket.write(post(path, 100_000))
       const trickle = setInterval(() => socket.write(' '), 20)
       t.after(() => clearInterval(trickle))
@@ -77,7 +96,7 @@ suite('a body', () => {
   }
 
   test('that is slow, but brings what it must, arrives', async (t) => {
-    const socket = await (await start(t, { body: { windowMs: 400, minBytes: 100 } })).connect()
+    const socket = await (await start(t, { pace: { windowMs: 400, minBytes: 100 } })).connect()
     const total = 20_000
     socket.write(post('/stream', total))
     const answer = statusOf(socket)
@@ -89,7 +108,7 @@ suite('a body', () => {
   })
 
   test('that nobody reads yet is not to blame', async (t) => {
-    const socket = await (await start(t, { body: { windowMs: 100, minBytes: 1000 } })).connect()
+    const socket = await (await start(t, { pace: { windowMs: 100, minBytes: 1000 } })).connect()
     socket.write(`${post('/unread', 100)}{`)
     const isCut = once(socket, 'close').then(() => true)
     assert.equal(await Promise.race([isCut, delay(500, false)]), false)
@@ -125,6 +144,64 @@ suite('a body', () => {
     const before = ours.listenerCount('close')
     for (let times = 0; times < 5; times++) await refused()
     assert.equal(ours.listenerCount('close'), before)
+  })
+})
+
+suite('an answer', () => {
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
+
+  test('that nobody reads is cut', async (t) => {
+    const { server, connect } = await start(t, { pace: { windowMs: 200, minBytes: 1000 } })
+    const accepted = once(server, 'connection')
+    const socket = await connect()
+    const [ours] = (await accepted) as [Socket]
+    socket.pause().write(get('/large'))
+    await once(ours, 'close')
+  })
+
+  test('that is read slowly, and as fast as it must be, arrives', async (t) => {
+    const socket = await (await start(t, { pace: { windowMs: 400, minBytes: 1000 } })).connect()
+    socket.write(get('/large'))
+    let bytes = 0
+    for (let rounds = 0; bytes < LARGE_CHUNKS * CHUNK.length; rounds++) {
+      // Nothing is read for a while, and then some.
+      if (rounds < 10) await delay(100)
+      const chunk: Buffer | null = socket.read()
+      if (chunk) bytes += chunk.length
+      else await once(socket, 'readable')
+    }
+  })
+
+  test('that has nothing to send is not to blame', async (t) => {
+    const { asked, connect, release } = await start(t, { pace: { windowMs: 100, minBytes: 1000 } })
+    const socket = await connect()
+    socket.write(get('/first'))
+    await delay(500)
+    assert.deepEqual(asked, ['first'])
+    release()
+    assert.equal(await statusOf(socket), '200')
+  })
+
+  test('comes before the next request on its connection begins', async (t) => {
+    const { asked, connect, release } = await start(t, {})
+    const socket = await connect()
+    socket.write(`${get('/first')}${get('/second')}${get('/second')}`)
+    assert.equal(await asks(await connect()), '200')
+    assert.deepEqual(asked, ['first'])
+    release()
+    let text = ''
+    while (!text.includes('second', text.indexOf('second') + 1)) text += (await once(socket, 'data'))[0]
+    assert.deepEqual(asked, ['first', 'second', 'second'])
+  })
+
+  test('has a bounded number of requests that wait for it', async (t) => {
+    const { asked, connect } = await start(t, { pipelined: 3 })
+    const [patient, greedy] = [await connect(), await connect()]
+    patient.write(get('/first') + get('/second').repeat(3))
+    greedy.write(get('/first') + get('/second').repeat(4))
+    await closed(greedy)
+    assert.deepEqual(asked, ['first', 'first'])
+    assert.equal(patient.destroyed, false)
   })
 })
 

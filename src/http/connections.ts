@@ -1,8 +1,9 @@
 // Who may be connected, and for how long without a word. Connections are counted in all and by address; where they are too
-// many, the one that has waited longest for its next request makes room. A body that does not arrive is cut.
+// many, the one that has waited longest for its next request makes room. A body that does not arrive is cut, and so is an
+// answer that nobody reads. A connection has one request under way: what a request holds is held once by each connection.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv4, isIPv6, type Server, type Socket } from 'node:net'
-import { BODY_LINGER_MS, CONNECTIONS_PER_ADDRESS_MAX, SLOW_BODY } from '../contract/limits.ts'
+import { BODY_LINGER_MS, CONNECTIONS_PER_ADDRESS_MAX, PIPELINED_MAX, SLOW_CLIENT } from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 
 export interface ConnectionLimits {
@@ -10,10 +11,12 @@ export interface ConnectionLimits {
   connections: number
   /** From one address, unless it is a proxy's that is trusted. */
   connectionsPerAddress: number
-  /** In each window a body has to bring this many bytes, or its end. */
-  body: { windowMs: number; minBytes: number }
+  /** In each window a body has to bring this many bytes, or its end, and an answer that waits for its reader to get rid of them. */
+  pace: { windowMs: number; minBytes: number }
   /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
   lingerMs: number
+  /** Requests on one connection that wait for the answers before them. */
+  pipelined: number
 }
 
 const PER_ADDRESS_LEAST = 4
@@ -21,24 +24,37 @@ const PER_ADDRESS_LEAST = 4
 export function connectionLimits(connections: number): ConnectionLimits {
   const share = Math.floor(connections / 4)
   const connectionsPerAddress = Math.max(PER_ADDRESS_LEAST, Math.min(CONNECTIONS_PER_ADDRESS_MAX, share))
-  return { connections, connectionsPerAddress, body: SLOW_BODY, lingerMs: BODY_LINGER_MS }
+  return {
+    connections,
+    connectionsPerAddress,
+    pace: SLOW_CLIENT,
+    lingerMs: BODY_LINGER_MS,
+    pipelined: PIPELINED_MAX,
+  }
 }
 
 export interface Connections {
-  /** To be called for every request, and when its answer is complete. */
-  began(request: IncomingMessage): void
+  /** To be called for every request. `begin` is when those before it on its connection are answered; never if it is cut. */
+  arrived(request: IncomingMessage, begin: () => void): void
+  /** Its answer is complete. */
   ended(request: IncomingMessage): void
+}
+
+/** Bytes that have to move, and where they stood when it began. */
+interface Window {
+  began: number
+  bytes: number
 }
 
 interface Held {
   socket: Socket
   network: string
-  requests: number
-  /** The last one. */
+  /** The one under way. */
   request: IncomingMessage | undefined
-  /** Where the body stood when the window began. */
-  bytesRead: number
-  windowBegan: number
+  /** Those after it. */
+  pipelined: { request: IncomingMessage; begin: () => void }[]
+  read: Window
+  sent: Window
   /** Cuts the connection where the body of a request that is answered does not end. */
   cut: NodeJS.Timeout | undefined
 }
@@ -63,10 +79,10 @@ export function guardConnections(
     const entry: Held = {
       socket,
       network,
-      requests: 0,
       request: undefined,
-      bytesRead: 0,
-      windowBegan: 0,
+      pipelined: [],
+      read: { began: 0, bytes: 0 },
+      sent: { began: 0, bytes: 0 },
       cut: undefined,
     }
     held.set(socket, entry)
@@ -86,7 +102,7 @@ export function guardConnections(
 
   function makeRoom(among: Iterable<Held>): boolean {
     for (const entry of among) {
-      if (entry.requests > 0) continue
+      if (entry.request) continue
       // At once: the next to come may arrive before the socket says that it is closed.
       forget(entry)
       entry.socket.destroy()
@@ -97,40 +113,67 @@ export function guardConnections(
 
   const sweep = setInterval(() => {
     const now = performance.now()
-    for (const entry of held.values()) if (entry.requests > 0 && isTooSlow(entry, now)) entry.socket.destroy()
-  }, limits.body.windowMs / 4)
+    for (const entry of held.values())
+      if (entry.request && (sendsTooSlowly(entry, now) || readsTooSlowly(entry, now))) entry.socket.destroy()
+  }, limits.pace.windowMs / 4)
   sweep.unref()
   server.once('close', () => clearInterval(sweep))
 
-  function isTooSlow(entry: Held, now: number): boolean {
-    const { request, socket } = entry
+  function sendsTooSlowly({ request, socket, read }: Held, now: number): boolean {
     // While nobody reads, the sender is not to blame that nothing arrives.
-    const isArriving = request !== undefined && !request.complete && request.readableFlowing === true
-    const isWindowOver = now - entry.windowBegan >= limits.body.windowMs
-    if (isArriving && !isWindowOver) return false
-    const isSlow = isArriving && socket.bytesRead - entry.bytesRead < limits.body.minBytes
-    entry.bytesRead = socket.bytesRead
-    entry.windowBegan = now
+    const isDue = request !== undefined && !request.complete && request.readableFlowing === true
+    return isTooSlow(read, socket.bytesRead, isDue, now)
+  }
+
+  function readsTooSlowly({ socket, sent }: Held, now: number): boolean {
+    // While nothing waits to be sent, the reader is not to blame.
+    const waitingBytes = socket.writableLength
+    return isTooSlow(sent, socket.bytesWritten - waitingBytes, waitingBytes > 0, now)
+  }
+
+  function isTooSlow(window: Window, bytes: number, isDue: boolean, now: number): boolean {
+    if (isDue && now - window.began < limits.pace.windowMs) return false
+    const isSlow = isDue && bytes - window.bytes < limits.pace.minBytes
+    Object.assign(window, { began: now, bytes })
     return isSlow
   }
 
+  function begin(entry: Held, request: IncomingMessage): void {
+    const { socket } = entry
+    // The body before it has ended, or it could not have begun.
+    clearTimeout(entry.cut)
+    waiting.delete(entry)
+    entry.request = request
+    const began = performance.now()
+    entry.read = { began, bytes: socket.bytesRead }
+    entry.sent = { began, bytes: socket.bytesWritten - socket.writableLength }
+  }
+
+  function endedOn(entry: Held): void {
+    entry.request = undefined
+    const next = entry.socket.destroyed ? undefined : entry.pipelined.shift()
+    if (!next) return void waiting.add(entry)
+    begin(entry, next.request)
+    next.begin()
+  }
+
   return {
-    began(request) {
+    arrived(request, proceed) {
       const entry = held.get(request.socket)
-      if (!entry) return
-      // The body before it has ended, or it could not have begun.
-      clearTimeout(entry.cut)
-      if (entry.requests++ === 0) waiting.delete(entry)
-      entry.request = request
-      entry.bytesRead = request.socket.bytesRead
-      entry.windowBegan = performance.now()
+      if (!entry) return proceed()
+      if (entry.request) {
+        if (entry.pipelined.length >= limits.pipelined) return void entry.socket.destroy()
+        return void entry.pipelined.push({ request, begin: proceed })
+      }
+      begin(entry, request)
+      proceed()
     },
     ended(request) {
       const entry = held.get(request.socket)
       // What came over no connection of ours has none to cut.
       if (!entry) return
-      if (--entry.requests === 0) waiting.add(entry)
       if (!request.complete) cutLater(entry, request)
+      if (entry.request === request) endedOn(entry)
     },
   }
 

@@ -65,8 +65,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const methodsOf = collectMethods(app)
   const limits = options.limits ?? connectionLimits(options.connections ?? CONNECTIONS_MAX)
   const connections = guardConnections(app.server, options.trustedProxies, limits)
-  app.addHook('onRequest', (request, reply, done) => {
-    connections.began(request.raw)
+  const receive = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     prepare(request, reply)
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return done(fail('invalid_request', 'The request has no Host header.'))
@@ -77,7 +76,10 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     if (methods.length === 0) return done(noSuchPath())
     if (request.method !== 'OPTIONS') return done(otherMethod(methods))
     reply.code(204).header('allow', methods.join(', ')).send()
-  })
+  }
+  app.addHook('onRequest', (request, reply, done) =>
+    connections.arrived(request.raw, () => receive(request, reply, done)),
+  )
   closeAsTheyFallIdle(app, connections)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => answerError(noSuchPath(), request, reply))

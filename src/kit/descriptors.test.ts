@@ -16,8 +16,8 @@ test('fewer than 64 descriptors are refused, with what to do about it', () => {
 
 test('what is shared out never exceeds what there is, and never the most of it', () => {
   for (const limit of [64, 100, 1024, 65_536, Number.MAX_SAFE_INTEGER]) {
-    const { connections, dnsConnections, filesAtOnce } = planDescriptors(limit, MOST)
-    assert.ok(connections + dnsConnections + filesAtOnce < limit)
+    const { connections, dnsConnections, transfers, filesAtOnce } = planDescriptors(limit, MOST)
+    assert.ok(connections + dnsConnections + transfers + filesAtOnce < limit)
     assert.ok(connections <= MOST.connections && dnsConnections <= MOST.dnsConnections)
   }
 })

@@ -10,6 +10,8 @@ export interface DescriptorBudget {
   connections: number
   /** Connections to the embedded DNS server at once. */
   dnsConnections: number
+  /** Uploads and downloads at once, each of which has a file open beside its connection. */
+  transfers: number
   /** Files that one backup or one restore holds open at once. */
   filesAtOnce: number
 }
@@ -36,6 +38,7 @@ export function planDescriptors(
     limit,
     connections: share(1 / 2, most.connections),
     dnsConnections: share(1 / 8, most.dnsConnections),
+    transfers: share(1 / 4, most.connections),
     filesAtOnce: share(1 / 8, FILES_AT_ONCE_MAX),
   }
 }

@@ -37,7 +37,7 @@ export interface Turns {
   take(): Promise<void>
 }
 
-/** Of one walk. `share`: whose work it is, for a server its `Sandbox.share`, whichever of its folders is walked. */
+/** Of one walk. `share`: whose work it is, for a server its id, whatever of it is gone through. */
 export function createTurns(share: string, signal?: AbortSignal): Turns {
   return {
     due() {

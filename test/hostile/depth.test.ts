@@ -1,4 +1,4 @@
-// Paths as deep as the service lets them be, and deeper: in one upload form, in directories, and in hundreds of requests.
+// Paths as deep as the service lets them be, and deeper: in one upload form, in directories, and in many requests at once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { killLeftovers } from '../support/process.ts'
@@ -80,7 +80,7 @@ test('a directory that is made 600 deep does not disable its server', async (t) 
   assert.deepEqual([status, body.code], [400, 'invalid_path'])
 })
 
-test('hundreds of requests that each name a thousand deep paths', async (t) => {
+test('requests that each name a thousand deep paths, twenty at once', async (t) => {
   const scene = await openScene(t)
   const { attacker } = scene
   const levels = await digDown(attacker)

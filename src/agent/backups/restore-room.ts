@@ -34,8 +34,9 @@ export function createRoom(
   let limit: number | undefined
 
   async function readLive(): Promise<Amount> {
-    const { usedBytes, trashBytes, usedEntries, trashEntries } = await usage.read()
-    return { bytes: usedBytes - trashBytes, entries: usedEntries - trashEntries }
+    const { usedBytes, trashBytes, usedEntries, trashEntries, reservedEntries } = await usage.read()
+    // Entries of transfers under way were promised to them.
+    return { bytes: usedBytes - trashBytes, entries: usedEntries - trashEntries + reservedEntries }
   }
 
   async function displacedAmount(): Promise<Amount> {

@@ -161,10 +161,11 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
-  using _room = await roomForParents(server, segments)
+  using room = await roomForParents(server, segments)
   // Below a directory that is not there nothing has a tag.
   const isPlaced =
     options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
+  if (!isPlaced) await room.renew()
   using place = server.files.openNewPlace(segments)
   const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
   if (!isPlaced) {

@@ -73,12 +73,15 @@ export async function copy(
     return await journaled(server, change, probe, async (durable) => {
       await durable
       signal?.throwIfAborted()
+      // By its path: the directory may have been moved since, to where what was copied would be nested too deep.
+      using target = server.files.openPlace(splitPath(place.path))
+      const { parent } = target
       const names = freeNames(place.name, stats.isDirectory(), 'copy')
       const source = { folder: staged.folder, name: staged.name }
-      const { name } = countingGrowth(server.usage, place.parent, () => moveToFreeName(source, place.parent, names))
+      const { name } = countingGrowth(server.usage, parent, () => moveToFreeName(source, parent, names))
       reservation.commit()
-      await fsyncDirectory(place.parent)
-      const entry = describeAt(place.parent, name)
+      await fsyncDirectory(parent)
+      const entry = describeAt(parent, name)
       return { answer: entry, properties: { from: location, to: entry.path } }
     })
   })

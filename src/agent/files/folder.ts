@@ -3,11 +3,13 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { type Change, journaled } from './changes.ts'
-import { fsyncDirectory, statsIfThere } from './directory.ts'
+import { openIfStillThere } from './descent.ts'
+import { type Directory, fsyncDirectory, statsIfThere } from './directory.ts'
 import { describeAt } from './entries.ts'
 import { explained } from './errors.ts'
 import { directories, roomForParents } from './parents.ts'
-import { checkNewName, formatPath, parseEntry, parsePath, type Segments, splitPath } from './paths.ts'
+import { checkNewName, formatPath, parseEntry, parsePath, type Segments } from './paths.ts'
+import type { Sandbox } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { countingGrowth } from './usage.ts'
 
@@ -53,12 +55,23 @@ async function make(server: ServerFiles, segments: Segments, missing: string[]) 
   const created = isMade(() => countingGrowth(server.usage, parent, () => files.makeDirectory(parent, name)))
   if (!created && !statsIfThere(parent, name)?.isDirectory())
     throw fail('already_exists', `Something that is not a directory is named ${JSON.stringify(name)}.`)
-  for (const path of missing) {
-    using above = files.openDirectory(splitPath(path).slice(0, -1))
-    await fsyncDirectory(above)
-  }
+  await syncWay(files, segments, missing.length)
   const entry = describeAt(parent, name)
   return { answer: { entry, created }, properties: created ? { path: entry.path } : null }
+}
+
+/** The directories that the last names of the path were made in, in one descent. */
+async function syncWay(files: Sandbox, segments: Segments, made: number): Promise<void> {
+  const above = segments.length - made
+  let current: Directory | undefined = made > 0 ? files.openDirectory(segments.slice(0, above)) : undefined
+  for (const name of segments.slice(above)) {
+    // Somebody has taken it away since.
+    if (!current) return
+    using synced = current
+    await fsyncDirectory(synced)
+    current = openIfStillThere(synced, name)
+  }
+  current?.[Symbol.dispose]()
 }
 
 function isMade(make: () => void): boolean {

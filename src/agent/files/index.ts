@@ -220,8 +220,8 @@ async function restoreTrash(server: ServerFiles, trashId: string, change: Change
     const directory = formatPath(splitPath(before).slice(0, -1))
     return await journaled(server, change, { op: 'restored', trashId, directory, inode }, async (durable) => {
       await durable
-      using _room = await roomForParents(server, splitPath(before))
-      const path = await server.trash.restore(trashId)
+      using room = await roomForParents(server, splitPath(before))
+      const path = await server.trash.restore(trashId, room)
       server.usage.touch()
       return { answer: describePath(server.files, path), properties: { trashId, path } }
     })

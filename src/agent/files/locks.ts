@@ -3,9 +3,15 @@
 import { fail } from '../../contract/errors.ts'
 import type { RestoreGate } from '../restore-state.ts'
 
+/** Held by one change. */
+export interface Share extends Disposable {
+  /** Whether no other was held at any time since this one is. */
+  isOnly(): boolean
+}
+
 export interface ServerLock {
   /** For one change. Refused with `server_busy` while the tree is being swapped, about to be, or stopped in the middle. */
-  share(): Disposable
+  share(): Share
   /** For taking things out of the trash for good, which a restore allows. Refused once the server is put aside. */
   shareTrash(): Disposable
   /**
@@ -29,6 +35,7 @@ const REFUSALS: Record<Holder, string> = {
 
 export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): ServerLock {
   let shares = 0
+  let sharesEver = 0
   let trashShares = 0
   let alone: Holder | undefined
   let drained: (() => void) | undefined
@@ -76,11 +83,13 @@ export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): Server
     share() {
       gate.requireOpen()
       if (alone) throw fail('server_busy', REFUSALS[alone])
-      shares++
-      return once(() => {
+      const isFirst = shares++ === 0
+      const index = ++sharesEver
+      const held = once(() => {
         shares--
         wake()
       })
+      return { ...held, isOnly: () => isFirst && index === sharesEver }
     },
 
     shareTrash() {

@@ -4,17 +4,17 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { type Change, journaled } from './changes.ts'
-import { fsyncDirectory, openChild, renameNewAt, statsIfThere } from './directory.ts'
+import { fsyncDirectory, renameNewAt, statsIfThere } from './directory.ts'
 import { describeAt, kindOf } from './entries.ts'
 import { explained, explainedAsync } from './errors.ts'
 import { isDeeperThan } from './height.ts'
+import type { Share } from './locks.ts'
 import { placedWithParents } from './new-parents.ts'
 import { prepareReplaced, roomForParents } from './parents.ts'
 import { createPathTree } from './path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './paths.ts'
 import { inodeOf, moveProperties } from './probes.ts'
 import { moveReplacing, moveToNewName } from './replace.ts'
-import type { Place } from './sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash-records.ts'
 
@@ -22,6 +22,8 @@ interface Move {
   from: Segments
   to: Segments
   inode: string
+  /** Whether it takes directories further down. */
+  goesDown: boolean
   /** What is in the way, with its slot in the trash. */
   replaced: { kind: TrashRecord['items'][number]['kind']; index: number } | undefined
 }
@@ -31,7 +33,7 @@ export async function move(
   request: { moves: { from: string; to: string }[]; overwrite?: boolean },
   change: Change,
 ): Promise<{ data: FileEntry[] }> {
-  using _held = server.lock.share()
+  using held = server.lock.share()
   const moves = plan(request.moves)
   const claimed = moves.flatMap(({ from, to }) => [formatPath(from), formatPath(to)])
   return await server.claims.alone(
@@ -40,7 +42,7 @@ export async function move(
       for (const planned of moves) await check(server, planned, moves, request.overwrite ?? false)
       const probed = moves.map(({ from, to, inode }) => ({ from: formatPath(from), to: formatPath(to), inode }))
       return await journaled(server, change, { op: 'moved', moves: probed }, async (durable) => {
-        const data = await applyAll(server, moves, durable)
+        const data = await applyAll(server, moves, held, durable)
         server.usage.touch()
         return { answer: { data }, properties: moveProperties(request.moves) }
       })
@@ -48,7 +50,7 @@ export async function move(
   )
 }
 
-async function applyAll(server: ServerFiles, moves: Move[], durable: Promise<void>): Promise<FileEntry[]> {
+async function applyAll(server: ServerFiles, moves: Move[], held: Share, durable: Promise<void>): Promise<FileEntry[]> {
   const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
   using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   await durable
@@ -58,6 +60,8 @@ async function applyAll(server: ServerFiles, moves: Move[], durable: Promise<voi
     for (const planned of moves) {
       entries.push(await apply(server, planned, batch))
       done.push(planned)
+      // The moves before it, or another change meanwhile, may have put something into it since it was checked.
+      if (planned.goesDown && (moves.length > 1 || !held.isOnly())) await refuseTooDeep(server, planned.to, planned.to)
     }
   } catch (error) {
     for (const planned of done.reverse()) takeBack(server, planned, batch)
@@ -72,6 +76,7 @@ function plan(moves: { from: string; to: string }[]): Move[] {
     from: parsePath(from),
     to: parsePath(to),
     inode: '',
+    goesDown: false,
     replaced: undefined,
   }))
   const sources = createPathTree()
@@ -97,8 +102,8 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
   const stats = statsIfThere(source.parent, source.name)
   if (!stats) throw fail('not_found', `There is no ${JSON.stringify(source.path)}.`)
   planned.inode = inodeOf(stats)
-  if (stats.isDirectory() && planned.to.length > planned.from.length)
-    await refuseTooDeep(source, planned.to, server.files.share)
+  planned.goesDown = stats.isDirectory() && planned.to.length > planned.from.length
+  if (planned.goesDown) await refuseTooDeep(server, planned.from, planned.to)
   const there = server.files.lstatIfThere(planned.to)
   if (!there) {
     // Names that are there already are left alone, however odd they are: only what is new is held to the rules.
@@ -110,17 +115,21 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
 }
 
 /** Only where it goes further down: what a game has nested too deep can still be brought up. */
-async function refuseTooDeep({ parent, name, path }: Place, to: Segments, share: string): Promise<void> {
-  using directory = openChild(parent, name)
-  if (await isDeeperThan(directory, MAX_DEPTH - to.length, share))
-    throw fail('invalid_path', `${JSON.stringify(path)} holds too many levels: a path has at most ${MAX_DEPTH} names.`)
+async function refuseTooDeep({ files }: ServerFiles, at: Segments, to: Segments): Promise<void> {
+  // Whoever has moved it on since has checked it too.
+  if (!files.lstatIfThere(at)?.isDirectory()) return
+  using directory = files.openDirectory(at)
+  if (!(await isDeeperThan(directory, MAX_DEPTH - to.length, files.share))) return
+  const path = JSON.stringify(formatPath(at))
+  throw fail('invalid_path', `${path} holds too many levels: a path has at most ${MAX_DEPTH} names.`)
 }
 
 async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
-  using _room = await roomForParents(server, planned.to)
+  using room = await roomForParents(server, planned.to)
   using source = server.files.openPlace(planned.from)
   const from = { folder: source.parent, name: source.name }
   const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to))
+  if (!isPlaced) await room.renew()
   using target = server.files.openNewPlace(planned.to)
   explained(source.path, () => {
     if (isPlaced) return
@@ -133,6 +142,8 @@ async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | und
 }
 
 function takeBack(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): void {
+  const there = server.files.lstatIfThere(planned.to)
+  if (!there || inodeOf(there) !== planned.inode) return
   using source = server.files.openPlace(planned.from)
   using target = server.files.openPlace(planned.to)
   renameNewAt(target.parent, target.name, source.parent, source.name)

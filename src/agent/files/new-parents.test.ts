@@ -116,6 +116,23 @@ test('a file on the way is in the way, however far up it is', async (t) => {
     await assert.rejects(agent.move(request({ moves: [{ from: '/moved', to }] })), code('already_exists'), to)
 })
 
+test('a directory that is moved away while what goes below it is made is made again only where it fits', async (t) => {
+  const { server, at, tree } = await startServer(t, { 'there/': '' })
+  server.setQuota({ bytes: null, entries: 3 })
+  let isMoved = false
+  const { renameSync } = fs
+  {
+    using _changes = atChange((_nth, to) => {
+      if (isMoved || !to.endsWith('/file')) return
+      isMoved = true
+      renameSync(at('there'), at('kept'))
+    })
+    await assert.rejects(writeContent(server, '/there/new/file', bytes('x')), code('quota_exceeded'))
+  }
+  assert.equal(isMoved, true)
+  assert.deepEqual(tree(), ['kept'])
+})
+
 test('a directory that is taken away while what goes below it is made is made again', async (t) => {
   const { server, at } = await startServer(t, { 'there/': '' })
   let isTaken = false

@@ -8,18 +8,29 @@ import type { TrashBatch, TrashRecord } from './trash-records.ts'
 /** What a record has around a path, at most. */
 const RECORD_ITEM_BYTES = 64
 
+export interface RoomForParents extends Disposable {
+  /** To be called where something was awaited since: more may be missing now. */
+  renew(): Promise<void>
+}
+
 /**
  * For the directories above the path that are missing. Looked at again after every wait, so that all of them have room
  * when nothing is awaited between this and their making. Fails with `quota_exceeded` before anything is made.
  */
-export async function roomForParents(server: ServerFiles, path: Segments): Promise<Disposable> {
+export async function roomForParents(server: ServerFiles, path: Segments): Promise<RoomForParents> {
   using rooms = new DisposableStack()
-  for (let held = 0; ; ) {
-    const missing = path.length - 1 - server.files.reach(path.slice(0, -1)).depth
-    if (missing <= held) return rooms.move()
-    rooms.use(await server.usage.room(directories(missing - held)))
-    held = missing
+  let held = 0
+  const renew = async (into: DisposableStack) => {
+    for (;;) {
+      const missing = path.length - 1 - server.files.reach(path.slice(0, -1)).depth
+      if (missing <= held) return
+      into.use(await server.usage.room(directories(missing - held)))
+      held = missing
+    }
   }
+  await renew(rooms)
+  const taken = rooms.move()
+  return { renew: () => renew(taken), [Symbol.dispose]: () => taken.dispose() }
 }
 
 export const directories = (count: number): Amount => ({ bytes: count * BLOCK_BYTES, entries: count })

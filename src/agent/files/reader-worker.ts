@@ -1,13 +1,12 @@
 // Reads whatever grows with a tenant's data in a thread of its own, and gently: whatever it costs, requests are answered
 // first.
 import { setPriority } from 'node:os'
-import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import type { ListRequest } from '../../contract/agent-files.ts'
 import { type ErrorCode, isFailure } from '../../contract/errors.ts'
 import { createTurns } from '../../kit/turns.ts'
 import { list } from './list.ts'
-import { openSandbox } from './sandbox.ts'
+import { openSandbox, shareOf } from './sandbox.ts'
 import { type SearchRequest, search } from './search.ts'
 import { listTrash, type TrashPageRequest } from './trash-page.ts'
 
@@ -39,7 +38,7 @@ export interface ReaderAnswer {
 }
 
 function read(reading: Reading, signal: AbortSignal): Promise<unknown> {
-  if (reading.kind === 'trash') return listTrash(reading, createTurns(dirname(reading.folder), signal))
+  if (reading.kind === 'trash') return listTrash(reading, createTurns(shareOf(reading.folder), signal))
   const files = openSandbox(reading.folder)
   if (reading.kind === 'list') return list(files, reading.request, createTurns(files.share, signal))
   return search(files, { ...reading.request, signal })

@@ -1,7 +1,7 @@
 // The only door to a server's files. Every path from a caller is walked name by name through directory descriptors, and
 // every operation ends in (directory descriptor, one name); see directory.ts for why nothing leads out.
 import { type BigIntStats, realpathSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import {
@@ -32,7 +32,7 @@ export interface Place extends Disposable {
 /** Paths are taken as text or already parsed. Every descriptor handed out is closed by `using` or by the `with…` call. */
 export interface Sandbox {
   readonly rootPath: string
-  /** Whose share of the event loop a walk takes: that of the server, whichever of its folders it is. */
+  /** Whose share of the event loop a walk takes: the id of the server, whichever of its folders it is. */
   readonly share: string
   /** Follows nothing: for writing. */
   openDirectory(path: string | Segments): Directory
@@ -86,10 +86,13 @@ export interface Reach {
   stats: BigIntStats | undefined
 }
 
+/** Of a folder of a server, which lies in one that has the name of its id. */
+export const shareOf = (rootPath: string) => basename(dirname(rootPath))
+
 /** Holds nothing open itself, so a tree that is swapped as a whole is seen by the next call. */
 export function openSandbox(rootPath: string, options: SandboxOptions = {}): Sandbox {
   const descriptors = options.descriptors ?? hasDescriptorPaths
-  const share = dirname(rootPath)
+  const share = shareOf(rootPath)
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
   const owner = () => ownerWithin(rootPath)

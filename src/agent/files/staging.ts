@@ -1,11 +1,11 @@
 // Where things are built before they are moved into place by one rename: beside the server's files, on the same file
 // system, out of the game's sight. Names that start with `tmp-` belong to nobody after a restart.
 import { readdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { newId } from '../../kit/ids.ts'
 import { type Directory, openOwnFolder } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
 import { removeTree } from './remove-tree.ts'
+import { shareOf } from './sandbox.ts'
 
 const TEMPORARY = 'tmp-'
 
@@ -23,7 +23,7 @@ export interface Staging {
 }
 
 export function createStaging(folderPath: string): Staging {
-  const share = dirname(folderPath)
+  const share = shareOf(folderPath)
   return {
     open() {
       const folder = openOwnFolder(folderPath)

@@ -18,6 +18,7 @@ import {
 import { explained, explainedAsync } from './errors.ts'
 import { freeNames } from './free-names.ts'
 import { placedWithParents } from './new-parents.ts'
+import type { RoomForParents } from './parents.ts'
 import { splitPath } from './paths.ts'
 import { inodeOf } from './probes.ts'
 import { removeTree } from './remove-tree.ts'
@@ -53,8 +54,8 @@ export interface Trash extends FreeableTrash {
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
   /** Where an item was, and its inode. */
   find(id: string): { path: string; inode: string }
-  /** Answers the path that the item has now. */
-  restore(id: string): Promise<string>
+  /** Answers the path that the item has now. `room` is for the directories on the way to it. */
+  restore(id: string, room: RoomForParents): Promise<string>
   /** Empties what is older than the time that things are kept. */
   expire(signal?: AbortSignal): Promise<void>
   /** Empties all of it. Answers how many bytes that freed. */
@@ -175,7 +176,7 @@ export function createTrash(deps: {
       return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
     },
 
-    async restore(id) {
+    async restore(id, room) {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
       using folder = opened
@@ -184,6 +185,7 @@ export function createTrash(deps: {
       const isPlaced = await explainedAsync(item.path, () =>
         placedWithParents(deps, source, segments, { anyName: true }),
       )
+      if (!isPlaced) await room.renew()
       using place = deps.files.openNewPlace(segments, { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
       const { path } = isPlaced ? place : moveToFreeName(source, place.parent, names)

@@ -42,7 +42,7 @@ export interface Usage {
   add(amount: Amount): void
   /** This much came or went as a part of something else: of directories, and of records in the trash. */
   changed(amount: Amount): void
-  /** Whether this many entries more fit as things are. */
+  /** Whether this many entries more fit as things are, beside those of the transfers under way. */
   fitsEntries(entries: number): boolean
   /** Frees trash, oldest first, until files and trash fit the quota, or nothing is left that may go. */
   shrink(mayFree: MayFree): Promise<void>
@@ -217,7 +217,8 @@ export function createUsage(deps: {
       isStale = true
     },
     changed,
-    fitsEntries: (entries) => scannedAt !== Number.NEGATIVE_INFINITY && over({ bytes: 0, entries }).entries === 0,
+    fitsEntries: (entries) =>
+      scannedAt !== Number.NEGATIVE_INFINITY && over(sum(promised, { bytes: 0, entries })).entries === 0,
     async shrink(mayFree) {
       if (scannedAt !== Number.NEGATIVE_INFINITY && !isOver(NOTHING)) return
       await rescan()

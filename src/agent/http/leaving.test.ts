@@ -14,6 +14,7 @@ import { createHttpServer } from '../../http/server.ts'
 import { createSignedLinks } from '../../http/signed-links.ts'
 import { testAgent } from '../backups/backups.testing.ts'
 import { openDescriptors } from '../files/trees.testing.ts'
+import { createTransferShares } from '../shares.ts'
 import { startAgent, until } from './agent.testing.ts'
 import { createBackupDownloads } from './backup-downloads.ts'
 import { createLinkDoor } from './link-door.ts'
@@ -42,7 +43,7 @@ async function backupPort(t: TestContext) {
         return download
       },
     },
-    door: createLinkDoor({ links, revocations, isHere: () => true, clock }),
+    door: createLinkDoor({ links, revocations, transfers: createTransferShares(100), isHere: () => true, clock }),
   })
   const app = createHttpServer({ logger: pino({ level: 'silent' }), trustedProxies: [], https: false })
   app.get('/:link', (request, reply) => {

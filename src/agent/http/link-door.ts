@@ -5,6 +5,7 @@ import { fail } from '../../contract/errors.ts'
 import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
 import type { Change } from '../files/changes.ts'
+import type { Shares } from '../shares.ts'
 import type { LinkRevocations } from './revocations.ts'
 
 /** For so long after its last byte an upload's link is good, whatever time it was given. */
@@ -33,6 +34,8 @@ export interface LinkDoor {
 export function createLinkDoor(deps: {
   links: SignedLinks
   revocations: LinkRevocations
+  /** What runs under a link has its turn by its server. */
+  transfers: Shares
   /** Whether the server has its folders here; without them its links are dead. */
   isHere: (serverId: string) => boolean
   clock: { now(): number }
@@ -69,9 +72,10 @@ export function createLinkDoor(deps: {
       const opened = await open(purpose, link)
       if (purpose === 'upload') forgetOld()
       const abort = new AbortController()
-      const done = deps.revocations.under(opened.tokenId, (signal) =>
-        work(opened, AbortSignal.any([signal, closing.signal, abort.signal])),
-      )
+      const done = deps.revocations.under(opened.tokenId, (revoked) => {
+        const signal = AbortSignal.any([revoked, closing.signal, abort.signal])
+        return deps.transfers.run(opened.serverId, signal, () => work(opened, signal))
+      })
       const entry = { serverId: opened.serverId, abort, done }
       const expiry = abortAt(opened.tokenExpiresAt, abort)
       underWay.add(entry)

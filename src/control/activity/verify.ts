@@ -66,6 +66,8 @@ async function walk(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
   for (;;) {
     const rows = await entriesAfter(db, head.chain, position, BATCH)
     for (const [index, light] of rows.entries()) {
+      // Entries of older versions are large.
+      if (turns.due()) await turns.take()
       const row = light.properties === null ? await wholeRow(db, light) : (light as ActivityRow)
       if (!row || !fitsAt(key, previous, position + 1, row)) {
         const fault = row && (await faultAt(check, previous, position + 1, row, rows[index + 1]))

@@ -6,6 +6,7 @@ import type { Engine } from '../../../src/control/db/database.ts'
 import { createKeeper, type Keeper } from '../../faults/history/keeper.ts'
 import { type CallOptions, type Reply, sendCall } from '../../support/call.ts'
 import { until } from '../../support/until.ts'
+import { ENGINE } from './engine.ts'
 
 export interface Tenant {
   readonly url: string
@@ -38,12 +39,12 @@ interface Memory {
 }
 
 export interface SceneOptions {
-  /** SQLite by default. */
+  /** `ENGINE` by default. */
   engine?: Engine
   /** Of the attacker; everything that a tenant has, by default. */
   scopes?: readonly string[]
   /** Of the attacker's server. */
-  limits?: { diskBytes?: number; backups?: number; subdomains?: number }
+  limits?: { diskBytes?: number; entries?: number; backups?: number; subdomains?: number }
   /** Settings of the service. The rate limit is the one that counts by default. */
   settings?: Record<string, string>
   memory?: Memory
@@ -67,7 +68,7 @@ const SMALL: Memory = { heapMiB: 256, rssMiB: 640 }
 
 /** Taken down when the test is over. */
 export async function openScene(t: TestContext, options: SceneOptions = {}): Promise<Scene> {
-  const { engine = 'sqlite', scopes = TENANT_SCOPES, limits = {}, settings = {}, memory = SMALL, under = [] } = options
+  const { engine = ENGINE, scopes = TENANT_SCOPES, limits = {}, settings = {}, memory = SMALL, under = [] } = options
   const keeper = await createKeeper(
     engine,
     {

@@ -18,7 +18,7 @@ import { describePath } from '../entries.ts'
 import { explain, explainedAsync } from '../errors.ts'
 import { nameToDisk } from '../names.ts'
 import { giveTo, type Owner, permissionsOf } from '../ownership.ts'
-import { parsePath, type Segments } from '../paths.ts'
+import { parsePath, refuseDepth, type Segments } from '../paths.ts'
 import { receiveBytes, spaceFrom } from '../receive.ts'
 import type { Reservation } from '../reservation.ts'
 import { openSandbox, type Place, type Sandbox } from '../sandbox.ts'
@@ -71,7 +71,7 @@ export async function unpack(
       signal.throwIfAborted()
       if (turn.due()) await turn.take()
       budget.takeEntry()
-      await unpackEntry(tree, entry, { budget, syncs, signal })
+      await unpackEntry(tree, entry, { depth: target.length, budget, syncs, signal })
       await budget.reserveMade()
       report({ filesDone: ++filesDone, bytesDone: budget.bytes() })
     }
@@ -87,6 +87,8 @@ export async function unpack(
 }
 
 interface Work {
+  /** Of the directory that all of it goes to. */
+  depth: number
   budget: ReturnType<typeof createBudget>
   syncs: Syncs
   signal: AbortSignal
@@ -152,6 +154,7 @@ function createBudget(archiveBytes: number, limits: UnpackLimits, reservation: R
 async function unpackEntry(tree: Sandbox, entry: ArchiveEntry, work: Work): Promise<void> {
   const path = checkName(entry.path)
   if (path.length === 0) return
+  refuseDepth({ length: work.depth + path.length })
   if (entry.kind === 'directory') {
     tree.openNewPlace([...path, 'x'], { anyName: true })[Symbol.dispose]()
     return
