@@ -55,7 +55,8 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
         detail: 'Too many downloads of backups of this server have begun.',
         headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
       })
-    if (waitMs > 0) await delay(waitMs, undefined, { signal })
+    // What the delay fails with hides why the signal fired.
+    if (waitMs > 0) await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 
   async function archive({ serverId, detail }: OpenedLink, backupId: string, signal: AbortSignal): Promise<Whole> {
