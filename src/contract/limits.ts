@@ -75,6 +75,9 @@ export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } 
 /** JSON bodies of one token beyond `bytes`, read at this pace; `rate_limited` where one would wait longer. */
 export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 256 * 1024, waitMs: 4000 } as const
 
+/** Archives of backups of one server that begin to be made, also for a part of one; `rate_limited` where one would wait longer. */
+export const ARCHIVES_BEGUN = { perSecond: 8, burst: 20, waitMs: 5000 } as const
+
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000
 /** Records of uploads by tus that have ended, of one server: small files that are in no quota. The oldest go first. */
