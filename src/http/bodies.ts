@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
 import { BODY_LINGER_MS, THROWN_AWAY_BYTES_PER_SECOND } from '../contract/limits.ts'
+import { createPace } from '../kit/pace.ts'
 
 const QUEUED_BYTES = 64 * 1024
 const SMALL_BYTES = 1024
@@ -101,16 +102,14 @@ async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenera
   clearTimeout(timer)
 }
 
-/** When the next chunk that nobody wants may be read, of all connections. */
-let throwAwayAt = 0
+/** Of all connections together. */
+const thrownAway = createPace({ unitsPerSecond: THROWN_AWAY_BYTES_PER_SECOND, waitMs: Number.POSITIVE_INFINITY })
 
 /** All of them together at a pace: what is read at full speed is garbage to collect at full speed, for everybody. */
 function throwAway(request: IncomingMessage): void {
   request.on('data', (chunk: Buffer) => {
-    const now = performance.now()
-    throwAwayAt = Math.max(now, throwAwayAt) + (1000 * chunk.length) / THROWN_AWAY_BYTES_PER_SECOND
     request.pause()
-    setTimeout(() => request.resume(), throwAwayAt - now)
+    setTimeout(() => request.resume(), thrownAway.take('', chunk.length).waitMs)
   })
   request.resume()
 }
