@@ -33,6 +33,8 @@ const ROOM_ORDER = [
   // What puts them together.
   ['index.ts'],
 ]
+/** The door to a server's files knows nothing of what is done behind it. */
+const DOOR = 'src/agent/files/sandbox/'
 
 const isTest = (path: string) => /\.(test|testing|suite)\.ts$/.test(path)
 const rankOf = (slice: string) => SLICE_ORDER.findIndex((rank) => rank.includes(slice))
@@ -54,6 +56,7 @@ export function faultOf(from: string, to: string): string | null {
   const [, target = '', targetSlice = ''] = to.split('/')
   if (folder !== target) return FOLDERS[folder]?.includes(target) ? null : refuse
   if (isUpward(from, to)) return refuse
+  if (from.startsWith(DOOR) && to.startsWith('src/agent/files/') && !to.startsWith(DOOR) && !isTest(from)) return refuse
   if (folder !== 'control' || slice === targetSlice || WIRING.test(from)) return null
   if (SHARED_IN_CONTROL.includes(targetSlice)) return null
   if (WIRING.test(to)) return isTest(from) ? null : refuse
@@ -89,6 +92,7 @@ test('the test sees every kind of import, and refuses those across the lines', (
     "import { h } from '../create/pack-sink.ts'": 'src/agent/backups/store/found-store.ts',
     "import type { I } from '../restore/restore.ts'": 'src/agent/backups/read/browse.ts',
     "import { j } from '../index.ts'": 'src/agent/backups/maintain/verify.ts',
+    "import { l } from '../trash/trash.ts'": 'src/agent/files/sandbox/staging.ts',
     "import { k } from '../new-room/x.ts'": 'src/agent/backups/maintain/verify.ts',
   }
   for (const [text, path] of Object.entries(refused)) {

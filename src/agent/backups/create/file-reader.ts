@@ -3,7 +3,7 @@
 import { type BigIntStats, fstatSync } from 'node:fs'
 import { concat } from '../../../kit/bytes.ts'
 import type { Descriptor } from '../../../kit/descriptor.ts'
-import type { HoleBudget } from '../../files/hole-budget.ts'
+import type { HoleBudget } from '../../files/space/hole-budget.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
 import { contentOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'

@@ -1,5 +1,5 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
-import { nameFromBytes, nameToBytes } from '../../files/names.ts'
+import { nameFromBytes, nameToBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength, visitRuns } from './block-runs.ts'
 
 export type EntryKind = 'file' | 'directory' | 'symlink'

@@ -14,8 +14,8 @@ import {
   utimesSync,
 } from 'node:fs'
 import { openDescriptor } from '../../../kit/descriptor.ts'
-import { hasDescriptorPaths } from '../../files/directory.ts'
-import { keptModeOf, permissionsOf } from '../../files/ownership.ts'
+import { hasDescriptorPaths } from '../../files/sandbox/directory.ts'
+import { keptModeOf, permissionsOf } from '../../files/sandbox/ownership.ts'
 import type { Entry } from '../format/entries.ts'
 
 export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }

@@ -13,7 +13,7 @@ import {
   rmdirAt,
   statsIfThere,
   unlinkAt,
-} from '../../files/directory.ts'
+} from '../../files/sandbox/directory.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
 import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
 import { openIfThere } from './restore-parents.ts'

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RestoreOutcome, StoppedRestore } from '../../../contract/agent-backups.ts'
 import { type Failure, fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
-import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../../files/directory.ts'
-import { removeTree } from '../../files/remove-tree.ts'
+import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../../files/sandbox/directory.ts'
+import { removeTree } from '../../files/sandbox/remove-tree.ts'
 import {
   describeStop,
   FIRST_FORMAT,

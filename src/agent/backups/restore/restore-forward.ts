@@ -12,7 +12,7 @@ import {
   renameAt,
   statsIfThere,
   unlinkAt,
-} from '../../files/directory.ts'
+} from '../../files/sandbox/directory.ts'
 import { setAttributes } from './restore-attributes.ts'
 import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
 import { openIfThere, openParents, type Parents } from './restore-parents.ts'

@@ -3,10 +3,17 @@
 // changed since, or left out by a `.backupignore`.
 import { isFailure } from '../../../contract/errors.ts'
 import { openDescriptor } from '../../../kit/descriptor.ts'
-import { addressOf, type Directory, openChild, openRoot, readlinkAt, statsIfThere } from '../../files/directory.ts'
-import type { TrashedItem } from '../../files/trash-freeing.ts'
-import { readRecord, slotName } from '../../files/trash-records.ts'
-import { walk } from '../../files/walk.ts'
+import {
+  addressOf,
+  type Directory,
+  openChild,
+  openRoot,
+  readlinkAt,
+  statsIfThere,
+} from '../../files/sandbox/directory.ts'
+import { walk } from '../../files/sandbox/walk.ts'
+import type { TrashedItem } from '../../files/trash/trash-freeing.ts'
+import { readRecord, slotName } from '../../files/trash/trash-records.ts'
 import type { RestoreHead } from '../../restore-state.ts'
 import { holdManifest, type Manifest } from '../format/manifest.ts'
 import type { Repository } from '../store/repository.ts'

@@ -15,7 +15,7 @@ import {
   renameAt,
   statsIfThere,
   unlinkAt,
-} from '../../files/directory.ts'
+} from '../../files/sandbox/directory.ts'
 import {
   type FIRST_FORMAT,
   formatHead,

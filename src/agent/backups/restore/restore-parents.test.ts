@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, wr
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { isFailure } from '../../../contract/errors.ts'
-import { mkdirAt, openRoot, renameAt } from '../../files/directory.ts'
-import { openSandbox } from '../../files/sandbox.ts'
+import { mkdirAt, openRoot, renameAt } from '../../files/sandbox/directory.ts'
+import { openSandbox } from '../../files/sandbox/sandbox.ts'
 import { temporaryFolder } from '../backups.testing.ts'
 import { openParents, type Parents } from './restore-parents.ts'
 

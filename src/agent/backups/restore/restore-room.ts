@@ -2,7 +2,7 @@
 // trash, which is freed afterwards (restore-freeing.ts) as far as the safety backup holds the same. To go back to a backup
 // of one's own, all of it, is never refused: it cannot be used to grow.
 import { fail } from '../../../contract/errors.ts'
-import { type Amount, diskBytes, NOTHING, sum } from '../../files/amounts.ts'
+import { type Amount, diskBytes, NOTHING, sum } from '../../files/space/amounts.ts'
 import { segmentsOf } from '../format/entries.ts'
 import type { RestoreTarget } from './restore.ts'
 import type { Checked } from './restore-checks.ts'

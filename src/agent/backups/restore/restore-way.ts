@@ -4,6 +4,7 @@
 import { writeSync } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
+import { kindOf } from '../../files/reading/entries.ts'
 import {
   createFileAt,
   type Directory,
@@ -16,11 +17,10 @@ import {
   renameNewAt,
   statsIfThere,
   unlinkAt,
-} from '../../files/directory.ts'
-import { kindOf } from '../../files/entries.ts'
-import { formatPath } from '../../files/paths.ts'
-import type { Sandbox } from '../../files/sandbox.ts'
-import { slotName, type TrashBatch } from '../../files/trash-records.ts'
+} from '../../files/sandbox/directory.ts'
+import { formatPath } from '../../files/sandbox/paths.ts'
+import type { Sandbox } from '../../files/sandbox/sandbox.ts'
+import { slotName, type TrashBatch } from '../../files/trash/trash-records.ts'
 import { NEWER_FILE, type NewerItem, newerItems } from '../../restore-state.ts'
 import type { RestoreTarget } from './restore.ts'
 import { isGone } from './restore-journal.ts'

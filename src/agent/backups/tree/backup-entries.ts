@@ -2,9 +2,9 @@
 import { accessSync, type BigIntStats, constants } from 'node:fs'
 import { MAX_DEPTH } from '../../../contract/limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
-import { addressOf, readlinkAt } from '../../files/directory.ts'
-import { keptModeOf } from '../../files/ownership.ts'
-import type { WalkEntry } from '../../files/walk.ts'
+import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
+import { keptModeOf } from '../../files/sandbox/ownership.ts'
+import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { type Entry, NO_CONTENT } from '../format/entries.ts'
 
 /** Equal times prove equal content only for a file that had been left alone for longer than any clock's tick. */
