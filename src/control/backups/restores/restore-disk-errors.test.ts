@@ -5,11 +5,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../../test/support/backups.ts'
-import { onBothEngines } from '../../../test/support/engines.ts'
-import { startTestService, type TestService } from '../../../test/support/service.ts'
-import { until } from '../../../test/support/until.ts'
-import type { Job } from '../../contract/jobs.ts'
+import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { onBothEngines } from '../../../../test/support/engines.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { until } from '../../../../test/support/until.ts'
+import type { Job } from '../../../contract/jobs.ts'
 
 const EIO = () => Object.assign(new Error('EIO: injected'), { code: 'EIO' })
 

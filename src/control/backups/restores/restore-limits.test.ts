@@ -1,9 +1,9 @@
 // What a restore is refused for before anything is made, and which safety backups it leaves.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../../test/support/backups.ts'
-import { onBothEngines } from '../../../test/support/engines.ts'
-import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { onBothEngines } from '../../../../test/support/engines.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
 
 onBothEngines('limits of restores', (engine) => {
   let service: TestService

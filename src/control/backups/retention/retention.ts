@@ -1,15 +1,15 @@
 // Retention, applied: after a successful backup, or when somebody asks.
-import type { Expiry, NewRetention, RetentionPolicy } from '../../contract/backup-plans.ts'
-import type { Activity } from '../activity/service.ts'
-import { lockServer } from '../db/lock-server.ts'
-import type { BackupRow, Db, RetentionRow, Trx } from '../db/tables.ts'
-import { transact } from '../db/transact.ts'
-import { type Actor, SYSTEM } from '../http/actor.ts'
-import { lockReadyServer, requireServer } from '../servers/service.ts'
-import { present } from './present.ts'
-import type { Removal } from './removal.ts'
-import { planExpiry } from './retention.ts'
-import * as store from './store.ts'
+import type { Expiry, NewRetention, RetentionPolicy } from '../../../contract/backup-plans.ts'
+import type { Activity } from '../../activity/service.ts'
+import { lockServer } from '../../db/lock-server.ts'
+import type { BackupRow, Db, RetentionRow, Trx } from '../../db/tables.ts'
+import { transact } from '../../db/transact.ts'
+import { type Actor, SYSTEM } from '../../http/actor.ts'
+import { lockReadyServer, requireServer } from '../../servers/service.ts'
+import { present } from '../present.ts'
+import type { Removal } from '../removal.ts'
+import * as store from '../store.ts'
+import { planExpiry } from './expiry.ts'
 
 /** What restores have taken for safety is kept until this many newer ones have succeeded, whatever the policy. */
 const SAFETY_KEPT = 3

@@ -6,12 +6,12 @@ import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../../test/support/backups.ts'
-import { onBothEngines } from '../../../test/support/engines.ts'
-import { openEvents } from '../../../test/support/events.ts'
-import { startTestService, type TestService } from '../../../test/support/service.ts'
-import { until } from '../../../test/support/until.ts'
-import type { Job } from '../../contract/jobs.ts'
+import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { onBothEngines } from '../../../../test/support/engines.ts'
+import { openEvents } from '../../../../test/support/events.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { until } from '../../../../test/support/until.ts'
+import type { Job } from '../../../contract/jobs.ts'
 
 onBothEngines('restore', (engine) => {
   let service: TestService

@@ -1,6 +1,6 @@
 // When a schedule runs, and what it calls its backups. Pure.
 import { Cron } from 'croner'
-import { fail } from '../../contract/errors.ts'
+import { fail } from '../../../contract/errors.ts'
 
 const NAME_MAX = 191
 const PLACEHOLDER = /\{(\w*)\}/g

@@ -1,4 +1,4 @@
-import type { Db, ScheduleRow, Trx } from '../db/tables.ts'
+import type { Db, ScheduleRow, Trx } from '../../db/tables.ts'
 
 export function findSchedule(db: Db, serverId: string, id: string): Promise<ScheduleRow | undefined> {
   const found = db.selectFrom('schedules').selectAll().where('server_id', '=', serverId).where('id', '=', id)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { RetentionPolicy } from '../../contract/backup-plans.ts'
-import { type Candidate, planExpiry } from './retention.ts'
+import type { RetentionPolicy } from '../../../contract/backup-plans.ts'
+import { type Candidate, planExpiry } from './expiry.ts'
 
 const NONE: RetentionPolicy = { keepLast: null, keepHourly: null, keepDaily: null, keepWeekly: null, keepMonthly: null }
 const at = (time: string, isLocked = false): Candidate => ({ id: time, createdAt: Date.parse(`${time}Z`), isLocked })

@@ -5,10 +5,10 @@ import { readdir } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../../test/support/backups.ts'
-import { onBothEngines } from '../../../test/support/engines.ts'
-import { startTestService, type TestService } from '../../../test/support/service.ts'
-import { until } from '../../../test/support/until.ts'
+import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { onBothEngines } from '../../../../test/support/engines.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { until } from '../../../../test/support/until.ts'
 
 /** The disk refuses to remove the report of a restore until the end of the block. */
 function keepingReports(): Disposable & { attempts(): number } {

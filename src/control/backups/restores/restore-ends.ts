@@ -1,16 +1,16 @@
 // How restores end, in the transaction that says so. The agent keeps the result of a restore until it is recorded here, and
 // is told afterwards, so that whatever refuses the transaction, it is recorded once.
-import type { Agent } from '../../contract/agent.ts'
-import type { RestoreReport, StoppedRestore } from '../../contract/agent-backups.ts'
-import { isFailure } from '../../contract/errors.ts'
-import type { Activity } from '../activity/service.ts'
-import { lockServer } from '../db/lock-server.ts'
-import type { Db, ServerRow, Trx } from '../db/tables.ts'
-import { transact } from '../db/transact.ts'
-import type { Actor } from '../http/actor.ts'
-import type { JobContext } from '../jobs/runner.ts'
-import type { ExpiryService } from './expiry.ts'
-import * as store from './store.ts'
+import type { Agent } from '../../../contract/agent.ts'
+import type { RestoreReport, StoppedRestore } from '../../../contract/agent-backups.ts'
+import { isFailure } from '../../../contract/errors.ts'
+import type { Activity } from '../../activity/service.ts'
+import { lockServer } from '../../db/lock-server.ts'
+import type { Db, ServerRow, Trx } from '../../db/tables.ts'
+import { transact } from '../../db/transact.ts'
+import type { Actor } from '../../http/actor.ts'
+import type { JobContext } from '../../jobs/runner.ts'
+import type { ExpiryService } from '../retention/retention.ts'
+import * as store from '../store.ts'
 
 export interface RestoreInput {
   backupId: string

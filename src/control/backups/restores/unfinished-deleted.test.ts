@@ -5,11 +5,11 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../../test/support/backups.ts'
-import { onBothEngines } from '../../../test/support/engines.ts'
-import { withImmutable, withoutImmutable } from '../../../test/support/immutable.ts'
-import { startTestService, type TestService } from '../../../test/support/service.ts'
-import { until } from '../../../test/support/until.ts'
+import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { onBothEngines } from '../../../../test/support/engines.ts'
+import { withImmutable, withoutImmutable } from '../../../../test/support/immutable.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { until } from '../../../../test/support/until.ts'
 
 const skip = withoutImmutable()
 
