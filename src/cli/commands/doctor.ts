@@ -1,14 +1,14 @@
 // `gamekeeper doctor`: looks at everything that has to be right, and says what to do about what is not.
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { allows } from '../contract/scopes.ts'
-import { TOKEN_FORM } from '../contract/tokens.ts'
-import { type Client, isApiError, type Readiness, type Token } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import { type Context, connect } from './context.ts'
-import { EXIT } from './exit-codes.ts'
-import { type Style, safe } from './text.ts'
-import { formatAgo, formatSize } from './units.ts'
+import { allows } from '../../contract/scopes.ts'
+import { TOKEN_FORM } from '../../contract/tokens.ts'
+import { type Client, isApiError, type Readiness, type Token } from '../../sdk/index.ts'
+import { command, type Family } from '../command.ts'
+import { type Context, connect } from '../context.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type Style, safe } from '../text.ts'
+import { formatAgo, formatSize } from '../units.ts'
 
 interface Finding {
   check: string

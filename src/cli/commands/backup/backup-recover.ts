@@ -1,13 +1,13 @@
 // `gamekeeper backup recover`: for the day when the database is gone.
-import type { StoredBackup } from '../contract/agent-backups.ts'
-import type { Recovery } from '../contract/backups.ts'
-import { command } from './command.ts'
-import type { Context } from './context.ts'
-import { EXIT, UsageError } from './exit-codes.ts'
-import { createProgress } from './progress.ts'
-import type { RecoveredStore } from './serve.ts'
-import { type Column, formatTable } from './text.ts'
-import { formatSize, formatTime } from './units.ts'
+import type { StoredBackup } from '../../../contract/agent-backups.ts'
+import type { Recovery } from '../../../contract/backups.ts'
+import { command } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { EXIT, UsageError } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { type Column, formatTable } from '../../text.ts'
+import { formatSize, formatTime } from '../../units.ts'
+import type { RecoveredStore } from '../serve.ts'
 
 export const recover = command({
   summary: 'Rebuild the list of backups from a store alone',
@@ -49,7 +49,7 @@ interface Request {
 
 async function recoverHere(context: Context, request: Request): Promise<number> {
   // Only now: other commands do not wait for the service to be read from disk.
-  const { recoverStore } = await import('./serve.ts')
+  const { recoverStore } = await import('../serve.ts')
   const progress = createProgress(context.io.stderr, { quiet: context.json })
   const found = await recoverStore(context.environment.all, request, (done, total) =>
     progress.update('Copying', {

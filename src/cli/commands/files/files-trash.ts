@@ -1,11 +1,11 @@
 // `gamekeeper files trash|undo`: what was deleted or replaced, and having it back.
-import type { TrashItem } from '../sdk/index.ts'
-import { command } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError, EXIT, UsageError } from './exit-codes.ts'
-import { serverIdOf, take } from './server-reference.ts'
-import { type Column, formatTable, safe } from './text.ts'
-import { formatAgo, formatSize, readWhole } from './units.ts'
+import type { TrashItem } from '../../../sdk/index.ts'
+import { command } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { CommandError, EXIT, UsageError } from '../../exit-codes.ts'
+import { serverIdOf, take } from '../../server-reference.ts'
+import { type Column, formatTable, safe } from '../../text.ts'
+import { formatAgo, formatSize, readWhole } from '../../units.ts'
 
 export const trash = command({
   summary: 'List what was deleted or replaced, newest first, or empty the trash',

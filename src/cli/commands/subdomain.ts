@@ -1,11 +1,11 @@
 // `gamekeeper subdomain ls|add|rm|zones`
-import type { Client, Subdomain, ZoneInfo } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError, EXIT, UsageError } from './exit-codes.ts'
-import { serverIdOf } from './server-reference.ts'
-import { type Column, formatFields, formatTable } from './text.ts'
-import { formatAgo } from './units.ts'
+import type { Client, Subdomain, ZoneInfo } from '../../sdk/index.ts'
+import { command, type Family } from '../command.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, UsageError } from '../exit-codes.ts'
+import { serverIdOf } from '../server-reference.ts'
+import { type Column, formatFields, formatTable } from '../text.ts'
+import { formatAgo } from '../units.ts'
 
 const WAIT_MS = 60_000
 

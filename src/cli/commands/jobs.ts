@@ -1,13 +1,13 @@
 // `gamekeeper jobs ls|show|wait|cancel`
-import { JOB_STATUSES, type JobStatus } from '../contract/jobs.ts'
-import { type Job, JobError } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import type { Context } from './context.ts'
-import { EXIT, UsageError } from './exit-codes.ts'
-import { createProgress, formatProgress } from './progress.ts'
-import { serverIdOf, take } from './server-reference.ts'
-import { type Column, formatFields, formatTable, type Style } from './text.ts'
-import { formatAgo, formatTime, readWhole } from './units.ts'
+import { JOB_STATUSES, type JobStatus } from '../../contract/jobs.ts'
+import { type Job, JobError } from '../../sdk/index.ts'
+import { command, type Family } from '../command.ts'
+import type { Context } from '../context.ts'
+import { EXIT, UsageError } from '../exit-codes.ts'
+import { createProgress, formatProgress } from '../progress.ts'
+import { serverIdOf, take } from '../server-reference.ts'
+import { type Column, formatFields, formatTable, type Style } from '../text.ts'
+import { formatAgo, formatTime, readWhole } from '../units.ts'
 
 const ls = command({
   summary: 'List the jobs of a server, newest first',

@@ -1,15 +1,15 @@
 // `gamekeeper files …`: the files of a server. Paths are those of the server, "/" being its top.
-import type { Client, FileEntry } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import type { Context } from './context.ts'
-import { EXIT, UsageError } from './exit-codes.ts'
+import type { Client, FileEntry } from '../../../sdk/index.ts'
+import { command, type Family } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { EXIT, UsageError } from '../../exit-codes.ts'
+import { serverIdOf, take } from '../../server-reference.ts'
+import { type Column, formatFields, formatTable, safe } from '../../text.ts'
+import { formatAgo, formatSize, readWhole } from '../../units.ts'
 import { get } from './files-get.ts'
 import { pack, pull, unpack } from './files-jobs.ts'
 import { put } from './files-put.ts'
 import { trash, undo } from './files-trash.ts'
-import { serverIdOf, take } from './server-reference.ts'
-import { type Column, formatFields, formatTable, safe } from './text.ts'
-import { formatAgo, formatSize, readWhole } from './units.ts'
 
 const SORTS = ['name', 'size', 'time'] as const
 

@@ -1,8 +1,8 @@
 // `gamekeeper dns check [--repair]`
-import type { DnsFinding } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import { EXIT } from './exit-codes.ts'
-import { type Column, formatTable } from './text.ts'
+import type { DnsFinding } from '../../sdk/index.ts'
+import { command, type Family } from '../command.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type Column, formatTable } from '../text.ts'
 
 const check = command({
   summary: 'Compare every zone with what it should hold',

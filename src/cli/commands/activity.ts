@@ -1,14 +1,14 @@
 // `gamekeeper activity [SERVER]` and `gamekeeper activity verify [SERVER]`
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ActivityEntry, ActivityQuery, Client, ExportFormat } from '../sdk/index.ts'
-import { EXPORT_FORMATS } from '../sdk/index.ts'
-import { command, type Family, type ValuesOf } from './command.ts'
-import type { Context } from './context.ts'
-import { EXIT, UsageError } from './exit-codes.ts'
-import { serverIdOf, take } from './server-reference.ts'
-import { type Column, formatTable, safe } from './text.ts'
-import { formatTime, readTime, readWhole } from './units.ts'
+import type { ActivityEntry, ActivityQuery, Client, ExportFormat } from '../../sdk/index.ts'
+import { EXPORT_FORMATS } from '../../sdk/index.ts'
+import { command, type Family, type ValuesOf } from '../command.ts'
+import type { Context } from '../context.ts'
+import { EXIT, UsageError } from '../exit-codes.ts'
+import { serverIdOf, take } from '../server-reference.ts'
+import { type Column, formatTable, safe } from '../text.ts'
+import { formatTime, readTime, readWhole } from '../units.ts'
 
 const OPTIONS = {
   event: { type: 'string', value: 'EVENT', help: 'Only this event, or a family such as "backup.*"' },

@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../test/support/backups.ts'
-import { startTestService, type TestService } from '../../test/support/service.ts'
-import { runPiped } from '../../test/support/terminal.ts'
+import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { runPiped } from '../../../../test/support/terminal.ts'
 
 let service: TestService
 let world: World

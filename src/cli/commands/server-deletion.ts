@@ -1,11 +1,11 @@
 // `gamekeeper server rm|undelete`
-import type { Client, DeletionPlan, Server } from '../sdk/index.ts'
-import { command } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError, UsageError } from './exit-codes.ts'
-import { createProgress } from './progress.ts'
-import { findServer } from './server-reference.ts'
-import { formatSize, formatTime } from './units.ts'
+import type { Client, DeletionPlan, Server } from '../../sdk/index.ts'
+import { command } from '../command.ts'
+import type { Context } from '../context.ts'
+import { CommandError, UsageError } from '../exit-codes.ts'
+import { createProgress } from '../progress.ts'
+import { findServer } from '../server-reference.ts'
+import { formatSize, formatTime } from '../units.ts'
 
 export const rm = command({
   summary: 'Delete a server',

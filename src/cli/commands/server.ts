@@ -1,14 +1,14 @@
 // `gamekeeper server create|ls|show|set`; deleting and bringing back have a file of their own.
-import { GAME_IDS, type GameId } from '../contract/games.ts'
-import type { NewServer, Server, ServerChange } from '../sdk/index.ts'
-import { command, type Family, type Options, type ValuesOf } from './command.ts'
-import type { Context } from './context.ts'
-import { UsageError } from './exit-codes.ts'
-import { nearest } from './nearest.ts'
+import { GAME_IDS, type GameId } from '../../contract/games.ts'
+import type { NewServer, Server, ServerChange } from '../../sdk/index.ts'
+import { command, type Family, type Options, type ValuesOf } from '../command.ts'
+import type { Context } from '../context.ts'
+import { UsageError } from '../exit-codes.ts'
+import { nearest } from '../nearest.ts'
+import { findServer, serverIdOf, take } from '../server-reference.ts'
+import { type Column, formatFields, formatTable } from '../text.ts'
+import { formatAgo, formatSize, formatTime, orNone, readSize, readWhole } from '../units.ts'
 import { rm, undelete } from './server-deletion.ts'
-import { findServer, serverIdOf, take } from './server-reference.ts'
-import { type Column, formatFields, formatTable } from './text.ts'
-import { formatAgo, formatSize, formatTime, orNone, readSize, readWhole } from './units.ts'
 
 const SETTINGS = {
   game: { type: 'string', value: 'GAME', help: 'The id of the game, such as minecraft-java; "none" for none' },

@@ -16,10 +16,10 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { startTestService, type TestService } from '../../test/support/service.ts'
-import { type Ran, runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
-import { startProxy } from '../../test/support/unreliable.ts'
-import { until } from '../../test/support/until.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { type Ran, runAtTerminal, runBinary, runPiped, startBinary } from '../../../../test/support/terminal.ts'
+import { startProxy } from '../../../../test/support/unreliable.ts'
+import { until } from '../../../../test/support/until.ts'
 
 const MIB = 1024 * 1024
 

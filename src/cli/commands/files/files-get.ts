@@ -2,15 +2,15 @@
 import { randomBytes } from 'node:crypto'
 import { lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { Download } from '../sdk/index.ts'
-import { command } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError, EXIT } from './exit-codes.ts'
+import type { Download } from '../../../sdk/index.ts'
+import { command } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { CommandError, EXIT } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { serverIdOf } from '../../server-reference.ts'
+import { safe } from '../../text.ts'
+import { formatSize } from '../../units.ts'
 import { readFormat } from './files-jobs.ts'
-import { createProgress } from './progress.ts'
-import { serverIdOf } from './server-reference.ts'
-import { safe } from './text.ts'
-import { formatSize } from './units.ts'
 
 export const get = command({
   summary: 'Download a file, or a directory as an archive',

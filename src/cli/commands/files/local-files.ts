@@ -1,7 +1,7 @@
 // What is on this machine, to be sent: every file beneath what was named, found before the first is sent.
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { CommandError, EXIT, UsageError } from './exit-codes.ts'
+import { CommandError, EXIT, UsageError } from '../../exit-codes.ts'
 
 export interface LocalFile {
   local: string

@@ -1,12 +1,12 @@
 // `gamekeeper files pack|unpack|pull`: work that goes on in the service, waited for unless told otherwise.
-import { ARCHIVE_FORMATS } from '../contract/files.ts'
-import type { ArchiveFormat, Client, Job } from '../sdk/index.ts'
-import { command, type Options } from './command.ts'
-import type { Context } from './context.ts'
-import { UsageError } from './exit-codes.ts'
-import { createProgress } from './progress.ts'
-import { serverIdOf } from './server-reference.ts'
-import { safe } from './text.ts'
+import { ARCHIVE_FORMATS } from '../../../contract/files.ts'
+import type { ArchiveFormat, Client, Job } from '../../../sdk/index.ts'
+import { command, type Options } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { UsageError } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { serverIdOf } from '../../server-reference.ts'
+import { safe } from '../../text.ts'
 
 const COMMON = {
   'no-wait': { type: 'boolean', help: 'Return once it has begun; "gamekeeper jobs" says how it goes' },

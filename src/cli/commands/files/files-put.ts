@@ -2,15 +2,15 @@
 // themselves after a break.
 import { openAsBlob } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { ChunkReader, Client, Uploaded } from '../sdk/index.ts'
-import { command } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError } from './exit-codes.ts'
+import type { ChunkReader, Client, Uploaded } from '../../../sdk/index.ts'
+import { command } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { CommandError } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { serverIdOf } from '../../server-reference.ts'
+import { safe } from '../../text.ts'
+import { formatSize } from '../../units.ts'
 import { type LocalFile, type LocalTree, readLocal } from './local-files.ts'
-import { createProgress } from './progress.ts'
-import { serverIdOf } from './server-reference.ts'
-import { safe } from './text.ts'
-import { formatSize } from './units.ts'
 
 const SMALL_BYTES = 1024 * 1024
 const TOGETHER_BYTES = 16 * 1024 * 1024

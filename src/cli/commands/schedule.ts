@@ -1,11 +1,11 @@
 // `gamekeeper schedule add|ls|set|rm`: backups that are made by themselves.
-import type { Schedule } from '../sdk/index.ts'
-import { command, type Family, type Options, type ValuesOf } from './command.ts'
-import type { Context } from './context.ts'
-import { UsageError } from './exit-codes.ts'
-import { serverIdOf } from './server-reference.ts'
-import { type Column, formatTable } from './text.ts'
-import { formatAgo } from './units.ts'
+import type { Schedule } from '../../sdk/index.ts'
+import { command, type Family, type Options, type ValuesOf } from '../command.ts'
+import type { Context } from '../context.ts'
+import { UsageError } from '../exit-codes.ts'
+import { serverIdOf } from '../server-reference.ts'
+import { type Column, formatTable } from '../text.ts'
+import { formatAgo } from '../units.ts'
 
 const SETTINGS = {
   zone: { type: 'string', value: 'ZONE', help: 'The time zone, such as Europe/Berlin; UTC unless told' },

@@ -1,14 +1,14 @@
 // `gamekeeper token create|ls|rm|rescue`
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
-import { SCOPES } from '../contract/scopes.ts'
-import type { MintedToken, NewToken, Scope, Token } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError, UsageError } from './exit-codes.ts'
-import { nearest } from './nearest.ts'
-import { serverIdOf } from './server-reference.ts'
-import { type Column, formatTable } from './text.ts'
-import { formatAgo, formatTime, readTime } from './units.ts'
+import { SCOPES } from '../../contract/scopes.ts'
+import type { MintedToken, NewToken, Scope, Token } from '../../sdk/index.ts'
+import { command, type Family } from '../command.ts'
+import type { Context } from '../context.ts'
+import { CommandError, UsageError } from '../exit-codes.ts'
+import { nearest } from '../nearest.ts'
+import { serverIdOf } from '../server-reference.ts'
+import { type Column, formatTable } from '../text.ts'
+import { formatAgo, formatTime, readTime } from '../units.ts'
 
 const create = command({
   summary: 'Make a token',

@@ -1,9 +1,9 @@
 // `gamekeeper backup keep`: which backups stay.
-import { command, type Options, type ValuesOf } from './command.ts'
-import type { Context } from './context.ts'
-import { serverIdOf } from './server-reference.ts'
-import { formatFields } from './text.ts'
-import { orNone, readWhole } from './units.ts'
+import { command, type Options, type ValuesOf } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { serverIdOf } from '../../server-reference.ts'
+import { formatFields } from '../../text.ts'
+import { orNone, readWhole } from '../../units.ts'
 
 const RULES = {
   last: { type: 'string', value: 'N', help: 'The newest N; "none" takes a rule away' },

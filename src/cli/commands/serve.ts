@@ -12,11 +12,11 @@ import {
   StartFault,
   StoreFault,
   startService,
-} from '../main.ts'
-import type { MintedToken } from '../sdk/index.ts'
-import { command, type Family } from './command.ts'
-import type { Context } from './context.ts'
-import { CommandError, EXIT } from './exit-codes.ts'
+} from '../../main.ts'
+import type { MintedToken } from '../../sdk/index.ts'
+import { command, type Family } from '../command.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT } from '../exit-codes.ts'
 
 export type { RecoveredStore }
 

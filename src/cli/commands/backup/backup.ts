@@ -1,15 +1,15 @@
 // `gamekeeper backup create|ls|show|lock|unlock|restore|finish-restore|download|browse|verify|rm|recover|keep`
-import { type Backup, BackupError, type Client } from '../sdk/index.ts'
+import { type Backup, BackupError, type Client } from '../../../sdk/index.ts'
+import { command, type Family } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { EXIT, UsageError } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { serverIdOf, take } from '../../server-reference.ts'
+import { type Column, formatFields, formatTable, type Style } from '../../text.ts'
+import { formatAgo, formatSize, formatTime, readWhole } from '../../units.ts'
 import { browse, download } from './backup-contents.ts'
 import { keep } from './backup-keep.ts'
 import { recover } from './backup-recover.ts'
-import { command, type Family } from './command.ts'
-import type { Context } from './context.ts'
-import { EXIT, UsageError } from './exit-codes.ts'
-import { createProgress } from './progress.ts'
-import { serverIdOf, take } from './server-reference.ts'
-import { type Column, formatFields, formatTable, type Style } from './text.ts'
-import { formatAgo, formatSize, formatTime, readWhole } from './units.ts'
 
 const NO_WAIT = { type: 'boolean', help: 'Return once the work has begun' } as const
 
