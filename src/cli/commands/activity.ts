@@ -16,7 +16,7 @@ const OPTIONS = {
   since: { type: 'string', value: 'TIME', help: 'Not older than a time, or a span such as 2h' },
   until: { type: 'string', value: 'TIME', help: 'Not newer than a time, or a span such as 1d' },
   search: { type: 'string', value: 'TEXT', help: 'Only with this text in them' },
-  limit: { type: 'string', value: 'N', help: 'At most so many; 50 unless told' },
+  limit: { type: 'string', value: 'N', help: 'At most this many; 50 by default' },
   follow: { type: 'boolean', short: 'f', help: 'Show entries as they are written, until interrupted' },
   after: { type: 'string', value: 'ID', help: 'With --follow: begin after this entry' },
   format: { type: 'string', value: 'ndjson|csv', help: 'Write everything that matches to standard output' },

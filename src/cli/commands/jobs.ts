@@ -14,7 +14,7 @@ const ls = command({
   args: ['server'],
   options: {
     status: { type: 'string', value: 'STATUS', help: `Only those that are ${JOB_STATUSES.join(', ')}` },
-    limit: { type: 'string', value: 'N', help: 'At most so many; 50 unless told' },
+    limit: { type: 'string', value: 'N', help: 'At most this many; 50 by default' },
   },
   examples: ['gamekeeper jobs ls Castle', 'gamekeeper jobs ls Castle --status running --json'],
   async run(context, options, { server }) {

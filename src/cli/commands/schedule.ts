@@ -8,7 +8,7 @@ import { type Column, formatTable } from '../text.ts'
 import { formatAgo } from '../units.ts'
 
 const SETTINGS = {
-  zone: { type: 'string', value: 'ZONE', help: 'The time zone, such as Europe/Berlin; UTC unless told' },
+  zone: { type: 'string', value: 'ZONE', help: 'The time zone, such as Europe/Berlin; UTC by default' },
   pattern: {
     type: 'string',
     value: 'TEXT',

@@ -45,7 +45,7 @@ const ls = command({
     game: { type: 'string', value: 'GAME', help: 'Only those of a game' },
     deleted: { type: 'boolean', help: 'Those that are deleted and can be brought back' },
     search: { type: 'string', value: 'TEXT', help: 'Only those with this in their name' },
-    limit: { type: 'string', value: 'N', help: 'At most so many; all unless told' },
+    limit: { type: 'string', value: 'N', help: 'At most this many; all by default' },
   },
   examples: [
     'gamekeeper server ls',

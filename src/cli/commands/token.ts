@@ -18,7 +18,7 @@ const create = command({
   args: ['name'],
   options: {
     scope: { type: 'string', multiple: true, value: 'SCOPE', help: 'What it may do; may be repeated, or with commas' },
-    server: { type: 'string', multiple: true, value: 'SERVER', help: 'A server that it may reach; all unless told' },
+    server: { type: 'string', multiple: true, value: 'SERVER', help: 'A server that it may reach; all by default' },
     expires: { type: 'string', value: 'TIME', help: 'When it ends: a time, or a span such as 30d' },
     output: { type: 'string', value: 'FILE', help: 'Write the value to a new file instead' },
   },

@@ -17,9 +17,9 @@ export const download = command({
   description: 'To standard output with --output -. A file that is there is replaced once the download is whole.',
   args: ['server', 'backup'],
   options: {
-    format: { type: 'string', value: 'FORMAT', help: `${ARCHIVE_FORMATS.join(', ')}; tar.zst unless told` },
+    format: { type: 'string', value: 'FORMAT', help: `${ARCHIVE_FORMATS.join(', ')}; tar.zst by default` },
     path: { type: 'string', value: 'PATH', help: 'Only this file, as it is' },
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'Where to; named after the backup unless told' },
+    output: { type: 'string', short: 'o', value: 'FILE', help: 'Where to; named after the backup by default' },
   },
   examples: [
     'gamekeeper backup download Castle bkp_01k9zq6m3t8v5w2x7y4c1b6d9e --format zip',

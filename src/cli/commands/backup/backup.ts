@@ -17,7 +17,7 @@ const create = command({
   summary: 'Back up a server',
   args: ['server'],
   options: {
-    name: { type: 'string', value: 'NAME', help: 'A name; the time unless told' },
+    name: { type: 'string', value: 'NAME', help: 'A name; the time by default' },
     ignore: {
       type: 'string',
       multiple: true,
@@ -64,7 +64,7 @@ async function waitFor(context: Context, client: Client, made: Backup): Promise<
 const ls = command({
   summary: 'List the backups of a server, newest first',
   args: ['server'],
-  options: { limit: { type: 'string', value: 'N', help: 'At most so many; 50 unless told' } },
+  options: { limit: { type: 'string', value: 'N', help: 'At most this many; 50 by default' } },
   examples: ['gamekeeper backup ls Castle', 'gamekeeper backup ls Castle --json'],
   async run(context, options, { server }) {
     const client = context.client()

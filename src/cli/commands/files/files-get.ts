@@ -15,11 +15,11 @@ import { readFormat } from './files-jobs.ts'
 export const get = command({
   summary: 'Download a file, or a directory as an archive',
   description:
-    'To the current directory unless told, or to standard output for "-". A download that breaks goes on by itself. The\n' +
+    'To the current directory by default, or to standard output for "-". A download that breaks goes on by itself. The\n' +
     'file appears when all of it is there; one that is there already is replaced only with --force.',
   args: ['server', 'path', 'local?'],
   options: {
-    format: { type: 'string', value: 'FORMAT', help: 'Of the archive: zip, tar, tar.gz or tar.zst; zip unless told' },
+    format: { type: 'string', value: 'FORMAT', help: 'Of the archive: zip, tar, tar.gz or tar.zst; zip by default' },
     force: { type: 'boolean', short: 'f', help: 'Replace a file on this machine' },
   },
   examples: [

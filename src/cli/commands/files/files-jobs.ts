@@ -1,4 +1,4 @@
-// `gamekeeper files pack|unpack|pull`: work that goes on in the service, waited for unless told otherwise.
+// `gamekeeper files pack|unpack|pull`: work that goes on in the service, waited for by default.
 import { ARCHIVE_FORMATS } from '../../../contract/files.ts'
 import type { ArchiveFormat, Client, Job } from '../../../sdk/index.ts'
 import { command, type Options } from '../../command.ts'
@@ -17,7 +17,7 @@ export const pack = command({
   summary: 'Pack files and directories into an archive on the server',
   args: ['server', 'path...'],
   options: {
-    to: { type: 'string', value: 'PATH', help: 'The archive; named after what is packed unless told' },
+    to: { type: 'string', value: 'PATH', help: 'The archive; named after what is packed by default' },
     format: { type: 'string', value: 'FORMAT', help: `${ARCHIVE_FORMATS.join(', ')}; zip, or what --to ends in` },
     ...COMMON,
   },
@@ -59,7 +59,7 @@ export const pull = command({
   summary: 'Let the server fetch a file from an address on the Internet',
   args: ['server', 'url', 'directory?'],
   options: {
-    name: { type: 'string', value: 'NAME', help: 'What to call it; what its address does unless told' },
+    name: { type: 'string', value: 'NAME', help: 'What to call it; what its address does by default' },
     overwrite: OVERWRITE,
     ...COMMON,
   },

@@ -23,7 +23,7 @@ export const put = command({
     'replaced, and its former version goes to the trash. Symbolic links and special files are left out, and named.',
   args: ['server', 'local...'],
   options: {
-    to: { type: 'string', value: 'PATH', help: 'The directory on the server; "/" unless told' },
+    to: { type: 'string', value: 'PATH', help: 'The directory on the server; "/" by default' },
     as: { type: 'string', value: 'PATH', help: 'The path on the server, for a single file' },
     'no-overwrite': { type: 'boolean', help: 'Refuse to replace anything' },
   },

@@ -12,7 +12,7 @@ export const trash = command({
   description: 'What is "replaced" is an older version of a file that is still there.',
   args: ['server'],
   options: {
-    limit: { type: 'string', value: 'N', help: 'At most so many; all unless told' },
+    limit: { type: 'string', value: 'N', help: 'At most this many; all by default' },
     empty: { type: 'boolean', help: 'Empty the trash for good; asks first' },
     yes: { type: 'boolean', short: 'y', help: 'Do not ask' },
   },

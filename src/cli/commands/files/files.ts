@@ -17,9 +17,9 @@ const ls = command({
   summary: 'List a directory, directories first',
   args: ['server', 'path?'],
   options: {
-    sort: { type: 'string', value: 'KEY', help: `By ${SORTS.join(', ')}; name unless told` },
+    sort: { type: 'string', value: 'KEY', help: `By ${SORTS.join(', ')}; name by default` },
     reverse: { type: 'boolean', short: 'r', help: 'The other way round' },
-    limit: { type: 'string', value: 'N', help: 'At most so many; all unless told' },
+    limit: { type: 'string', value: 'N', help: 'At most this many; all by default' },
   },
   examples: ['gamekeeper files ls Castle', 'gamekeeper files ls Castle /world/region --sort time --reverse --limit 10'],
   async run(context, options, { server, path = '/' }) {
@@ -139,7 +139,7 @@ const find = command({
   options: {
     path: { type: 'string', value: 'PATH', help: 'Only beneath this directory' },
     content: { type: 'boolean', help: 'Search in the files too' },
-    limit: { type: 'string', value: 'N', help: 'At most so many, up to 100; 50 unless told' },
+    limit: { type: 'string', value: 'N', help: 'At most this many, up to 100; 50 by default' },
   },
   examples: ['gamekeeper files find Castle .jar --path /plugins', 'gamekeeper files find Castle level-name --content'],
   async run(context, options, { server, text }) {
