@@ -3,6 +3,7 @@ import type { Schedule } from '../../sdk/index.ts'
 import { command, type Family, type Options, type ValuesOf } from '../command.ts'
 import type { Context } from '../context.ts'
 import { UsageError } from '../exit-codes.ts'
+import { scheduleIdOf } from '../references.ts'
 import { serverIdOf } from '../server-reference.ts'
 import { type Column, formatTable } from '../text.ts'
 import { formatAgo } from '../units.ts'
@@ -58,10 +59,11 @@ const set = command({
     cron: { type: 'string', value: 'CRON', help: 'When it runs' },
     ...SETTINGS,
   },
-  examples: ['gamekeeper schedule set Castle sch_01k9zq6m3t8v5w2x7y4c1b6d9e --enabled no'],
-  async run(context, options, { server, schedule: scheduleId }) {
+  examples: ['gamekeeper schedule set Castle Nightly --enabled no'],
+  async run(context, options, { server, schedule: reference }) {
     const client = context.client()
     const serverId = await serverIdOf(client, server, context.io.signal)
+    const scheduleId = await scheduleIdOf(context, client, serverId, reference)
     const { name, cron } = options
     const body = {
       ...(name === undefined ? {} : { name }),
@@ -78,10 +80,11 @@ const rm = command({
   summary: 'Delete a schedule; its backups stay',
   args: ['server', 'schedule'],
   options: {},
-  examples: ['gamekeeper schedule rm Castle sch_01k9zq6m3t8v5w2x7y4c1b6d9e'],
-  async run(context, _options, { server, schedule: scheduleId }) {
+  examples: ['gamekeeper schedule rm Castle Nightly'],
+  async run(context, _options, { server, schedule: reference }) {
     const client = context.client()
     const serverId = await serverIdOf(client, server, context.io.signal)
+    const scheduleId = await scheduleIdOf(context, client, serverId, reference)
     await client.backups.deleteSchedule(serverId, scheduleId, { signal: context.io.signal })
     if (context.json) context.print({ deleted: scheduleId })
     else context.say(`Deleted ${scheduleId}.`)

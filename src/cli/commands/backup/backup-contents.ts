@@ -8,6 +8,7 @@ import type { BackupFile, BackupFormat } from '../../../sdk/index.ts'
 import { command } from '../../command.ts'
 import { UsageError } from '../../exit-codes.ts'
 import { createProgress } from '../../progress.ts'
+import { backupIdOf } from '../../references.ts'
 import { serverIdOf } from '../../server-reference.ts'
 import { type Column, formatTable } from '../../text.ts'
 import { formatSize, formatTime } from '../../units.ts'
@@ -22,14 +23,15 @@ export const download = command({
     output: { type: 'string', short: 'o', value: 'FILE', help: 'Where to; named after the backup by default' },
   },
   examples: [
-    'gamekeeper backup download Castle bkp_01k9zq6m3t8v5w2x7y4c1b6d9e --format zip',
+    'gamekeeper backup download Castle latest --format zip',
     'gamekeeper backup download Castle bkp_01k9zq6m3t8v5w2x7y4c1b6d9e --path /server.properties -o -',
   ],
-  async run(context, options, { server, backup: backupId }) {
+  async run(context, options, { server, backup: reference }) {
     const client = context.client()
     const { signal, stdout, stderr } = context.io
     const format = readFormat(options.format)
     const serverId = await serverIdOf(client, server, signal)
+    const backupId = await backupIdOf(context, client, serverId, reference)
     const { bytes, sizeBytes } =
       options.path === undefined
         ? await client.backups.download(serverId, backupId, format, { signal })
@@ -69,11 +71,12 @@ export const browse = command({
   summary: 'List a directory inside a backup',
   args: ['server', 'backup', 'path?'],
   options: {},
-  examples: ['gamekeeper backup browse Castle bkp_01k9zq6m3t8v5w2x7y4c1b6d9e /world'],
-  async run(context, _options, { server, backup: backupId, path = '/' }) {
+  examples: ['gamekeeper backup browse Castle latest /world'],
+  async run(context, _options, { server, backup: reference, path = '/' }) {
     const client = context.client()
     const { signal } = context.io
     const serverId = await serverIdOf(client, server, signal)
+    const backupId = await backupIdOf(context, client, serverId, reference)
     const files = await Array.fromAsync(client.backups.browseAll(serverId, backupId, { path, limit: 100 }, { signal }))
     if (context.json) context.print(files)
     else if (files.length === 0) context.note('It is empty.')

@@ -63,6 +63,34 @@ test('create, list, show, lock, browse, verify, download, restore, delete', asyn
   assert.match((await run('backup', 'recover')).stdout, /^0 backups and 0 servers taken back/)
 })
 
+test('versions of a file, and what changed between backups or since one', async () => {
+  const server = await world.server({ 'level.dat': 'old', 'gone.txt': 'g' }, { name: 'History' })
+  const first = await json('backup', 'create', 'History', '--name', 'First')
+  await world.write(server, { 'level.dat': 'newer', 'new.txt': 'n' })
+  rmSync(join(world.folder(server), 'gone.txt'))
+  const second = await json('backup', 'create', 'History', '--name', 'Second')
+  const held = await json('backup', 'versions', 'History', '/level.dat')
+  assert.deepEqual(
+    held.map(({ backupId, sizeBytes }: { backupId: string; sizeBytes: number }) => [backupId, sizeBytes]),
+    [
+      [second.id, 5],
+      [first.id, 3],
+    ],
+  )
+  assert.match(
+    (await run('backup', 'versions', 'History', '/gone.txt')).stdout,
+    new RegExp(`^${first.id} .* 1 B `, 'm'),
+  )
+  assert.match((await run('backup', 'versions', 'History', '/nowhere')).stderr, /No backup holds it/)
+  const changes = await json('backup', 'compare', 'History', 'First', 'Second')
+  const told = changes.map(({ change, path }: { change: string; path: string }) => `${change} ${path}`)
+  assert.deepEqual(told, ['removed /gone.txt', 'changed /level.dat', 'added /new.txt'])
+  assert.equal((await json('backup', 'compare', 'History', 'First', 'Second', '--limit', '1')).length, 1)
+  assert.match((await run('backup', 'compare', 'History', 'latest')).stderr, /Nothing has changed\.$/m)
+  await world.write(server, { 'level.dat': 'newest' })
+  assert.match((await run('backup', 'compare', 'History', 'Second')).stdout, /^changed +5 B +6 B +\/level\.dat$/m)
+})
+
 test('rules and schedules', async () => {
   await world.server({}, { name: 'Planned' })
   assert.equal((await json('backup', 'keep', 'Planned', '--last', '2', '--daily', '7')).keepDaily, 7)
