@@ -25,15 +25,17 @@ export const put = command({
   options: {
     to: { type: 'string', value: 'PATH', help: 'The directory on the server; "/" by default' },
     as: { type: 'string', value: 'PATH', help: 'The path on the server, for a single file' },
+    contents: { type: 'boolean', help: 'Of a directory, send what is in it and not the directory itself' },
     'no-overwrite': { type: 'boolean', help: 'Refuse to replace anything' },
   },
   examples: [
     'gamekeeper files put Castle lighting.jar map.jar --to /mods',
     'gamekeeper files put Castle ./world',
+    'gamekeeper files put Castle ./old-server --contents',
     'gamekeeper files put Castle new.properties --as /server.properties',
   ],
   async run(context, options, { server, local }) {
-    const tree = await readLocal(local, options.as)
+    const tree = await readLocal(local, { as: options.as, isContents: options.contents ?? false })
     const client = context.client()
     const serverId = await serverIdOf(client, server, context.io.signal)
     const directory = options.as === undefined ? (options.to ?? '/') : '/'

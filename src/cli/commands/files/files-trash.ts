@@ -1,5 +1,5 @@
 // `gamekeeper files trash|undo`: what was deleted or replaced, and having it back.
-import type { TrashItem } from '../../../sdk/index.ts'
+import type { Client, TrashItem } from '../../../sdk/index.ts'
 import { command } from '../../command.ts'
 import type { Context } from '../../context.ts'
 import { CommandError, EXIT, UsageError } from '../../exit-codes.ts'
@@ -56,18 +56,19 @@ export const undo = command({
   summary: 'Bring back what was deleted',
   description:
     'Without an item, all that the last "rm" has deleted. An item is named by its id or its path, of which the newest\n' +
-    'counts. What has its name taken meanwhile comes back under a free one.',
+    'counts. What has its name taken meanwhile comes back under a free one, or with --replace under its own.',
   args: ['server', 'item*'],
-  options: {},
-  examples: ['gamekeeper files undo Castle', 'gamekeeper files undo Castle /world/level.dat'],
-  async run(context, _options, { server, item: wanted }) {
+  options: { replace: { type: 'boolean', help: 'Replace what has its name now; that goes to the trash' } },
+  examples: ['gamekeeper files undo Castle', 'gamekeeper files undo Castle /world/level.dat --replace'],
+  async run(context, { replace = false }, { server, item: wanted }) {
     const client = context.client()
     const { signal } = context.io
     const serverId = await serverIdOf(client, server, signal)
     const items = await Array.fromAsync(client.files.allTrash(serverId, { limit: 100 }, { signal }))
     const restored = []
     for (const { id, path } of wanted.length > 0 ? wanted.map((name) => named(items, name)) : lastDeleted(items)) {
-      const entry = await client.files.restore(serverId, id, { signal })
+      const back = await client.files.restore(serverId, id, { signal })
+      const entry = replace && back.path !== path ? await moveOver(client, serverId, back.path, path) : back
       restored.push({ item: id, path: entry.path })
       context.say(entry.path === path ? `Restored ${safe(path)}` : `Restored ${safe(path)} as ${safe(entry.path)}`)
     }
@@ -75,6 +76,12 @@ export const undo = command({
     return undefined
   },
 })
+
+/** Not interrupted: it would stay under the free name. Killed here it does so too, and nothing is lost. */
+async function moveOver(client: Client, serverId: string, from: string, to: string): Promise<{ path: string }> {
+  const { data } = await client.files.move(serverId, { moves: [{ from, to }], overwrite: true })
+  return { path: data[0]?.path ?? to }
+}
 
 function named(items: readonly TrashItem[], name: string): TrashItem {
   const path = `/${name.replace(/^\/+|\/+$/g, '')}`

@@ -9,6 +9,7 @@ import { formatAgo, formatSize, readWhole } from '../../units.ts'
 import { get } from './files-get.ts'
 import { pack, pull, unpack } from './files-jobs.ts'
 import { put } from './files-put.ts'
+import { cat, edit } from './files-text.ts'
 import { trash, undo } from './files-trash.ts'
 
 const SORTS = ['name', 'size', 'time'] as const
@@ -197,5 +198,5 @@ async function open(context: Context, server: string) {
 }
 
 export const files: Family = {
-  subcommands: { ls, get, put, rm, mv, cp, mkdir, trash, undo, find, pack, unpack, pull, usage },
+  subcommands: { ls, cat, edit, get, put, rm, mv, cp, mkdir, trash, undo, find, pack, unpack, pull, usage },
 }

@@ -17,8 +17,14 @@ export interface LocalTree {
   leftOut: string[]
 }
 
-/** `as` is the path on the server of the only file. */
-export async function readLocal(paths: readonly string[], as: string | undefined): Promise<LocalTree> {
+export interface Naming {
+  /** The path on the server of the only file. */
+  as: string | undefined
+  /** Of a directory, what is in it and not the directory itself. */
+  isContents: boolean
+}
+
+export async function readLocal(paths: readonly string[], { as, isContents }: Naming): Promise<LocalTree> {
   const tree: LocalTree = { files: [], emptyDirectories: [], leftOut: [] }
   for (const path of paths) {
     // What is named is followed, as everybody does; what lies beneath is not.
@@ -29,7 +35,7 @@ export async function readLocal(paths: readonly string[], as: string | undefined
       )
     })
     const name = basename(resolve(path))
-    if (stats.isDirectory()) await collect(path, name, tree)
+    if (stats.isDirectory()) await collect(path, isContents ? '' : `${name}/`, tree)
     else if (stats.isFile()) tree.files.push({ local: path, name, sizeBytes: stats.size })
     else tree.leftOut.push(path)
   }
@@ -38,17 +44,29 @@ export async function readLocal(paths: readonly string[], as: string | undefined
     if (!only || paths.length > 1 || tree.files.length > 1) throw new UsageError('--as is for a single file.')
     only.name = as.replace(/^\/+/, '')
   }
+  refuseDoubles(tree.files)
   return tree
 }
 
-async function collect(local: string, name: string, tree: LocalTree): Promise<void> {
+/** Of two that would become one, the first would be gone from the server as soon as it is there. */
+function refuseDoubles(files: readonly LocalFile[]): void {
+  const byName = new Map<string, string>()
+  for (const { name, local } of files) {
+    const other = byName.get(name)
+    if (other !== undefined) throw new UsageError(`${other} and ${local} would both become ${name}.`)
+    byName.set(name, local)
+  }
+}
+
+/** `above` is what their names begin with, a slash at its end. */
+async function collect(local: string, above: string, tree: LocalTree): Promise<void> {
   const entries = await readdir(local, { withFileTypes: true })
-  if (entries.length === 0) tree.emptyDirectories.push(name)
+  if (entries.length === 0 && above !== '') tree.emptyDirectories.push(above.slice(0, -1))
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const child = join(local, entry.name)
-    const childName = `${name}/${entry.name}`
-    if (entry.isDirectory()) await collect(child, childName, tree)
-    else if (entry.isFile()) tree.files.push({ local: child, name: childName, sizeBytes: (await lstat(child)).size })
+    const name = above + entry.name
+    if (entry.isDirectory()) await collect(child, `${name}/`, tree)
+    else if (entry.isFile()) tree.files.push({ local: child, name, sizeBytes: (await lstat(child)).size })
     else tree.leftOut.push(child)
   }
 }
