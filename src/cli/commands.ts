@@ -39,6 +39,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/jobs.ts')).jobs,
   },
   token: { summary: 'Make, list and revoke tokens', load: async () => (await import('./commands/token.ts')).token },
+  completion: {
+    summary: 'Complete commands and names in your shell',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  },
   doctor: {
     summary: 'Check this machine, the service and the token',
     load: async () => (await import('./commands/doctor.ts')).doctor,

@@ -35,13 +35,13 @@ const versionColumns = ({ now }: Context): Column<FileVersion>[] => [
 
 export const compare = command({
   summary: 'List what changed from one backup to another, or to the files as they are now',
-  args: ['server', 'from', 'to?'],
+  args: ['server', 'backup', 'other?'],
   options: { limit: { type: 'string', value: 'N', help: 'At most this many; all by default' } },
   examples: [
     'gamekeeper backup compare Castle latest',
     'gamekeeper backup compare Castle "Before the update" latest --limit 20',
   ],
-  async run(context, options, { server, from: earlier, to: later }) {
+  async run(context, options, { server, backup: earlier, other: later }) {
     const limit = options.limit === undefined ? Number.POSITIVE_INFINITY : readWhole(options.limit, '--limit')
     const client = context.client()
     const { signal } = context.io
