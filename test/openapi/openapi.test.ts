@@ -6,17 +6,19 @@ import { dereference, validate } from '@readme/openapi-parser'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { type Browser, chromium } from 'playwright-core'
-import { OPERATIONS } from '../src/contract/index.ts'
-import { BASE_PATH, SHARED_ERRORS } from '../src/contract/operation.ts'
-import { holdAgainstContract } from './support/conformance.ts'
-import { startTestService, type TestService } from './support/service.ts'
+import { OPERATIONS } from '../../src/contract/index.ts'
+import { LINK_OPERATIONS } from '../../src/contract/link-operations.ts'
+import { BASE_PATH, SHARED_ERRORS } from '../../src/contract/operation.ts'
+import { SCOPES } from '../../src/contract/scopes.ts'
+import { holdAgainstContract } from '../support/conformance.ts'
+import { startTestService, type TestService } from '../support/service.ts'
 
 interface Media {
-  schema: { examples?: unknown[]; example?: unknown; properties?: { code?: { enum?: string[] } } }
+  schema: { $ref?: string; allOf?: [{ $ref: string }, { properties: { code: { enum: string[] } } }] }
   example?: unknown
-  examples?: Record<string, { value: unknown }>
 }
 interface Described {
+  parameters?: { $ref?: string; name?: string }[]
   operationId: string
   summary: string
   security: Record<string, string[]>[]
@@ -41,6 +43,7 @@ after(() => service.stop())
 const load = async () =>
   (await (await fetch(`${service.url}${BASE_PATH}/openapi.json`)).json()) as {
     openapi: string
+    components: { schemas: Record<string, object>; parameters: Record<string, { name: string }> }
     paths: Record<string, Record<string, Described>>
   }
 
@@ -66,11 +69,11 @@ test('every operation is in it, with an id, a summary, its scope and its errors'
     assert.ok(described.summary.length > 5)
     assert.deepEqual(described.security, [{ token: [scope] }])
     const codes = Object.values(described.responses).flatMap(
-      ({ content }) => content?.['application/problem+json']?.schema.properties?.code?.enum ?? [],
+      ({ content }) => content?.['application/problem+json']?.schema.allOf?.[1].properties.code.enum ?? [],
     )
     assert.deepEqual(codes.toSorted(), [...new Set([...SHARED_ERRORS, ...errors])].sort(), id)
   }
-  assert.equal(operations.size, OPERATIONS.length)
+  assert.equal(operations.size, OPERATIONS.length + LINK_OPERATIONS.length)
   const ids = [...operations.values()].map((operation) => operation.operationId)
   assert.equal(new Set(ids).size, ids.length)
 })
@@ -79,8 +82,6 @@ test('every operation has examples that its own schemas take', async () => {
   const document = (await dereference((await load()) as never)) as Awaited<ReturnType<typeof load>>
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
-  const exampleOf = ({ example, examples, schema }: Media) =>
-    example ?? Object.values(examples ?? {})[0]?.value ?? schema.examples?.[0] ?? schema.example
   let checked = 0
   for (const { id, method, path, body, answers } of OPERATIONS) {
     const described = document.paths[BASE_PATH + path]?.[method.toLowerCase()] as Described
@@ -95,13 +96,66 @@ test('every operation has examples that its own schemas take', async () => {
     ]
     for (const [where, one] of media) {
       assert.ok(one, `${id} ${where} has no schema`)
-      const example = exampleOf(one)
+      const { example } = one
       assert.notEqual(example, undefined, `${id} ${where} has no example`)
       assert.ok(ajv.validate(one.schema, example), `${id} ${where}: ${ajv.errorsText()}`)
       checked++
     }
   }
   assert.ok(checked > OPERATIONS.length * 5)
+})
+
+test('every body and every answer is a schema with a name, and every name is used', async () => {
+  const document = await load()
+  for (const { operationId, requestBody, responses } of operations.values()) {
+    const bodies = Object.entries(requestBody?.content ?? {}).filter(([type]) => type === 'application/json')
+    const answers = Object.values(responses).flatMap(({ content = {} }) => Object.entries(content))
+    for (const [type, { schema }] of [...bodies, ...answers]) {
+      if (!type.endsWith('json') || type.endsWith('ndjson')) continue
+      const name = schema.$ref ?? schema.allOf?.[0].$ref
+      assert.match(name ?? '', /^#\/components\/schemas\/[A-Z]\w+$/, operationId)
+    }
+  }
+  const text = JSON.stringify(document)
+  for (const name of Object.keys(document.components.schemas))
+    assert.ok(text.includes(`"#/components/schemas/${name}"`), `${name} is not used`)
+  for (const name of ['Server', 'NewServer', 'ServerPage', 'Backup', 'FileEntry', 'Job', 'Problem', 'Token'])
+    assert.ok(document.components.schemas[name], name)
+})
+
+test('Idempotency-Key is there where it is taken, and nowhere else', async () => {
+  const { components } = await load()
+  assert.equal(components.parameters.IdempotencyKey?.name, 'Idempotency-Key')
+  for (const { id, method, path } of OPERATIONS) {
+    const { parameters = [] } = operations.get(`${method} ${BASE_PATH}${path}`) ?? {}
+    const takes = parameters.some(({ $ref }) => $ref === '#/components/parameters/IdempotencyKey')
+    assert.equal(takes, method === 'POST', id)
+  }
+})
+
+test('the routes behind links are in it, need no token and exist', async () => {
+  for (const { id, method, path, errors } of LINK_OPERATIONS) {
+    const described = operations.get(`${method} ${BASE_PATH}${path}`)
+    assert.ok(described, id)
+    assert.deepEqual([described.operationId, described.security], [id, []])
+    const codes = Object.values(described.responses).flatMap(
+      ({ content }) => content?.['application/problem+json']?.schema.allOf?.[1].properties.code.enum ?? [],
+    )
+    assert.deepEqual(codes.toSorted(), [...new Set(errors)].sort(), id)
+    const url = service.url + BASE_PATH + path.replace(/\{\w+\}/g, 'x')
+    const answer = await fetch(url, { method, headers: { 'tus-resumable': '1.0.0' } })
+    assert.equal(answer.status, 404, id)
+    if (method !== 'HEAD') assert.match((await answer.json()).detail, /^The link is not valid/, id)
+  }
+})
+
+test('nothing is in it that does not exist yet: every scope is needed by something', () => {
+  const needed = new Set(OPERATIONS.map(({ scope }) => scope))
+  // Setting the limits of a server needs it beside the scope of the operation.
+  assert.deepEqual(
+    SCOPES.filter((scope) => !needed.has(scope)),
+    ['*', 'servers:admin'],
+  )
 })
 
 test('an answer that is not as documented is found', async () => {
