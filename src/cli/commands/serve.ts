@@ -1,6 +1,7 @@
 // `gamekeeper serve`: the service in the foreground, until it is told to stop.
 import { setFlagsFromString } from 'node:v8'
 import {
+  adoptServer as adopt,
   ConfigFault,
   DatabaseInUse,
   DataDirInUse,
@@ -13,7 +14,7 @@ import {
   StoreFault,
   startService,
 } from '../../main.ts'
-import type { MintedToken } from '../../sdk/index.ts'
+import type { MintedToken, NewServer, Server } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit-codes.ts'
@@ -86,6 +87,20 @@ export function rescueToken(
     GAMEKEEPER_LOG_LEVEL: 'fatal',
   }
   return plainly(() => rescue(readConfig(settings), show))
+}
+
+/** The work behind `gamekeeper server create --adopt`. */
+export function adoptServer(
+  env: NodeJS.ProcessEnv,
+  { dir, data }: { dir: string; data?: string | undefined },
+  request: NewServer,
+): Promise<Server> {
+  const settings = {
+    ...env,
+    ...(data === undefined ? {} : { GAMEKEEPER_DATA_DIR: data }),
+    GAMEKEEPER_LOG_LEVEL: 'fatal',
+  }
+  return plainly(() => adopt(readConfig(settings), dir, request))
 }
 
 async function plainly<T>(work: () => Promise<T>): Promise<T> {

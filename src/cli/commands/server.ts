@@ -23,20 +23,39 @@ const SETTINGS = {
 
 const create = command({
   summary: 'Create a server',
+  description:
+    'With --adopt, on this machine and while the service is stopped: a directory becomes the files of the server. It is moved\n' +
+    'into the data directory by one rename, so that a tree of any size takes a moment, and modes, owners, times and links\n' +
+    'stay what they are. It has to be on the file system of the data directory.',
   args: ['name'],
-  options: SETTINGS,
+  options: {
+    ...SETTINGS,
+    adopt: { type: 'string', value: 'DIR', help: 'Move this directory in as its files; the service is stopped' },
+    data: { type: 'string', value: 'DIR', help: 'With --adopt: the data directory; GAMEKEEPER_DATA_DIR, else ./data' },
+  },
   examples: [
     'gamekeeper server create Castle --game minecraft-java --port 25565 --backups 30',
     'gamekeeper server create "Old Castle" --disk 20GiB --label owner=anna',
+    'gamekeeper server create Castle --adopt /home/anna/minecraft --data /srv/gamekeeper',
   ],
   async run(context, options, { name }) {
     const body: NewServer = { name, ...settingsOf(options) }
-    const server = await context.client().servers.create(body, { signal: context.io.signal })
+    const server = await make(context, body, options)
     if (context.json) context.print(server)
     else context.say(describeServer(context, server))
     return undefined
   },
 })
+
+async function make(context: Context, body: NewServer, { adopt, data }: { adopt?: string; data?: string }) {
+  if (adopt === undefined) {
+    if (data !== undefined) throw new UsageError('--data goes with --adopt DIR.')
+    return context.client().servers.create(body, { signal: context.io.signal })
+  }
+  // Only now: other commands do not wait for the service to be read from disk.
+  const { adoptServer } = await import('./serve.ts')
+  return adoptServer(context.environment.all, { dir: adopt, data }, body)
+}
 
 const ls = command({
   summary: 'List servers, newest first',
