@@ -57,7 +57,7 @@ onBothEngines('server create --adopt', (engine) => {
     return root
   }
 
-  test('a folder with 5,000 files becomes a server in place, modes and links kept', async () => {
+  test('it is moved into the data directory by one rename, with its modes, owners, times and links', async () => {
     const dir = makeFolder('minecraft', FILES)
     const [before, { ino }] = [snapshot(dir), lstatSync(dir)]
     await service.halt()
