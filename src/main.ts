@@ -3,12 +3,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { type Logger, pino } from 'pino'
+import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/found-store.ts'
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/limits.ts'
+import type { NewServer, Server } from './contract/servers.ts'
 import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
@@ -162,14 +164,38 @@ export async function startService(config: Config, announce: Announce = async ()
 
 /** For an owner without a token that can do everything: makes one, on the machine itself and while the service is stopped. */
 export async function rescueToken(config: Config, show: ShowToken): Promise<MintedToken> {
-  const { dataDir, databaseUrl } = config
-  // A mistyped directory must not become an instance of its own.
-  if (!existsSync(databaseUrl === null ? sqliteFile(dataDir) : dataDir))
-    throw new StartFault(`There is no Gamekeeper in ${dataDir}. Set GAMEKEEPER_DATA_DIR to its data directory.`)
+  requireInstance(config)
   const cleanUp: CleanUp = []
   try {
     const { app } = await assemble({ ...config, zones: [] }, cleanUp)
     return await app.tokens.rescue(show)
+  } finally {
+    await undo(cleanUp)
+  }
+}
+
+/** A mistyped directory must not become an instance of its own. */
+function requireInstance({ dataDir, databaseUrl }: Config): void {
+  if (!existsSync(databaseUrl === null ? sqliteFile(dataDir) : dataDir))
+    throw new StartFault(`There is no Gamekeeper in ${dataDir}. Set GAMEKEEPER_DATA_DIR to its data directory.`)
+}
+
+/**
+ * Makes a server of a directory, on the machine itself and while the service is stopped. The server comes first: a crash
+ * in between leaves it empty and the directory where it was, and never files that no server has.
+ */
+export async function adoptServer(config: Config, dir: string, request: NewServer): Promise<Server> {
+  requireInstance(config)
+  const cleanUp: CleanUp = []
+  try {
+    const { app } = await assemble({ ...config, zones: [] }, cleanUp)
+    const source = await requireAdoptable(config.dataDir, dir)
+    const server = await app.createServer(request)
+    await moveIntoServer(layout(config.dataDir), server.id, source).catch((error: NodeJS.ErrnoException) => {
+      const made = `The server ${server.name} (${server.id}) was made and is empty.`
+      throw new StartFault(`${source} could not be moved (${error.code}); it is where it was. ${made}`)
+    })
+    return server
   } finally {
     await undo(cleanUp)
   }

@@ -12,8 +12,6 @@ export const SCOPES = [
   'subdomains:read',
   'subdomains:write',
   'activity:read',
-  'console:read',
-  'console:write',
   'tokens:admin',
 ] as const
 
