@@ -2,6 +2,7 @@
 // many, the one that has waited longest for its next request makes room. A body that does not arrive is cut.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv4, isIPv6, type Server, type Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import { BODY_LINGER_MS, CONNECTIONS_PER_ADDRESS_MAX, SLOW_BODY } from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 
@@ -31,7 +32,10 @@ export interface Connections {
 }
 
 interface Held {
+  /** What requests come over: with TLS another one than was connected, once they have shaken hands. */
   socket: Socket
+  /** Of both ends; empty without TLS. */
+  addresses: string
   network: string
   requests: number
   /** The last one. */
@@ -53,6 +57,17 @@ export function guardConnections(
   const waiting = new Set<Held>()
   const byNetwork = new Map<string, Set<Held>>()
   const proxies = blockListOf(trustedProxies)
+  const isTls = server instanceof TlsServer
+
+  /** By their addresses: the socket that TLS makes of a connection does not say which it came from. */
+  const handshaking = new Map<string, Held>()
+  server.on('secureConnection', (secure: Socket) => {
+    const entry = handshaking.get(addressesOf(secure))
+    if (!entry || !held.delete(entry.socket)) return secure.destroy()
+    handshaking.delete(entry.addresses)
+    entry.socket = secure
+    held.set(secure, entry)
+  })
 
   server.on('connection', (socket: Socket) => {
     const network = proxies.isListed(socket.remoteAddress ?? '') ? '' : networkOf(socket.remoteAddress ?? '')
@@ -62,6 +77,7 @@ export function guardConnections(
     if (held.size >= limits.connections && !makeRoom(waiting)) return socket.destroy()
     const entry: Held = {
       socket,
+      addresses: isTls ? addressesOf(socket) : '',
       network,
       requests: 0,
       request: undefined,
@@ -70,6 +86,7 @@ export function guardConnections(
       cut: undefined,
     }
     held.set(socket, entry)
+    if (isTls) handshaking.set(entry.addresses, entry)
     waiting.add(entry)
     byNetwork.set(network, neighbours.add(entry))
     socket.once('close', () => forget(entry))
@@ -78,6 +95,7 @@ export function guardConnections(
   function forget(entry: Held): void {
     clearTimeout(entry.cut)
     held.delete(entry.socket)
+    if (handshaking.get(entry.addresses) === entry) handshaking.delete(entry.addresses)
     waiting.delete(entry)
     const neighbours = byNetwork.get(entry.network)
     neighbours?.delete(entry)
@@ -140,6 +158,9 @@ export function guardConnections(
     entry.cut = setTimeout(() => !request.complete && entry.socket.destroy(), limits.lingerMs)
   }
 }
+
+const addressesOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
+  `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 
 function blockListOf(ranges: readonly string[]) {
   const list = new BlockList()
