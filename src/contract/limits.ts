@@ -73,7 +73,7 @@ export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as
 export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
 
 /** JSON bodies of one token beyond `bytes`, read at this pace; `rate_limited` where one would wait longer. */
-export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 4 * 1024 ** 2, waitMs: 2000 } as const
+export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 256 * 1024, waitMs: 4000 } as const
 
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000
@@ -97,6 +97,8 @@ export const CONNECTIONS_PER_ADDRESS_MAX = 512
 export const SLOW_BODY = { windowMs: 120_000, minBytes: 16 * 1024 } as const
 /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
 export const BODY_LINGER_MS = 2_000
+/** At which pace, of all connections together. */
+export const THROWN_AWAY_BYTES_PER_SECOND = 8 * 1024 ** 2
 /** Connections to the embedded DNS server over TCP. */
 export const DNS_CONNECTIONS_MAX = 256
 /**

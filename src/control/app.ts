@@ -28,7 +28,7 @@ import { createBodyPace } from './http/body-pace.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
 import { atMostOncePer, countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
-import { takeBodiesAsBytes } from './http/json-body.ts'
+import { isRefusedLargeBody, takeBodiesAsBytes } from './http/json-body.ts'
 import { createCursors } from './http/paging.ts'
 import type { Api } from './http/route.ts'
 import { createStreams } from './http/streams.ts'
@@ -190,6 +190,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   countRequests(http, metrics)
   await http.register(async (app) => {
     takeBodiesAsBytes(app)
+    answerBeforeTheEnd(app, isRefusedLargeBody)
     const api: Api = { app, auth, idempotency, bodyPace, baseUrlOf }
     serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
     fileRoutes(api, files, fileWork)

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
-import { BODY_LINGER_MS } from '../contract/limits.ts'
+import { BODY_LINGER_MS, THROWN_AWAY_BYTES_PER_SECOND } from '../contract/limits.ts'
 
 const QUEUED_BYTES = 64 * 1024
 
@@ -63,11 +63,14 @@ export function takeBodiesAsStreams(app: FastifyInstance): void {
 /**
  * A client that is still sending must get its answer. Closing a connection with bytes unread resets it, and the answer
  * may be lost with it: so the whole answer is written, what still arrives is thrown away for a moment, in which a client
- * that reads stops sending, and only then the connection is closed.
+ * that reads stops sending, and only then the connection is closed. `isMeant`: which of them; the others keep theirs.
  */
-export function answerBeforeTheEnd(app: FastifyInstance): void {
+export function answerBeforeTheEnd(
+  app: FastifyInstance,
+  isMeant: (request: FastifyRequest, reply: FastifyReply) => boolean = () => true,
+): void {
   app.addHook('onSend', async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
-    if (request.raw.complete || !hasBody(request)) return payload
+    if (request.raw.complete || !hasBody(request) || !isMeant(request, reply)) return payload
     reply.header('connection', 'close')
     if (payload !== undefined && payload !== null && typeof payload !== 'string' && !Buffer.isBuffer(payload))
       return payload
@@ -86,7 +89,22 @@ async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenera
   if (answer.length > 0) yield answer
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, BODY_LINGER_MS)
-  request.once('end', resolve).once('close', resolve).resume()
+  request.once('end', resolve).once('close', resolve)
+  throwAway(request)
   await promise
   clearTimeout(timer)
+}
+
+/** When the next chunk that nobody wants may be read, of all connections. */
+let throwAwayAt = 0
+
+/** All of them together at a pace: what is read at full speed is garbage to collect at full speed, for everybody. */
+function throwAway(request: IncomingMessage): void {
+  request.on('data', (chunk: Buffer) => {
+    const now = performance.now()
+    throwAwayAt = Math.max(now, throwAwayAt) + (1000 * chunk.length) / THROWN_AWAY_BYTES_PER_SECOND
+    request.pause()
+    setTimeout(() => request.resume(), throwAwayAt - now)
+  })
+  request.resume()
 }

@@ -2,9 +2,8 @@
 // together has a few milliseconds of each turn, however many of them there are, and those that wait for the next one are
 // served in turn by server: a hundred walks of one server take no more from the others than one does.
 
-const TURN_MS = 4
-/** Looking at the clock costs something, and an entry can cost milliseconds where there are many ignore patterns. */
-const ENTRIES_A_LOOK = 4
+/** A request takes several turns, in each of which this may be used up. */
+const TURN_MS = 1
 
 /** When the first walk of this turn began; undefined while there was none. */
 let turnBegan: number | undefined
@@ -40,10 +39,8 @@ export interface Turns {
 
 /** Of one walk. `share`: whose work it is, for a server its `Sandbox.share`, whichever of its folders is walked. */
 export function createTurns(share: string, signal?: AbortSignal): Turns {
-  let count = 0
   return {
     due() {
-      if (++count % ENTRIES_A_LOOK !== 0) return false
       const now = performance.now()
       if (turnBegan !== undefined) return now - turnBegan > TURN_MS
       turnBegan = now

@@ -25,9 +25,9 @@ export async function openDownload(
   repository: Repository,
   manifest: Manifest,
   format: ArchiveFormat,
-  { start, signal }: { start: number; signal: AbortSignal },
+  { share, start, signal }: { share: string; start: number; signal: AbortSignal },
 ): Promise<Download> {
-  const reader = createContentReader(repository)
+  const reader = createContentReader(repository, share)
   if (format !== 'tar') {
     const whole = writeArchive(format, archiveEntries(manifest, reader, signal))
     const rest = () => Readable.from(skip(whole, start, signal), { objectMode: false })

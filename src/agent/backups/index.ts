@@ -67,8 +67,10 @@ export interface BackupsOfAgent extends AgentBackups {
   /** Opens the store and finishes restores that a crash interrupted. */
   start(): Promise<void>
   stop(): Promise<void>
-  /** An archive from the byte `start`, for the agent's own HTTP routes. The same bytes every time. */
-  /** The stream fails, and what is read for it ends, when the signal fires. */
+  /**
+   * An archive from the byte `start`, for the agent's own HTTP routes. The same bytes every time. The stream fails, and what
+   * is read for it ends, when the signal fires.
+   */
   download(request: {
     serverId: string
     backupId: string
@@ -293,11 +295,11 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     async download({ serverId, backupId, format, start = 0, signal }) {
       const manifest = await manifestOf(serverId, backupId)
       const opened = await repository()
-      return await explained(() => openDownload(opened, manifest, format, { start, signal }))
+      return await explained(() => openDownload(opened, manifest, format, { share: serverId, start, signal }))
     },
     async readFile({ serverId, backupId, path, start, end }) {
       const entry = await explained(async () => requireFile(await manifestOf(serverId, backupId), path))
-      const reader = createContentReader(await repository())
+      const reader = createContentReader(await repository(), serverId)
       const stream = Readable.from(reader.read(entry, start, end), { objectMode: false })
       return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
     },

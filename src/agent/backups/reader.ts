@@ -2,6 +2,7 @@
 
 import { BlobMissing } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
+import { createTurns } from '../../kit/turns.ts'
 import { blocksBetween } from './content.ts'
 import type { Entry } from './entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from './format.ts'
@@ -19,7 +20,9 @@ export interface ContentReader {
   ): AsyncGenerator<Uint8Array, void, undefined>
 }
 
-export function createContentReader(repository: Repository): ContentReader {
+/** `share`: whose time on this thread it takes to check the blocks. */
+export function createContentReader(repository: Repository, share: string): ContentReader {
+  const turn = createTurns(share)
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
 
@@ -50,6 +53,7 @@ export function createContentReader(repository: Repository): ContentReader {
       const moved = repository.index.place(again)
       bytes = (await frameAt(again)).subarray(moved.inner, moved.inner + length)
     }
+    if (turn.due()) await turn.take()
     if (!sameId(repository.sealer.idOf(bytes), id)) {
       await repository.recordDamage([{ id, packId }])
       throw damaged(path)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sendRaw } from '../../../test/support/raw.ts'
 import { startTestService } from '../../../test/support/service.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { LARGE_BODIES } from '../../contract/limits.ts'
@@ -19,7 +20,7 @@ test('large bodies of one token are read at their pace; beyond those that may wa
   )
   assert.equal(pace.turnOf('a', LARGE_BODIES.bytes), undefined, 'small ones are not touched by it')
   assert.equal(pace.turnOf('b', MIB), undefined, 'and neither is another token')
-  time += LARGE_BODIES.waitMs + 1000
+  time += ((waiting + 1) * 1000 * MIB) / LARGE_BODIES.bytesPerSecond
   assert.equal(pace.turnOf('a', MIB), undefined)
 })
 
@@ -36,4 +37,25 @@ test('a token cannot keep the service busy with large bodies', async () => {
     assert.deepEqual([body.code, Number(headers.get('retry-after')) >= 1], ['rate_limited', true])
   assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([400, 429]))
   assert.equal((await pack(quiet)).status, 400)
+})
+
+test('a large body is refused before it is read, by what its header says, and its client can read why', async () => {
+  await using service = await startTestService({ env: { GAMEKEEPER_RATE_LIMIT: '6000' } })
+  const { id } = await service.createServer()
+  const { token } = await service.mint(['files:write'])
+  const body = { files: [], padding: 'x'.repeat(900_000) }
+  const replies = Array.from({ length: 10 }, () => service.call('POST', `/files/${id}/pack`, { token, body }))
+  // From the first that is refused on, there is no room for another for some seconds.
+  const isRefused = async (reply: (typeof replies)[number]) => assert.equal((await reply).status, 429)
+  await Promise.any(replies.map(isRefused))
+  const head = [
+    `POST /v1/game/files/${id}/pack HTTP/1.1`,
+    'host: localhost',
+    `authorization: Bearer ${token}`,
+    'content-type: application/json',
+    'content-length: 900000',
+  ]
+  const { status, body: problem, headers } = await sendRaw(service.url, `${head.join('\r\n')}\r\n\r\n`)
+  assert.deepEqual([status, problem.code, headers.get('connection')], [429, 'rate_limited', 'close'])
+  await Promise.all(replies)
 })

@@ -1,7 +1,8 @@
 // The JSON body of a request. Bodies arrive as bytes, whatever their type: only when the operation is known is it known
 // whether it wants one.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
+import { LARGE_BODIES } from '../../contract/limits.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import { dropAbsent } from './absent-fields.ts'
@@ -16,6 +17,11 @@ const NO_BODY_BYTES_MAX = 1024
 export function takeBodiesAsBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+}
+
+/** Its rest is not worth reading at full speed. Small ones have mostly arrived, and their connections are kept. */
+export function isRefusedLargeBody({ headers }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  return statusCode === 429 && Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) > LARGE_BODIES.bytes
 }
 
 export function readBody(request: FastifyRequest, operation: Operation): unknown {

@@ -1,5 +1,7 @@
 // Puts an operation of the contract behind a route: who may call it, what it takes, one call, what it answers.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import { LARGE_BODIES } from '../../contract/limits.ts'
 import {
   type AnswerOf,
   BASE_PATH,
@@ -47,12 +49,18 @@ export interface ServeOptions<R, A> {
 
 export const ACTOR = Symbol('actor')
 const OPERATION = Symbol('operation')
-type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation }
+const IS_LARGE = Symbol('is large')
+type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation; [IS_LARGE]?: boolean }
 
 /** What a request asks for. Fastify puts its options together anew each time that it is asked for them. */
 export function operationOf(request: FastifyRequest): Operation | undefined {
   return (request as Entered)[OPERATION] ?? (request.routeOptions.config as { operation?: Operation }).operation
 }
+
+const isAnnounced = ({ headers }: FastifyRequest) => headers['content-length'] !== undefined
+/** Before a body has arrived, one of unknown size counts as the smallest of the large ones. */
+const announcedBytes = ({ headers }: FastifyRequest) => Number(headers['content-length'] ?? LARGE_BODIES.bytes + 1)
+const arrivedBytes = ({ body }: FastifyRequest) => (body instanceof Buffer ? body.length : 0)
 
 export function serve<O extends Operation, R>(
   api: Api,
@@ -86,13 +94,15 @@ export function serve<O extends Operation, R>(
     return body === undefined ? reply.send() : body
   }
 
-  function enter(request: FastifyRequest, actor: Actor): undefined | Promise<undefined> {
+  function enter(request: FastifyRequest, actor: Actor): undefined | Promise<unknown> {
     // Where no body belongs, the type of none does not matter, whatever a client's library adds.
     if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
     ;(request as Entered)[ACTOR] = actor
     ;(request as Entered)[OPERATION] = operation
     const denied = auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
-    return denied ?? (isGet && hasBody(request) ? refuseContentOfGet(request) : undefined)
+    if (denied || !hasBody(request)) return denied
+    if (isGet) return refuseContentOfGet(request)
+    return operation.rawBody ? undefined : bodyPace.turnOf(actor.id, announcedBytes(request))
   }
 
   const route: RouteShorthandOptions = {
@@ -111,19 +121,25 @@ export function serve<O extends Operation, R>(
   }
   if (!isGet && !operation.rawBody) {
     route.preValidation = (request, _reply, done) => {
-      const read = () => {
-        request.body = readBody(request, operation)
-      }
+      if (arrivedBytes(request) > LARGE_BODIES.bytes) return void readLarge(request).then(() => done(), done)
       try {
-        const size = request.body instanceof Buffer ? request.body.length : 0
-        const turn = bodyPace.turnOf((request as Entered)[ACTOR].id, size)
-        if (turn) return void turn.then(read).then(() => done(), done)
-        read()
+        request.body = readBody(request, operation)
         done()
       } catch (error) {
         done(error as Error)
       }
     }
+  }
+  // Reading, checking and using a large one are a turn of the event loop each.
+  if (operation.body)
+    route.preHandler = (request, _reply, done) => ((request as Entered)[IS_LARGE] ? void setImmediate(done) : done())
+
+  async function readLarge(request: FastifyRequest): Promise<void> {
+    const { id } = (request as Entered)[ACTOR]
+    if (!isAnnounced(request)) await bodyPace.turnOf(id, arrivedBytes(request))
+    request.body = readBody(request, operation)
+    ;(request as Entered)[IS_LARGE] = true
+    await nextTurn()
   }
 
   async function answerKeyed(call: Call<O>, key: string): Promise<unknown> {

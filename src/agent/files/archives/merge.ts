@@ -2,7 +2,6 @@
 // gone into, and a file in the way is refused or goes to the trash. All is checked before anything moves. Both trees may
 // be as large as a server: nothing is kept of them but a group of moves, and others have their turn between groups.
 import { opendirSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FileKind } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
@@ -15,8 +14,10 @@ import { moveReplacing, moveToNewName } from '../replace.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
 
-/** Moved without a turn in between, so that no request of ours comes between checking a name and taking it. */
+/** What they replace is one batch of the trash. */
 const GROUP_MOVES = 1024
+/** Moved without a turn in between, so that where nothing may be replaced, all of it comes or nothing does. */
+const MOVES_A_TURN = 128
 const READ_AHEAD = 512
 
 interface Step {
@@ -38,13 +39,13 @@ export async function merge(server: ServerFiles, tree: Sandbox, target: Segments
   using from = tree.openDirectory([])
   const isSmall = await check(server, from, into, options)
   options.signal.throwIfAborted()
-  if (isSmall) await moveGroup(server, tree, target, options, [...plan(from, into)].filter(isStep))
+  if (isSmall) moveAtOnce(server, tree, target, [...plan(from, into)].filter(isStep))
   else await moveAll(server, tree, target, options, plan(from, into))
   await fsyncDirectory(into)
   server.usage.touch()
 }
 
-/** Answers whether one group takes it all. */
+/** Answers whether all of it can be moved in one turn, replacing nothing. */
 async function check(
   { files }: ServerFiles,
   from: Directory,
@@ -59,7 +60,18 @@ async function check(
     if (step.replaced && !overwrite) throw alreadyThere(step.replaced.path)
     count++
   }
-  return count <= GROUP_MOVES
+  return !overwrite && count <= MOVES_A_TURN
+}
+
+/** Checks first, since the names were free in an earlier turn. */
+function moveAtOnce(server: ServerFiles, tree: Sandbox, target: Segments, steps: Step[]): void {
+  const taken = steps.find(({ replaced }) => replaced)
+  if (taken?.replaced) throw alreadyThere(taken.replaced.path)
+  for (const { path } of steps) {
+    using source = tree.openPlace(path)
+    using place = server.files.openNewPlace([...target, ...path], { anyName: true })
+    moveToNewName({ folder: source.parent, name: source.name }, place.parent, place.name)
+  }
 }
 
 async function moveAll(
@@ -76,7 +88,6 @@ async function moveAll(
     if (step !== LOOKED_AT) group.push(step)
     if (group.length < GROUP_MOVES) continue
     await moveGroup(server, tree, target, options, group)
-    await nextTurn()
     group = []
   }
   await moveGroup(server, tree, target, options, group)
@@ -86,21 +97,29 @@ async function moveGroup(
   server: ServerFiles,
   tree: Sandbox,
   target: Segments,
-  { overwrite }: MergeOptions,
+  options: MergeOptions,
   steps: Step[],
 ): Promise<void> {
   const replaced = steps.flatMap((step) => (step.replaced ? [step.replaced] : []))
-  if (replaced[0] && !overwrite) throw alreadyThere(replaced[0].path)
+  if (replaced[0] && !options.overwrite) throw alreadyThere(replaced[0].path)
   using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
-  let slot = 0
+  const turn = createTurns(server.files.share)
+  const late: Step[] = []
+  let slots = 0
   for (const { path, replaced: old } of steps) {
+    if (turn.due()) await turn.take()
     using source = tree.openPlace(path)
     using place = server.files.openNewPlace([...target, ...path], { anyName: true })
     const moved = { folder: source.parent, name: source.name }
-    if (batch && old) moveReplacing(moved, place.parent, place.name, batch, slot++)
-    else moveToNewName(moved, place.parent, place.name)
+    const slot = old ? slots++ : undefined
+    const there = statsIfThere(place.parent, place.name)
+    if (!there) moveToNewName(moved, place.parent, place.name)
+    else if (batch && slot !== undefined) moveReplacing(moved, place.parent, place.name, batch, slot)
+    else late.push({ path, replaced: { path: childPath(place.parent.path, place.name), kind: kindOf(there) } })
   }
   if (batch) await fsyncDirectory(batch.folder)
+  // What came since they were looked at.
+  if (late.length > 0) await moveGroup(server, tree, target, options, late)
 }
 
 const alreadyThere = (path: string) => fail('already_exists', `${JSON.stringify(path)} exists already.`)
