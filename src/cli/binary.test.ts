@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { useCli } from '../../test/support/cli.ts'
+import { olderNode } from '../../test/support/package.ts'
 import { runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 
 const cli = useCli()
@@ -105,14 +104,3 @@ describe('the binary', () => {
     )
   })
 })
-
-function olderNode(): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))
-  return folders
-    .map((path) => join(path, 'node'))
-    .find((path) => {
-      if (!existsSync(path)) return false
-      const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
-      return Number(/^v(\d+)/.exec(stdout)?.[1] ?? 99) < 26
-    })
-}

@@ -9,6 +9,10 @@ export interface Entry {
 
 export const COMMANDS: Readonly<Record<string, Entry>> = {
   serve: { summary: 'Run the service', load: async () => (await import('./commands/serve.ts')).serve },
+  service: {
+    summary: 'Make this installation a service of systemd',
+    load: async () => (await import('./commands/service.ts')).service,
+  },
   server: {
     summary: 'Create, list, show, change and delete servers',
     load: async () => (await import('./commands/server.ts')).server,

@@ -6,6 +6,7 @@ import type { Agent } from '../contract/agent.ts'
 import type { Recovery } from '../contract/backups.ts'
 import { NewServer, type Server } from '../contract/servers.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
+import type { Certificate } from '../http/certificate.ts'
 import type { Forward } from '../http/forward.ts'
 import { createHttpServer } from '../http/server.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
@@ -61,6 +62,8 @@ export interface AppDeps {
   secret: Buffer
   clock: { now(): number }
   log: Logger
+  /** Speaks TLS with it; plain HTTP by default. */
+  certificate?: Certificate | undefined
   /** Of HTTP at once; as many as a process with descriptors in plenty has by default. */
   connections?: number
 }
@@ -182,6 +185,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
+    certificate: deps.certificate,
     ...(deps.connections === undefined ? {} : { connections: deps.connections }),
   })
   const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
