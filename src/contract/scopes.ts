@@ -12,6 +12,8 @@ export const SCOPES = [
   'subdomains:read',
   'subdomains:write',
   'activity:read',
+  'console:read',
+  'console:write',
   'tokens:admin',
 ] as const
 
