@@ -155,7 +155,7 @@ test('nothing is in it that does not exist yet: every scope is needed by somethi
   // scope of the operation.
   assert.deepEqual(
     SCOPES.filter((scope) => !needed.has(scope)),
-    ['*', 'console:read', 'console:write', 'servers:admin'],
+    ['*', 'servers:admin', 'console:read', 'console:write'],
   )
 })
 
