@@ -72,7 +72,7 @@ export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as
 /** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
 export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
 
-/** JSON bodies of one token beyond `bytes`, read at this pace; `rate_limited` where one would wait longer. */
+/** JSON bodies of one token beyond `bytes`, or of unknown size, read at this pace; `rate_limited` where one would wait longer. */
 export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 256 * 1024, waitMs: 4000 } as const
 
 /** Archives of backups of one server that begin to be made, also for a part of one; `rate_limited` where one would wait longer. */

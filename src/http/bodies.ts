@@ -1,11 +1,14 @@
 // The body of a request as it arrives, and how a request is answered that is refused before its body has ended.
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
 import { BODY_LINGER_MS, THROWN_AWAY_BYTES_PER_SECOND } from '../contract/limits.ts'
+import { createPace } from '../kit/pace.ts'
 
 const QUEUED_BYTES = 64 * 1024
+const SMALL_BYTES = 1024
 
 export interface BodyOptions {
   signal: AbortSignal
@@ -44,7 +47,10 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
         const chunks = queue.splice(0)
         queuedBytes = 0
         if (!ended) request.resume()
-        yield chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+        const taken = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+        yield taken
+        // Each would be a piece of its own: what comes in the same turn is waited for.
+        if (taken.length < SMALL_BYTES && !ended) await nextTurn()
       } else if (ended) return
       else if (request.destroyed) throw fail('invalid_request', 'The connection was cut before the body had ended.')
       else await new Promise<void>((resolve) => (wake = resolve))
@@ -96,16 +102,14 @@ async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenera
   clearTimeout(timer)
 }
 
-/** When the next chunk that nobody wants may be read, of all connections. */
-let throwAwayAt = 0
+/** Of all connections together. */
+const thrownAway = createPace({ unitsPerSecond: THROWN_AWAY_BYTES_PER_SECOND, waitMs: Number.POSITIVE_INFINITY })
 
 /** All of them together at a pace: what is read at full speed is garbage to collect at full speed, for everybody. */
 function throwAway(request: IncomingMessage): void {
   request.on('data', (chunk: Buffer) => {
-    const now = performance.now()
-    throwAwayAt = Math.max(now, throwAwayAt) + (1000 * chunk.length) / THROWN_AWAY_BYTES_PER_SECOND
     request.pause()
-    setTimeout(() => request.resume(), throwAwayAt - now)
+    setTimeout(() => request.resume(), thrownAway.take('', chunk.length).waitMs)
   })
   request.resume()
 }

@@ -23,8 +23,12 @@ async function start(t: TestContext, changed: Partial<ConnectionLimits>, trusted
     takeBodiesAsStreams(streams)
     streams.post('/stream', async ({ raw }, reply) => {
       let bytes = 0
-      for await (const chunk of bodyOf(raw, { signal: new AbortController().signal })) bytes += chunk.length
-      return reply.send({ bytes })
+      let pieces = 0
+      for await (const chunk of bodyOf(raw, { signal: new AbortController().signal })) {
+        bytes += chunk.length
+        pieces++
+      }
+      return reply.send({ bytes, pieces })
     })
     const held = Promise.withResolvers<void>()
     t.after(() => held.resolve())
@@ -107,6 +111,18 @@ suite('a body', () => {
     assert.equal(await answer, '200')
   })
 
+  test('in chunks of one byte is taken in pieces, not byte by byte', async (t) => {
+    const socket = await (await start(t, {})).connect()
+    const bytes = 20_000
+    socket.write('POST /stream HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
+    socket.write(`${'1\r\nx\r\n'.repeat(bytes)}0\r\n\r\n`)
+    let text = ''
+    while (!text.includes('}')) text += (await once(socket, 'data'))[0]
+    const taken = JSON.parse(text.slice(text.indexOf('{')))
+    assert.equal(taken.bytes, bytes)
+    assert.ok(taken.pieces < bytes / 100, `${taken.pieces} pieces`)
+  })
+
   test('that nobody reads yet is not to blame', async (t) => {
     const socket = await (await start(t, { pace: { windowMs: 100, minBytes: 1000 } })).connect()
     socket.write(`${post('/unread', 100)}{`)
@@ -161,15 +177,22 @@ suite('an answer', () => {
 
   test('that is read slowly, and as fast as it must be, arrives', async (t) => {
     const socket = await (await start(t, { pace: { windowMs: 400, minBytes: 1000 } })).connect()
-    socket.write(get('/large'))
+    const arrived = Promise.withResolvers<void>()
     let bytes = 0
-    for (let rounds = 0; bytes < LARGE_CHUNKS * CHUNK.length; rounds++) {
-      // Nothing is read for a while, and then some.
-      if (rounds < 10) await delay(100)
-      const chunk: Buffer | null = socket.read()
-      if (chunk) bytes += chunk.length
-      else await once(socket, 'readable')
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes >= LARGE_CHUNKS * CHUNK.length) arrived.resolve()
+    })
+    socket.once('close', () => arrived.reject(new Error(`cut after ${bytes} bytes`)))
+    socket.write(get('/large'))
+    // Nothing is read for a while, and then some.
+    for (let rounds = 0; rounds < 10; rounds++) {
+      socket.pause()
+      await delay(100)
+      socket.resume()
+      await delay(1)
     }
+    await arrived.promise
   })
 
   test('that has nothing to send is not to blame', async (t) => {

@@ -1,5 +1,5 @@
 // The turns of the event loop, shared among everything that goes through a tenant's data on the main thread. All of it
-// together has a few milliseconds of each turn, however many of them there are, and those that wait for the next one are
+// together has a millisecond or two of each turn, however many of them there are, and those that wait for the next one are
 // served in turn by server: a hundred walks of one server take no more from the others than one does.
 
 /** A request takes several turns, in each of which this may be used up. */

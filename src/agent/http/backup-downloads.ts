@@ -1,13 +1,12 @@
 // A backup as an archive, or one file out of it, for whoever holds a link to it.
 import type { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { ARCHIVES_BEGUN } from '../../contract/limits.ts'
 import { whileClientStays } from '../../http/leaving.ts'
+import { createPaced } from '../../http/paced.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
-import { createPace } from '../../kit/pace.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
 import { attachment } from './disposition.ts'
@@ -45,21 +44,14 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   const sizes = new Map<string, number>()
 
   const { perSecond, ...limits } = ARCHIVES_BEGUN
-  const pace = createPace({ unitsPerSecond: perSecond, ...limits })
-
   /** A compressor and its memory for each, and for a part all that is before it made again. */
-  async function turnOf(serverId: string, signal: AbortSignal): Promise<void> {
-    const { waitMs, isTaken } = pace.take(serverId, 1)
-    if (!isTaken)
-      throw fail('rate_limited', {
-        detail: 'Too many downloads of backups of this server have begun.',
-        headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) },
-      })
-    if (waitMs > 0) await delay(waitMs, undefined, { signal })
-  }
+  const paced = createPaced(
+    { unitsPerSecond: perSecond, ...limits },
+    'Too many downloads of backups of this server have begun.',
+  )
 
   async function archive({ serverId, detail }: OpenedLink, backupId: string, signal: AbortSignal): Promise<Whole> {
-    await turnOf(serverId, signal)
+    await paced(serverId, 1, signal)
     const format = String(detail.format ?? 'tar.zst') as ArchiveFormat
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
     const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })

@@ -20,9 +20,13 @@ export function takeBodiesAsBytes(app: FastifyInstance): void {
 }
 
 /** Its rest is not worth reading at full speed. Small ones have mostly arrived, and their connections are kept. */
-export function isRefusedLargeBody({ headers }: FastifyRequest, { statusCode }: FastifyReply): boolean {
-  return statusCode === 429 && Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) > LARGE_BODIES.bytes
+export function isRefusedLargeBody(request: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  return statusCode === 429 && announcedBytes(request) > LARGE_BODIES.bytes
 }
+
+/** Before a body has arrived, one of unknown size counts as the smallest of the large ones. */
+export const announcedBytes = ({ headers }: FastifyRequest) =>
+  Number(headers['content-length'] ?? LARGE_BODIES.bytes + 1)
 
 export function readBody(request: FastifyRequest, operation: Operation): unknown {
   const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0)

@@ -17,7 +17,7 @@ import { type Auth, bearerOf } from './auth.ts'
 import type { BaseUrlOf } from './base-url.ts'
 import type { BodyPace } from './body-pace.ts'
 import type { Idempotency } from './idempotency.ts'
-import { readBody, refuseContentOfGet } from './json-body.ts'
+import { announcedBytes, readBody, refuseContentOfGet } from './json-body.ts'
 import { describe } from './openapi.ts'
 
 export interface Api {
@@ -58,8 +58,6 @@ export function operationOf(request: FastifyRequest): Operation | undefined {
 }
 
 const isAnnounced = ({ headers }: FastifyRequest) => headers['content-length'] !== undefined
-/** Before a body has arrived, one of unknown size counts as the smallest of the large ones. */
-const announcedBytes = ({ headers }: FastifyRequest) => Number(headers['content-length'] ?? LARGE_BODIES.bytes + 1)
 const arrivedBytes = ({ body }: FastifyRequest) => (body instanceof Buffer ? body.length : 0)
 
 export function serve<O extends Operation, R>(

@@ -93,7 +93,7 @@ export async function openScene(t: TestContext, options: SceneOptions = {}): Pro
   }
 }
 
-async function createTenant(
+export async function createTenant(
   keeper: Keeper,
   asAdmin: Scene['call'],
   name: string,

@@ -1,6 +1,6 @@
 // Moving a large unpacked tree into one that is there: in groups, between which others have their turn.
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openSandbox } from '../sandbox.ts'
@@ -47,6 +47,26 @@ test('a large merge lets others have their turn, and replaces into the trash', a
     after = page.next
   }
   assert.equal(new Set(trashed).size, FILES / 2)
+})
+
+test('what comes while it runs is replaced too, and kept in the trash; what goes is no fault', async (t) => {
+  const { agent, server, at } = await start(t)
+  fillTree(at(''), { 'd/old': 'old', 'd/going': 'going' })
+  const staged = makeTree(t)
+  fillTree(staged, { 'd/old': 'new', 'd/going': 'new', 'd/late': 'new' })
+  const prepare: typeof server.trash.prepare = async (...batch) => {
+    // Before the first batch: the late one has a batch of its own.
+    if (!existsSync(at('d/late'))) {
+      fillTree(at(''), { 'd/late': 'late' })
+      rmSync(at('d/going'))
+    }
+    return await server.trash.prepare(...batch)
+  }
+  const meanwhile = { ...server, trash: { ...server.trash, prepare } }
+  await merge(meanwhile, openSandbox(staged), [], { overwrite: true, signal })
+  for (const name of ['old', 'going', 'late']) assert.equal(readFileSync(at(`d/${name}`), 'utf8'), 'new')
+  const { items } = await agent.listTrash({ serverId, limit: 10 })
+  assert.deepEqual(items.map(({ path }) => path).sort(), ['/d/late', '/d/old'])
 })
 
 test('All of it is checked before the first thing moves.', async (t) => {

@@ -1,0 +1,21 @@
+// Work that each of many may do at a pace: whoever comes sooner waits, and is refused where that would take too long.
+import { setTimeout as delay } from 'node:timers/promises'
+import { fail } from '../contract/errors.ts'
+import { createPace, type PaceOptions } from '../kit/pace.ts'
+
+/** Resolves when it is the turn of these units; undefined where that is at once. Throws `rate_limited`. */
+export type Paced = (key: string, units: number, signal?: AbortSignal) => Promise<void> | undefined
+
+export function createPaced(options: PaceOptions, detail: string): Paced {
+  const pace = createPace(options)
+  return (key, units, signal) => {
+    const { waitMs, isTaken } = pace.take(key, units)
+    if (!isTaken) throw fail('rate_limited', { detail, headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } })
+    return waitMs > 0 ? wait(waitMs, signal) : undefined
+  }
+}
+
+async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  // What the delay fails with hides why the signal fired.
+  await delay(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted())
+}
