@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -7,6 +8,7 @@ import { describe, test } from 'node:test'
 import { useCli } from '../../test/support/cli.ts'
 import { olderNode } from '../../test/support/package.ts'
 import { runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
+import { CHECK_PENDING } from '../contract/readiness.ts'
 
 const cli = useCli()
 const { envOf, json } = cli
@@ -30,6 +32,20 @@ describe('doctor', () => {
     const nobody = await runPiped(['doctor', '--url', 'http://127.0.0.1:9'], {})
     assert.equal(nobody.code, 1)
     assert.match(nobody.stdout, /^fail +service/m)
+  })
+
+  test('asks again after a check that a busy disk holds up, as it is slow and not broken', async () => {
+    let asked = 0
+    const busy = createHttpServer((_request, reply) => {
+      const dataDirectory = ++asked < 3 ? CHECK_PENDING : 'ok'
+      reply.writeHead(dataDirectory === 'ok' ? 200 : 503).end(JSON.stringify({ checks: { dataDirectory } }))
+    }).listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const url = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
+    const { stdout } = await runPiped(['doctor', '--url', url], {})
+    assert.match(stdout, /^ok +dataDirectory +ready$/m)
+    assert.equal(asked, 3)
+    busy.close()
   })
 })
 
