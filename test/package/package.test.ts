@@ -9,12 +9,16 @@ import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { ROOT } from '../architecture/sources.ts'
 import { must, olderNode, pack, plainEnv, run } from '../support/package.ts'
+import { describeContainer } from './container.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-package-'))
 const user = join(folder, 'user')
 const installed = join(user, 'node_modules/gamekeeper')
 const binary = join(user, 'node_modules/.bin/gamekeeper')
 const older = olderNode()
+const NPX = ['npx', '--no', '--', 'gamekeeper']
+// Each command is a process of its own.
+const COMPILED = { NODE_COMPILE_CACHE: join(folder, 'compiled') }
 const running = new Set<ChildProcess>()
 let tarball: string
 
@@ -46,17 +50,10 @@ describe('the package', () => {
     assert.equal(JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')).private, true)
   })
 
-  test('npx runs the service, and its SIGTERM stops it', async () => {
-    const service = await serve('npx', ['--no', '--', 'gamekeeper'])
-    assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
-    assert.equal((await fetch(`${service.url}/docs/`)).status, 200)
-    await service.stop()
-  })
-
-  useFrom('the Node that runs these tests', process.execPath)
+  useFrom('the Node that runs these tests', process.execPath, [process.execPath, binary])
+  // What npx finds on the path is the older one, where there is one.
+  useFrom('npx, by the Node that came with it where its own is older', older ?? process.execPath, NPX)
   if (older) {
-    useFrom('an older Node, by the one that came with it', older)
-
     test('an older Node without the one that came with it says what to do', async () => {
       const bare = join(folder, 'bare')
       mkdirSync(bare)
@@ -79,10 +76,14 @@ describe('the package', () => {
   })
 })
 
-function useFrom(name: string, node: string): void {
+// Here, so that the package is made once.
+describeContainer(() => tarball)
+
+function useFrom(name: string, node: string, started: readonly string[]): void {
   test(`service, command line and SDK work on ${name}`, async () => {
-    const service = await serve(node, [binary])
-    const env = { ...plainEnv(), GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: service.adminToken }
+    const service = await serve(started)
+    assert.equal((await fetch(`${service.url}/docs/`)).status, 200)
+    const env = { ...plainEnv(), ...COMPILED, GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: service.adminToken }
     const cli = async (...args: string[]) =>
       JSON.parse((await must(node, [binary, ...args, '--json'], user, env)).stdout)
     const doctor = await cli('doctor')
@@ -101,9 +102,10 @@ function useFrom(name: string, node: string): void {
 }
 
 /** The service with a data directory of its own. */
-async function serve(file: string, args: readonly string[]) {
+async function serve([file = '', ...args]: readonly string[]) {
   const env = {
     ...plainEnv(),
+    ...COMPILED,
     GAMEKEEPER_PORT: '0',
     GAMEKEEPER_DATA_DIR: mkdtempSync(join(folder, 'data-')),
     GAMEKEEPER_LOG_LEVEL: 'fatal',

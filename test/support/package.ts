@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { ROOT } from '../architecture/sources.ts'
 import type { Ran } from './terminal.ts'
 
-const PACKED = ['bin', 'src', 'docs', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
+const PACKED = ['bin', 'src', 'docs', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
 const TEXTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.gitignore']
 
 /** What somebody's own shell has: nothing of the npm that runs these tests, of its Node or of what the tests load. */

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ROOT } from '../architecture/sources.ts'
 import { needs } from '../support/needs.ts'
-import { must, pack, run } from '../support/package.ts'
+import { must, run } from '../support/package.ts'
 import { scratchBase } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
@@ -18,46 +18,47 @@ const podman = (...args: string[]) => must('podman', [...store, '--cgroup-manage
 const HARDENED = ['--network', 'none', '--read-only', '--read-only-tmpfs=false', '--cap-drop', 'all']
 const BOUNDED = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1000:1000', '--security-opt', 'no-new-privileges']
 
-describe('the container', notHere(), () => {
-  before(build)
-  after(async () => {
-    await podman('rm', '--all', '--force', '--volumes')
-    await podman('rmi', '--all', '--force')
-    rmSync(folder, { recursive: true, force: true })
-  })
+export function describeContainer(tarball: () => string): void {
+  describe('the container', notHere(), () => {
+    before(() => build(tarball()))
+    after(async () => {
+      await podman('rm', '--all', '--force', '--volumes')
+      await podman('rmi', '--all', '--force')
+      rmSync(folder, { recursive: true, force: true })
+    })
 
-  test('runs without root, rights or a file system to write to, and says that it is healthy', async () => {
-    await start()
-    const { stdout } = await podman('exec', 'castle', 'node', '-e', LOOK)
-    assert.deepEqual(JSON.parse(stdout), { uid: 10001, root: 'EROFS', data: 0o700, effectiveRights: 0 })
-  })
+    test('runs without root, rights or a file system to write to, and says that it is healthy', async () => {
+      await start()
+      const { stdout } = await podman('exec', 'castle', 'node', '-e', LOOK)
+      assert.deepEqual(JSON.parse(stdout), { uid: 10001, root: 'EROFS', data: 0o700, effectiveRights: 0 })
+    })
 
-  test('a health check fails where nothing answers', async () => {
-    const failed = await run(
-      'podman',
-      [...store, 'exec', '-e', 'GAMEKEEPER_PORT=8081', 'castle', 'node', CHECK],
-      folder,
-    )
-    assert.equal(failed.code, 1)
-  })
+    test('a health check fails where nothing answers', async () => {
+      const failed = await run(
+        'podman',
+        [...store, 'exec', '-e', 'GAMEKEEPER_PORT=8081', 'castle', 'node', CHECK],
+        folder,
+      )
+      assert.equal(failed.code, 1)
+    })
 
-  test('another container on the same volume has everything', async () => {
-    await podman('exec', '-e', `GAMEKEEPER_TOKEN=${TOKEN}`, 'castle', 'gamekeeper', 'server', 'create', 'Castle')
-    await podman('rm', '--force', '--time', '0', 'castle')
-    await start()
-    const list = ['exec', '-e', `GAMEKEEPER_TOKEN=${TOKEN}`, 'castle', 'gamekeeper', 'server', 'ls', '--json']
-    assert.deepEqual(
-      JSON.parse((await podman(...list)).stdout).map(({ name }: { name: string }) => name),
-      ['Castle'],
-    )
-  })
+    test('another container on the same volume has everything', async () => {
+      await podman('exec', '-e', `GAMEKEEPER_TOKEN=${TOKEN}`, 'castle', 'gamekeeper', 'server', 'create', 'Castle')
+      await podman('rm', '--force', '--time', '0', 'castle')
+      await start()
+      const list = ['exec', '-e', `GAMEKEEPER_TOKEN=${TOKEN}`, 'castle', 'gamekeeper', 'server', 'ls', '--json']
+      assert.deepEqual(
+        JSON.parse((await podman(...list)).stdout).map(({ name }: { name: string }) => name),
+        ['Castle'],
+      )
+    })
 
-  test('stops when told, within its time', async () => {
-    await podman('stop', 'castle')
-    assert.equal((await podman('inspect', '--format', '{{.State.ExitCode}}', 'castle')).stdout, '0\n')
+    test('stops when told, within its time', async () => {
+      await podman('stop', 'castle')
+      assert.equal((await podman('inspect', '--format', '{{.State.ExitCode}}', 'castle')).stdout, '0\n')
+    })
   })
-})
-
+}
 const CHECK = '/usr/local/lib/node_modules/gamekeeper/bin/healthcheck.js'
 
 const LOOK = `
@@ -74,8 +75,7 @@ async function start(): Promise<void> {
 }
 
 /** As docs/installing.md does, but for the base, which comes from a registry there. */
-async function build(): Promise<void> {
-  const tarball = await pack(folder)
+async function build(tarball: string): Promise<void> {
   const context = join(folder, 'context')
   mkdirSync(context)
   for (const name of ['Containerfile', '.containerignore']) cpSync(join(ROOT, name), join(context, name))
