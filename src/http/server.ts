@@ -12,6 +12,7 @@ import { type ConnectionLimits, type Connections, connectionLimits, guardConnect
 import { createCors } from './cors.ts'
 import { collectMethods } from './methods.ts'
 import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
+import { serializersFactory } from './schema-compilers.ts'
 import { useValidation } from './validation.ts'
 
 export interface HttpOptions {
@@ -74,6 +75,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
       prepare(request, reply)
       answerError(error, request, reply)
     },
+    schemaController: { compilersFactory: serializersFactory },
     routerOptions: { maxParamLength: PARAM_MAX, ignoreTrailingSlash: true },
   }) as unknown as FastifyInstance
   useValidation(app)

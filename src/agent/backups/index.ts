@@ -6,21 +6,20 @@ import { Readable } from 'node:stream'
 import type { AgentBackups, BackupReport, BackupsWork, RestoreReport } from '../../contract/agent-backups.ts'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
-import { explainDisk } from '../files/errors.ts'
+import { explainDisk } from '../files/sandbox/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandler } from '../tasks.ts'
-import { runBackup } from './backup.ts'
-import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './browse.ts'
-import { type Download, openDownload } from './download.ts'
-import { type BlockHash, Damage } from './format.ts'
-import { markLock, removeMark } from './lock-marks.ts'
-import { holdManifest, type Manifest, openManifest } from './manifest.ts'
-import { deleteManifest, latestManifest, listManifests } from './manifests.ts'
-import { createContentReader } from './reader.ts'
-import { runReclaim } from './reclaim.ts'
-import { openRepository, type Repository } from './repository.ts'
-import { type RestoreTarget, runRestore } from './restore.ts'
+import { runBackup } from './create/backup.ts'
+import { type BlockHash, Damage } from './format/format.ts'
+import { holdManifest, type Manifest, openManifest } from './format/manifest.ts'
+import { runReclaim } from './maintain/reclaim.ts'
+import { runScrub } from './maintain/scrub.ts'
+import { runVerify } from './maintain/verify.ts'
+import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './read/browse.ts'
+import { type Download, openDownload } from './read/download.ts'
+import { createContentReader } from './read/reader.ts'
+import { type RestoreTarget, runRestore } from './restore/restore.ts'
 import {
   endedRestores,
   finishRestore,
@@ -29,10 +28,11 @@ import {
   recoverRestores,
   sweepEnded,
   unfinished,
-} from './restore-finish.ts'
-import { requirePaths } from './restore-plan.ts'
-import { runScrub } from './scrub.ts'
-import { runVerify } from './verify.ts'
+} from './restore/restore-finish.ts'
+import { requirePaths } from './restore/restore-plan.ts'
+import { markLock, removeMark } from './store/lock-marks.ts'
+import { deleteManifest, latestManifest, listManifests } from './store/manifests.ts'
+import { openRepository, type Repository } from './store/repository.ts'
 
 const IGNORE_FILE = '/.backupignore'
 const IGNORE_BYTES = 32 * 1024

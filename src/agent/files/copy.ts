@@ -5,9 +5,12 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { type Amount, diskBytes, NOTHING, sum } from './amounts.ts'
-import { type Change, journaled } from './changes.ts'
+import { type Change, journaled } from './changes/changes.ts'
+import { inodeOf } from './changes/probes.ts'
+import { moveToFreeName } from './changes/replace.ts'
 import { cloneFile } from './clone.ts'
+import { freeNames } from './free-names.ts'
+import { describeAt } from './reading/entries.ts'
 import {
   addressOf,
   type Directory,
@@ -19,20 +22,17 @@ import {
   openChild,
   openFileAt,
   readlinkAt,
-} from './directory.ts'
-import { describeAt } from './entries.ts'
-import { explainedAsync } from './errors.ts'
-import { freeNames } from './free-names.ts'
-import { nameToDisk } from './names.ts'
-import { giveTo, type Owner, permissionsOf } from './ownership.ts'
-import { type Segments, splitPath } from './paths.ts'
-import { inodeOf } from './probes.ts'
-import { moveToFreeName } from './replace.ts'
-import { openSandbox, type Place, type Sandbox } from './sandbox.ts'
+} from './sandbox/directory.ts'
+import { explainedAsync } from './sandbox/errors.ts'
+import { nameToDisk } from './sandbox/names.ts'
+import { giveTo, type Owner, permissionsOf } from './sandbox/ownership.ts'
+import { type Segments, splitPath } from './sandbox/paths.ts'
+import { openSandbox, type Place, type Sandbox } from './sandbox/sandbox.ts'
+import type { Staged } from './sandbox/staging.ts'
+import { type WalkEntry, walk } from './sandbox/walk.ts'
 import type { ServerFiles } from './server-files.ts'
-import type { Staged } from './staging.ts'
-import { countingGrowth } from './usage.ts'
-import { type WalkEntry, walk } from './walk.ts'
+import { type Amount, diskBytes, NOTHING, sum } from './space/amounts.ts'
+import { countingGrowth } from './space/usage.ts'
 
 const AT_ONCE = 8
 /**

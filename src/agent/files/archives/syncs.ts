@@ -2,7 +2,7 @@
 import { fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Descriptor } from '../../../kit/descriptor.ts'
-import type { OpenFile } from '../directory.ts'
+import type { OpenFile } from '../sandbox/directory.ts'
 
 const AT_ONCE = 32
 const fsyncAsync = promisify(fsync)

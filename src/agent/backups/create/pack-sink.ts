@@ -1,0 +1,127 @@
+// Where a backup's new blocks go: pack after pack, the full ones made durable while the next is filled. Until the backup
+// is done, only it knows of them: so nothing else can count on blocks that go when it fails.
+import { createBlockIndex } from '../blocks/block-index.ts'
+import { packBlob } from '../format/format.ts'
+import { decodeTable, tableOf, visitTable } from '../format/pack-table.ts'
+import { createIndexWriter } from '../store/index-blobs.ts'
+import { createPack, type PackWriter } from '../store/packs.ts'
+import type { Repository } from '../store/repository.ts'
+
+/** Packs that are being made durable at one time. */
+const FINISHING_AT_MOST = 2
+
+export interface PackSink {
+  /**
+   * `table` lists what `bytes` hold: of the frames, those with something new are kept. Resolves when the bytes may
+   * change.
+   */
+  add(bytes: Uint8Array, table: Uint8Array): Promise<void>
+  /** In the store, or stored by this backup. */
+  holds(id: Uint8Array, at?: number): boolean
+  readonly storedBytes: number
+  /** Once it returns, everything added is durable. Nobody else counts on it yet. */
+  finish(): Promise<void>
+  /** The backup is done: what it added stays, and every other backup may count on it. */
+  publish(): Promise<void>
+  /** Lets go of everything and, where `givesBack`, deletes what was written. Not after `publish`. */
+  abort(givesBack: boolean): Promise<void>
+}
+
+export function createPackSink(repository: Repository): PackSink {
+  const own = createBlockIndex()
+  const indexes = createIndexWriter(repository.blobs, repository.sealer)
+  /** The packs that are durable, with their sizes. */
+  const finished = new Map<string, number>()
+  const finishing = new Set<Promise<void>>()
+  let current: PackWriter | undefined
+  let opening: Promise<PackWriter> | undefined
+  let storedBytes = 0
+  let failure: unknown
+
+  const holds = (id: Uint8Array, at = 0) => repository.index.find(id, at) >= 0 || own.find(id, at) >= 0
+
+  async function writer(): Promise<PackWriter> {
+    if (failure !== undefined) throw failure
+    if (current) return current
+    opening ??= createPack(repository.blobs).then((pack) => {
+      current = pack
+      opening = undefined
+      return pack
+    })
+    return await opening
+  }
+
+  function close(pack: PackWriter): void {
+    current = undefined
+    const done = pack
+      .finish()
+      .then(async (written) => {
+        finished.set(written.packId, written.sizeBytes)
+        storedBytes += written.sizeBytes
+        await indexes.add(written)
+      })
+      .catch(async (error) => {
+        failure ??= error
+        await pack.abort().catch(() => {})
+      })
+      .finally(() => finishing.delete(done))
+    finishing.add(done)
+  }
+
+  /** Of each frame, whether something in it is new. */
+  function newFrames(table: Uint8Array): boolean[] {
+    const areNew: boolean[] = []
+    visitTable(table, {
+      frame: () => void areNew.push(false),
+      block: (idAt) => {
+        if (!holds(table, idAt)) areNew[areNew.length - 1] = true
+      },
+    })
+    return areNew
+  }
+
+  async function append(bytes: Uint8Array, table: Uint8Array): Promise<void> {
+    let pack = await writer()
+    // Others that waited for it as well may have filled it meanwhile.
+    while (pack !== current) pack = await writer()
+    own.addTable(pack.packId, table, pack.append(bytes, table))
+    visitTable(table, { frame() {}, block: (idAt) => repository.index.hint(table, idAt) })
+    const settled = pack.settled()
+    if (pack.isFull) close(pack)
+    while (finishing.size > FINISHING_AT_MOST) await Promise.race(finishing)
+    await settled
+    if (failure !== undefined) throw failure
+  }
+
+  return {
+    holds,
+    get storedBytes() {
+      return storedBytes
+    },
+    async add(bytes, table) {
+      const areNew = newFrames(table)
+      if (!areNew.includes(true)) return
+      if (!areNew.includes(false)) return await append(bytes, table)
+      for (const [index, frame] of decodeTable(table).entries())
+        if (areNew[index]) await append(bytes.subarray(frame.offset, frame.offset + frame.storedLength), tableOf(frame))
+    },
+    async finish() {
+      if (current) close(current)
+      await Promise.all(finishing)
+      if (failure !== undefined) throw failure
+      await indexes.finish()
+    },
+    publish: () => repository.publish(finished, own),
+    async abort(givesBack) {
+      await opening?.catch(() => {})
+      const pack = current
+      current = undefined
+      await pack?.abort().catch(() => {})
+      await Promise.all(finishing)
+      if (!givesBack) return
+      // What cannot be deleted now is given back by a reclaim.
+      for (const name of [...indexes.names, ...[...finished.keys()].map(packBlob)])
+        await repository.blobs.delete(name).catch(() => {})
+    },
+  }
+}
