@@ -17,6 +17,9 @@ export const TOOLS = {
   },
   bind: { files: ['/usr/sbin/named', '/usr/bin/dig'], packages: ['bind9', 'bind9-dnsutils'] },
   python: { files: ['/usr/bin/python3', '/usr/bin/zstd'], packages: ['python3', 'zstd'] },
+  podman: { files: ['/usr/bin/podman', '/usr/sbin/runc'], packages: ['podman', 'runc'] },
+  systemd: { files: ['/usr/bin/systemd-analyze'], packages: ['systemd'] },
+  nginx: { files: ['/usr/sbin/nginx', '/usr/bin/openssl'], packages: ['nginx-light', 'openssl'] },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 

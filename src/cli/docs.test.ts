@@ -33,6 +33,8 @@ test('docs/cli.md: every example runs, in order, in a shell', async () => {
   writeFileSync(launcher, `#!/bin/sh\nshift 3\nexec "${process.execPath}" "${BINARY}" "$@"\n`, { mode: 0o755 })
   const env = {
     PATH: `${folder}:${process.env.PATH}`,
+    // Each command is a process of its own.
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
     GAMEKEEPER_URL: service.url,
     GAMEKEEPER_TOKEN: service.adminToken,
   }
