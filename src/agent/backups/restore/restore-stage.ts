@@ -8,6 +8,7 @@ import { type DirectTarget, openDirect } from '../../../blobs/direct-io.ts'
 import { fail } from '../../../contract/errors.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { hasCode } from '../../../kit/errno.ts'
+import { createWorkGroup, forEachAtOnce } from '../../../kit/work-group.ts'
 import { addressOf, createDescriptorAt, type Directory, fsyncDirectory } from '../../files/sandbox/directory.ts'
 import { nameToDisk } from '../../files/sandbox/names.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
@@ -32,6 +33,7 @@ const WINDOWS_AT_ONCE = 3
 const LARGE_BYTES = 1024 * 1024
 /** Making small files is this thread's work, decoding large ones the others': so they wait for each other's company. */
 const SMALL_WAITING = 8192
+/** A file system makes what comes together durable in one go. */
 const SYNCED_TOGETHER = 16
 /** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
 const WORTH_WAITING_BYTES = 16 * 1024
@@ -66,8 +68,7 @@ export function createStager(
   onStaged: (files: number, bytes: number) => void,
 ): Stager {
   const smallWaiting = sizeBytes > fileCount * WORTH_WAITING_BYTES ? SMALL_WAITING : WINDOW_FILES
-  const running = new Set<Promise<void>>()
-  let failure: { error: unknown } | undefined
+  const windows = createWorkGroup(WINDOWS_AT_ONCE)
   const small: Staged[] = []
   let large: Staged[] = []
   let largeBytes = 0
@@ -116,19 +117,12 @@ export function createStager(
 
   /** Resolves when another may be started. */
   async function start(entries: Staged[]): Promise<void> {
-    const building = build(entries).catch((error) => {
-      failure ??= { error }
-    })
-    running.add(building)
-    void building.finally(() => running.delete(building))
-    while (running.size >= WINDOWS_AT_ONCE) await Promise.race(running)
-    if (failure) {
-      await Promise.all(running)
-      throw failure.error
-    }
+    windows.start(build(entries))
+    await windows.room()
+    if (windows.hasFailed()) await windows.drain()
   }
 
-  const isLargeFull = () => largeBytes >= (running.size > 0 ? WINDOW_BYTES : FIRST_WINDOW_BYTES)
+  const isLargeFull = () => largeBytes >= (windows.size > 0 ? WINDOW_BYTES : FIRST_WINDOW_BYTES)
 
   const startSmall = () => start(small.splice(0, WINDOW_FILES))
 
@@ -158,29 +152,23 @@ export function createStager(
     async finish() {
       if (large.length > 0) await startLarge()
       while (small.length > 0) await startSmall()
-      await Promise.all(running)
-      if (failure) throw failure.error
+      await windows.drain()
     },
-    async abandon() {
-      await Promise.all(running)
-    },
+    abandon: windows.ended,
     count: () => count,
     diskBytes: () => diskBytes,
     made: () => made.take(count),
     async sync() {
       if (count > SYNCED_ONE_BY_ONE) await syncFileSystem(staging)
-      else await inGroups([...Array(count).keys()], (number) => syncAddress(addressOf(staging, String(number))))
+      else
+        await forEachAtOnce([...Array(count).keys()], SYNCED_TOGETHER, (number) =>
+          syncAddress(addressOf(staging, String(number))),
+        )
     },
   }
 }
 
 const fsyncAsync = promisify(fsync)
-
-/** A file system makes what comes together durable in one go. */
-async function inGroups<T>(items: T[], sync: (item: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < items.length; at += SYNCED_TOGETHER)
-    await Promise.all(items.slice(at, at + SYNCED_TOGETHER).map(sync))
-}
 
 /** A symlink has nothing of its own to sync: it is part of its directory. */
 async function syncAddress(address: string | Buffer): Promise<void> {
@@ -197,7 +185,7 @@ async function syncAddress(address: string | Buffer): Promise<void> {
 
 /** What is gone by now needs no sync, but that it is gone does: then the nearest directory above it is meant. */
 export async function syncPaths(sandbox: Sandbox, paths: string[][]): Promise<void> {
-  await inGroups(paths, async (path) => {
+  await forEachAtOnce(paths, SYNCED_TOGETHER, async (path) => {
     for (let depth = path.length, isSynced = false; !isSynced; depth--)
       isSynced = depth === 0 ? await syncTop(sandbox) : await isSyncedThere(sandbox, path.slice(0, depth))
   })
