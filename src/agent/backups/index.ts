@@ -20,7 +20,7 @@ import { runVerify } from './maintain/verify.ts'
 import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './read/browse.ts'
 import { type Download, openDownload } from './read/download.ts'
 import { createContentReader } from './read/reader.ts'
-import { type RestoreTarget, runRestore } from './restore/restore.ts'
+import { runRestore } from './restore/restore.ts'
 import {
   endedRestores,
   finishRestore,
@@ -31,6 +31,7 @@ import {
   unfinished,
 } from './restore/restore-finish.ts'
 import { requirePaths } from './restore/restore-plan.ts'
+import type { RestoreTarget } from './restore/restore-target.ts'
 import { markLock, removeMark } from './store/lock-marks.ts'
 import { deleteManifest, latestManifest, listManifests } from './store/manifests.ts'
 import { openRepository, type Repository } from './store/repository.ts'
