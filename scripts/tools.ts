@@ -20,6 +20,9 @@ export const TOOLS = {
   podman: { files: ['/usr/bin/podman', '/usr/sbin/runc'], packages: ['podman', 'runc'] },
   systemd: { files: ['/usr/bin/systemd-analyze'], packages: ['systemd'] },
   nginx: { files: ['/usr/sbin/nginx', '/usr/bin/openssl'], packages: ['nginx-light', 'openssl'] },
+  caddy: { files: ['/usr/bin/caddy'], packages: ['caddy'] },
+  zsh: { files: ['/usr/bin/zsh'], packages: ['zsh'] },
+  fish: { files: ['/usr/bin/fish'], packages: ['fish'] },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/found-store.ts'
@@ -30,7 +30,7 @@ import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
 export { StoreFault } from './agent/backups/store/found-store.ts'
-export { ConfigFault, readConfig } from './control/config.ts'
+export { type Config, ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
 export { DatabaseInUse } from './control/db/postgres-lock.ts'
 export { StartFault } from './kit/start-fault.ts'
@@ -70,15 +70,16 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDispos
   const { db, engine } = database
   // There before anything is written that is sealed with it.
   const secret = loadSecret(dataDir, config.secret, await isFresh(db, engine))
-  for (const name of await migrate(db, engine, MIGRATIONS)) log.info({ migration: name }, 'migrated')
+  const migrations = await migrate(db, engine, MIGRATIONS)
+  if (migrations.length > 0) log.info({ migrations }, 'migrated')
   return { database, secret, lost: lock?.lost ?? new Promise<never>(() => {}) }
 }
 
 /** Everything but the door, and nothing of it begun. */
-async function assemble(config: Config, cleanUp: AsyncDisposableStack) {
+async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
-  const log = pino({ level: config.logLevel })
+  const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
   makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
   const descriptors = planDescriptors(readDescriptorLimit(), {
     connections: CONNECTIONS_MAX,
@@ -128,10 +129,14 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack) {
   return { agent, app, providers, ownUrl, lost, log, certificate }
 }
 
-export async function startService(config: Config, announce: Announce = async () => {}): Promise<Service> {
+export async function startService(
+  config: Config,
+  announce: Announce = async () => {},
+  logTo?: DestinationStream,
+): Promise<Service> {
   // Whatever fails, what comes before it is undone too: above all the locks.
   await using cleanUp = new AsyncDisposableStack()
-  const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp)
+  const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
   cleanUp.defer(app.stop)
   await app.http.register(agent.routes)
   if (config.adminToken !== null) {

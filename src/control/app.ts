@@ -29,6 +29,7 @@ import { createAuth } from './http/auth.ts'
 import { createBaseUrl } from './http/base-url.ts'
 import { createBodyPace } from './http/body-pace.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
+import { frontPage } from './http/front-page.ts'
 import { atMostOncePer, countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
 import { isRefusedLargeBody, takeBodiesAsBytes } from './http/json-body.ts'
@@ -214,6 +215,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, checks, log })
   await documentRoutes(http)
+  frontPage(http, version)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
 

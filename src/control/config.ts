@@ -15,6 +15,8 @@ export interface Config {
   publicUrl: string | null
   databaseUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
+  /** `auto`: for people on a terminal, JSON elsewhere. */
+  logFormat: (typeof LOG_FORMATS)[number]
   requestsPerMinute: number
   trustedProxies: string[]
   /** Origins whose pages may call us from a browser; `*` for any. */
@@ -53,6 +55,7 @@ export class ConfigFault extends Error {
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const
 const PREFIX = 'GAMEKEEPER_'
 
 type Read<T> = (text: string) => T
@@ -97,6 +100,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     publicUrl: setting('PUBLIC_URL', null, httpUrl),
     databaseUrl: setting('DATABASE_URL', null, postgresUrl),
     logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS)),
+    logFormat: setting('LOG_FORMAT', 'auto', oneOf(LOG_FORMATS)),
     requestsPerMinute: setting('RATE_LIMIT', 6000, integer(0, 10_000_000)),
     trustedProxies: setting('TRUSTED_PROXIES', [], addresses),
     corsOrigins: setting('CORS_ORIGINS', [], origins),

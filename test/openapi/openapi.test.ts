@@ -10,6 +10,7 @@ import { OPERATIONS } from '../../src/contract/index.ts'
 import { LINK_OPERATIONS } from '../../src/contract/link-operations.ts'
 import { BASE_PATH, SHARED_ERRORS } from '../../src/contract/operation.ts'
 import { SCOPES } from '../../src/contract/scopes.ts'
+import { VERSION } from '../../src/main.ts'
 import { holdAgainstContract } from '../support/conformance.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -173,7 +174,7 @@ test('an answer that is not as documented is found', async () => {
   await assert.rejects(holdAgainstContract(service.url, 'GET', '/nowhere', good))
 })
 
-test('the reference page works in a browser, talks to nobody else and complains of nothing', async (t) => {
+test('/ leads to the reference page, which works in a browser, talks to nobody else and complains of nothing', async (t) => {
   if (!existsSync(CHROMIUM)) return t.skip('no Chromium: run the tests with npm test')
   const flags =
     '--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'
@@ -190,7 +191,9 @@ test('the reference page works in a browser, talks to nobody else and complains 
       const url = request.url()
       if (!url.startsWith(service.url) && !/^(data|blob):/.test(url)) elsewhere.push(url)
     })
-    await page.goto(`${service.url}/docs`)
+    await page.goto(service.url)
+    await page.getByText(`Gamekeeper ${VERSION}`).waitFor()
+    await page.getByText('API reference').click()
     await page.getByText('Create a server').first().waitFor()
     await page.getByText('Activity', { exact: true }).first().click()
     await page.getByText("Read a server's activity").first().waitFor()

@@ -1,11 +1,12 @@
 // Completion as the shells see it: their own completion machinery, our script, the real command line and service.
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { useCli } from '../../../test/support/cli.ts'
+import { needs } from '../../../test/support/needs.ts'
 import { BINARY, runPiped } from '../../../test/support/terminal.ts'
 import { splitLine } from '../shell-words.ts'
 
@@ -13,7 +14,6 @@ const cli = useCli()
 const { run, json } = cli
 
 const execFileAsync = promisify(execFile)
-const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0
 
 describe('completion', () => {
   let env: Record<string, string>
@@ -22,7 +22,12 @@ describe('completion', () => {
     mkdirSync(bin)
     writeFileSync(join(bin, 'gamekeeper'), `#!/bin/sh\nexec "${process.execPath}" "${BINARY}" "$@"\n`)
     chmodSync(join(bin, 'gamekeeper'), 0o755)
-    env = { ...cli.envOf(), PATH: `${bin}:${process.env.PATH}`, HOME: cli.folder }
+    env = {
+      ...cli.envOf(),
+      PATH: `${bin}:${process.env.PATH}`,
+      HOME: cli.folder,
+      NODE_COMPILE_CACHE: join(cli.folder, 'compiled'),
+    }
     await json('server', 'create', 'Castle')
     await json('server', 'create', 'Old Castle')
     await json('backup', 'create', 'Castle', '--name', 'Before the update')
@@ -56,20 +61,17 @@ describe('completion', () => {
     assert.deepEqual(await inBash('gamekeeper token create ci --scope servers:r'), ['read'])
   })
 
-  // Only where they are installed; the service and its other tests need neither.
-  if (isInstalled('zsh'))
-    test('zsh: the same words', async () => {
-      const script = `autoload -Uz compinit && compinit -u; eval "$(gamekeeper completion zsh)"
+  test('zsh: the same words', needs('zsh'), async () => {
+    const script = `autoload -Uz compinit && compinit -u; eval "$(gamekeeper completion zsh)"
         compadd() { local name=$@[-1]; print -rl -- "\${(@P)name}" }
         words=(gamekeeper backup show Castle 'Before\\ t'); CURRENT=5; _gamekeeper`
-      assert.deepEqual(await linesOf('zsh', script), ['Before the update'])
-    })
+    assert.deepEqual(await linesOf('zsh', script), ['Before the update'])
+  })
 
-  if (isInstalled('fish'))
-    test('fish: the same words', async () => {
-      const script = "gamekeeper completion fish | source; complete -C 'gamekeeper backup show Castle Bef'"
-      assert.match((await linesOf('fish', script)).join('\n'), /^Before\\? the\\? update\tbkp_\w+$/)
-    })
+  test('fish: the same words', needs('fish'), async () => {
+    const script = "gamekeeper completion fish | source; complete -C 'gamekeeper backup show Castle Bef'"
+    assert.match((await linesOf('fish', script)).join('\n'), /^Before\\? the\\? update\tbkp_\w+$/)
+  })
 
   test('knows options that stand before, values, aliases, and what was given already', async () => {
     assert.deepEqual(await words('--url', 'http://x', 'sub'), ['subdomain'])

@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import {
   adoptServer as adopt,
+  type Config,
   ConfigFault,
   DatabaseInUse,
   DataDirInUse,
@@ -18,6 +19,7 @@ import type { MintedToken, NewServer, Server } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit-codes.ts'
+import { createLogLines } from '../log-lines.ts'
 
 export type { RecoveredStore }
 
@@ -43,7 +45,10 @@ const main = command({
       hearSignals(env, stop)
       return greet(context, started)
     }
-    const service = await plainly(() => startService(readConfig(env), announce))
+    const service = await plainly(() => {
+      const config = readConfig(env)
+      return startService(config, announce, logFor(context, config.logFormat))
+    })
     const reason = await Promise.race([signalled, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
     setTimeout(() => process.exit(EXIT.failed), STOP_WITHIN_MS - 500).unref()
@@ -130,15 +135,25 @@ function sentenceFor(error: NodeJS.ErrnoException & { address?: string; port?: n
   return listening ? `Gamekeeper cannot listen on ${address} port ${port}. ${listening}` : undefined
 }
 
+/** Undefined: as JSON, which is what the logger writes by itself. */
+function logFor({ io, paint, json }: Context, format: Config['logFormat']) {
+  const isPretty = format === 'pretty' || (format === 'auto' && io.stdout.isTTY && !json)
+  return isPretty ? createLogLines((text) => void io.stdout.write(text), paint) : undefined
+}
+
 /** Resolves once all of it was handed on, so that a token is kept only when it was shown. */
 async function greet(context: Context, { url, newAdminToken, dns }: Greeting): Promise<void> {
+  const { paint } = context
+  // With room around it: before and after it there is the log.
   const lines = [
-    `Gamekeeper listens on ${url}`,
+    '',
+    paint('bold', `Gamekeeper listens on ${url}`),
     `  API reference  ${url}/docs`,
     ...(dns ? [`  DNS            ${dns.host} port ${dns.port}`] : []),
     ...(newAdminToken
-      ? ['', 'This is the admin token. It is shown this once; keep it safe.', `  ${newAdminToken}`, '']
+      ? ['', paint('bold', 'This is the admin token. It is shown this once; keep it safe.'), `  ${newAdminToken}`]
       : []),
+    '',
   ]
   const text = context.json ? JSON.stringify({ url, adminToken: newAdminToken, dns }) : lines.join('\n')
   try {

@@ -53,7 +53,6 @@ export async function documentRoutes(app: FastifyInstance): Promise<void> {
         telemetry: false,
         hideClientButton: true,
         agent: { disabled: true },
-        mcp: { disabled: true },
         showDeveloperTools: 'never',
       },
     })
