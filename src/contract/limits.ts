@@ -107,6 +107,12 @@ export const PIPELINED_MAX = 100
 export const BODY_LINGER_MS = 2_000
 /** At which pace, of all connections together. */
 export const THROWN_AWAY_BYTES_PER_SECOND = 8 * 1024 ** 2
+/**
+ * Chunks of a body below `bytes`. After the first few, which are `free`, a connection that sends such chunks is read at most once
+ * in `restMs`, and all connections from one address together at this pace. A turn of the event loop in which `perTurn` have
+ * come reads nothing more.
+ */
+export const SMALL_CHUNKS = { bytes: 256, free: 64, perSecond: 50_000, restMs: 10, perTurn: 8192 } as const
 /** Connections to the embedded DNS server over TCP. */
 export const DNS_CONNECTIONS_MAX = 256
 /**

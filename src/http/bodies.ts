@@ -1,14 +1,12 @@
 // The body of a request as it arrives, and how a request is answered that is refused before its body has ended.
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
 import { BODY_LINGER_MS, THROWN_AWAY_BYTES_PER_SECOND } from '../contract/limits.ts'
 import { createPace } from '../kit/pace.ts'
 
 const QUEUED_BYTES = 64 * 1024
-const SMALL_BYTES = 1024
 
 export interface BodyOptions {
   signal: AbortSignal
@@ -43,14 +41,10 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
     for (;;) {
       signal.throwIfAborted()
       if (queue.length > 0) {
-        // All at once: a body can come in chunks of one byte, and each would cost what a large one does.
         const chunks = queue.splice(0)
         queuedBytes = 0
         if (!ended) request.resume()
-        const taken = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-        yield taken
-        // Each would be a piece of its own: what comes in the same turn is waited for.
-        if (taken.length < SMALL_BYTES && !ended) await nextTurn()
+        yield chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
       } else if (ended) return
       else if (request.destroyed) throw fail('invalid_request', 'The connection was cut before the body had ended.')
       else await new Promise<void>((resolve) => (wake = resolve))
