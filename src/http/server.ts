@@ -6,12 +6,12 @@ import type { Logger } from 'pino'
 import { type Failure, fail } from '../contract/errors.ts'
 import { CONNECTIONS_MAX, JSON_BODY_MAX_BYTES } from '../contract/limits.ts'
 import { newId } from '../kit/ids.ts'
-import { hasBody } from './bodies.ts'
+import { hasBody, throwAwayUnread } from './bodies.ts'
 import { type ConnectionLimits, type Connections, connectionLimits, guardConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { collectMethods } from './methods.ts'
 import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
-import { ChunkedMessage, limitSmallChunks, readUnread } from './small-chunks.ts'
+import { ChunkedMessage, limitSmallChunks } from './small-chunks.ts'
 import { useValidation } from './validation.ts'
 
 export interface HttpOptions {
@@ -71,7 +71,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const connections = guardConnections(app.server, options.trustedProxies, limits)
   const receive = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     prepare(request, reply)
-    if (hasBody(request)) reply.raw.once('prefinish', () => readUnread(request.raw))
+    if (hasBody(request)) reply.raw.once('prefinish', () => throwAwayUnread(request.raw))
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return done(fail('invalid_request', 'The request has no Host header.'))
     if (cors.isPreflight(request)) return cors.answerPreflight(reply)

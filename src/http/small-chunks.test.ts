@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { until } from '../../test/support/until.ts'
-import { SMALL_CHUNKS } from '../contract/limits.ts'
+import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/limits.ts'
 import { bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { createHttpServer } from './server.ts'
 
@@ -126,12 +126,12 @@ test('a body in small chunks that nobody reads yet waits, and arrives when someb
   const chunk = `${(200).toString(16)}\r\n${'x'.repeat(200)}\r\n`
   socket.write(`${head('POST', '/unread')}${chunk.repeat(4000)}0\r\n\r\n`)
   const message = await service.unread
-  await until(async () => message.readableLength >= message.readableHighWaterMark)
+  await until(async () => message.readableLength >= UNREAD_BODY_BYTES)
   // A second read would have come by now.
   const other = await service.connect()
   other.write(head('POST', '/stream') + ONE_BYTE_CHUNKS)
   await answerOn(other)
-  assert.ok(message.readableLength < message.readableHighWaterMark + READ_BYTES, `${message.readableLength} bytes`)
+  assert.ok(message.readableLength < UNREAD_BODY_BYTES + READ_BYTES, `${message.readableLength} bytes`)
   service.read()
   assert.equal(await answerOn(socket), `200 ${'x'.repeat(800_000)}`)
 })

@@ -4,9 +4,10 @@
 // there were very many of them, on whichever connections, reads nothing more.
 import { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
-import { SMALL_CHUNKS } from '../contract/limits.ts'
+import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 import { createPace } from '../kit/pace.ts'
+import { holdSocket, releaseSocket } from './held-sockets.ts'
 
 interface Rest {
   chunks: number
@@ -41,7 +42,7 @@ export class ChunkedMessage extends IncomingMessage {
       return true
     }
     this.#pushGathered()
-    return super.push(chunk)
+    return super.push(chunk) && this.readableLength < UNREAD_BODY_BYTES
   }
 
   /** What is still small waits for more, or for the end: one byte in each read would be as many pieces as bytes. */
@@ -57,11 +58,6 @@ export class ChunkedMessage extends IncomingMessage {
   }
 }
 
-/** Node drops what nobody has read when the answer is complete, chunk by chunk, and asks nobody how much of it. */
-export function readUnread(request: IncomingMessage): void {
-  if (!request.complete && request.readableFlowing === null) request.resume()
-}
-
 function countSmallChunk(message: ChunkedMessage): void {
   const rest = resting.get(message.socket) ?? beginRest(message.socket)
   rest.chunks++
@@ -73,7 +69,7 @@ function countSmallChunk(message: ChunkedMessage): void {
 function beginRest(socket: Socket): Rest {
   const rest: Rest = { chunks: 0, messages: new Set() }
   resting.set(socket, rest)
-  socket.pause().on('resume', stayPaused)
+  holdSocket(socket)
   setImmediate(() => {
     for (const message of rest.messages) message.endTurn()
     const { waitMs } = pace.take(networkOf(socket.remoteAddress ?? ''), rest.chunks)
@@ -84,17 +80,10 @@ function beginRest(socket: Socket): Rest {
 
 function endRest(socket: Socket, { messages }: Rest): void {
   resting.delete(socket)
-  socket.off('resume', stayPaused)
-  const isFull = [...messages].some((message) => !message.complete && isFullOf(message))
+  releaseSocket(socket)
+  const isFull = [...messages].some(({ complete, readableLength }) => !complete && readableLength >= UNREAD_BODY_BYTES)
   // Whoever reads a full one resumes the socket.
   if (!isFull) socket.resume()
-}
-
-const isFullOf = ({ readableLength, readableHighWaterMark }: IncomingMessage) => readableLength >= readableHighWaterMark
-
-/** Whoever reads the body, and Node at its end, resumes the socket. */
-function stayPaused(this: Socket): void {
-  this.pause()
 }
 
 /** Also those whose requests are still to come: their bodies may be in the same read. */
