@@ -20,6 +20,8 @@ if (process.exitCode !== 1) {
   const env = {
     ...process.env,
     NODE_OPTIONS: options,
+    // Hundreds of processes load the same modules: each module is stripped of its types and compiled once.
+    NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
     ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}),
   }
   const patterns = process.argv.length > 2 ? process.argv.slice(2) : ['src/**/*.test.ts', 'test/**/*.test.ts']

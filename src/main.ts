@@ -1,14 +1,17 @@
 // The composition root: config, lock, database, agent, control, listen. The one file that sees everything.
 import { existsSync, readFileSync } from 'node:fs'
+import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
-import { findStore, listStore, type Taken, takeOver } from './agent/backups/found-store.ts'
+import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/found-store.ts'
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/limits.ts'
+import type { NewServer, Server } from './contract/servers.ts'
 import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
@@ -22,11 +25,12 @@ import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
 import type { ShowToken } from './control/tokens/service.ts'
+import { openCertificate } from './http/certificate.ts'
 import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
-export { StoreFault } from './agent/backups/found-store.ts'
-export { ConfigFault, readConfig } from './control/config.ts'
+export { StoreFault } from './agent/backups/store/found-store.ts'
+export { type Config, ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
 export { DatabaseInUse } from './control/db/postgres-lock.ts'
 export { StartFault } from './kit/start-fault.ts'
@@ -48,21 +52,8 @@ export type Announce = (started: Pick<Service, 'url' | 'newAdminToken' | 'dns'>)
 
 export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 
-/** What is undone, last first, when the service stops or does not come up. */
-type CleanUp = (() => unknown)[]
-
-async function undo(cleanUp: CleanUp): Promise<void> {
-  const faults: unknown[] = []
-  // Whatever fails, what comes after it is undone too: above all the locks.
-  for (const step of cleanUp.reverse())
-    await Promise.resolve()
-      .then(step)
-      .catch((error) => faults.push(error))
-  if (faults.length > 0) throw faults[0]
-}
-
 /** The database, for this process alone and as this version wants it, with the secret that seals what is in it. */
-async function openOwnDatabase(config: Config, log: Logger, cleanUp: CleanUp) {
+async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDisposableStack) {
   const { dataDir, databaseUrl: url } = config
   let lock: DatabaseLock | undefined
   if (url !== null) {
@@ -71,29 +62,31 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: CleanUp) {
       onBroken: (error) => log.warn({ err: error }, 'the connection that holds the database for us broke'),
       onHeldAgain: () => log.info('the database is ours again'),
     })
-    cleanUp.push(lock.release)
+    cleanUp.defer(lock.release)
   }
   const onBroken = (error: Error) => log.warn({ err: error }, 'a database connection broke')
   const database = openDatabase({ dataDir, url, onBroken, ...(lock ? { mayUse: lock.isHeld } : {}) })
-  cleanUp.push(database.close)
+  cleanUp.defer(database.close)
   const { db, engine } = database
   // There before anything is written that is sealed with it.
   const secret = loadSecret(dataDir, config.secret, await isFresh(db, engine))
-  for (const name of await migrate(db, engine, MIGRATIONS)) log.info({ migration: name }, 'migrated')
+  const migrations = await migrate(db, engine, MIGRATIONS)
+  if (migrations.length > 0) log.info({ migrations }, 'migrated')
   return { database, secret, lost: lock?.lost ?? new Promise<never>(() => {}) }
 }
 
 /** Everything but the door, and nothing of it begun. */
-async function assemble(config: Config, cleanUp: CleanUp) {
+async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
   const dataLock = lockDataDir(config.dataDir)
-  cleanUp.push(() => dataLock.release())
-  const log = pino({ level: config.logLevel })
+  cleanUp.defer(() => dataLock.release())
+  const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
   makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
   const descriptors = planDescriptors(readDescriptorLimit(), {
     connections: CONNECTIONS_MAX,
     dnsConnections: DNS_CONNECTIONS_MAX,
   })
   const clock = { now: () => Date.now() }
+  const certificate = config.tls === null ? undefined : openCertificate(config.tls)
   const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
     openOwnDatabase(config, log, cleanUp),
   )
@@ -109,14 +102,14 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     clock,
     log,
   })
-  cleanUp.push(agent.stop)
+  cleanUp.defer(agent.stop)
   const providers = await openProviders(config.zones, {
     host: config.dnsHost,
     port: config.dnsPort,
     directory: join(config.dataDir, 'dns'),
     connections: descriptors.dnsConnections,
   })
-  cleanUp.push(providers.close)
+  cleanUp.defer(providers.close)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
   const { forward } = agent
   const app = await buildApp({
@@ -130,49 +123,70 @@ async function assemble(config: Config, cleanUp: CleanUp) {
     secret,
     clock,
     log,
+    certificate,
     connections: descriptors.connections,
   })
-  return { agent, app, providers, ownUrl, lost, log }
+  return { agent, app, providers, ownUrl, lost, log, certificate }
 }
 
-export async function startService(config: Config, announce: Announce = async () => {}): Promise<Service> {
-  const cleanUp: CleanUp = []
-  try {
-    const { agent, app, providers, ownUrl, lost, log } = await assemble(config, cleanUp)
-    cleanUp.push(app.stop)
-    await app.http.register(agent.routes)
-    if (config.adminToken !== null) {
-      const fault = await app.tokens.ensureConfigured(config.adminToken)
-      if (fault) throw new ConfigFault([fault])
-    }
-    await agent.start()
-    await app.start()
-    await app.http.listen({ host: config.host, port: config.port })
-    cleanUp.push(() => app.http.close())
-    if (config.publicUrl === null && isEverywhere(app.http.server.address() as AddressInfo)) log.warn(NO_PUBLIC_URL)
-    const started = { url: ownUrl(), dns: providers.embedded }
-    const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
-    if (newAdminToken === null) await announce({ ...started, newAdminToken })
-    return { ...started, newAdminToken, lost, stop: () => undo(cleanUp) }
-  } catch (error) {
-    await undo(cleanUp)
-    throw error
+export async function startService(
+  config: Config,
+  announce: Announce = async () => {},
+  logTo?: DestinationStream,
+): Promise<Service> {
+  // Whatever fails, what comes before it is undone too: above all the locks.
+  await using cleanUp = new AsyncDisposableStack()
+  const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
+  cleanUp.defer(app.stop)
+  await app.http.register(agent.routes)
+  if (config.adminToken !== null) {
+    const fault = await app.tokens.ensureConfigured(config.adminToken)
+    if (fault) throw new ConfigFault([fault])
   }
+  await agent.start()
+  await app.start()
+  await app.http.listen({ host: config.host, port: config.port })
+  cleanUp.defer(() => app.http.close())
+  if (certificate) cleanUp.defer(certificate.follow(app.http.server as unknown as HttpsServer, log))
+  if (config.publicUrl === null && isEverywhere(app.http.server.address() as AddressInfo)) log.warn(NO_PUBLIC_URL)
+  const started = { url: ownUrl(), dns: providers.embedded }
+  const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
+  if (newAdminToken === null) await announce({ ...started, newAdminToken })
+  const running = cleanUp.move()
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= running.disposeAsync())
+  return { ...started, newAdminToken, lost, stop }
 }
 
 /** For an owner without a token that can do everything: makes one, on the machine itself and while the service is stopped. */
 export async function rescueToken(config: Config, show: ShowToken): Promise<MintedToken> {
-  const { dataDir, databaseUrl } = config
-  // A mistyped directory must not become an instance of its own.
+  requireInstance(config)
+  await using cleanUp = new AsyncDisposableStack()
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  return await app.tokens.rescue(show)
+}
+
+/** A mistyped directory must not become an instance of its own. */
+function requireInstance({ dataDir, databaseUrl }: Config): void {
   if (!existsSync(databaseUrl === null ? sqliteFile(dataDir) : dataDir))
     throw new StartFault(`There is no Gamekeeper in ${dataDir}. Set GAMEKEEPER_DATA_DIR to its data directory.`)
-  const cleanUp: CleanUp = []
-  try {
-    const { app } = await assemble({ ...config, zones: [] }, cleanUp)
-    return await app.tokens.rescue(show)
-  } finally {
-    await undo(cleanUp)
-  }
+}
+
+/**
+ * Makes a server of a directory, on the machine itself and while the service is stopped. The server comes first: a crash
+ * in between leaves it empty and the directory where it was, and never files that no server has.
+ */
+export async function adoptServer(config: Config, dir: string, request: NewServer): Promise<Server> {
+  requireInstance(config)
+  await using cleanUp = new AsyncDisposableStack()
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const source = await requireAdoptable(config.dataDir, dir)
+  const server = await app.createServer(request)
+  await moveIntoServer(layout(config.dataDir), server.id, source).catch((error: NodeJS.ErrnoException) => {
+    const made = `The server ${server.name} (${server.id}) was made and is empty.`
+    throw new StartFault(`${source} could not be moved (${error.code}); it is where it was. ${made}`)
+  })
+  return server
 }
 
 export interface RecoveredStore {
@@ -193,15 +207,11 @@ export async function recoverStore(
   const store = { dir, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
   const answer = { store, backups: await listStore(found) }
   if (request.isListOnly) return { ...answer, done: null }
-  const cleanUp: CleanUp = []
-  try {
-    // Nobody is to be answered, so no name server has to stand up.
-    const { app } = await assemble({ ...config, zones: [] }, cleanUp)
-    const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
-    return { ...answer, done: { taken, recovery: await app.recover() } }
-  } finally {
-    await undo(cleanUp)
-  }
+  await using cleanUp = new AsyncDisposableStack()
+  // Nobody is to be answered, so no name server has to stand up.
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
+  return { ...answer, done: { taken, recovery: await app.recover() } }
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']
@@ -213,5 +223,5 @@ function urlOf(config: Config, listening: AddressInfo): string {
   if (config.publicUrl) return config.publicUrl
   const { address, port, family } = listening
   const host = isEverywhere(listening) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
-  return `http://${host}:${port}`
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`
 }

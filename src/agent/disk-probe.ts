@@ -5,7 +5,7 @@ import { mkdir, open, stat, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail } from '../contract/errors.ts'
 import { ignoreAbsent } from '../kit/errno.ts'
-import { DISK_MARGIN_BYTES } from './files/disk.ts'
+import { DISK_MARGIN_BYTES } from './files/space/disk.ts'
 import type { Layout } from './layout.ts'
 
 const PROBE_BYTES = 4096

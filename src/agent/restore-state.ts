@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { RestoreReport, StoppedRestore } from '../contract/agent-backups.ts'
 import { fail } from '../contract/errors.ts'
 import { hasCode } from '../kit/errno.ts'
-import { digest } from './backups/format.ts'
+import { digest } from './backups/format/format.ts'
 
 export const RESTORE_FOLDER = 'restore-'
 /** `forward` and `back` are gone on with at the next start; `done` and `undone` wait until control has recorded them. */

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path'
 import type { AgentServers } from '../contract/agent.ts'
 import { fail } from '../contract/errors.ts'
 import { hasCode, ignoreAbsent } from '../kit/errno.ts'
-import { openRoot } from './files/directory.ts'
-import { explainedDisk } from './files/errors.ts'
-import { removeTree } from './files/remove-tree.ts'
+import { openRoot } from './files/sandbox/directory.ts'
+import { explainedDisk } from './files/sandbox/errors.ts'
+import { removeTree } from './files/sandbox/remove-tree.ts'
 import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']

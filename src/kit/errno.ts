@@ -7,3 +7,8 @@ export function hasCode(error: unknown, ...codes: string[]): boolean {
 export function ignoreAbsent(error: unknown): void {
   if (!hasCode(error, 'ENOENT')) throw error
 }
+
+/** Also where an error was caused by a full disk. */
+export function isDiskFull(error: unknown): boolean {
+  return hasCode(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && isDiskFull(error.cause))
+}

@@ -22,18 +22,41 @@ const FOLDERS: Record<string, string[]> = {
   cli: ['contract', 'sdk'],
 }
 
+/** Rooms of the agent's backups, from the bytes on disk upwards: each may import those of the ranks before it. */
+const ROOMS = 'src/agent/backups/'
+const ROOM_ORDER = [
+  ['format'],
+  ['blocks', 'tree'],
+  ['workers'],
+  ['store'],
+  ['create', 'restore', 'read', 'maintain'],
+  // What puts them together.
+  ['index.ts'],
+]
+/** The door to a server's files knows nothing of what is done behind it. */
+const DOOR = 'src/agent/files/sandbox/'
+
 const isTest = (path: string) => /\.(test|testing|suite)\.ts$/.test(path)
 const rankOf = (slice: string) => SLICE_ORDER.findIndex((rank) => rank.includes(slice))
+
+const roomOf = (path: string) => path.slice(ROOMS.length).split('/')[0] ?? ''
+function isUpward(from: string, to: string): boolean {
+  if (isTest(from) || !from.startsWith(ROOMS) || !to.startsWith(ROOMS) || roomOf(from) === roomOf(to)) return false
+  const [own, other] = [from, to].map((path) => ROOM_ORDER.findIndex((rank) => rank.includes(roomOf(path))))
+  return own === undefined || other === undefined || own < 0 || other < 0 || own <= other
+}
 
 export function faultOf(from: string, to: string): string | null {
   const refuse = `${from} may not import ${to}`
   if (to === '(computed)') return `${from} imports what cannot be read from its text`
   if (from === 'src/main.ts') return null
   if (!to.startsWith('src/')) return isTest(from) && /^(test|scripts)\//.test(to) ? null : refuse
-  if (to === 'src/main.ts') return from === 'src/cli/serve.ts' || isTest(from) ? null : refuse
+  if (to === 'src/main.ts') return from === 'src/cli/commands/serve.ts' || isTest(from) ? null : refuse
   const [, folder = '', slice = ''] = from.split('/')
   const [, target = '', targetSlice = ''] = to.split('/')
   if (folder !== target) return FOLDERS[folder]?.includes(target) ? null : refuse
+  if (isUpward(from, to)) return refuse
+  if (from.startsWith(DOOR) && to.startsWith('src/agent/files/') && !to.startsWith(DOOR) && !isTest(from)) return refuse
   if (folder !== 'control' || slice === targetSlice || WIRING.test(from)) return null
   if (SHARED_IN_CONTROL.includes(targetSlice)) return null
   if (WIRING.test(to)) return isTest(from) ? null : refuse
@@ -57,7 +80,7 @@ test('the test sees every kind of import, and refuses those across the lines', (
     "import {\n  a,\n  b,\n} from '../http/server.ts'": 'src/contract/x.ts',
     "import '../contract/errors.ts'": 'src/kit/x.ts',
     "export * from '../control/config.ts'": 'src/cli/x.ts',
-    "const a = await import('../main.ts')": 'src/cli/token.ts',
+    "const a = await import('../../main.ts')": 'src/cli/commands/token.ts',
     'const a = await import(name)': 'src/sdk/x.ts',
     "import { a } from '../servers/service.ts'": 'src/control/tokens/service.ts',
     "import { b } from '../servers/store.ts'": 'src/control/backups/service.ts',
@@ -66,6 +89,11 @@ test('the test sees every kind of import, and refuses those across the lines', (
     "import { e } from '../tokens/service.ts'": 'src/control/http/auth.ts',
     "import { f } from '../../test/support/service.ts'": 'src/kit/y.ts',
     "import { g } from '../nowhere/x.ts'": 'src/elsewhere/x.ts',
+    "import { h } from '../create/pack-sink.ts'": 'src/agent/backups/store/found-store.ts',
+    "import type { I } from '../restore/restore.ts'": 'src/agent/backups/read/browse.ts',
+    "import { j } from '../index.ts'": 'src/agent/backups/maintain/verify.ts',
+    "import { l } from '../trash/trash.ts'": 'src/agent/files/sandbox/staging.ts',
+    "import { k } from '../new-room/x.ts'": 'src/agent/backups/maintain/verify.ts',
   }
   for (const [text, path] of Object.entries(refused)) {
     assert.equal(faultsIn([{ path, text }]).length, 1, `${path}: ${text}`)
@@ -77,8 +105,10 @@ test('what the design allows is allowed', () => {
     "import { a } from '../servers/service.ts'": 'src/control/backups/service.ts',
     "import { b } from '../activity/service.ts'": 'src/control/tokens/service.ts',
     "import { c } from '../db/tables.ts'": 'src/control/tokens/store.ts',
-    "import { d } from '../main.ts'": 'src/cli/serve.ts',
+    "import { d } from '../../main.ts'": 'src/cli/commands/serve.ts',
     "import { e } from 'fastify'": 'src/contract/x.ts',
+    "import { f } from '../store/packs.ts'": 'src/agent/backups/create/pack-sink.ts',
+    "import { g } from './read/browse.ts'": 'src/agent/backups/index.ts',
   }
   for (const [text, path] of Object.entries(allowed)) assert.deepEqual(faultsIn([{ path, text }]), [])
 })

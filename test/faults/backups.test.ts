@@ -1,7 +1,7 @@
 import { it } from 'node:test'
 import { run } from './backups.ts'
 
-const ROUNDS = Number(process.env.GAMEKEEPER_FAULT_ROUNDS ?? 12)
+const ROUNDS = Number(process.env.GAMEKEEPER_FAULT_ROUNDS ?? 5)
 
 it(`backups survive being killed at ${ROUNDS} random instants`, async (t) => {
   await run(ROUNDS, 1, (line) => t.diagnostic(line))

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { killFinishing } from '../../src/agent/backups/finish.testing.ts'
+import { killFinishing } from '../../src/agent/backups/restore/finish.testing.ts'
 
 /** `step` 1: before every change. */
 export async function killRestores(step: number, say: (line: string) => void): Promise<void> {

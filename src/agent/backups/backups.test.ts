@@ -25,8 +25,8 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { newId } from '../../kit/ids.ts'
 import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { BLOCK_BYTES } from './format.ts'
-import { setAttributes } from './restore-attributes.ts'
+import { BLOCK_BYTES } from './format/format.ts'
+import { setAttributes } from './restore/restore-attributes.ts'
 
 const LONG_AGO = new Date('2020-02-02T02:02:02.123Z')
 

@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import type { ScrubReport } from '../../contract/agent-backups.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { BLOCK_BYTES } from './format.ts'
+import { BLOCK_BYTES } from './format/format.ts'
 
 function fill(agent: TestAgent): string {
   const root = agent.filesOf('srv_a')

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HOLES_READ_MAX_BYTES, SPARSE_RATIO } from '../../contract/limits.ts'
-import { createHoleBudget } from '../files/hole-budget.ts'
+import { createHoleBudget } from '../files/space/hole-budget.ts'
 import { assertSameTree, snapshot, testAgent } from './backups.testing.ts'
 
 const MIB = 1024 ** 2

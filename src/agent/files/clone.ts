@@ -3,9 +3,16 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import { addressOf, type Directory, hasDescriptorPaths, type OpenFile, statsIfThere, unlinkAt } from './directory.ts'
-import { createHoleBudget, requireReadable } from './hole-budget.ts'
-import { nameToDisk } from './names.ts'
+import {
+  addressOf,
+  type Directory,
+  hasDescriptorPaths,
+  type OpenFile,
+  statsIfThere,
+  unlinkAt,
+} from './sandbox/directory.ts'
+import { nameToDisk } from './sandbox/names.ts'
+import { createHoleBudget, requireReadable } from './space/hole-budget.ts'
 
 const LARGE_BYTES = 32n * 1024n * 1024n
 

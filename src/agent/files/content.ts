@@ -3,8 +3,13 @@
 import type { BigIntStats } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { spaceOf } from './amounts.ts'
-import { type Change, journaled } from './changes.ts'
+import { type Change, journaled } from './changes/changes.ts'
+import { placedWithParents } from './changes/new-parents.ts'
+import { inodeOf } from './changes/probes.ts'
+import { moveReplacing, moveToNewName, type Source } from './changes/replace.ts'
+import { describeAt, etagOf } from './reading/entries.ts'
+import { FileStream } from './reading/file-stream.ts'
+import { guessByName } from './reading/mime.ts'
 import {
   addressOf,
   createFileAt,
@@ -13,21 +18,16 @@ import {
   lstatAt,
   type OpenFile,
   statsIfThere,
-} from './directory.ts'
-import { describeAt, etagOf } from './entries.ts'
-import { explainedAsync } from './errors.ts'
-import { FileStream } from './file-stream.ts'
-import { guessByName } from './mime.ts'
-import { placedWithParents } from './new-parents.ts'
-import { giveTo, takeAfter } from './ownership.ts'
-import { prepareReplaced, roomForParents } from './parents.ts'
-import { checkNewName, formatPath, parsePath, type Segments } from './paths.ts'
-import { inodeOf } from './probes.ts'
-import { receiveBytes, spaceFrom } from './receive.ts'
-import { moveReplacing, moveToNewName, type Source } from './replace.ts'
-import type { Place } from './sandbox.ts'
+} from './sandbox/directory.ts'
+import { explainedAsync } from './sandbox/errors.ts'
+import { giveTo, takeAfter } from './sandbox/ownership.ts'
+import { checkNewName, formatPath, parsePath, type Segments } from './sandbox/paths.ts'
+import type { Place } from './sandbox/sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
-import { countingGrowth } from './usage.ts'
+import { spaceOf } from './space/amounts.ts'
+import { prepareReplaced, roomForParents } from './space/parents.ts'
+import { countingGrowth } from './space/usage.ts'
+import { receiveBytes, spaceFrom } from './uploads/receive.ts'
 
 export interface Content {
   readonly file: OpenFile

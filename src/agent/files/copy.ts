@@ -5,9 +5,13 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { type Amount, diskBytes, NOTHING, sum } from './amounts.ts'
-import { type Change, journaled } from './changes.ts'
+import { createWorkGroup } from '../../kit/work-group.ts'
+import { type Change, journaled } from './changes/changes.ts'
+import { inodeOf } from './changes/probes.ts'
+import { moveToFreeName } from './changes/replace.ts'
 import { cloneFile } from './clone.ts'
+import { freeNames } from './free-names.ts'
+import { describeAt } from './reading/entries.ts'
 import {
   addressOf,
   type Directory,
@@ -19,20 +23,17 @@ import {
   openChild,
   openFileAt,
   readlinkAt,
-} from './directory.ts'
-import { describeAt } from './entries.ts'
-import { explainedAsync } from './errors.ts'
-import { freeNames } from './free-names.ts'
-import { nameToDisk } from './names.ts'
-import { giveTo, type Owner, permissionsOf } from './ownership.ts'
-import { type Segments, splitPath } from './paths.ts'
-import { inodeOf } from './probes.ts'
-import { moveToFreeName } from './replace.ts'
-import { openSandbox, type Place, type Sandbox } from './sandbox.ts'
+} from './sandbox/directory.ts'
+import { explainedAsync } from './sandbox/errors.ts'
+import { nameToDisk } from './sandbox/names.ts'
+import { giveTo, type Owner, permissionsOf } from './sandbox/ownership.ts'
+import { type Segments, splitPath } from './sandbox/paths.ts'
+import { openSandbox, type Place, type Sandbox } from './sandbox/sandbox.ts'
+import type { Staged } from './sandbox/staging.ts'
+import { type WalkEntry, walk } from './sandbox/walk.ts'
 import type { ServerFiles } from './server-files.ts'
-import type { Staged } from './staging.ts'
-import { countingGrowth } from './usage.ts'
-import { type WalkEntry, walk } from './walk.ts'
+import { type Amount, diskBytes, NOTHING, sum } from './space/amounts.ts'
+import { countingGrowth } from './space/usage.ts'
 
 const AT_ONCE = 8
 /**
@@ -142,24 +143,16 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
   const { signal } = options
   let written = NOTHING
   const depth = splitPath(source.path).length
-  const running = new Set<Promise<void>>()
-  let failure: { error: unknown } | undefined
+  const copies = createWorkGroup(AT_ONCE)
   const modes: { path: Segments; mode: number }[] = []
-  const start = (from: OpenFile, to: Place) => {
-    const work = cloneAndClose(from, to, options)
-      .then((bytes) => {
-        written = sum(written, { bytes, entries: 1 })
-      })
-      .catch((error) => {
-        failure ??= { error }
-      })
-      .finally(() => running.delete(work))
-    running.add(work)
+  const copyFile = async (from: OpenFile, to: Place) => {
+    const bytes = await cloneAndClose(from, to, options)
+    written = sum(written, { bytes, entries: 1 })
   }
   try {
     for await (const entry of walk(source, options.share, signal ? { signal } : {})) {
       signal?.throwIfAborted()
-      if (failure) throw failure.error
+      copies.check()
       refuseTooDeep(entry)
       if (entry.isMountPoint) continue
       using place = target.openPlace(splitPath(entry.path).slice(depth))
@@ -171,14 +164,14 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
         written = sum(written, { bytes: diskBytes(lstatAt(place.parent, place.name)), entries: 1 })
       } else if (entry.stats.isFile()) {
         const file = openUnlessGone(entry)
-        if (file) start(file, target.openPlace(splitPath(place.path)))
+        if (file) copies.start(copyFile(file, target.openPlace(splitPath(place.path))))
       }
-      if (running.size >= AT_ONCE) await Promise.race(running)
+      if (copies.isFull()) await copies.room()
     }
   } finally {
-    await Promise.all(running)
+    await copies.ended()
   }
-  if (failure) throw failure.error
+  copies.check()
   for (const { path, mode } of modes.reverse()) {
     const bytes = await finishDirectory(target, path, mode, options)
     written = sum(written, { bytes, entries: 1 })

@@ -1,6 +1,6 @@
 // Names for a second thing beside a first: `a copy.txt`, `a copy 2.txt`, `.env copy`.
-import { nameToBytes } from './names.ts'
-import { MAX_NAME_BYTES } from './paths.ts'
+import { nameToBytes } from './sandbox/names.ts'
+import { MAX_NAME_BYTES } from './sandbox/paths.ts'
 
 const COMPOUND = /\.tar\.[a-z0-9]{1,5}$/i
 

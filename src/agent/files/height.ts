@@ -1,10 +1,10 @@
 // How deep a tree is, by the kinds that directories list, without a look at every file.
 import { opendirSync } from 'node:fs'
 import { createTurns } from '../../kit/turns.ts'
-import { openDescent } from './descent.ts'
-import type { Directory } from './directory.ts'
-import { isDirectoryEntry } from './list.ts'
-import { nameFromLatin1 } from './names.ts'
+import { isDirectoryEntry } from './reading/list.ts'
+import { openDescent } from './sandbox/descent.ts'
+import type { Directory } from './sandbox/directory.ts'
+import { nameFromLatin1 } from './sandbox/names.ts'
 
 /** Whether something in the directory has more than `most` names from there. */
 export async function isDeeperThan(top: Directory, most: number, share: string): Promise<boolean> {

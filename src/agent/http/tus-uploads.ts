@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { isLeaving } from '../files/errors.ts'
+import { uploadProperties } from '../files/changes/probes.ts'
 import type { FilesOfAgent } from '../files/index.ts'
-import { createPartialUploads, type PartialUploads } from '../files/partial-uploads.ts'
-import { uploadProperties } from '../files/probes.ts'
+import { isLeaving } from '../files/sandbox/errors.ts'
+import { createPartialUploads, type PartialUploads } from '../files/uploads/partial-uploads.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type LinkDoor, RENEWED_MS } from './link-door.ts'
 

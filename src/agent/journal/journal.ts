@@ -8,7 +8,7 @@ import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
 import { shortened } from '../../kit/shorten.ts'
-import { explainedDisk } from '../files/errors.ts'
+import { explainedDisk } from '../files/sandbox/errors.ts'
 import { type Log, openLog } from './log.ts'
 
 /** Whoever asked for a change records it with the answer; only if that does not happen is it offered to readers. */

@@ -12,10 +12,10 @@ import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { findServer } from '../servers/service.ts'
-import type { ExpiryService } from './expiry.ts'
 import type { LockKeeper } from './locks.ts'
 import { reported } from './present.ts'
 import type { Removal } from './removal.ts'
+import type { ExpiryService } from './retention/retention.ts'
 import * as store from './store.ts'
 
 export const BACKUP = 'backup'
@@ -68,7 +68,7 @@ export function createMaking(deps: {
       }
       const server = await findServer(db, row.server_id)
       const work = {
-        kind: 'backups.create',
+        kind: 'backups.create' as const,
         backupId: row.id,
         name: row.name,
         ...(server ? { serverName: server.name } : {}),
@@ -78,7 +78,7 @@ export function createMaking(deps: {
       }
       // Another attempt is another task: the agent remembers how the last one ended.
       const task = { ...job, jobId: `${job.jobId}.${row.id}.${job.attempt}` }
-      return (await runAgentTask(agent.tasks, task, work)) as BackupReport
+      return await runAgentTask(agent.tasks, task, work)
     },
 
     async complete(trx, actor, backupId, report) {

@@ -10,7 +10,7 @@ import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
 import type { Backup } from '../../contract/backups.ts'
-import { nameFor, nextRun } from './cron.ts'
+import { nameFor, nextRun } from './schedules/cron.ts'
 
 onBothEngines('backup plans', (engine) => {
   let service: TestService

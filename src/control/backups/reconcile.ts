@@ -15,7 +15,7 @@ import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/act
 import type { Servers } from '../servers/service.ts'
 import { newBackupRow, reported } from './present.ts'
 import type { Removal } from './removal.ts'
-import type { RestoreFinishing } from './restore-finish.ts'
+import type { RestoreFinishing } from './restores/restore-finish.ts'
 import * as store from './store.ts'
 import type { Verifying } from './verify.ts'
 

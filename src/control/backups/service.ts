@@ -18,12 +18,12 @@ import {
   requireServer,
   type ServerPart,
 } from '../servers/service.ts'
-import { removeRetention } from './expiry.ts'
 import type { LockKeeper } from './locks.ts'
 import { BACKUP } from './making.ts'
 import { newBackupRow, noSuchBackup, present } from './present.ts'
 import type { Removal } from './removal.ts'
-import { removeSchedulesOf } from './schedule-store.ts'
+import { removeRetention } from './retention/retention.ts'
+import { removeSchedulesOf } from './schedules/schedule-store.ts'
 import * as store from './store.ts'
 
 export interface Backups {

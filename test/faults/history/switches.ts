@@ -10,7 +10,7 @@ export type Fault =
 
 export interface Rule {
   /**
-   * A regular expression. File calls read `renameSync agent/files/directory.ts:renameAt < agent/…`, an opening to write
+   * A regular expression. File calls read `renameSync agent/files/sandbox/directory.ts:renameAt < agent/…`, an opening to write
    * `openSync+w …`; statements are SQL.
    */
   match: string

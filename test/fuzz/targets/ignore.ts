@@ -2,7 +2,7 @@
 // makes it a directory. What an input can cost grows with its patterns times its paths, so both are kept short: what takes
 // more than that shows all the same, and many more inputs are tried.
 import assert from 'node:assert/strict'
-import { createIgnoreRules, type IgnoreRules } from '../../../src/agent/backups/ignore-rules.ts'
+import { createIgnoreRules, type IgnoreRules } from '../../../src/agent/backups/tree/ignore-rules.ts'
 import type { Random } from '../../faults/history/random.ts'
 
 const PATTERNS_MAX_BYTES = 4096

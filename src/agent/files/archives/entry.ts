@@ -1,7 +1,7 @@
 // What every archive format has in common.
 import { fail } from '../../../contract/errors.ts'
-import { nameFromBytes } from '../names.ts'
-import { MAX_PATH_BYTES } from '../paths.ts'
+import { nameFromBytes } from '../sandbox/names.ts'
+import { MAX_PATH_BYTES } from '../sandbox/paths.ts'
 
 export interface ArchiveEntry {
   /** Relative, with `/` between names, and no slash at the end. What is read from an archive is not to be trusted. */

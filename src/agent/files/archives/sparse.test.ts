@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { lstatSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { BY_THE_SYSTEM } from '../changes.ts'
+import { BY_THE_SYSTEM } from '../changes/changes.ts'
 import { copy } from '../copy.ts'
 import { openDescriptors } from '../trees.testing.ts'
 import { serverId, start } from './archives.testing.ts'

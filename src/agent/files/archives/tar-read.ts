@@ -1,6 +1,6 @@
 // Reads tar as it streams by: ustar, pax and the long names of GNU tar. Anything that a file manager should not make
 // (devices, FIFOs, hard links) or that does not add up is refused.
-import { nameFromBytes } from '../names.ts'
+import { nameFromBytes } from '../sandbox/names.ts'
 import { type ArchiveEntry, entryName, invalidArchive, nothing } from './entry.ts'
 import { createExtended, isExtended, type Overrides, untilNul } from './tar-extended.ts'
 import { createTarReader, type TarReader } from './tar-reader.ts'

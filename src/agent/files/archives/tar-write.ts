@@ -1,5 +1,5 @@
 // Writes POSIX tar: ustar headers, with pax records for what does not fit them.
-import { nameToBytes } from '../names.ts'
+import { nameToBytes } from '../sandbox/names.ts'
 import { type ArchiveEntry, exactly } from './entry.ts'
 
 const BLOCK = 512

@@ -2,8 +2,8 @@
 // it: no overlaps, no other size, no other checksum. The directory is gone through twice: all of it is checked before
 // the first entry is given.
 import { crc32, createInflateRaw } from 'node:zlib'
-import type { OpenFile } from '../directory.ts'
-import { nameFromBytes } from '../names.ts'
+import type { OpenFile } from '../sandbox/directory.ts'
+import { nameFromBytes } from '../sandbox/names.ts'
 import { type ArchiveEntry, entryName, invalidArchive, nothing } from './entry.ts'
 import { bytesOf, inflated, type ReadOptions } from './source.ts'
 import { findDirectory, readAt, recordsOf, type ZipRecord } from './zip-directory.ts'

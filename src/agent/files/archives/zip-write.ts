@@ -1,7 +1,7 @@
 // Writes zip as a stream: sizes and checksums follow the data, and what is larger than 4 GiB uses zip64.
 import { pipeline, Readable } from 'node:stream'
 import { crc32, createDeflateRaw } from 'node:zlib'
-import { nameToBytes } from '../names.ts'
+import { nameToBytes } from '../sandbox/names.ts'
 import { type ArchiveEntry, exactly } from './entry.ts'
 
 const VERSION = 45

@@ -67,7 +67,7 @@ export const restoreTypos: Theme = {
 }
 
 /** What puts the new tree in place, after which there is no way back. */
-const SWAP = '^(rename|link|unlink|mkdir|lchown|chmod|fchmod|utimes|lutimes)\\w* .*backups/restore-forward'
+const SWAP = '^(rename|link|unlink|mkdir|lchown|chmod|fchmod|utimes|lutimes)\\w* .*backups/restore/restore-forward'
 
 export const brokenRestores: Theme = {
   about: 'a restore meets an error in the middle of its swap: the files are as they were, or it says that they are not',

@@ -33,7 +33,7 @@ export const killedFolders: Theme = {
   async run(round) {
     const weights = { makeFolder: 3, remove: 2, move: 2, copy: 2, restoreTrash: 2, write: 1 }
     await killWhileWorking(round, weights, [
-      'fsync agent/files/directory.ts:fsyncDirectory',
+      'fsync agent/files/sandbox/directory.ts:fsyncDirectory',
       '(mkdir|rename|link|unlink)(Sync)? agent/files',
       'insert into "activity',
     ])
@@ -46,7 +46,7 @@ export const killedUploads: Theme = {
   run: (round) =>
     killWhileWorking(round, { tus: 4, form: 1 }, [
       'agent/journal',
-      '(open|write|rename|unlink|fsync|link).* agent/files/partial',
+      '(open|write|rename|unlink|fsync|link).* agent/files/uploads/partial',
       '(fsync|unlink|link|rename).* agent/files',
       'insert into "activity',
     ]),

@@ -1,0 +1,90 @@
+// Of a large file that has changed, most stretches mostly have not. A print tells which, for a tenth of the price of their
+// blocks' names. It is no name: it is made with a key that is drawn when the store is opened and never leaves memory, as
+// the prints do not. Without the key nobody can make two stretches with one print; by chance it happens once in 2^113
+// pairs. See docs/decisions/0005-prints.md.
+import { createCipheriv } from 'node:crypto'
+import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
+
+export const PRINT_KEY_BYTES = 16
+export const PRINT_BYTES = 16
+const NONCE = Buffer.alloc(12)
+/** What has one print: to begin one costs as much as to go through 100 KB. */
+export const STRETCH_BLOCKS = 4
+export const STRETCH_BYTES = STRETCH_BLOCKS * BLOCK_BYTES
+
+/** A smaller file is read and named in less time than it takes to keep its prints. */
+export const PRINTED_FROM_BYTES = 1024 * 1024
+
+/** The blocks of a file, or of a part of one, as they were when it was last read. */
+export interface Prints {
+  /** One for each stretch. No Buffers, of which a slice is a view. */
+  prints: Uint8Array
+  /** The name of each block; of one of zeros, zeros. */
+  ids: Uint8Array
+}
+
+export type Printer = (stretch: Uint8Array) => Buffer
+
+/** A GMAC. Its nonce may be the same each time, since the prints are as secret as the key. */
+export function createPrinter(key: Uint8Array): Printer {
+  return (stretch) => {
+    const mac = createCipheriv('aes-128-gcm', key, NONCE)
+    mac.setAAD(stretch)
+    mac.final()
+    return mac.getAuthTag()
+  }
+}
+
+/** Of so many bytes of a file. */
+export const printBytes = (length: number) => Math.ceil(length / STRETCH_BYTES) * PRINT_BYTES
+
+/** In memory of its own, for another thread. `from` is where a stretch begins. */
+export function printsBetween({ prints, ids }: Prints, from: number, to: number): Prints {
+  const [firstId, endId] = [(from / BLOCK_BYTES) * ID_BYTES, Math.ceil(to / BLOCK_BYTES) * ID_BYTES]
+  return { prints: prints.slice(printBytes(from), printBytes(to)), ids: ids.slice(firstId, endId) }
+}
+
+/** Whether the stretch with that number is what it was. */
+export function isPrintOf({ prints }: Prints, stretch: number, print: Buffer): boolean {
+  const [at, end] = [stretch * PRINT_BYTES, (stretch + 1) * PRINT_BYTES]
+  return end <= prints.length && print.compare(prints, at, end) === 0
+}
+
+/** Whether the id that stands there is that of a block of zeros. */
+export function isNoName(ids: Uint8Array, at: number): boolean {
+  for (let next = at; next < at + ID_BYTES; next++) if (ids[next] !== 0) return false
+  return true
+}
+
+export interface PrintCache {
+  get(serverId: string, path: string): Prints | undefined
+  set(serverId: string, path: string, prints: Prints): void
+}
+
+/** Those that were made longest ago go first. */
+export function createPrintCache(bytesAtMost: number): PrintCache {
+  const files = new Map<string, Prints>()
+  let bytes = 0
+  const keyOf = (serverId: string, path: string) => `${serverId}${path}`
+  const sizeOf = (key: string, { prints, ids }: Prints) => 2 * key.length + prints.length + ids.length
+
+  function remove(key: string): void {
+    const held = files.get(key)
+    if (held) bytes -= sizeOf(key, held)
+    files.delete(key)
+  }
+
+  return {
+    get: (serverId, path) => files.get(keyOf(serverId, path)),
+    set(serverId, path, prints) {
+      const key = keyOf(serverId, path)
+      remove(key)
+      files.set(key, prints)
+      bytes += sizeOf(key, prints)
+      for (const oldest of files.keys()) {
+        if (bytes <= bytesAtMost) break
+        remove(oldest)
+      }
+    },
+  }
+}

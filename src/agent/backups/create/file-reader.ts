@@ -1,0 +1,260 @@
+// Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
+// changes while it is read is read again.
+import { type BigIntStats, fstatSync } from 'node:fs'
+import { concat } from '../../../kit/bytes.ts'
+import type { Descriptor } from '../../../kit/descriptor.ts'
+import { createWorkGroup } from '../../../kit/work-group.ts'
+import type { HoleBudget } from '../../files/space/hole-budget.ts'
+import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
+import { contentOf } from '../format/block-runs.ts'
+import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
+import type { Repository } from '../store/repository.ts'
+import type { Pool } from '../workers/pool.ts'
+import { type FileRange, type FileRead, SEGMENT_BYTES, unpackReads, ZERO_BLOCK } from '../workers/worker-jobs.ts'
+import type { PackSink } from './pack-sink.ts'
+import { createRateLimit } from './rate-limit.ts'
+
+const BATCH_BYTES = 1024 * 1024
+const BATCH_FILES = 256
+/** Once, and again up to three times. */
+const ATTEMPTS_AT_MOST = 4
+/** Instead of an error code: the file is not read, since nearly all of it is a hole. */
+export const TOO_SPARSE = 'too sparse'
+
+export interface ReadOutcome {
+  error: string | null
+  attempts: number
+  /** It changed during the last attempt too. */
+  isTorn: boolean
+  stats: BigIntStats
+  /** When the stats were taken. */
+  seenAt: number
+  sizeBytes: number
+  content: Uint8Array
+  prints: Prints | undefined
+}
+
+interface OpenedFile {
+  descriptor: Descriptor
+  stats: BigIntStats
+  seenAt: number
+  attempts: number
+  known: Prints | undefined
+  segments: (FileRead | undefined)[]
+  segmentsLeft: number
+  done(outcome: ReadOutcome): void
+}
+
+interface Part {
+  file: OpenedFile
+  segment: number
+  from: number
+  to: number
+}
+
+export interface FileReader {
+  /**
+   * Takes the descriptor over. `known`: what the file was when it was last read. `done` is called once, from `step` or
+   * `finish`.
+   */
+  add(descriptor: Descriptor, stats: BigIntStats, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
+  /** Whether to `step` before adding more. */
+  isFull(): boolean
+  /** Starts what it can and waits until something was read. */
+  step(): Promise<void>
+  finish(): Promise<void>
+  /** Lets go of everything without telling anyone. */
+  abandon(): Promise<void>
+}
+
+export function createFileReader(deps: {
+  repository: Repository
+  /** Of the server. */
+  pool: Pool
+  sink: PackSink
+  signal: AbortSignal
+  holes: HoleBudget
+  bytesPerSecond: number | null
+}): FileReader {
+  const { repository, pool, sink, signal, holes } = deps
+  const rate = createRateLimit(deps.bytesPerSecond)
+  const opened = new Set<OpenedFile>()
+  const jobs: Part[][] = []
+  /** Whose segments are made when they are needed: there may be millions. */
+  const large: { file: OpenedFile; segment: number; count: number }[] = []
+  const running = createWorkGroup(pool.width)
+  let batch: Part[] = []
+  let batchBytes = 0
+
+  function flushBatch(): void {
+    if (batch.length > 0) jobs.push(batch)
+    batch = []
+    batchBytes = 0
+  }
+
+  function enqueue(file: OpenedFile): void {
+    if (!holes.take(file.stats)) {
+      refuse(file)
+      return
+    }
+    const size = Number(file.stats.size)
+    const count = Math.max(1, Math.ceil(size / SEGMENT_BYTES))
+    file.segments = new Array(count).fill(undefined)
+    file.segmentsLeft = count
+    if (count > 1) {
+      large.push({ file, segment: 0, count })
+      return
+    }
+    if (batchBytes + size > SEGMENT_BYTES) flushBatch()
+    batch.push({ file, segment: 0, from: 0, to: size })
+    batchBytes += size
+    if (batchBytes >= BATCH_BYTES || batch.length >= BATCH_FILES) flushBatch()
+  }
+
+  function refuse(file: OpenedFile): void {
+    release(file)
+    const { attempts, stats, seenAt } = file
+    const nothing = { sizeBytes: 0, content: new Uint8Array(), prints: undefined }
+    file.done({ error: TOO_SPARSE, attempts, isTorn: false, stats, seenAt, ...nothing })
+  }
+
+  /** The segments of a large file come after what is small and waits already. */
+  function takeJob(): Part[] | undefined {
+    const next = large[0]
+    if (jobs.length > 0 || !next) return jobs.shift()
+    const { file, segment } = next
+    if (++next.segment === next.count) large.shift()
+    const from = segment * SEGMENT_BYTES
+    return [{ file, segment, from, to: Math.min(Number(file.stats.size), from + SEGMENT_BYTES) }]
+  }
+
+  const segmentsWaiting = () => large.reduce((sum, { segment, count }) => sum + count - segment, 0)
+  const isIdle = () => jobs.length === 0 && large.length === 0 && running.size === 0
+
+  async function runJob(parts: Part[]): Promise<void> {
+    const files = parts.map(rangeOf)
+    await rate.take(
+      files.reduce((sum, { from, to }) => sum + to - from, 0),
+      signal,
+    )
+    let reads = await keep(await pool.read({ files, filter: repository.index.filter() }))
+    // The filter or a print led to a block that is damaged, gone, or was never here.
+    if (!reads.every((read) => isHeld(read))) {
+      const unknown = files.map((file) => ({ ...file, known: null }))
+      reads = await keep(await pool.read({ files: unknown, filter: null }))
+      if (!reads.every((read) => isHeld(read))) throw new Error('a block was read and neither stored nor found')
+    }
+    for (const [index, part] of parts.entries()) {
+      const read = reads[index]
+      if (read) finishPart(part, read)
+    }
+  }
+
+  function rangeOf({ file, from, to }: Part): FileRange {
+    const { known, stats } = file
+    const { fd } = file.descriptor
+    const { size, mtimeNs, ctimeNs } = stats
+    const isPrinted = size >= PRINTED_FROM_BYTES
+    return { fd, from, to, size, mtimeNs, ctimeNs, isPrinted, known: known ? printsBetween(known, from, to) : null }
+  }
+
+  async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<FileRead[]> {
+    const { slot, used, table } = result
+    await sink.add(new Uint8Array(slot, 0, used), table)
+    pool.recycle(slot)
+    return unpackReads(result)
+  }
+
+  /** What is new has just been stored. */
+  function isHeld(read: FileRead): boolean {
+    return read.flags
+      .subarray(0, Math.ceil(read.length / BLOCK_BYTES))
+      .every((flag, block) => flag !== 0 || sink.holds(read.ids, block * ID_BYTES))
+  }
+
+  function finishPart({ file, segment }: Part, read: FileRead): void {
+    file.segments[segment] = read
+    if (--file.segmentsLeft > 0) return
+    const reads = file.segments.filter((part) => part !== undefined)
+    const error = reads.find((part) => part.error !== null)?.error ?? null
+    const isTorn = reads.some((part) => part.changed)
+    if (error === null && isTorn && file.attempts < ATTEMPTS_AT_MOST) {
+      file.attempts++
+      file.seenAt = Date.now()
+      file.stats = fstatSync(file.descriptor.fd, { bigint: true })
+      enqueue(file)
+      return
+    }
+    release(file)
+    const { attempts, stats, seenAt } = file
+    file.done({ error, attempts, isTorn, stats, seenAt, ...join(reads) })
+  }
+
+  function release(file: OpenedFile): void {
+    opened.delete(file)
+    file.descriptor[Symbol.dispose]()
+  }
+
+  function startJobs(): void {
+    while (!running.isFull() && !running.hasFailed() && !signal.aborted) {
+      const parts = takeJob()
+      if (!parts) return
+      running.start(runJob(parts))
+    }
+  }
+
+  async function step(): Promise<void> {
+    // Who steps waits for a file that may be in a batch that would never become full.
+    if (isIdle()) flushBatch()
+    startJobs()
+    if (running.size > 0) await running.next()
+    running.check()
+    signal.throwIfAborted()
+    startJobs()
+  }
+
+  return {
+    add(descriptor, stats, known, done) {
+      const seenAt = Date.now()
+      const file: OpenedFile = { descriptor, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
+      opened.add(file)
+      enqueue(file)
+      startJobs()
+    },
+    isFull: () => jobs.length + segmentsWaiting() > 2 || opened.size >= repository.filesAtOnce,
+    step,
+    async finish() {
+      for (;;) {
+        flushBatch()
+        if (isIdle()) break
+        await step()
+      }
+      running.check()
+    },
+    async abandon() {
+      await running.ended()
+      for (const file of opened) release(file)
+    },
+  }
+}
+
+/** Up to where the file ended: one that was cut while it was read ends there. */
+function join(reads: FileRead[]): Pick<ReadOutcome, 'sizeBytes' | 'content' | 'prints'> {
+  const [ids, flags] = [joined(reads.map((read) => read.ids)), joined(reads.map((read) => read.flags))]
+  const cut = reads.findIndex(({ length }) => length < SEGMENT_BYTES)
+  const last = cut < 0 ? reads.length - 1 : cut
+  const sizeBytes = last * SEGMENT_BYTES + (reads[last]?.length ?? 0)
+  const held = ids.subarray(0, Math.ceil(sizeBytes / BLOCK_BYTES) * ID_BYTES)
+  const content = contentOf(held, (block) => flags[block] === ZERO_BLOCK)
+  return { sizeBytes, content, prints: joinPrints(reads) }
+}
+
+/** Mostly there is one. */
+const joined = (parts: Uint8Array[]) => (parts.length === 1 && parts[0] ? parts[0] : concat(parts))
+
+/** In memory of their own: they are kept. */
+function joinPrints(reads: FileRead[]): Prints | undefined {
+  const prints = reads.flatMap((read) => read.prints ?? [])
+  if (prints.length < reads.length) return undefined
+  return { prints: concat(prints), ids: concat(reads.map(({ ids }) => ids)) }
+}

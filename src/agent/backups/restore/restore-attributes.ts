@@ -1,0 +1,87 @@
+// Owner, mode and times, as a backup has them.
+import {
+  type BigIntStats,
+  chmodSync,
+  chownSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  futimesSync,
+  lchownSync,
+  lstatSync,
+  lutimesSync,
+  utimesSync,
+} from 'node:fs'
+import { openDescriptor } from '../../../kit/descriptor.ts'
+import { hasDescriptorPaths } from '../../files/sandbox/directory.ts'
+import { keptModeOf, permissionsOf } from '../../files/sandbox/ownership.ts'
+import type { Entry } from '../format/entries.ts'
+
+export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
+
+const isRoot = process.getuid?.() === 0
+
+/** open(2), the same on every platform that Node runs Linux on: names a thing without the right to read it. */
+const O_PATH = 0o10000000
+
+/**
+ * Never follows, also where a symlink is swapped in meanwhile: the thing is opened, looked at, and then named by its
+ * descriptor. A symlink's own times are set, and its mode has no meaning. What is of the other kind is left alone.
+ */
+export function setAttributes(address: string | Buffer, attributes: Attributes): void {
+  const { mode, uid, gid, mtime, isSymlink } = attributes
+  const seconds = secondsOf(BigInt(mtime))
+  if (isSymlink) {
+    if (!lstatSync(address).isSymbolicLink()) return
+    if (isRoot) lchownSync(address, uid, gid)
+    lutimesSync(address, seconds, seconds)
+    return
+  }
+  using file = openDescriptor(address, O_PATH | constants.O_NOFOLLOW)
+  const there = fstatSync(file.fd)
+  if (there.isSymbolicLink()) return
+  const opened = hasDescriptorPaths ? `/proc/self/fd/${file.fd}` : address
+  if (isRoot) chownSync(opened, uid, gid)
+  chmodSync(opened, keptModeOf({ mode }, there.isDirectory()))
+  utimesSync(opened, seconds, seconds)
+}
+
+/** The mode in which files are made before they are given their own: ours to open again until then. */
+export const MADE_MODE = 0o600
+
+/** Of a file that we have just made with `MADE_MODE` and written. `made` is the owner that it was made with. */
+export function setMadeAttributes(
+  fd: number,
+  made: { uid: number; gid: number },
+  { mode, uid, gid, mtimeNs }: Pick<Entry, 'mode' | 'uid' | 'gid' | 'mtimeNs'>,
+): void {
+  if (isRoot && (made.uid !== uid || made.gid !== gid)) fchownSync(fd, uid, gid)
+  if (mode !== MADE_MODE) fchmodSync(fd, permissionsOf({ mode }))
+  const seconds = secondsOf(mtimeNs)
+  futimesSync(fd, seconds, seconds)
+}
+
+/**
+ * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late
+ * rather than early, so that a time of whole milliseconds still reads as that millisecond.
+ */
+function secondsOf(ns: bigint): number {
+  let seconds = Number(ns) / 1e9
+  const step = 2 ** (Math.floor(Math.log2(Math.abs(seconds) + 1)) - 52)
+  while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
+    seconds += step
+  return seconds
+}
+
+/** Of what is there. */
+export function attributesFrom(stats: BigIntStats): Attributes {
+  const mode = keptModeOf(stats, stats.isDirectory())
+  const isSymlink = stats.isSymbolicLink()
+  return { mode, uid: Number(stats.uid), gid: Number(stats.gid), mtime: String(stats.mtimeNs), isSymlink }
+}
+
+export function attributesOf(entry: Entry): Attributes {
+  const { mode, uid, gid } = entry
+  return { mode, uid, gid, mtime: String(entry.mtimeNs), isSymlink: entry.kind === 'symlink' }
+}

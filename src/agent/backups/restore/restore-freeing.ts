@@ -1,0 +1,86 @@
+// After a restore, files and trash may take more than the quota. Then trash goes, oldest first. Of what this restore has
+// displaced an item may go only if the safety backup holds the same, which is looked at byte by byte: it may have been
+// changed since, or left out by a `.backupignore`.
+import { isFailure } from '../../../contract/errors.ts'
+import { openDescriptor } from '../../../kit/descriptor.ts'
+import {
+  addressOf,
+  type Directory,
+  openChild,
+  openRoot,
+  readlinkAt,
+  statsIfThere,
+} from '../../files/sandbox/directory.ts'
+import { walk } from '../../files/sandbox/walk.ts'
+import type { TrashedItem } from '../../files/trash/trash-freeing.ts'
+import { readRecord, slotName } from '../../files/trash/trash-records.ts'
+import type { RestoreHead } from '../../restore-state.ts'
+import { holdManifest, type Manifest } from '../format/manifest.ts'
+import type { Repository } from '../store/repository.ts'
+import { OPEN_FILE } from '../tree/unchanged.ts'
+import { hasSameContent } from '../workers/same-content.ts'
+import type { LiveEntry } from './restore-plan.ts'
+import type { RestoreTarget } from './restore-target.ts'
+
+export async function freeForQuota(target: RestoreTarget, head: RestoreHead): Promise<void> {
+  const own = new Set(head.trashBatches)
+  await using safety = await openSafety(target, head.safetyBackupId ?? null)
+  const isCopied = (item: TrashedItem) => safety !== undefined && isInBackup(target, safety, item)
+  await target.usage.shrink(async (item) => !own.has(item.batch) || (await isCopied(item)))
+}
+
+interface Safety extends AsyncDisposable {
+  repository: Repository
+  manifest: Manifest
+}
+
+async function openSafety(target: RestoreTarget, backupId: string | null): Promise<Safety | undefined> {
+  if (backupId === null) return undefined
+  const repository = await target.repository()
+  const { blobs, sealer } = repository
+  try {
+    const manifest = await holdManifest(blobs, sealer, { serverId: target.serverId, backupId })
+    return { repository, manifest, [Symbol.asyncDispose]: () => manifest[Symbol.asyncDispose]() }
+  } catch (error) {
+    // Somebody has deleted it meanwhile: then the trash is the only copy.
+    if (isFailure(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
+async function isInBackup(target: RestoreTarget, safety: Safety, { batch, index }: TrashedItem): Promise<boolean> {
+  using trash = openRoot(target.folders.trash)
+  using folder = openChild(trash, batch)
+  const path = readRecord(folder)?.items[index]?.path
+  const stats = statsIfThere(folder, slotName(index))
+  if (path === undefined || !stats) return false
+  const top = { parent: folder, name: slotName(index), path, stats }
+  if (!(await isSame(safety, top))) return false
+  if (!stats.isDirectory()) return true
+  using directory = openChild(folder, slotName(index))
+  return await holdsAll(target, safety, path, directory)
+}
+
+async function holdsAll(
+  { sandbox }: RestoreTarget,
+  safety: Safety,
+  path: string,
+  directory: Directory,
+): Promise<boolean> {
+  for await (const entry of walk(directory, sandbox.share, { sorted: true }))
+    if (entry.isMountPoint || entry.isTooDeep || !(await isSame(safety, { ...entry, path: `${path}${entry.path}` })))
+      return false
+  return true
+}
+
+type Thing = Pick<LiveEntry, 'parent' | 'name' | 'path' | 'stats'>
+
+async function isSame({ manifest, repository }: Safety, { parent, name, path, stats }: Thing): Promise<boolean> {
+  const entry = await manifest.find(path)
+  if (entry?.kind === 'directory') return stats.isDirectory()
+  if (entry?.kind === 'symlink') return stats.isSymbolicLink() && readlinkAt(parent, name) === entry.target
+  if (entry?.kind !== 'file' || !stats.isFile() || Number(stats.size) !== entry.sizeBytes) return false
+  using file = openDescriptor(addressOf(parent, name), OPEN_FILE)
+  const pool = repository.pool.of(manifest.meta.serverId)
+  return await file.use((fd) => hasSameContent(pool, fd, entry))
+}

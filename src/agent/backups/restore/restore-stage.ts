@@ -1,0 +1,100 @@
+// Has the files of a restore built beside the tree, many at a time: large ones in windows of so many bytes, small ones in
+// their company.
+import { createWorkGroup } from '../../../kit/work-group.ts'
+import type { Directory } from '../../files/sandbox/directory.ts'
+import type { KeyedEntry } from '../format/entries.ts'
+import type { ManifestMeta } from '../format/manifest.ts'
+import type { Repository } from '../store/repository.ts'
+import type { Pool } from '../workers/pool.ts'
+import { createBuilder, LARGE_BYTES, type Staged } from './restore-build.ts'
+import { syncStaged } from './restore-sync.ts'
+
+const WINDOW_FILES = 256
+const WINDOW_BYTES = 32 * 1024 * 1024
+/** Enough where nothing else is being built. */
+const FIRST_WINDOW_BYTES = 8 * 1024 * 1024
+/** While the blocks of one are decoded, the files of the next are made. */
+const WINDOWS_AT_ONCE = 3
+/** Making small files is this thread's work, decoding large ones the others': so they wait for each other's company. */
+const SMALL_WAITING = 8192
+/** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
+const WORTH_WAITING_BYTES = 16 * 1024
+
+export interface Stager {
+  /** Builds the entry under a number in staging. What it makes is there, and checked, once `finish` has resolved. */
+  add(entry: KeyedEntry): number
+  isFull(): boolean
+  flush(): Promise<void>
+  finish(): Promise<void>
+  /** Waits until nothing is built any more. What was built stays. */
+  abandon(): Promise<void>
+  /** Once this resolves, everything staged survives a power failure. */
+  sync(): Promise<void>
+  /** How many were added. */
+  count(): number
+  /** What the files built so far take on the disk; holes take nothing. */
+  diskBytes(): number
+  /** What each was when it was made, once `finish` has resolved. */
+  made(): Float64Array
+}
+
+export function createStager(
+  deps: { repository: Repository; pool: Pool },
+  staging: Directory,
+  { fileCount, sizeBytes }: Pick<ManifestMeta, 'fileCount' | 'sizeBytes'>,
+  onStaged: (files: number, bytes: number) => void,
+): Stager {
+  const smallWaiting = sizeBytes > fileCount * WORTH_WAITING_BYTES ? SMALL_WAITING : WINDOW_FILES
+  const windows = createWorkGroup(WINDOWS_AT_ONCE)
+  const small: Staged[] = []
+  let large: Staged[] = []
+  let largeBytes = 0
+  let count = 0
+  const builder = createBuilder(deps, staging)
+
+  /** Resolves when another may be started. */
+  async function start(entries: Staged[]): Promise<void> {
+    windows.start(builder.build(entries).then(({ files, bytes }) => onStaged(files, bytes)))
+    await windows.room()
+    if (windows.hasFailed()) await windows.drain()
+  }
+
+  const isLargeFull = () => largeBytes >= (windows.size > 0 ? WINDOW_BYTES : FIRST_WINDOW_BYTES)
+
+  const startSmall = () => start(small.splice(0, WINDOW_FILES))
+
+  async function startLarge(): Promise<void> {
+    const window = large
+    large = []
+    largeBytes = 0
+    await start(window)
+    if (small.length > 0) await startSmall()
+  }
+
+  return {
+    add(entry) {
+      const staged = { entry, number: count }
+      if (entry.sizeBytes < LARGE_BYTES) small.push(staged)
+      else {
+        large.push(staged)
+        largeBytes += entry.sizeBytes
+      }
+      return count++
+    },
+    isFull: () => isLargeFull() || small.length >= smallWaiting,
+    async flush() {
+      if (isLargeFull()) await startLarge()
+      while (small.length >= smallWaiting) await startSmall()
+    },
+    async finish() {
+      if (large.length > 0) await startLarge()
+      while (small.length > 0) await startSmall()
+      await windows.drain()
+    },
+    abandon: windows.ended,
+    count: () => count,
+    diskBytes: builder.diskBytes,
+    made: () => builder.made(count),
+    sync: () => syncStaged(staging, count),
+  }
+}

@@ -1,0 +1,107 @@
+// The manifests of a store as a whole.
+import type { StoredBackup } from '../../../contract/agent-backups.ts'
+import { isFailure } from '../../../contract/errors.ts'
+import { Damage, lastSegment, manifestBlob } from '../format/format.ts'
+import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'
+import { readMarks } from './lock-marks.ts'
+import type { Repository } from './repository.ts'
+
+/** What reading manifests needs of a store. */
+export type ManifestSource = Pick<Repository, 'blobs' | 'sealer'>
+
+export interface ManifestName {
+  serverId: string
+  backupId: string
+}
+
+export async function manifestNames(repository: Pick<Repository, 'blobs'>, serverId?: string): Promise<ManifestName[]> {
+  const names: ManifestName[] = []
+  for await (const { name } of repository.blobs.list(
+    serverId === undefined ? 'manifests/' : `manifests/${serverId}/`,
+  )) {
+    const [, owner] = name.split('/')
+    if (owner !== undefined) names.push({ serverId: owner, backupId: lastSegment(name) })
+  }
+  return names
+}
+
+/** Undefined where it is gone: backups are deleted at any time, whoever reads the store. */
+export function openIfThere({ blobs, sealer }: ManifestSource, name: ManifestName): Promise<Manifest | undefined> {
+  return unlessGone(() => openManifest(blobs, sealer, name))
+}
+
+/** Undefined where the backup is deleted before or while it is read. */
+export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
+/**
+ * With the locks as they are now. `isThorough`: every entry of every manifest is read and checked, not only what it says
+ * of itself.
+ */
+export async function listManifests(
+  repository: ManifestSource,
+  { serverId, isThorough = false }: { serverId?: string | undefined; isThorough?: boolean } = {},
+): Promise<StoredBackup[]> {
+  const listed: StoredBackup[] = []
+  const names = await manifestNames(repository, serverId)
+  const marks = await readMarks(repository.blobs, serverId)
+  for (const name of names) {
+    let backup: StoredBackup['backup'] = null
+    try {
+      const manifest = await openIfThere(repository, name)
+      if (!manifest) continue
+      const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
+      backup = { ...manifest.meta, checksum: manifest.checksum, isLocked }
+      if (isThorough) for await (const _ of manifest.rawChunks());
+      listed.push({ ...name, backup, damage: null })
+    } catch (error) {
+      if (isFailure(error, 'not_found')) continue
+      if (!(error instanceof Damage)) throw error
+      listed.push({ ...name, backup, damage: error.message })
+    }
+  }
+  return listed
+}
+
+/** The one to compare a tree with. A damaged one only makes the next backup slower. */
+export async function latestManifest(repository: Repository, serverId: string): Promise<HeldManifest | undefined> {
+  const hold = (name: ManifestName) => ifSound(() => holdManifest(repository.blobs, repository.sealer, name))
+  const known = repository.latest.get(serverId)
+  const manifest = known && (await hold({ serverId, ...known }))
+  if (manifest) return manifest
+  const newest = await newestManifest(repository, serverId)
+  return newest && (await hold(newest))
+}
+
+async function newestManifest(repository: Repository, serverId: string): Promise<ManifestName | undefined> {
+  let latest: Manifest | undefined
+  const names = (await manifestNames(repository, serverId)).sort((a, b) => (a.backupId < b.backupId ? 1 : -1))
+  for (const name of names.slice(0, CANDIDATES)) {
+    const manifest = await ifSound(() => openManifest(repository.blobs, repository.sealer, name))
+    if (manifest && (!latest || manifest.meta.startedAt > latest.meta.startedAt)) latest = manifest
+  }
+  return latest?.meta
+}
+
+async function ifSound<T>(open: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await unlessGone(open)
+  } catch (error) {
+    if (error instanceof Damage) return undefined
+    throw error
+  }
+}
+
+/** Backup ids sort by the time of their request; backups of one server may be run in a slightly different order. */
+const CANDIDATES = 4
+
+/** Durable once it returns. The blocks are given back by a reclaim. */
+export function deleteManifest(repository: Repository, { serverId, backupId }: ManifestName): Promise<void> {
+  return repository.blobs.delete(manifestBlob(serverId, backupId))
+}

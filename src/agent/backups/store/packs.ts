@@ -1,0 +1,111 @@
+// A pack: frames one after another, then a table of what they hold. A frame is what is compressed as one (a block, or
+// many small ones); a block is what is named, looked up and shared.
+import { randomBytes } from 'node:crypto'
+import { LARGE_WRITE_BYTES, UNIT_BYTES } from '../../../blobs/direct-io.ts'
+import type { BlobStore, BlobWriter } from '../../../blobs/store.ts'
+import { asBuffer } from '../../../kit/bytes.ts'
+import { Damage, digest, ID_BYTES, MAGIC_BYTES, PACK_MAGIC, packBlob } from '../format/format.ts'
+import { createTableBuilder, TABLE_BYTES_AT_LEAST } from '../format/pack-table.ts'
+import { CODEC_FILLER } from '../format/seal.ts'
+
+const PACK_BYTES = 32 * 1024 * 1024
+/** Of small files a pack would hold a million: what it holds is kept in memory until it is closed. */
+const PACK_BLOCKS = 32_768
+const TRAILER_BYTES = 4 + ID_BYTES + MAGIC_BYTES
+const zeros = Buffer.alloc(UNIT_BYTES)
+
+export interface WrittenPack {
+  packId: string
+  sizeBytes: number
+  table: Buffer
+}
+
+export interface PackWriter {
+  readonly packId: string
+  readonly isFull: boolean
+  /**
+   * `table` lists what `bytes` hold. Returns where in the pack they begin. The bytes must not change until `settled` has
+   * resolved.
+   */
+  append(bytes: Uint8Array, table: Uint8Array): number
+  /** Resolves when the store has taken all that was appended. */
+  settled(): Promise<void>
+  /** Once it returns, the pack is whole and survives a power failure. */
+  finish(): Promise<WrittenPack>
+  abort(): Promise<void>
+}
+
+export async function createPack(blobs: BlobStore): Promise<PackWriter> {
+  const packId = randomBytes(16).toString('hex')
+  const writer = await blobs.create(packBlob(packId))
+  const tables = createTableBuilder()
+  let offset = MAGIC_BYTES
+  let tail = write(writer, Promise.resolve(), Buffer.from(PACK_MAGIC))
+
+  function add(bytes: Uint8Array): void {
+    tail = write(writer, tail, bytes)
+    offset += bytes.length
+  }
+
+  /** So that what follows can be written around the page cache. Listed like anything else: no byte is without a check. */
+  function align(): void {
+    const length = -offset & (UNIT_BYTES - 1)
+    if (length === 0) return
+    tables.addFrame({ offset, storedLength: length, rawLength: length, codec: CODEC_FILLER, crc: 0 }, 0)
+    add(zeros.subarray(0, length))
+  }
+
+  return {
+    packId,
+    get isFull() {
+      return offset >= PACK_BYTES || tables.blockCount >= PACK_BLOCKS
+    },
+    append(bytes, table) {
+      if (bytes.length >= LARGE_WRITE_BYTES) align()
+      const from = offset
+      tables.addTable(table, from)
+      add(bytes)
+      return from
+    },
+    settled: () => tail,
+    async finish() {
+      const table = tables.take()
+      await write(writer, tail, trailed(table))
+      await writer.commit()
+      return { packId, sizeBytes: offset + table.length + TRAILER_BYTES, table }
+    },
+    async abort() {
+      await tail.catch(() => {})
+      await writer.abort()
+    },
+  }
+}
+
+/** One write after another. A failure is met by whoever awaits the tail, which every owner of a pack does. */
+function write(writer: BlobWriter, before: Promise<void>, bytes: Uint8Array): Promise<void> {
+  const written = before.then(() => writer.write(bytes))
+  written.catch(() => {})
+  return written
+}
+
+function trailed(table: Buffer): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(table.length)
+  return Buffer.concat([table, length, digest(table), Buffer.from(PACK_MAGIC)])
+}
+
+/** The table as it stands in the pack itself. Throws Damage where it is not what was written. */
+export async function readPackTable(blobs: BlobStore, packId: string): Promise<WrittenPack> {
+  const name = packBlob(packId)
+  const { sizeBytes } = await blobs.stat(name)
+  if (sizeBytes < MAGIC_BYTES + TABLE_BYTES_AT_LEAST + TRAILER_BYTES) throw new Damage(name, 'too short for a pack')
+  const head = asBuffer(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
+  const trailer = asBuffer(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES, length: TRAILER_BYTES }))
+  if (head.toString('latin1') !== PACK_MAGIC || trailer.toString('latin1', TRAILER_BYTES - MAGIC_BYTES) !== PACK_MAGIC)
+    throw new Damage(name, 'does not begin and end as a pack does')
+  const length = trailer.readUInt32LE(0)
+  if (length > sizeBytes - MAGIC_BYTES - TRAILER_BYTES) throw new Damage(name, 'its table is longer than itself')
+  const table = asBuffer(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES - length, length }))
+  if (!digest(table).equals(trailer.subarray(4, 4 + ID_BYTES))) throw new Damage(name, 'its table is damaged')
+  return { packId, sizeBytes, table }
+}

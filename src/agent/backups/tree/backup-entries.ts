@@ -1,0 +1,83 @@
+// What a walk finds, as entries of a manifest, and what a backup has to say about it.
+import { accessSync, type BigIntStats, constants } from 'node:fs'
+import { MAX_DEPTH } from '../../../contract/limits.ts'
+import { hasCode } from '../../../kit/errno.ts'
+import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
+import { keptModeOf } from '../../files/sandbox/ownership.ts'
+import type { WalkEntry } from '../../files/sandbox/walk.ts'
+import { type Entry, NO_CONTENT } from '../format/entries.ts'
+
+/** Equal times prove equal content only for a file that had been left alone for longer than any clock's tick. */
+const SETTLED_NS = 1_000_000_000n
+const WARNINGS_KEPT = 200
+
+export function createNotes() {
+  const warnings: string[] = []
+  let count = 0
+  let isLive = false
+  return {
+    warnings,
+    count: () => count,
+    consistency: () => (isLive ? ('live' as const) : ('offline' as const)),
+    changed() {
+      isLive = true
+    },
+    warn(sentence: string) {
+      count++
+      if (warnings.length < WARNINGS_KEPT) warnings.push(sentence)
+    },
+  }
+}
+
+export type Notes = ReturnType<typeof createNotes>
+
+/** A directory that cannot be listed is a warning, not the end of the backup. */
+export function isReadable(found: WalkEntry, notes: Notes): boolean {
+  try {
+    accessSync(addressOf(found.parent, found.name), constants.R_OK | constants.X_OK)
+    return true
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'ENOENT', 'ELOOP', 'ENOTDIR', 'EPERM')) throw error
+    notes.warn(`${found.path} could not be listed (${(error as NodeJS.ErrnoException).code}).`)
+    return false
+  }
+}
+
+export function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
+  const { stats, path } = found
+  const seen = statsOf(stats, Date.now())
+  if (stats.isFile()) return { ...seen, path, kind: 'file', target: null, hardLink: null, content: NO_CONTENT }
+  const base = { ...seen, path, sizeBytes: 0, target: null, hardLink: null, content: NO_CONTENT }
+  if (stats.isDirectory()) {
+    if (found.isTooDeep) notes.warn(`${path} holds more than ${MAX_DEPTH} levels; what is deeper is not in the backup.`)
+    if (found.isMountPoint) notes.warn(`${path} is another file system; what it holds is not in the backup.`)
+    return { ...base, kind: 'directory' }
+  }
+  if (!stats.isSymbolicLink()) {
+    notes.warn(`${path} is neither a file, a directory nor a symbolic link, and is not in the backup.`)
+    return undefined
+  }
+  try {
+    return { ...base, kind: 'symlink', target: readlinkAt(found.parent, found.name) }
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT', 'EINVAL')) throw error
+    notes.changed()
+    notes.warn(`${path} vanished before it was read.`)
+    return undefined
+  }
+}
+
+export function statsOf(stats: BigIntStats, seenAt: number) {
+  const { mtimeNs, ctimeNs } = stats
+  const settledBefore = BigInt(seenAt) * 1_000_000n - SETTLED_NS
+  return {
+    mode: keptModeOf(stats, stats.isDirectory()),
+    uid: Number(stats.uid),
+    gid: Number(stats.gid),
+    mtimeNs,
+    ctimeNs,
+    inode: stats.ino,
+    sizeBytes: Number(stats.size),
+    isSettled: mtimeNs < settledBefore && ctimeNs < settledBefore,
+  }
+}

@@ -1,0 +1,21 @@
+// How a file is opened to read it, and whether a thing on disk is what a manifest says of it without reading it.
+import { type BigIntStats, constants } from 'node:fs'
+import type { Entry } from '../format/entries.ts'
+
+/** A file that the walk has seen as one: nothing is followed, and a pipe put in its place does not block. */
+export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+
+export const touchOf = ({ mtimeNs, ctimeNs, ino: inode }: BigIntStats): Touch => ({ mtimeNs, ctimeNs, inode })
+
+type Touch = Pick<Entry, 'mtimeNs' | 'ctimeNs' | 'inode'>
+
+/** The very thing that it was, and nobody has touched it since. */
+export function isUntouched(now: Touch, before: Entry): boolean {
+  return (
+    before.isSettled && before.mtimeNs === now.mtimeNs && before.ctimeNs === now.ctimeNs && before.inode === now.inode
+  )
+}
+
+export function isUnchanged(now: Touch & Pick<Entry, 'sizeBytes'>, before: Entry): boolean {
+  return before.kind === 'file' && before.sizeBytes === now.sizeBytes && isUntouched(now, before)
+}

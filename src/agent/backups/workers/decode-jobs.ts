@@ -1,0 +1,81 @@
+// What a worker is to decode and check, as rows of numbers: to clone a small object for every block costs both threads
+// more than what they do with it.
+import type { DirectTarget } from '../../../blobs/direct-io.ts'
+import { ID_BYTES } from '../format/format.ts'
+import type { FrameRow } from '../format/pack-table.ts'
+import type { DecodeJob } from './worker-jobs.ts'
+
+const JOB_BYTES = 4 * 1024 * 1024
+
+/** Of a row of `DecodeJob.frames`. */
+export const FRAME = { offset: 0, storedLength: 1, rawLength: 2, codec: 3, crc: 4, blockCount: 5, fields: 6 } as const
+/** Of a row of `DecodeJob.blocks`; `fd` is -1 for a block that is only to be checked. */
+export const BLOCK = { inner: 0, length: 1, fd: 2, directFd: 3, offset: 4, fields: 5 } as const
+
+export interface WantedBlock {
+  frame: FrameRow
+  inner: number
+  length: number
+  /** Its id stands in `ids` at `idAt`. */
+  ids: Uint8Array
+  idAt: number
+  /** Where it is to be written; null where it is only to be checked. */
+  target: DirectTarget | null
+  /** In the target. */
+  offset: number
+}
+
+/** In the order of the pack, in parts that keep a worker busy for a while. */
+export function* decodeJobs(
+  packId: string,
+  blocks: WantedBlock[],
+  { isStrict }: { isStrict: boolean },
+): Generator<Omit<DecodeJob, 'kind'>> {
+  const sorted = blocks.toSorted((a, b) => a.frame.offset - b.frame.offset || a.inner - b.inner)
+  let first = 0
+  let frames = 0
+  let bytes = 0
+  let before = -1
+  for (const [index, { frame }] of sorted.entries()) {
+    if (frame.offset === before) continue
+    if (bytes >= JOB_BYTES) {
+      yield { packId, isStrict, ...asRows(sorted.slice(first, index), frames) }
+      first = index
+      frames = 0
+      bytes = 0
+    }
+    before = frame.offset
+    frames++
+    bytes += frame.rawLength
+  }
+  if (frames > 0) yield { packId, isStrict, ...asRows(sorted.slice(first), frames) }
+}
+
+/** Each array has memory of its own: a message carries the whole of what an array is a view of. */
+function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'frames' | 'blocks' | 'ids'> {
+  const frames = new Uint32Array(frameCount * FRAME.fields)
+  const blocks = new Float64Array(wanted.length * BLOCK.fields)
+  const ids = new Uint8Array(wanted.length * ID_BYTES)
+  let row = -FRAME.fields
+  let before = -1
+  for (const [index, { frame, inner, length, ids: from, idAt, target, offset }] of wanted.entries()) {
+    if (frame.offset !== before) {
+      before = frame.offset
+      row += FRAME.fields
+      frames[row + FRAME.offset] = frame.offset
+      frames[row + FRAME.storedLength] = frame.storedLength
+      frames[row + FRAME.rawLength] = frame.rawLength
+      frames[row + FRAME.codec] = frame.codec
+      frames[row + FRAME.crc] = frame.crc
+    }
+    frames[row + FRAME.blockCount] = (frames[row + FRAME.blockCount] ?? 0) + 1
+    const at = index * BLOCK.fields
+    blocks[at + BLOCK.inner] = inner
+    blocks[at + BLOCK.length] = length
+    blocks[at + BLOCK.fd] = target ? target.fd : -1
+    blocks[at + BLOCK.directFd] = target ? target.directFd : -1
+    blocks[at + BLOCK.offset] = offset
+    for (let byte = 0; byte < ID_BYTES; byte++) ids[index * ID_BYTES + byte] = from[idAt + byte] ?? 0
+  }
+  return { frames, blocks, ids }
+}

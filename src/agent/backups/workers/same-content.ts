@@ -1,0 +1,24 @@
+// Whether a file is what a backup holds, asked of the worker threads in pieces: so that nobody else's work waits for the
+// whole of a large file, and whoever is not interested any more is heard after each.
+import { idsOf } from '../format/block-runs.ts'
+import { BLOCK_BYTES } from '../format/format.ts'
+import type { Pool } from './pool.ts'
+
+const BLOCKS_AT_ONCE = 256
+
+export async function hasSameContent(
+  pool: Pick<Pool, 'hash'>,
+  fd: number,
+  entry: { content: Uint8Array; sizeBytes: number },
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const ids = idsOf(entry)
+  for (let first = 0; first < ids.length; first += BLOCKS_AT_ONCE) {
+    signal?.throwIfAborted()
+    const from = first * BLOCK_BYTES
+    const size = Math.min(BLOCKS_AT_ONCE * BLOCK_BYTES, entry.sizeBytes - from)
+    const { same } = await pool.hash({ fd, from, size, ids: ids.slice(first, first + BLOCKS_AT_ONCE) })
+    if (!same) return false
+  }
+  return true
+}

@@ -1,0 +1,186 @@
+// A worker thread's writing: frames are fetched, decoded and checked, and the blocks in them written to where files want
+// them. It works on descriptors and never sees a path.
+import type { DirectTarget } from '../../../blobs/direct-io.ts'
+import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../../blobs/store.ts'
+import { FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
+import type { FrameRow } from '../format/pack-table.ts'
+import type { Sealer } from '../format/seal.ts'
+import { BLOCK, FRAME } from './decode-jobs.ts'
+import { createRunWriter, type RunWriter } from './run-writer.ts'
+import { type DecodeJob, type DecodeResult, errorCode } from './worker-jobs.ts'
+
+/** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
+const FETCH_BYTES = 1024 * 1024
+
+/** What one job after another uses: fresh memory for each would cost as much as reading into it. */
+export interface Lane {
+  fetched: Buffer
+  decoded: Buffer
+  runs: RunWriter
+}
+
+export interface Tools {
+  sealer: Sealer
+  blobs: BlobStore
+}
+
+export function createLane(): Lane {
+  return {
+    fetched: Buffer.allocUnsafeSlow(FETCH_BYTES),
+    decoded: Buffer.allocUnsafeSlow(FRAME_BYTES),
+    runs: createRunWriter(),
+  }
+}
+
+/** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
+export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
+  const result: DecodeResult = { damaged: [], bytes: 0 }
+  const pack = await tools.blobs.open(packBlob(job.packId)).catch(codeIfLost)
+  try {
+    await decodeGroups(tools.sealer, lane, job, pack, result)
+  } finally {
+    try {
+      await lane.runs.finish()
+    } finally {
+      if (typeof pack !== 'string') await pack.close()
+    }
+  }
+  return result
+}
+
+function codeIfLost(error: unknown): string {
+  if (isLost(error)) return errorCode(error)
+  throw error
+}
+
+async function decodeGroups(
+  sealer: Sealer,
+  lane: Lane,
+  job: DecodeJob,
+  pack: BlobReader | string,
+  result: DecodeResult,
+): Promise<void> {
+  const { frames } = job
+  let block = 0
+  for (let first = 0; first < frames.length; ) {
+    const { end, range } = neighboursOf(frames, first)
+    const fetched = typeof pack === 'string' ? pack : await pack.get(range, lane.fetched).catch(codeIfLost)
+    for (; first < end; first += FRAME.fields) {
+      const frame = frameAt(job, first, block)
+      const at = frame.offset - range.offset
+      const checked =
+        typeof fetched === 'string'
+          ? fetched
+          : checkFrame(sealer, lane, job, frame, fetched.subarray(at, at + frame.storedLength))
+      if (typeof checked === 'string') result.damaged.push({ what: checked, blocks: idsOf(job, frame) })
+      else await writeBlocks(lane.runs, job, frame, checked)
+      result.bytes += frame.storedLength
+      block = frame.blockEnd
+    }
+  }
+}
+
+interface DecodedFrame extends FrameRow {
+  /** Its blocks, by their rows: from this one on, up to but without the other. */
+  block: number
+  blockEnd: number
+}
+
+function frameAt({ frames }: DecodeJob, row: number, block: number): DecodedFrame {
+  return {
+    offset: frames[row + FRAME.offset] ?? 0,
+    storedLength: frames[row + FRAME.storedLength] ?? 0,
+    rawLength: frames[row + FRAME.rawLength] ?? 0,
+    codec: frames[row + FRAME.codec] ?? 0,
+    crc: frames[row + FRAME.crc] ?? 0,
+    block,
+    blockEnd: block + (frames[row + FRAME.blockCount] ?? 0),
+  }
+}
+
+/** The frame and those that follow it in the pack without a gap, as many as are fetched together. */
+function neighboursOf(frames: Uint32Array, first: number): { end: number; range: ByteRange } {
+  const offset = frames[first + FRAME.offset] ?? 0
+  let length = frames[first + FRAME.storedLength] ?? 0
+  let end = first + FRAME.fields
+  for (; end < frames.length; end += FRAME.fields) {
+    const stored = frames[end + FRAME.storedLength] ?? 0
+    if (frames[end + FRAME.offset] !== offset + length || length + stored > FETCH_BYTES) break
+    length += stored
+  }
+  return { end, range: { offset, length } }
+}
+
+const name = Buffer.alloc(ID_BYTES)
+
+/** What the frame holds, or what is wrong with it. */
+function checkFrame(
+  sealer: Sealer,
+  lane: Lane,
+  job: DecodeJob,
+  frame: DecodedFrame,
+  stored: Uint8Array,
+): string | Uint8Array {
+  const { blocks, ids, isStrict } = job
+  let raw: Uint8Array
+  try {
+    if (stored.length !== frame.storedLength) return 'the pack ends too early'
+    raw = sealer.decode(stored, frame, isStrict, roomFor(lane, job, frame))
+  } catch (error) {
+    return error instanceof Error ? error.message : 'cannot be decoded'
+  }
+  for (let block = frame.block; block < frame.blockEnd; block++) {
+    const inner = blocks[block * BLOCK.fields + BLOCK.inner] ?? 0
+    const length = blocks[block * BLOCK.fields + BLOCK.length] ?? 0
+    sealer.nameTo(name, 0, partOf(raw, inner, length))
+    if (name.compare(ids, block * ID_BYTES, (block + 1) * ID_BYTES) !== 0) return 'a block is not what its name says'
+  }
+  return raw
+}
+
+/** Mostly all of it, and a view costs more than one would think. */
+function partOf(raw: Uint8Array, inner: number, length: number): Uint8Array {
+  return inner === 0 && length === raw.length ? raw : raw.subarray(inner, inner + length)
+}
+
+/** The very place from which the frame will be written, where all of it belongs together in one file. */
+function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockEnd, rawLength }: DecodedFrame): Buffer {
+  const first = block * BLOCK.fields
+  const target = targetAt(blocks, first)
+  const offset = blocks[first + BLOCK.offset] ?? 0
+  if (target.directFd < 0) return decoded
+  let inner = 0
+  for (let at = first; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
+    const isNext = blocks[at + BLOCK.inner] === inner && blocks[at + BLOCK.offset] === offset + inner
+    if (!isNext || blocks[at + BLOCK.fd] !== target.fd) return decoded
+    inner += blocks[at + BLOCK.length] ?? 0
+  }
+  return runs.room(target, offset, rawLength) ?? decoded
+}
+
+function targetAt(blocks: Float64Array, at: number): DirectTarget {
+  return { fd: blocks[at + BLOCK.fd] ?? -1, directFd: blocks[at + BLOCK.directFd] ?? -1 }
+}
+
+async function writeBlocks(
+  runs: RunWriter,
+  { blocks }: DecodeJob,
+  { block, blockEnd }: DecodedFrame,
+  raw: Uint8Array,
+): Promise<void> {
+  for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
+    const target = targetAt(blocks, at)
+    if (target.fd < 0) continue
+    const inner = blocks[at + BLOCK.inner] ?? 0
+    const length = blocks[at + BLOCK.length] ?? 0
+    const waits = runs.add(target, partOf(raw, inner, length), blocks[at + BLOCK.offset] ?? 0)
+    if (waits) await waits
+  }
+}
+
+/** Copies, since a message carries the whole of what an array is a view of. */
+function idsOf({ ids }: DecodeJob, { block, blockEnd }: DecodedFrame): Uint8Array[] {
+  const copies: Uint8Array[] = []
+  for (let at = block; at < blockEnd; at++) copies.push(ids.slice(at * ID_BYTES, (at + 1) * ID_BYTES))
+  return copies
+}

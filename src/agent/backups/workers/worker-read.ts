@@ -1,0 +1,194 @@
+// A worker thread's reading: files are read, cut into blocks, named and compressed. It works on descriptors and never sees
+// a path.
+import { fstatSync, readSync } from 'node:fs'
+import { asBuffer } from '../../../kit/bytes.ts'
+import { filterHas } from '../blocks/block-filter.ts'
+import {
+  isNoName,
+  isPrintOf,
+  PRINT_BYTES,
+  type Printer,
+  type Prints,
+  printBytes,
+  STRETCH_BLOCKS,
+  STRETCH_BYTES,
+} from '../blocks/block-prints.ts'
+import { createFirsts } from '../blocks/first-blocks.ts'
+import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
+import { createTableBuilder, type TableBuilder } from '../format/pack-table.ts'
+import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
+import type { FileRange, HashJob, HashResult, RangeRead, ReadJob, ReadResult } from './worker-jobs.ts'
+import { errorCode, NEW_BLOCK, ZERO_BLOCK } from './worker-jobs.ts'
+
+const zeros = Buffer.alloc(BLOCK_BYTES)
+/** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
+const window = Buffer.allocUnsafeSlow(STRETCH_BYTES)
+const bundle = Buffer.allocUnsafeSlow(FRAME_BYTES)
+/** Blocks no larger than this are compressed together. */
+const SMALL_BYTES = BLOCK_BYTES / 2
+/** Data that is left this large by zstd may as well be compressed already, but for zeros between its pieces. */
+const DOUBTFUL = 0.75
+
+interface Output {
+  slot: Buffer
+  used: number
+  table: TableBuilder
+  /** Of the blocks of all files. */
+  ids: Buffer
+  flags: Uint8Array
+  bundled: number
+  /** What is in the bundle: where the id of each stands, and its length. */
+  bundleBlocks: { idAt: number; length: number }[]
+  /** The last frame did not shrink much. */
+  isDoubtful: boolean
+  filter: Uint32Array | null
+  isFirst(idAt: number): boolean
+}
+
+export interface Tools {
+  sealer: Sealer
+  print: Printer | null
+}
+
+export function readFiles(tools: Tools, job: ReadJob): ReadResult {
+  const blockCounts = job.files.map(({ from, to }) => Math.ceil((to - from) / BLOCK_BYTES))
+  const blockCount = blockCounts.reduce((sum, count) => sum + count, 0)
+  const ids = Buffer.alloc(blockCount * ID_BYTES)
+  const flags = new Uint8Array(blockCount)
+  const output: Output = {
+    slot: Buffer.from(job.slot, 0, job.slot.byteLength),
+    used: 0,
+    table: createTableBuilder(),
+    ids,
+    flags,
+    bundled: 0,
+    bundleBlocks: [],
+    isDoubtful: true,
+    filter: job.filter && new Uint32Array(job.filter),
+    isFirst: createFirsts(ids, blockCount),
+  }
+  let block = 0
+  const reads = job.files.map((file, index) => {
+    const first = block
+    block += blockCounts[index] ?? 0
+    try {
+      return readOne(tools, output, file, first)
+    } catch (error) {
+      return { error: errorCode(error), changed: false, length: 0, prints: null }
+    }
+  })
+  flushBundle(tools.sealer, output)
+  return { reads, blockCounts, ids, flags, used: output.used, table: output.table.take() }
+}
+
+function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
+  const { fd, from, to, known } = file
+  const prints = file.isPrinted && print ? new Uint8Array(printBytes(to - from)) : null
+  let at = from
+  for (let stretch = 0; at < to; stretch++) {
+    const wanted = Math.min(STRETCH_BYTES, to - at)
+    const bytes = window.subarray(0, readFully(fd, window, wanted, at))
+    at += bytes.length
+    const block = firstBlock + stretch * STRETCH_BLOCKS
+    const made = prints && print ? print(bytes) : null
+    if (made) prints?.set(made, stretch * PRINT_BYTES)
+    if (made && known && isPrintOf(known, stretch, made)) takeNames(output, known, stretch, bytes.length, block)
+    else storeBlocks(sealer, output, bytes, block)
+    if (bytes.length < wanted) break
+  }
+  return { error: null, changed: at < to || !isAsSeen(file), length: at - from, prints }
+}
+
+/** Whether nobody has touched it from when the walk saw it until now. */
+function isAsSeen({ fd, size, mtimeNs, ctimeNs }: FileRange): boolean {
+  const now = fstatSync(fd, { bigint: true })
+  return now.size === size && now.mtimeNs === mtimeNs && now.ctimeNs === ctimeNs
+}
+
+/** The stretch is what it was. */
+function takeNames({ ids, flags }: Output, known: Prints, stretch: number, length: number, firstBlock: number): void {
+  const from = stretch * STRETCH_BLOCKS * ID_BYTES
+  const end = from + Math.ceil(length / BLOCK_BYTES) * ID_BYTES
+  ids.set(known.ids.subarray(from, end), firstBlock * ID_BYTES)
+  for (let at = from, block = firstBlock; at < end; at += ID_BYTES, block++)
+    if (isNoName(known.ids, at)) flags[block] = ZERO_BLOCK
+}
+
+function storeBlocks(sealer: Sealer, output: Output, bytes: Buffer, firstBlock: number): void {
+  for (let start = 0, block = firstBlock; start < bytes.length; start += BLOCK_BYTES, block++) {
+    const raw = bytes.length <= BLOCK_BYTES ? bytes : bytes.subarray(start, start + BLOCK_BYTES)
+    const isZero = raw.length === BLOCK_BYTES && raw.equals(zeros)
+    output.flags[block] = isZero ? ZERO_BLOCK : storeBlock(sealer, output, raw, block * ID_BYTES)
+  }
+}
+
+/** Returns the block's flag. */
+function storeBlock(sealer: Sealer, output: Output, raw: Buffer, idAt: number): number {
+  const { ids, filter } = output
+  sealer.nameTo(ids, idAt, raw)
+  if (filter && filterHas(filter, ids, idAt)) return 0
+  if (!output.isFirst(idAt)) return 0
+  const { length } = raw
+  if (length <= SMALL_BYTES) addToBundle(sealer, output, raw, idAt)
+  else {
+    addFrame(sealer, output, raw, 1)
+    output.table.addBlock(ids, idAt, 0, length)
+  }
+  return NEW_BLOCK
+}
+
+function addToBundle(sealer: Sealer, output: Output, raw: Buffer, idAt: number): void {
+  if (output.bundled + raw.length > FRAME_BYTES) flushBundle(sealer, output)
+  raw.copy(bundle, output.bundled)
+  output.bundled += raw.length
+  output.bundleBlocks.push({ idAt, length: raw.length })
+}
+
+function flushBundle(sealer: Sealer, output: Output): void {
+  const { bundled, bundleBlocks, table, ids } = output
+  if (bundled === 0) return
+  addFrame(sealer, output, bundle.subarray(0, bundled), bundleBlocks.length)
+  let inner = 0
+  for (const { idAt, length } of bundleBlocks) {
+    table.addBlock(ids, idAt, inner, length)
+    inner += length
+  }
+  output.bundled = 0
+  output.bundleBlocks = []
+}
+
+function addFrame(sealer: Sealer, output: Output, raw: Buffer, blockCount: number): void {
+  const { slot, used, table } = output
+  const { bytes, codec, rawLength, crc } = sealer.encode(raw, output.isDoubtful, slot.subarray(used))
+  output.isDoubtful = (codec & CODEC_ZSTD) === 0 || bytes.length > rawLength * DOUBTFUL
+  // Not `set`, which takes shared memory byte by byte.
+  if (bytes.buffer !== slot.buffer) asBuffer(bytes).copy(slot, used)
+  output.used += bytes.length
+  table.addFrame({ offset: used, storedLength: bytes.length, rawLength, codec, crc }, blockCount)
+}
+
+function readFully(fd: number, target: Buffer, wanted: number, position: number): number {
+  let done = 0
+  while (done < wanted) {
+    const got = readSync(fd, target, done, wanted - done, position + done)
+    if (got === 0) break
+    done += got
+  }
+  return done
+}
+
+/** The names that blocks of a file would have, to tell whether it is what a backup holds. */
+export function hashFile(sealer: Sealer, job: HashJob): HashResult {
+  const count = Math.ceil(job.size / BLOCK_BYTES)
+  for (let index = 0; index < count; index++) {
+    const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
+    if (readFully(job.fd, window, wanted, job.from + index * BLOCK_BYTES) !== wanted) return { same: false }
+    const raw = window.subarray(0, wanted)
+    const expected = job.ids[index]
+    const isSame = expected
+      ? sealer.idOf(raw).equals(expected)
+      : raw.equals(wanted === BLOCK_BYTES ? zeros : zeros.subarray(0, wanted))
+    if (!isSame) return { same: false }
+  }
+  return { same: true }
+}

@@ -1,0 +1,70 @@
+// What runs in a worker thread: it takes jobs and answers them.
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { openBlobStore } from '../../../blobs/open.ts'
+import { createPrinter, type Printer } from '../blocks/block-prints.ts'
+import { arePrintsWorthwhile } from '../blocks/block-speed.ts'
+import { createSealer } from '../format/seal.ts'
+import { createLane, decodeFrames, type Lane } from './worker-decode.ts'
+import { type DecodeJob, type DecodeResult, errorCode, type Job, type WorkerData } from './worker-jobs.ts'
+import { hashFile, readFiles } from './worker-read.ts'
+
+/** While one job waits for the disk, another has the processor. */
+const LANES = 2
+
+async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Promise<void> {
+  // On Linux this is the calling thread alone. Block devices under BFQ derive the I/O priority from it.
+  if (data.nice > 0) setPriority(0, data.nice)
+  const sealer = createSealer(data.key, data.blockHash)
+  const tools = { sealer, blobs: await openBlobStore(data.blobs, { clear: false }) }
+  const lanes: Lane[] = []
+  const waiting: { id: number; job: Job }[] = []
+  let running = 0
+  let print: Printer | null | undefined
+
+  /** Tried when the first file is read, so that nothing else waits for it. */
+  function printer(): Printer | null {
+    if (print === undefined) print = arePrintsWorthwhile(data.blockHash) ? createPrinter(data.printKey) : null
+    return print
+  }
+
+  async function decode(job: DecodeJob): Promise<DecodeResult> {
+    const lane = lanes.pop() ?? createLane()
+    try {
+      return await decodeFrames(tools, lane, job)
+    } finally {
+      lanes.push(lane)
+    }
+  }
+
+  async function answer({ id, job }: { id: number; job: Job }): Promise<void> {
+    try {
+      const result =
+        job.kind === 'read'
+          ? readFiles({ sealer, print: printer() }, job)
+          : job.kind === 'hash'
+            ? hashFile(sealer, job)
+            : await decode(job)
+      port.postMessage({ id, result })
+    } catch (error) {
+      port.postMessage({ id, error: errorCode(error) })
+    }
+  }
+
+  function next(): void {
+    const message = running < LANES ? waiting.shift() : undefined
+    if (!message) return
+    running++
+    void answer(message).finally(() => {
+      running--
+      next()
+    })
+  }
+
+  port.on('message', (message) => {
+    waiting.push(message)
+    next()
+  })
+}
+
+if (parentPort) await serve(parentPort, workerData as WorkerData)

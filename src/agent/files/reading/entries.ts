@@ -1,0 +1,64 @@
+// What a caller is told about one thing on disk.
+import type { BigIntStats } from 'node:fs'
+import type { FileEntry, FileKind } from '../../../contract/agent-files.ts'
+import { hasCode } from '../../../kit/errno.ts'
+import { type Directory, lstatAt, readlinkAt } from '../sandbox/directory.ts'
+import { explained } from '../sandbox/errors.ts'
+import { childPath } from '../sandbox/paths.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
+import { guess } from './mime.ts'
+
+export function kindOf(stats: BigIntStats): FileKind {
+  if (stats.isFile()) return 'file'
+  if (stats.isDirectory()) return 'directory'
+  return stats.isSymbolicLink() ? 'symlink' : 'other'
+}
+
+/** Changes whenever the content may have: a strong entity tag. */
+export function etagOf(stats: BigIntStats): string {
+  return `"${stats.ino.toString(36)}-${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
+}
+
+export function describe(parent: Directory, name: string, stats: BigIntStats): FileEntry {
+  const kind = kindOf(stats)
+  const looks = kind === 'file' ? guess(parent, name) : undefined
+  return {
+    name,
+    path: name === '.' ? parent.path : childPath(parent.path, name),
+    kind,
+    sizeBytes: kind === 'file' ? Number(stats.size) : 0,
+    mode: (Number(stats.mode) & 0o7777).toString(8).padStart(4, '0'),
+    modifiedAt: new Date(Number(stats.mtimeMs)).toISOString(),
+    mime: looks?.mime ?? null,
+    isText: looks?.isText ?? false,
+    symlinkTarget: kind === 'symlink' ? targetIfThere(parent, name) : null,
+  }
+}
+
+export function describeAt(parent: Directory, name: string): FileEntry {
+  return describe(
+    parent,
+    name,
+    explained(childPath(parent.path, name), () => lstatAt(parent, name)),
+  )
+}
+
+/** Through symlinked directories that stay inside, up to the last name, which is described as it is. */
+export function describePath(files: Sandbox, path: string): FileEntry {
+  const segments = files.resolveParent(path)
+  if (segments.length === 0) {
+    using top = files.openDirectory(segments)
+    return { ...describeAt(top, '.'), name: '' }
+  }
+  using place = files.openPlace(segments)
+  return describeAt(place.parent, place.name)
+}
+
+function targetIfThere(parent: Directory, name: string): string | null {
+  try {
+    return readlinkAt(parent, name)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'EINVAL')) return null
+    throw error
+  }
+}

@@ -1,0 +1,282 @@
+// How much of its quota a server uses, in bytes and in entries. What we write is accounted for as it is written; what the
+// game writes is found by a rescan. Files, directories and trash count, by the disk space they take; what is still being
+// staged is held by reservations, so that transfers that run together cannot pass the quota together. The trash of the
+// server makes way for what would not fit otherwise, in the moment in which a transfer that is complete is put in its place.
+import { fstatSync } from 'node:fs'
+import type { DiskUsage } from '../../../contract/agent-files.ts'
+import { fail } from '../../../contract/errors.ts'
+import { openOwnFolder } from '../sandbox/directory.ts'
+import { openSandbox } from '../sandbox/sandbox.ts'
+import { type FreeableTrash, type MayFree, planFreeing, planFreeingUpTo } from '../trash/trash-freeing.ts'
+import {
+  type Amount,
+  atLeastNothing,
+  BLOCK_BYTES,
+  diskBytes,
+  isSome,
+  isWithin,
+  minus,
+  NOTHING,
+  spaceOf,
+  sum,
+} from './amounts.ts'
+import { carryOut, type ServerDisk } from './disk.ts'
+import { createReservation, type Reservation } from './reservation.ts'
+
+const SMALLEST_RESCAN_GAP_MS = 5_000
+const MAX_SCANS = 3
+
+export interface Usage {
+  /**
+   * For what somebody says will come. Refused with `quota_exceeded` or `disk_full` if it could not fit even with the
+   * trash gone; nothing is freed for it before its bytes are there. Given back when disposed of without a commit.
+   */
+  announce(bytes: number, entries: number): Promise<Reservation>
+  /** For `bytes` in `entries` files and directories that we have measured ourselves, and which are written now. */
+  reserve(bytes: number, entries: number): Promise<Reservation>
+  /** For a file that lies in staging already and goes on after a restart: counted without asking whether there is room. */
+  hold(bytes: number): Reservation
+  /** For what is made within the block, and counted by `changed` as it is. At the cost of the trash if need be. */
+  room(amount: Amount): Promise<Disposable>
+  /** This much was put in its place by something that has not asked for room. */
+  add(amount: Amount): void
+  /** This much came or went as a part of something else: of directories, and of records in the trash. */
+  changed(amount: Amount): void
+  /** Whether this many entries more fit as things are, beside those of the transfers under way. */
+  fitsEntries(entries: number): boolean
+  /** Frees trash, oldest first, until files and trash fit the quota, or nothing is left that may go. */
+  shrink(mayFree: MayFree): Promise<void>
+  /** This much came into the trash, or was emptied out of it, which are less than nothing then. */
+  trashChanged(amount: Amount): void
+  /** The division into files and trash has changed. */
+  touch(): void
+  read(): Promise<DiskUsage>
+  rescan(signal?: AbortSignal): Promise<void>
+  /** Without a look at the disk. */
+  quota(): Quota
+  setQuota(quota: Quota): void
+}
+
+/** null: no limit. */
+export interface Quota {
+  bytes: number | null
+  entries: number | null
+}
+
+/** What reservations do to the account. */
+export interface Account {
+  /** Counts this much as reserved, or fails with `quota_exceeded` if it would not fit even with the server's trash gone. */
+  promise(amount: Amount): Promise<void>
+  /** Whether this much fits as things are; if so it counts as reserved. */
+  tryPromise(amount: Amount): boolean
+  /** This much of what is reserved is about to become files: makes room for it, at the cost of the trash if need be. */
+  clear(amount: Amount): Promise<void>
+  /** What was reserved, and cleared, no longer is. */
+  release(promised: Amount, cleared: Amount): void
+  /** It has become files. */
+  add(amount: Amount, scansBefore: number): void
+  scans(): number
+}
+
+export function createUsage(deps: {
+  serverId: string
+  folders: { files: string; trash: string }
+  quota: Quota
+  trash: FreeableTrash
+  disk: ServerDisk
+  now: () => number
+}): Usage {
+  const { disk, trash: ownTrash } = deps
+  let quota = deps.quota
+  let used = NOTHING
+  let trash = NOTHING
+  let promised = NOTHING
+  /** Of what is promised: what is being put in its place, with the room for it made. */
+  let cleared = NOTHING
+  let changes = 0
+  let scans = 0
+  let isStale = true
+  let scannedAt = Number.NEGATIVE_INFINITY
+  let scanning: Promise<void> | undefined
+
+  async function scan(signal?: AbortSignal): Promise<void> {
+    for (let round = 0; round < MAX_SCANS; round++) {
+      const before = changes
+      // A crash while a file is replaced can leave it with a name on both sides.
+      const linked = new Set<bigint>()
+      openOwnFolder(deps.folders.trash)[Symbol.dispose]()
+      const inTrash = await measureBeneath(deps.folders.trash, linked, signal)
+      const inFiles = await measureBeneath(deps.folders.files, linked, signal)
+      used = sum(inFiles, inTrash)
+      trash = inTrash
+      isStale = changes !== before
+      if (!isStale) break
+    }
+    scans++
+    scannedAt = deps.now()
+  }
+
+  function rescan(signal?: AbortSignal): Promise<void> {
+    scanning ??= scan(signal).finally(() => {
+      scanning = undefined
+    })
+    return scanning
+  }
+
+  /** How much is missing for this much on top of what is used. */
+  const over = (amount: Amount): Amount => ({
+    bytes: quota.bytes === null ? 0 : Math.max(0, used.bytes + amount.bytes - quota.bytes),
+    entries: quota.entries === null ? 0 : Math.max(0, used.entries + amount.entries - quota.entries),
+  })
+  const isOver = (amount: Amount) => isSome(over(amount))
+  const scannedLongAgo = () => deps.now() - scannedAt > SMALLEST_RESCAN_GAP_MS
+  const exceeded = (short: Amount) =>
+    short.bytes > 0
+      ? fail('quota_exceeded', 'The disk quota of this server does not allow it.')
+      : fail('quota_exceeded', `This server may have at most ${quota.entries} files and directories.`)
+
+  /** What the game has written counts before anything is refused or freed. */
+  async function lookAgain(amount: () => Amount): Promise<void> {
+    if (scannedAt === Number.NEGATIVE_INFINITY) await rescan()
+    if (isOver(amount()) && scannedLongAgo()) await rescan()
+  }
+
+  async function clearByFreeing(amount: Amount): Promise<void> {
+    const short = over(sum(cleared, amount))
+    const plan = isSome(short) ? await planFreeing([ownTrash], short) : new Map()
+    if (!plan) throw exceeded(short)
+    await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
+    const left = over(sum(cleared, amount))
+    if (isSome(left)) throw exceeded(left)
+    cleared = sum(cleared, amount)
+  }
+
+  // Nothing is awaited between the last look and the taking, so two callers cannot both have the last byte.
+  const account: Account = {
+    async promise(amount) {
+      const all = () => sum(promised, amount)
+      await lookAgain(all)
+      let freeable = NOTHING
+      for (let short = over(all()); !isWithin(short, freeable); short = over(all())) {
+        if (!(await planFreeing([ownTrash], short))) throw exceeded(short)
+        freeable = short
+      }
+      promised = sum(promised, amount)
+    },
+    tryPromise(amount) {
+      if (scannedAt === Number.NEGATIVE_INFINITY || isOver(sum(promised, amount))) return false
+      promised = sum(promised, amount)
+      return true
+    },
+    async clear(amount) {
+      const all = () => sum(cleared, amount)
+      await lookAgain(all)
+      if (isOver(all())) return await disk.deciding(() => clearByFreeing(amount))
+      cleared = sum(cleared, amount)
+    },
+    release(amount, clearedAmount) {
+      promised = sum(promised, minus(amount))
+      cleared = sum(cleared, minus(clearedAmount))
+    },
+    add(amount, scansBefore) {
+      used = sum(used, amount)
+      changes++
+      // A scan since then may have come upon it already, and it would count twice until the next one.
+      if (scans !== scansBefore) isStale = true
+    },
+    scans: () => scans,
+  }
+
+  function changed(amount: Amount): void {
+    used = atLeastNothing(sum(used, amount))
+    changes++
+  }
+
+  return {
+    async announce(bytes, entries) {
+      const reservation = createReservation(account, disk)
+      await reservation.announce(spaceOf(bytes), entries)
+      return reservation
+    },
+    async reserve(bytes, entries) {
+      const reservation = createReservation(account, disk)
+      await reservation.takeWhole(spaceOf(bytes, entries), entries)
+      return reservation
+    },
+    hold(bytes) {
+      const held = { bytes: spaceOf(bytes), entries: 1 }
+      promised = sum(promised, held)
+      return createReservation(account, disk, held)
+    },
+    async room(amount) {
+      await account.clear(amount)
+      return { [Symbol.dispose]: () => account.release(NOTHING, amount) }
+    },
+    add(amount) {
+      changed(amount)
+      isStale = true
+    },
+    changed,
+    fitsEntries: (entries) =>
+      scannedAt !== Number.NEGATIVE_INFINITY && over(sum(promised, { bytes: 0, entries })).entries === 0,
+    async shrink(mayFree) {
+      if (scannedAt !== Number.NEGATIVE_INFINITY && !isOver(NOTHING)) return
+      await rescan()
+      await disk.deciding(async () => {
+        const { plan } = await planFreeingUpTo([ownTrash], over(NOTHING), mayFree)
+        await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
+      })
+    },
+    trashChanged(amount) {
+      changed(amount)
+      trash = atLeastNothing(sum(trash, amount))
+    },
+    touch() {
+      isStale = true
+      changes++
+    },
+    async read() {
+      if (isStale || scannedLongAgo()) await rescan()
+      return {
+        usedBytes: used.bytes,
+        trashBytes: trash.bytes,
+        reservedBytes: promised.bytes,
+        quotaBytes: quota.bytes,
+        usedEntries: used.entries,
+        trashEntries: trash.entries,
+        reservedEntries: promised.entries,
+        maxEntries: quota.entries,
+      }
+    },
+    rescan,
+    quota: () => quota,
+    setQuota(next) {
+      quota = next
+    },
+  }
+}
+
+/** Everything in the folder, and what it has grown by itself to name that much. */
+async function measureBeneath(folder: string, linked: Set<bigint>, signal?: AbortSignal): Promise<Amount> {
+  const files = openSandbox(folder)
+  let bytes = Math.max(0, diskBytes(files.lstat([])) - BLOCK_BYTES)
+  let entries = 0
+  for await (const { stats } of files.walk('/', { anyDepth: true, ...(signal ? { signal } : {}) })) {
+    entries++
+    if (!stats.isDirectory() && stats.nlink > 1n) {
+      if (linked.has(stats.ino)) continue
+      linked.add(stats.ino)
+    }
+    bytes += diskBytes(stats)
+  }
+  return { bytes, entries }
+}
+
+/** Runs what puts a name into the directory, which may take more space for it. */
+export function countingGrowth<T>(usage: Pick<Usage, 'changed'>, { fd }: { fd: number }, work: () => T): T {
+  const before = diskBytes(fstatSync(fd, { bigint: true }))
+  const result = work()
+  const grown = diskBytes(fstatSync(fd, { bigint: true })) - before
+  if (grown > 0) usage.changed({ bytes: grown, entries: 0 })
+  return result
+}

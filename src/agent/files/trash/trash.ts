@@ -1,0 +1,293 @@
+// Deleted and replaced files, kept for a day so that a wrong click can be undone. The trash lies beside the server's
+// files on the same file system: putting a tree of any size into it is one rename.
+import { fail } from '../../../contract/errors.ts'
+import { newId, timeOfId } from '../../../kit/ids.ts'
+import { createTurns, type Turns } from '../../../kit/turns.ts'
+import { placedWithParents } from '../changes/new-parents.ts'
+import { inodeOf } from '../changes/probes.ts'
+import { moveToFreeName } from '../changes/replace.ts'
+import { freeNames } from '../free-names.ts'
+import { openIfStillThere } from '../sandbox/descent.ts'
+import {
+  type Directory,
+  fsyncDirectory,
+  lstatAt,
+  openChild,
+  openOwnFolder,
+  renameAt,
+  rmdirAt,
+  statsIfThere,
+} from '../sandbox/directory.ts'
+import { explained, explainedAsync } from '../sandbox/errors.ts'
+import { splitPath } from '../sandbox/paths.ts'
+import { removeTree } from '../sandbox/remove-tree.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
+import type { Staging } from '../sandbox/staging.ts'
+import { type Amount, diskBytes, minus } from '../space/amounts.ts'
+import type { RoomForParents } from '../space/parents.ts'
+import { batchNames, hasItems, namesIn, newestBatches } from './trash-batches.ts'
+import {
+  createTrashMeasure,
+  describeFreeing,
+  FREEING,
+  type FreeableTrash,
+  type FreedTrash,
+  setAside,
+} from './trash-freeing.ts'
+import {
+  dropRecord,
+  parseItemId,
+  readRecord,
+  sizeOfBatch,
+  type TrashBatch,
+  type TrashRecord,
+  writeBatch,
+} from './trash-records.ts'
+
+const EMPTYING = 'emptying-'
+
+export interface Trash extends FreeableTrash {
+  /**
+   * Writes down what is about to be moved into the trash; the caller then moves each item into its slot. Until the batch
+   * is disposed of, nothing empties it. `id` is for whoever has to name the batch beforehand.
+   */
+  prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
+  /** Where an item was, and its inode. */
+  find(id: string): { path: string; inode: string }
+  /** Answers the path that the item has now. `room` is for the directories on the way to it. */
+  restore(id: string, room: RoomForParents): Promise<string>
+  /** Empties what is older than the time that things are kept. */
+  expire(signal?: AbortSignal): Promise<void>
+  /** Empties all of it. Answers how many bytes that freed. */
+  emptyAll(): Promise<number>
+  /** The newest deletions, newest first: those that `emptyAll` begins with. */
+  newest(count: number): Promise<string[]>
+  /** Finishes emptying and freeing what a process that died had begun on. */
+  recover(signal?: AbortSignal): Promise<void>
+}
+
+export function createTrash(deps: {
+  folderPath: string
+  files: Sandbox
+  staging: Staging
+  keepMs: number
+  now: () => number
+  /** This much came into the trash without having been a file before, or went, which is less than nothing then. */
+  onChanged: (amount: Amount) => void
+  /** Whether a restore may still have to bring back what the batch holds. */
+  isHeld: (batch: string) => boolean
+  /** Held while something is taken out for good and told of. */
+  share: () => Disposable
+  /** Resolves once it is durable that these items went to make room. Nothing of them is removed before that. */
+  recordFreed: (freed: FreedTrash) => Promise<void>
+}): Trash {
+  const open = () => openOwnFolder(deps.folderPath)
+
+  /** Whoever frees space must not take away what somebody is about to move things into. */
+  const filling = new Set<string>()
+  const isFilled = (batch: string) => !filling.has(batch) && !deps.isHeld(batch)
+  /** What is being freed now is not for `recover`. */
+  const freeing = new Set<string>()
+  const sizes = createTrashMeasure()
+
+  const turns = (signal?: AbortSignal) => createTurns(deps.files.share, signal)
+
+  async function filledBatches(trash: Directory, turn: Turns, isWanted = (_batch: string) => true): Promise<string[]> {
+    const found: string[] = []
+    for await (const batch of batchNames(trash, turn)) if (isFilled(batch) && isWanted(batch)) found.push(batch)
+    return found.sort()
+  }
+
+  /** From the rename on the items are out of sight, so that nobody can take back half of one. */
+  async function empty(trash: Directory, batch: string, isRelaxed: boolean, signal?: AbortSignal): Promise<number> {
+    if (statsIfThere(trash, batch) === undefined) return 0
+    sizes.forget(batch)
+    renameAt(trash, batch, trash, `${EMPTYING}${batch}`)
+    return await removeEmptying(trash, `${EMPTYING}${batch}`, isRelaxed, signal)
+  }
+
+  async function removeEmptying(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
+    let freed = 0
+    await removeTree(trash, name, {
+      share: deps.files.share,
+      isRelaxed,
+      ...(signal ? { signal } : {}),
+      onRemoved: (stats) => {
+        const bytes = stats.isDirectory() || stats.nlink === 1n ? diskBytes(stats) : 0
+        freed += bytes
+        deps.onChanged({ bytes: -bytes, entries: -1 })
+      },
+    })
+    return freed
+  }
+
+  /** A server that is put aside has told of everything that it lost before: what is told takes its lock. */
+  async function tellFreed(trash: Directory, name: string): Promise<string> {
+    const freed = await describeFreeing(trash, name, turns())
+    if (freed) await deps.recordFreed(freed)
+    const emptying = `${EMPTYING}${name.slice(FREEING.length)}`
+    renameAt(trash, name, trash, emptying)
+    return emptying
+  }
+
+  async function setAsideAndTell(trash: Directory, ...[items, why]: Parameters<Trash['free']>): Promise<string> {
+    using _held = deps.share()
+    const touched = new Set(items.map(({ batch }) => batch))
+    for (const batch of touched) sizes.forget(batch)
+    const name = await setAside(trash, items, why, { now: deps.now(), underWay: freeing })
+    try {
+      countBatch(trash, name)
+      for (const batch of touched) dropIfEmptied(trash, batch, deps.onChanged)
+      return await tellFreed(trash, name)
+    } finally {
+      freeing.delete(name)
+    }
+  }
+
+  function countBatch(trash: Directory, name: string): void {
+    using folder = openChild(trash, name)
+    deps.onChanged(sizeOfBatch(folder))
+  }
+
+  async function tellLeft(trash: Directory, name: string): Promise<string> {
+    using _held = deps.share()
+    return await tellFreed(trash, name)
+  }
+
+  return {
+    async prepare(reason, items, id = newId('trs', deps.now())) {
+      using trash = open()
+      const record: TrashRecord = { version: 1, reason, deletedAt: deps.now(), items }
+      const batch = await explainedAsync('trash', () => writeBatch(trash, id, record, filling))
+      deps.onChanged(sizeOfBatch(batch.folder))
+      return {
+        ...batch,
+        [Symbol.dispose]() {
+          filling.delete(batch.id)
+          batch[Symbol.dispose]()
+        },
+      }
+    },
+
+    find(id) {
+      using trash = open()
+      const { wanted, item, folder: opened } = openItem(trash, id)
+      using folder = opened
+      return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
+    },
+
+    async restore(id, room) {
+      using trash = open()
+      const { wanted, item, folder: opened } = openItem(trash, id)
+      using folder = opened
+      const source = { folder, name: wanted.slot }
+      const segments = splitPath(item.path)
+      const isPlaced = await explainedAsync(item.path, () =>
+        placedWithParents(deps, source, segments, { anyName: true }),
+      )
+      if (!isPlaced) await room.renew()
+      using place = deps.files.openNewPlace(segments, { anyName: true })
+      const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
+      const { path } = isPlaced ? place : moveToFreeName(source, place.parent, names)
+      sizes.forget(wanted.batch)
+      await fsyncDirectory(place.parent)
+      await fsyncDirectory(folder)
+      if (isFilled(wanted.batch) && !hasItems(folder)) tidy(trash, folder, wanted.batch, deps.onChanged)
+      return path
+    },
+
+    async expire(signal) {
+      using trash = open()
+      const turn = turns(signal)
+      // By their names first: there may be many, and looking into each is not free.
+      const isOld = (batch: string) => (timeOfId('trs', batch) ?? 0) + deps.keepMs <= deps.now()
+      for (const batch of await filledBatches(trash, turn, isOld)) {
+        if (turn.due()) await turn.take()
+        if (deletedAt(trash, batch) + deps.keepMs > deps.now()) continue
+        await empty(trash, batch, true, signal)
+      }
+    },
+
+    async emptyAll() {
+      using trash = open()
+      let freed = 0
+      for (const batch of (await filledBatches(trash, turns())).reverse()) freed += await empty(trash, batch, false)
+      return freed
+    },
+
+    async batches() {
+      using trash = open()
+      return await filledBatches(trash, turns())
+    },
+    async newest(count) {
+      using trash = open()
+      return await newestBatches(trash, turns(), count, isFilled)
+    },
+    async measure(batch) {
+      using trash = open()
+      return await sizes.measure(trash, batch, turns())
+    },
+    async free(items, why) {
+      using trash = open()
+      await removeEmptying(trash, await setAsideAndTell(trash, items, why), false)
+    },
+
+    async recover(signal) {
+      using trash = open()
+      const isLeft = (name: string) => name.startsWith(EMPTYING) || name.startsWith(FREEING)
+      for (const name of await Array.fromAsync(namesIn(trash, turns(signal), isLeft))) {
+        if (name.startsWith(EMPTYING)) await removeEmptying(trash, name, true, signal)
+        else if (!freeing.has(name) && statsIfThere(trash, name))
+          await removeEmptying(trash, await tellLeft(trash, name), true, signal)
+      }
+    },
+  }
+}
+
+/** The caller closes `folder`. */
+function openItem(trash: Directory, id: string) {
+  const wanted = parseItemId(id)
+  if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
+  const folder = explained('trash', () => openChild(trash, wanted.batch))
+  const record = readRecord(folder)
+  const item = statsIfThere(folder, wanted.slot) && record?.items[wanted.index]
+  if (item) return { wanted, item, folder }
+  folder[Symbol.dispose]()
+  throw notInTrash()
+}
+
+/** Later than any time where somebody took all of it back meanwhile. */
+function deletedAt(trash: Directory, batch: string): number {
+  if (!statsIfThere(trash, batch)) return Number.POSITIVE_INFINITY
+  using folder = openChild(trash, batch)
+  return readRecord(folder)?.deletedAt ?? 0
+}
+
+/** What was taken back is in its place. An empty batch that could not be dropped shows nothing, and goes when it expires. */
+function tidy(trash: Directory, folder: Directory, batch: string, onChanged: (amount: Amount) => void): void {
+  try {
+    dropEmptied(trash, folder, batch, onChanged)
+  } catch {
+    // Said of the next change that meets the same disk.
+  }
+}
+
+/** Whoever took another of its items back at the same time may have done it already. */
+function dropEmptied(trash: Directory, folder: Directory, batch: string, onChanged: (amount: Amount) => void): void {
+  const size = sizeOfBatch(folder)
+  dropRecord(folder)
+  if (!statsIfThere(trash, batch)) return
+  rmdirAt(trash, batch)
+  onChanged(minus(size))
+}
+
+function dropIfEmptied(trash: Directory, batch: string, onChanged: (amount: Amount) => void): void {
+  const opened = openIfStillThere(trash, batch)
+  if (!opened) return
+  using folder = opened
+  if (readRecord(folder) && !hasItems(folder)) dropEmptied(trash, folder, batch, onChanged)
+}
+
+function notInTrash() {
+  return fail('not_found', 'There is no such item in the trash.')
+}

@@ -1,0 +1,140 @@
+// The files of one request on their way in: all are received and synced beside the server's files first, and only when
+// every one is complete are they put in their places, each by one rename. Whatever is refused before that leaves nothing.
+import type { FileEntry } from '../../../contract/agent-files.ts'
+import { fail } from '../../../contract/errors.ts'
+import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/limits.ts'
+import { type Change, journaled } from '../changes/changes.ts'
+import { inodeOf, uploadProperties } from '../changes/probes.ts'
+import { checkTarget, placeFile } from '../content.ts'
+import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from '../sandbox/directory.ts'
+import { explainedAsync } from '../sandbox/errors.ts'
+import { createPathTree } from '../sandbox/path-tree.ts'
+import { formatPath, parseEntry, parsePath, type Segments } from '../sandbox/paths.ts'
+import type { ServerFiles } from '../server-files.ts'
+import { spaceOf } from '../space/amounts.ts'
+import { receiveBytes, spaceFrom } from './receive.ts'
+
+export interface BatchOptions {
+  directory: string
+  overwrite: boolean
+  /** Of each file. */
+  maxBytes: number
+  /** Of all files together, where the sender has said so, which may be a lie; else 0. */
+  expectedBytes: number
+  signal: AbortSignal
+  change: Change
+}
+
+export interface NamedSource {
+  /** Relative to the directory; may hold slashes. */
+  name: string
+  bytes: AsyncIterable<Uint8Array>
+}
+
+interface Received {
+  segments: Segments
+  stagedName: string
+  inode: string
+  sizeBytes: number
+}
+
+/** Where a file that a sender has named relative to the directory will be. */
+export function uploadTarget(directory: Segments, name: string): Segments {
+  if (/(?:^|\/)\.?$/.test(name)) throw fail('invalid_path', 'The name of a file cannot end in a slash.')
+  if (name.startsWith('/')) throw fail('invalid_path', 'The name of a file cannot begin with a slash.')
+  return parseEntry(directory, name)
+}
+
+export async function writeBatch(
+  server: ServerFiles,
+  sources: AsyncIterable<NamedSource>,
+  options: BatchOptions,
+): Promise<FileEntry[]> {
+  const directory = parsePath(options.directory)
+  if (options.expectedBytes > options.maxBytes * FORM_FILES_MAX)
+    throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files of at most ${options.maxBytes} bytes.`)
+  const names = createNames()
+  await using held = new AsyncDisposableStack()
+  let folder: Directory | undefined
+  // Not before the first file begins: what is refused by then leaves nothing to take away.
+  const staged = () => (folder ??= openStagedFolder(server, held))
+  return await explainedAsync(options.directory, async () => {
+    using reservation = await server.usage.announce(options.expectedBytes, 0)
+    const arriving = spaceFrom(reservation)
+    const received: Received[] = []
+    for await (const { name, bytes } of sources) {
+      const segments = uploadTarget(directory, name)
+      names.add(segments)
+      checkTarget(server, segments, { overwrite: options.overwrite })
+      await reservation.takeEntry()
+      const stagedName = String(received.length)
+      using file = createFileAt(staged(), stagedName)
+      const sizeBytes = await receiveBytes(file, bytes, arriving, { ...options, ownsChunks: true })
+      // What the last block of each has over counts too: small files take more than their bytes.
+      await arriving.need(spaceOf(sizeBytes) - sizeBytes, 0)
+      await fsyncFile(file)
+      received.push({ segments, stagedName, inode: inodeOf(file.stats), sizeBytes })
+    }
+    options.signal.throwIfAborted()
+    const space = received.reduce((bytes, { sizeBytes }) => bytes + spaceOf(sizeBytes), 0)
+    await reservation.clear(space, received.length)
+    const files = received.map(({ segments, inode, sizeBytes }) => ({ path: formatPath(segments), inode, sizeBytes }))
+    const probe = { op: 'uploaded', directory: options.directory, files } as const
+    const place = async (durable: Promise<void>) => {
+      await durable
+      const entries = await placeAll(server, staged(), received, options)
+      reservation.commit()
+      return { answer: entries, properties: uploadProperties(options.directory, entries, 'multipart') }
+    }
+    return await server.claims.alone(
+      () => files.map(({ path }) => path),
+      () => journaled(server, options.change, probe, place),
+    )
+  })
+}
+
+function openStagedFolder(server: ServerFiles, held: AsyncDisposableStack): Directory {
+  const { folder, name } = held.use(server.staging.open())
+  mkdirAt(folder, name, 0o700)
+  return held.use(openChild(folder, name))
+}
+
+/** What can be refused is looked for in all before the first is placed. */
+async function placeAll(
+  server: ServerFiles,
+  folder: Directory,
+  received: readonly Received[],
+  { overwrite }: BatchOptions,
+): Promise<FileEntry[]> {
+  for (const { segments } of received) checkTarget(server, segments, { overwrite })
+  const entries: FileEntry[] = []
+  for (const { segments, stagedName } of received) {
+    const { entry } = await placeFile(server, segments, { folder, name: stagedName }, { overwrite })
+    entries.push(entry)
+  }
+  return entries
+}
+
+/** Two files of one request cannot have one name, nor one the name of a directory that another needs. */
+function createNames() {
+  const paths = createPathTree()
+  let files = 0
+  let names = 0
+  let pathBytes = 0
+  return {
+    add(segments: Segments): void {
+      const path = formatPath(segments)
+      files++
+      names += segments.length
+      pathBytes += Buffer.byteLength(path)
+      if (files > FORM_FILES_MAX) throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files.`)
+      if (names > FORM_NAMES_MAX || pathBytes > FORM_PATH_BYTES_MAX)
+        throw fail('too_large', 'The paths of the files in one request are too long together.')
+      const neighbour = paths.add(segments)
+      if (!neighbour) return
+      if (neighbour.is === 'same') throw fail('invalid_path', `${JSON.stringify(path)} is in the request twice.`)
+      const directory = neighbour.is === 'beneath' ? formatPath(neighbour.other) : path
+      throw fail('invalid_path', `${JSON.stringify(directory)} is a file and a directory at once.`)
+    },
+  }
+}
