@@ -52,21 +52,8 @@ export type Announce = (started: Pick<Service, 'url' | 'newAdminToken' | 'dns'>)
 
 export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 
-/** What is undone, last first, when the service stops or does not come up. */
-type CleanUp = (() => unknown)[]
-
-async function undo(cleanUp: CleanUp): Promise<void> {
-  const faults: unknown[] = []
-  // Whatever fails, what comes after it is undone too: above all the locks.
-  for (const step of cleanUp.reverse())
-    await Promise.resolve()
-      .then(step)
-      .catch((error) => faults.push(error))
-  if (faults.length > 0) throw faults[0]
-}
-
 /** The database, for this process alone and as this version wants it, with the secret that seals what is in it. */
-async function openOwnDatabase(config: Config, log: Logger, cleanUp: CleanUp) {
+async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDisposableStack) {
   const { dataDir, databaseUrl: url } = config
   let lock: DatabaseLock | undefined
   if (url !== null) {
@@ -75,11 +62,11 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: CleanUp) {
       onBroken: (error) => log.warn({ err: error }, 'the connection that holds the database for us broke'),
       onHeldAgain: () => log.info('the database is ours again'),
     })
-    cleanUp.push(lock.release)
+    cleanUp.defer(lock.release)
   }
   const onBroken = (error: Error) => log.warn({ err: error }, 'a database connection broke')
   const database = openDatabase({ dataDir, url, onBroken, ...(lock ? { mayUse: lock.isHeld } : {}) })
-  cleanUp.push(database.close)
+  cleanUp.defer(database.close)
   const { db, engine } = database
   // There before anything is written that is sealed with it.
   const secret = loadSecret(dataDir, config.secret, await isFresh(db, engine))
@@ -89,9 +76,9 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: CleanUp) {
 }
 
 /** Everything but the door, and nothing of it begun. */
-async function assemble(config: Config, cleanUp: CleanUp, logTo?: DestinationStream) {
+async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
   const dataLock = lockDataDir(config.dataDir)
-  cleanUp.push(() => dataLock.release())
+  cleanUp.defer(() => dataLock.release())
   const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
   makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
   const descriptors = planDescriptors(readDescriptorLimit(), {
@@ -115,14 +102,14 @@ async function assemble(config: Config, cleanUp: CleanUp, logTo?: DestinationStr
     clock,
     log,
   })
-  cleanUp.push(agent.stop)
+  cleanUp.defer(agent.stop)
   const providers = await openProviders(config.zones, {
     host: config.dnsHost,
     port: config.dnsPort,
     directory: join(config.dataDir, 'dns'),
     connections: descriptors.dnsConnections,
   })
-  cleanUp.push(providers.close)
+  cleanUp.defer(providers.close)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
   const { forward } = agent
   const app = await buildApp({
@@ -147,41 +134,36 @@ export async function startService(
   announce: Announce = async () => {},
   logTo?: DestinationStream,
 ): Promise<Service> {
-  const cleanUp: CleanUp = []
-  try {
-    const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
-    cleanUp.push(app.stop)
-    await app.http.register(agent.routes)
-    if (config.adminToken !== null) {
-      const fault = await app.tokens.ensureConfigured(config.adminToken)
-      if (fault) throw new ConfigFault([fault])
-    }
-    await agent.start()
-    await app.start()
-    await app.http.listen({ host: config.host, port: config.port })
-    cleanUp.push(() => app.http.close())
-    if (certificate) cleanUp.push(certificate.follow(app.http.server as unknown as HttpsServer, log))
-    if (config.publicUrl === null && isEverywhere(app.http.server.address() as AddressInfo)) log.warn(NO_PUBLIC_URL)
-    const started = { url: ownUrl(), dns: providers.embedded }
-    const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
-    if (newAdminToken === null) await announce({ ...started, newAdminToken })
-    return { ...started, newAdminToken, lost, stop: () => undo(cleanUp) }
-  } catch (error) {
-    await undo(cleanUp)
-    throw error
+  // Whatever fails, what comes before it is undone too: above all the locks.
+  await using cleanUp = new AsyncDisposableStack()
+  const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
+  cleanUp.defer(app.stop)
+  await app.http.register(agent.routes)
+  if (config.adminToken !== null) {
+    const fault = await app.tokens.ensureConfigured(config.adminToken)
+    if (fault) throw new ConfigFault([fault])
   }
+  await agent.start()
+  await app.start()
+  await app.http.listen({ host: config.host, port: config.port })
+  cleanUp.defer(() => app.http.close())
+  if (certificate) cleanUp.defer(certificate.follow(app.http.server as unknown as HttpsServer, log))
+  if (config.publicUrl === null && isEverywhere(app.http.server.address() as AddressInfo)) log.warn(NO_PUBLIC_URL)
+  const started = { url: ownUrl(), dns: providers.embedded }
+  const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
+  if (newAdminToken === null) await announce({ ...started, newAdminToken })
+  const running = cleanUp.move()
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= running.disposeAsync())
+  return { ...started, newAdminToken, lost, stop }
 }
 
 /** For an owner without a token that can do everything: makes one, on the machine itself and while the service is stopped. */
 export async function rescueToken(config: Config, show: ShowToken): Promise<MintedToken> {
   requireInstance(config)
-  const cleanUp: CleanUp = []
-  try {
-    const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
-    return await app.tokens.rescue(show)
-  } finally {
-    await undo(cleanUp)
-  }
+  await using cleanUp = new AsyncDisposableStack()
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  return await app.tokens.rescue(show)
 }
 
 /** A mistyped directory must not become an instance of its own. */
@@ -196,19 +178,15 @@ function requireInstance({ dataDir, databaseUrl }: Config): void {
  */
 export async function adoptServer(config: Config, dir: string, request: NewServer): Promise<Server> {
   requireInstance(config)
-  const cleanUp: CleanUp = []
-  try {
-    const { app } = await assemble({ ...config, zones: [] }, cleanUp)
-    const source = await requireAdoptable(config.dataDir, dir)
-    const server = await app.createServer(request)
-    await moveIntoServer(layout(config.dataDir), server.id, source).catch((error: NodeJS.ErrnoException) => {
-      const made = `The server ${server.name} (${server.id}) was made and is empty.`
-      throw new StartFault(`${source} could not be moved (${error.code}); it is where it was. ${made}`)
-    })
-    return server
-  } finally {
-    await undo(cleanUp)
-  }
+  await using cleanUp = new AsyncDisposableStack()
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const source = await requireAdoptable(config.dataDir, dir)
+  const server = await app.createServer(request)
+  await moveIntoServer(layout(config.dataDir), server.id, source).catch((error: NodeJS.ErrnoException) => {
+    const made = `The server ${server.name} (${server.id}) was made and is empty.`
+    throw new StartFault(`${source} could not be moved (${error.code}); it is where it was. ${made}`)
+  })
+  return server
 }
 
 export interface RecoveredStore {
@@ -229,15 +207,11 @@ export async function recoverStore(
   const store = { dir, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
   const answer = { store, backups: await listStore(found) }
   if (request.isListOnly) return { ...answer, done: null }
-  const cleanUp: CleanUp = []
-  try {
-    // Nobody is to be answered, so no name server has to stand up.
-    const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
-    const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
-    return { ...answer, done: { taken, recovery: await app.recover() } }
-  } finally {
-    await undo(cleanUp)
-  }
+  await using cleanUp = new AsyncDisposableStack()
+  // Nobody is to be answered, so no name server has to stand up.
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
+  return { ...answer, done: { taken, recovery: await app.recover() } }
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

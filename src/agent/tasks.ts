@@ -1,7 +1,7 @@
 // Runs the agent's long work and answers polls about it. A finished task is remembered for a while, so that a caller
 // who was away can still learn how it ended.
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AgentTasks, TaskProgress, TaskState, TaskWork } from '../contract/agent.ts'
+import type { AgentTasks, TaskKind, TaskProgress, TaskResults, TaskState, TaskWork, WorkOf } from '../contract/agent.ts'
 import { toFailure } from '../http/problem.ts'
 
 const REMEMBER_MS = 10 * 60_000
@@ -16,7 +16,11 @@ export interface TaskContext {
   report(progress: Partial<TaskProgress>): void
 }
 
-export type TaskHandler = (work: TaskWork, context: TaskContext) => Promise<unknown>
+export type TaskHandlers<Kinds extends TaskKind = TaskKind> = {
+  [K in Kinds]: (work: WorkOf<K>, context: TaskContext) => Promise<TaskResults[K]>
+}
+
+type TaskHandler = (work: TaskWork, context: TaskContext) => Promise<unknown>
 
 interface Task {
   state: TaskState
@@ -32,13 +36,13 @@ export interface TaskRunner extends AgentTasks {
 }
 
 export function createTasks(deps: {
-  handlers: Record<string, TaskHandler>
+  handlers: TaskHandlers
   onUnexpected: (error: unknown, taskId: string) => void
 }): TaskRunner {
   const tasks = new Map<string, Task>()
 
   function begin(taskId: string, serverId: string, work: TaskWork): Task {
-    const handler = deps.handlers[work.kind]
+    const handler = deps.handlers[work.kind] as TaskHandler | undefined
     if (!handler) throw new Error(`no handler for work of kind ${work.kind}`)
     const abort = new AbortController()
     const progress: TaskProgress = { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null }

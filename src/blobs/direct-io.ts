@@ -4,6 +4,7 @@ import { constants, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { type Descriptor, openDescriptor } from '../kit/descriptor.ts'
 import { hasCode } from '../kit/errno.ts'
+import { createWorkGroup } from '../kit/work-group.ts'
 
 /** What direct writes are a multiple of, on any disk that is in use. */
 export const UNIT_BYTES = 4096
@@ -97,14 +98,9 @@ export interface WriteBehind {
 
 /** A few buffers in turn: one is filled while the others are written. */
 export function createWriteBehind(count: number, make: () => Buffer): WriteBehind {
-  const writing = new Set<Promise<void>>()
+  const writing = createWorkGroup(count)
   const free: Buffer[] = []
   let made = 0
-  let failure: { error: unknown } | undefined
-
-  function check(): void {
-    if (failure) throw failure.error
-  }
 
   return {
     async take() {
@@ -115,29 +111,14 @@ export function createWriteBehind(count: number, make: () => Buffer): WriteBehin
           made++
           return make()
         }
-        await Promise.race(writing)
+        await writing.next()
       }
     },
     start(buffer, written) {
-      const done = written
-        .catch((error) => {
-          failure ??= { error }
-        })
-        .finally(() => {
-          writing.delete(done)
-          free.push(buffer)
-        })
-      writing.add(done)
+      writing.start(written.finally(() => free.push(buffer)))
     },
-    check,
-    async settle() {
-      await Promise.all(writing)
-      try {
-        check()
-      } finally {
-        failure = undefined
-      }
-    },
+    check: writing.check,
+    settle: writing.drain,
     release: () => free.splice(0),
   }
 }

@@ -116,7 +116,7 @@ export interface StoreState {
 
 /** Work for `AgentTasks`. The server of the task is the one whose files or backup it is about. */
 export type BackupsWork =
-  /** Result: BackupReport. Repeating it for a backup that is there answers that backup. */
+  /** Repeating it for a backup that is there answers that backup. */
   | {
       kind: 'backups.create'
       backupId: string
@@ -127,7 +127,7 @@ export type BackupsWork =
       ignored: string
       isLocked: boolean
     }
-  /** Result: RestoreReport. The task's server is restored into; the backup may be another's. May end as `restore_unfinished`. */
+  /** The task's server is restored into; the backup may be another's. May end as `restore_unfinished`. */
   | {
       kind: 'backups.restore'
       /** The job that wants it. Repeating it for a job whose restore has ended answers how, and changes nothing. */
@@ -140,13 +140,12 @@ export type BackupsWork =
       /** Of what was there just before. Where there is none, nothing that the restore displaces is freed for the quota. */
       safetyBackupId: string | null
     }
-  /** Result: RestoreOutcome, `done` or `undone`. For a restore that has stopped; may end as `restore_unfinished` again. */
+  /** For a restore that has stopped; may end as `restore_unfinished` again. */
   | { kind: 'backups.finishRestore'; jobId: string; direction: 'forward' | 'back' }
-  /** Result: VerifyReport. */
   | { kind: 'backups.verify'; backupId: string }
-  /** Result: ScrubReport. `share` of the store's bytes, going on where the last one ended; 1 for all of it. */
+  /** `share` of the store's bytes, going on where the last one ended; 1 for all of it. */
   | { kind: 'backups.scrub'; share: number }
-  /** Result: ReclaimReport. Waits for backups under way, and lets none begin. */
+  /** Waits for backups under way, and lets none begin. */
   | { kind: 'backups.reclaim' }
 
 export interface RestoreReport {
@@ -199,4 +198,14 @@ export interface ReclaimReport {
   packsRewritten: number
   freedBytes: number
   storedBytes: number
+}
+
+export interface BackupsResults {
+  'backups.create': BackupReport
+  'backups.restore': RestoreReport
+  /** `done` or `undone`. */
+  'backups.finishRestore': RestoreOutcome
+  'backups.verify': VerifyReport
+  'backups.scrub': ScrubReport
+  'backups.reclaim': ReclaimReport
 }

@@ -80,8 +80,11 @@ export interface AgentFiles {
   setQuota(request: { serverId: string; quotaBytes: number | null; maxEntries: number | null }): Promise<void>
 }
 
-/** Work for `AgentTasks`; the results are a `FileEntry` of the archive, the directory or the file. */
+/** Work for `AgentTasks`. */
 export type FilesWork =
   | { kind: 'files.pack'; root: string; files: string[]; format: ArchiveFormat; target?: string }
   | { kind: 'files.unpack'; path: string; directory: string; overwrite?: boolean }
   | { kind: 'files.pull'; url: string; directory: string; name?: string; overwrite?: boolean }
+
+/** The archive, the directory that was unpacked into, or the file. */
+export type FilesResults = Record<FilesWork['kind'], FileEntry>

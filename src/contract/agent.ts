@@ -2,8 +2,8 @@
 // could travel a network. Every call names its server, may be repeated safely, and may time out. Bytes of files never
 // cross it: they flow over the agent's own HTTP routes, opened by signed links.
 import type { ActivitySource } from './activity.ts'
-import type { AgentBackups } from './agent-backups.ts'
-import type { AgentFiles } from './agent-files.ts'
+import type { AgentBackups, BackupsResults, BackupsWork } from './agent-backups.ts'
+import type { AgentFiles, FilesResults, FilesWork } from './agent-files.ts'
 import type { ErrorCode } from './errors.ts'
 
 export interface Agent {
@@ -52,8 +52,12 @@ export interface AgentTasks {
   cancel(request: { taskId: string; serverId: string }): Promise<void>
 }
 
-/** Each kind of work adds its own shape here, from the file of its area. */
-export type TaskWork = { kind: string; [field: string]: unknown }
+export type TaskWork = FilesWork | BackupsWork
+export type TaskKind = TaskWork['kind']
+export type WorkOf<K extends TaskKind> = Extract<TaskWork, { kind: K }>
+
+/** What each kind of work answers with when it is done. */
+export interface TaskResults extends FilesResults, BackupsResults {}
 
 export interface TaskProgress {
   filesDone: number

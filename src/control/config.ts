@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { TOKEN_FORM } from '../contract/tokens.ts'
-import { parseZones, type Zone, ZoneFault } from './subdomains/zones.ts'
+import type { Zone } from './subdomains/zone-config.ts'
+import { parseZones, ZoneFault } from './subdomains/zones.ts'
 
 export interface Config {
   host: string

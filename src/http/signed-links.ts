@@ -1,11 +1,28 @@
 // Links that open one door of an agent for a short time: signed by control, checked by the agent. A link for one
 // purpose opens nothing else, whatever else about it is right.
 import { errors, jwtVerify, SignJWT } from 'jose'
+import type { ArchiveFormat } from '../contract/agent-files.ts'
 import { fail } from '../contract/errors.ts'
 
-export type LinkPurpose = 'upload' | 'download' | 'read-content' | 'write-content' | 'download-backup'
+/** What exactly a link of each purpose opens. */
+export interface LinkDetails {
+  upload: { uploadId: string; maxBytes: number }
+  download: { path: string; format: ArchiveFormat | 'raw' }
+  'read-content': { path: string }
+  'write-content': { path: string; maxBytes: number; ifMatch?: string | null; overwrite?: boolean }
+  'download-backup': BackupLink & ({ path: string } | { format: ArchiveFormat })
+}
 
-export interface LinkGrant {
+interface BackupLink {
+  backupId: string
+  /** Of the file that the archive is saved as, without its extension. */
+  name: string
+  createdAt: number
+}
+
+export type LinkPurpose = keyof LinkDetails
+
+export interface LinkGrant<P extends LinkPurpose = LinkPurpose> {
   serverId: string
   /** Whose link it is: it dies with the token. */
   tokenId: string
@@ -13,19 +30,18 @@ export interface LinkGrant {
   tokenExpiresAt: number | null
   /** The request that asked for the link, for the activity. */
   requestId: string
-  /** What exactly it opens: a path, a format, a limit. */
-  detail: Record<string, string | number | boolean | null>
+  detail: LinkDetails[P]
 }
 
-export interface OpenedLink extends LinkGrant {
+export interface OpenedLink<P extends LinkPurpose = LinkPurpose> extends LinkGrant<P> {
   issuedAt: number
   expiresAt: number
 }
 
 export interface SignedLinks {
-  sign(purpose: LinkPurpose, grant: LinkGrant, lifeMs: number): Promise<string>
+  sign<P extends LinkPurpose>(purpose: P, grant: LinkGrant<P>, lifeMs: number): Promise<string>
   /** Throws `not_found` for a link that is not genuine, not for this purpose, or past its time by more than `graceMs`. */
-  open(purpose: LinkPurpose, link: string, graceMs?: number): Promise<OpenedLink>
+  open<P extends LinkPurpose>(purpose: P, link: string, graceMs?: number): Promise<OpenedLink<P>>
 }
 
 const ALGORITHM = 'HS256'
@@ -45,7 +61,7 @@ export function createSignedLinks(key: Buffer, clock: { now(): number }): Signed
         .sign(key)
     },
 
-    async open(purpose, link, graceMs = 0) {
+    async open<P extends LinkPurpose>(purpose: P, link: string, graceMs = 0) {
       try {
         const { payload } = await jwtVerify(link, key, {
           algorithms: [ALGORITHM],
@@ -56,7 +72,7 @@ export function createSignedLinks(key: Buffer, clock: { now(): number }): Signed
           requiredClaims: ['sub', 'iat', 'exp'],
         })
         // One that an older version has signed says nothing of its token.
-        const { tokenId, tokenExpiresAt = null, requestId, detail } = payload as unknown as LinkGrant
+        const { tokenId, tokenExpiresAt = null, requestId, detail } = payload as unknown as LinkGrant<P>
         const { sub = '', iat = 0, exp = 0 } = payload
         if (tokenExpiresAt !== null && tokenExpiresAt <= clock.now()) throw new errors.JWTExpired('token', payload)
         const times = { issuedAt: iat * 1000, expiresAt: exp * 1000 }

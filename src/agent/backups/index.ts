@@ -3,13 +3,14 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import type { WorkOf } from '../../contract/agent.ts'
 import type { AgentBackups, BackupReport, BackupsWork, RestoreReport } from '../../contract/agent-backups.ts'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { explainDisk } from '../files/sandbox/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Layout } from '../layout.ts'
-import type { TaskContext, TaskHandler } from '../tasks.ts'
+import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { runBackup } from './create/backup.ts'
 import { type BlockHash, Damage } from './format/format.ts'
 import { holdManifest, type Manifest, openManifest } from './format/manifest.ts'
@@ -19,7 +20,7 @@ import { runVerify } from './maintain/verify.ts'
 import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './read/browse.ts'
 import { type Download, openDownload } from './read/download.ts'
 import { createContentReader } from './read/reader.ts'
-import { type RestoreTarget, runRestore } from './restore/restore.ts'
+import { runRestore } from './restore/restore.ts'
 import {
   endedRestores,
   finishRestore,
@@ -30,6 +31,7 @@ import {
   unfinished,
 } from './restore/restore-finish.ts'
 import { requirePaths } from './restore/restore-plan.ts'
+import type { RestoreTarget } from './restore/restore-target.ts'
 import { markLock, removeMark } from './store/lock-marks.ts'
 import { deleteManifest, latestManifest, listManifests } from './store/manifests.ts'
 import { openRepository, type Repository } from './store/repository.ts'
@@ -63,7 +65,7 @@ export interface AgentBackupsOptions {
 
 export interface BackupsOfAgent extends AgentBackups {
   /** For the task runner: the long work of `BackupsWork`. */
-  handlers: Record<BackupsWork['kind'], TaskHandler>
+  handlers: TaskHandlers<BackupsWork['kind']>
   /** Opens the store and finishes restores that a crash interrupted. */
   start(): Promise<void>
   stop(): Promise<void>
@@ -87,8 +89,6 @@ export interface BackupsOfAgent extends AgentBackups {
     end?: number
   }): Promise<{ stream: Readable; sizeBytes: number; modifiedAt: number }>
 }
-
-type Work<K extends BackupsWork['kind']> = Extract<BackupsWork, { kind: K }>
 
 export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent {
   const { layout, server, key, bytesPerSecond = null, nice = 10, graceMs = HOUR_MS, now = Date.now } = options
@@ -138,7 +138,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   }
 
   async function create(
-    work: Work<'backups.create'>,
+    work: WorkOf<'backups.create'>,
     { serverId, signal, report }: TaskContext,
   ): Promise<BackupReport> {
     const opened = await repository()
@@ -161,7 +161,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     return { ...meta, checksum }
   }
 
-  async function restore(work: Work<'backups.restore'>, { serverId, signal, report }: TaskContext) {
+  async function restore(work: WorkOf<'backups.restore'>, { serverId, signal, report }: TaskContext) {
     const { jobId, backupId, sourceServerId, mode, paths, safetyBackupId } = work
     const target = targetOf(serverId)
     const earlier = endedReport(target, jobId)
@@ -188,7 +188,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     return undefined
   }
 
-  async function finish({ jobId, direction }: Work<'backups.finishRestore'>, { serverId, signal }: TaskContext) {
+  async function finish({ jobId, direction }: WorkOf<'backups.finishRestore'>, { serverId, signal }: TaskContext) {
     const { lock, usage } = server(serverId)
     using _files = await lock.exclude(signal, { evenIfStopped: true })
     try {
@@ -215,18 +215,13 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     },
 
     handlers: {
-      'backups.create': (work, context) =>
-        alone(context.serverId, () => create(work as Work<'backups.create'>, context)),
-      'backups.restore': (work, context) =>
-        alone(context.serverId, () => restore(work as Work<'backups.restore'>, context)),
-      'backups.finishRestore': (work, context) =>
-        alone(context.serverId, () => finish(work as Work<'backups.finishRestore'>, context)),
-      'backups.verify': async (work, { serverId, signal, report }) => {
-        const { backupId } = work as Work<'backups.verify'>
+      'backups.create': (work, context) => alone(context.serverId, () => create(work, context)),
+      'backups.restore': (work, context) => alone(context.serverId, () => restore(work, context)),
+      'backups.finishRestore': (work, context) => alone(context.serverId, () => finish(work, context)),
+      'backups.verify': async ({ backupId }, { serverId, signal, report }) => {
         return await runVerify(await repository(), { serverId, backupId }, signal, (bytesDone) => report({ bytesDone }))
       },
-      'backups.scrub': async (work, { signal, report }) => {
-        const { share } = work as Work<'backups.scrub'>
+      'backups.scrub': async ({ share }, { signal, report }) => {
         const said = (bytesDone: number, bytesTotal: number) => report({ bytesDone, bytesTotal })
         return await runScrub(await repository(), { share }, signal, said)
       },

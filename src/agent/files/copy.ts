@@ -5,6 +5,7 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { createWorkGroup } from '../../kit/work-group.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { inodeOf } from './changes/probes.ts'
 import { moveToFreeName } from './changes/replace.ts'
@@ -142,24 +143,16 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
   const { signal } = options
   let written = NOTHING
   const depth = splitPath(source.path).length
-  const running = new Set<Promise<void>>()
-  let failure: { error: unknown } | undefined
+  const copies = createWorkGroup(AT_ONCE)
   const modes: { path: Segments; mode: number }[] = []
-  const start = (from: OpenFile, to: Place) => {
-    const work = cloneAndClose(from, to, options)
-      .then((bytes) => {
-        written = sum(written, { bytes, entries: 1 })
-      })
-      .catch((error) => {
-        failure ??= { error }
-      })
-      .finally(() => running.delete(work))
-    running.add(work)
+  const copyFile = async (from: OpenFile, to: Place) => {
+    const bytes = await cloneAndClose(from, to, options)
+    written = sum(written, { bytes, entries: 1 })
   }
   try {
     for await (const entry of walk(source, options.share, signal ? { signal } : {})) {
       signal?.throwIfAborted()
-      if (failure) throw failure.error
+      copies.check()
       refuseTooDeep(entry)
       if (entry.isMountPoint) continue
       using place = target.openPlace(splitPath(entry.path).slice(depth))
@@ -171,14 +164,14 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
         written = sum(written, { bytes: diskBytes(lstatAt(place.parent, place.name)), entries: 1 })
       } else if (entry.stats.isFile()) {
         const file = openUnlessGone(entry)
-        if (file) start(file, target.openPlace(splitPath(place.path)))
+        if (file) copies.start(copyFile(file, target.openPlace(splitPath(place.path))))
       }
-      if (running.size >= AT_ONCE) await Promise.race(running)
+      if (copies.isFull()) await copies.room()
     }
   } finally {
-    await Promise.all(running)
+    await copies.ended()
   }
-  if (failure) throw failure.error
+  copies.check()
   for (const { path, mode } of modes.reverse()) {
     const bytes = await finishDirectory(target, path, mode, options)
     written = sum(written, { bytes, entries: 1 })

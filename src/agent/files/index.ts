@@ -1,19 +1,19 @@
 // The agent's side of files: the port that control calls, and what the agent's own HTTP routes, backups and tasks use.
 import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { AgentFiles, FileEntry, RepeatableRequest } from '../../contract/agent-files.ts'
+import type { AgentFiles, FileEntry, FilesWork, RepeatableRequest } from '../../contract/agent-files.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
-import type { TaskHandler } from '../tasks.ts'
-import { type PackWork, pack } from './archives/pack.ts'
-import { type UnpackWork, unpack } from './archives/unpack.ts'
+import type { TaskHandlers } from '../tasks.ts'
+import { pack } from './archives/pack.ts'
+import { unpack } from './archives/unpack.ts'
 import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from './changes/changes.ts'
 import { createRepeats } from './changes/repeats.ts'
 import { copy } from './copy.ts'
 import { makeFolder } from './folder.ts'
 import { move } from './move.ts'
-import { PULL_OPTIONS, type PullOptions, type PullWork, pull } from './pull/pull.ts'
+import { PULL_OPTIONS, type PullOptions, pull } from './pull/pull.ts'
 import { describePath } from './reading/entries.ts'
 import { createReadings } from './reading/readings.ts'
 import { remove } from './remove.ts'
@@ -46,7 +46,7 @@ export interface FilesOfAgent extends AgentFiles {
   /** For the other parts of the agent. Fails with `not_found` for a server that has no folder here. */
   server(serverId: string): ServerFiles
   /** For the task runner: the long work of `FilesWork`. */
-  handlers: Record<string, TaskHandler>
+  handlers: TaskHandlers<FilesWork['kind']>
   /** Must be called when a server's folders are taken away. */
   forget(serverId: string): void
   /** Sees to what a crash has cut short, so that every change has its fact. Before anything else looks at the files. */
@@ -135,9 +135,9 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   return {
     server,
     handlers: {
-      'files.pack': (work, context) => pack(server(context.serverId), work as PackWork, context),
-      'files.unpack': (work, context) => unpack(server(context.serverId), work as UnpackWork, context),
-      'files.pull': (work, context) => pull(server(context.serverId), work as PullWork, context, pullOptions),
+      'files.pack': (work, context) => pack(server(context.serverId), work, context),
+      'files.unpack': (work, context) => unpack(server(context.serverId), work, context),
+      'files.pull': (work, context) => pull(server(context.serverId), work, context, pullOptions),
     },
     forget(serverId) {
       servers.delete(serverId)

@@ -1,6 +1,7 @@
 // Whoever changes a server's files holds the lock with others; whoever swaps the whole tree, or puts the server aside,
 // holds it alone.
 import { fail } from '../../contract/errors.ts'
+import { createSharedLock } from '../../kit/shared-lock.ts'
 import type { RestoreGate } from '../restore-state.ts'
 
 /** Held by one change. */
@@ -34,78 +35,62 @@ const REFUSALS: Record<Holder, string> = {
 }
 
 export function createServerLock(gate: Pick<RestoreGate, 'requireOpen'>): ServerLock {
-  let shares = 0
+  const changes = createSharedLock()
+  const trash = createSharedLock()
+  let sharers = 0
   let sharesEver = 0
-  let trashShares = 0
-  let alone: Holder | undefined
-  let drained: (() => void) | undefined
+  /** Who holds it exclusively, or waits to. */
+  let holder: Holder | undefined
 
-  function once(release: () => void): Disposable {
-    let held = true
-    return {
-      [Symbol.dispose]() {
-        if (held) release()
-        held = false
-      },
-    }
-  }
+  const busy = (by: Holder) => fail('server_busy', REFUSALS[by])
 
-  const isDrained = () => shares === 0 && (alone !== 'retiring' || trashShares === 0)
-  const wake = () => {
-    if (isDrained()) drained?.()
-  }
-
-  async function take(holder: Holder, signal?: AbortSignal): Promise<Disposable> {
-    signal?.throwIfAborted()
-    if (alone) throw fail('server_busy', REFUSALS[alone])
-    alone = holder
-    const release = once(() => {
-      alone = undefined
+  async function take(by: Holder, begin: () => Promise<Disposable>): Promise<Disposable> {
+    if (holder) throw busy(holder)
+    holder = by
+    const release = new DisposableStack()
+    release.defer(() => {
+      holder = undefined
     })
-    if (isDrained()) return release
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const onAbort = () => reject(signal?.reason)
-    drained = resolve
-    signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      await promise
+      release.use(await begin())
       return release
     } catch (error) {
-      release[Symbol.dispose]()
+      release.dispose()
       throw error
-    } finally {
-      drained = undefined
-      signal?.removeEventListener('abort', onAbort)
     }
+  }
+
+  async function excludeAll(): Promise<Disposable> {
+    const release = new DisposableStack()
+    for (const held of await Promise.all([changes.exclusive(), trash.exclusive()])) release.use(held)
+    return release
   }
 
   return {
     share() {
       gate.requireOpen()
-      if (alone) throw fail('server_busy', REFUSALS[alone])
-      const isFirst = shares++ === 0
+      const held = changes.tryShare()
+      if (!held) throw busy(holder ?? 'restore')
+      const isFirst = sharers++ === 0
       const index = ++sharesEver
-      const held = once(() => {
-        shares--
-        wake()
-      })
-      return { ...held, isOnly: () => isFirst && index === sharesEver }
+      const release = new DisposableStack()
+      release.use(held)
+      release.defer(() => sharers--)
+      return { [Symbol.dispose]: () => release.dispose(), isOnly: () => isFirst && index === sharesEver }
     },
 
     shareTrash() {
-      if (alone === 'retiring') throw fail('server_busy', REFUSALS.retiring)
-      trashShares++
-      return once(() => {
-        trashShares--
-        wake()
-      })
+      const held = trash.tryShare()
+      if (!held) throw busy('retiring')
+      return held
     },
 
     async exclude(signal, { evenIfStopped } = { evenIfStopped: false }) {
       if (!evenIfStopped) gate.requireOpen()
-      return await take('restore', signal)
+      signal?.throwIfAborted()
+      return await take('restore', () => changes.exclusive(signal))
     },
 
-    retire: () => take('retiring'),
+    retire: () => take('retiring', excludeAll),
   }
 }

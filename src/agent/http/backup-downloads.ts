@@ -10,7 +10,7 @@ import type { OpenedLink } from '../../http/signed-links.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
 import { attachment } from './disposition.ts'
-import { type LinkDoor, textOf } from './link-door.ts'
+import type { LinkDoor } from './link-door.ts'
 import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
 import { sendStream } from './serve-file.ts'
 
@@ -23,6 +23,8 @@ const COMPRESSORS: Record<ArchiveFormat, string> = {
   'tar.gz': `zlib${process.versions.zlib}`,
   'tar.zst': `zstd${process.versions.zstd}`,
 }
+
+type Opened = OpenedLink<'download-backup'>
 
 interface Whole {
   etag: string
@@ -50,9 +52,9 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
     'Too many downloads of backups of this server have begun.',
   )
 
-  async function archive({ serverId, detail }: OpenedLink, backupId: string, signal: AbortSignal): Promise<Whole> {
+  async function archive({ serverId, detail }: Opened, format: ArchiveFormat, signal: AbortSignal): Promise<Whole> {
     await paced(serverId, 1, signal)
-    const format = String(detail.format ?? 'tar.zst') as ArchiveFormat
+    const { backupId, name, createdAt } = detail
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
     const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })
     const measure = async () => {
@@ -65,8 +67,8 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
     }
     return {
       etag,
-      modifiedAt: new Date(Number(detail.createdAt)),
-      name: `${String(detail.name ?? backupId)}.${format}`,
+      modifiedAt: new Date(createdAt),
+      name: `${name}.${format}`,
       mime: ARCHIVE_MIME[format],
       sizeBytes: sizes.get(etag) ?? (format === 'tar' ? await measure() : null),
       measure,
@@ -77,7 +79,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
     }
   }
 
-  async function file({ serverId }: OpenedLink, backupId: string, path: string): Promise<Whole> {
+  async function file({ serverId, detail: { backupId } }: Opened, path: string): Promise<Whole> {
     const { stream, sizeBytes, modifiedAt } = await backups.readFile({ serverId, backupId, path })
     stream.destroy()
     return {
@@ -94,12 +96,9 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
 
   return (link, request, reply) =>
     door.under('download-backup', link, async (opened, signal) => {
-      const backupId = textOf(opened, 'backupId')
-      const { path } = opened.detail
+      const { detail } = opened
       return await whileClientStays(reply, signal, async (staying) => {
-        const whole = await (typeof path === 'string'
-          ? file(opened, backupId, path)
-          : archive(opened, backupId, staying))
+        const whole = await ('path' in detail ? file(opened, detail.path) : archive(opened, detail.format, staying))
         return await send(whole, request, reply, staying)
       })
     })

@@ -6,7 +6,7 @@ import type { Forward } from '../../http/forward.ts'
 import { whileClientStays } from '../../http/leaving.ts'
 import { openContent, writeContent } from '../files/content.ts'
 import type { FilesOfAgent } from '../files/index.ts'
-import { changeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
+import { changeOf, type LinkDoor } from './link-door.ts'
 import { serveFile } from './serve-file.ts'
 
 export interface ContentDeps {
@@ -21,7 +21,7 @@ export function serveContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   return door.under('read-content', link, async (opened, signal) => {
-    const content = openContent(files.server(opened.serverId), textOf(opened, 'path'))
+    const content = openContent(files.server(opened.serverId), opened.detail.path)
     // Bytes, whatever they are: this is the address of the API and of the panel, and no place for pages of others.
     return await whileClientStays(reply, signal, (staying) =>
       serveFile({ ...content, mime: 'application/octet-stream' }, request, reply, staying),
@@ -36,9 +36,8 @@ export function acceptContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   return door.under('write-content', link, async (opened, signal) => {
-    const { ifMatch, overwrite } = opened.detail
+    const { path, maxBytes, ifMatch, overwrite } = opened.detail
     const expectedBytes = announcedBytes(request)
-    const path = textOf(opened, 'path')
     const { entry, etag, created } = await writeContent(
       files.server(opened.serverId),
       path,
@@ -46,7 +45,7 @@ export function acceptContent(
       {
         ...(typeof ifMatch === 'string' ? { ifMatch } : {}),
         overwrite: overwrite !== false,
-        maxBytes: numberOf(opened, 'maxBytes'),
+        maxBytes,
         ...(expectedBytes === undefined ? {} : { expectedBytes }),
         signal,
         change: changeOf('file.written', opened, request),

@@ -10,22 +10,18 @@ import { kindOf } from '../files/reading/entries.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Shares } from '../shares.ts'
 import { attachment } from './disposition.ts'
-import { textOf } from './link-door.ts'
 import { sendStream, serveFile } from './serve-file.ts'
 
 export async function serveDownload(
   { server, archives }: { server: ServerFiles; archives: Shares },
-  opened: OpenedLink,
+  { detail }: OpenedLink<'download'>,
   signal: AbortSignal,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const path = textOf(opened, 'path')
-  const format = textOf(opened, 'format')
+  const { path, format } = detail
   if (format === 'raw') return await serveFile(openContent(server, path), request, reply, signal)
-  return await archives.run(server.serverId, signal, () =>
-    serveArchive(server, path, format as ArchiveFormat, signal, request, reply),
-  )
+  return await archives.run(server.serverId, signal, () => serveArchive(server, path, format, signal, request, reply))
 }
 
 async function serveArchive(

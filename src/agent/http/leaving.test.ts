@@ -52,7 +52,7 @@ async function backupPort(t: TestContext) {
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())
-  const detail = { backupId, format: 'tar.zst', name: 'world', createdAt: Date.now() }
+  const detail = { backupId, format: 'tar.zst' as const, name: 'world', createdAt: Date.now() }
   const link = await links.sign(
     'download-backup',
     { serverId, tokenId: 'tok_a', tokenExpiresAt: null, requestId: 'req_a', detail },

@@ -18,10 +18,10 @@ const FOR_CONTROL = new Set<LinkPurpose>(['read-content', 'write-content'])
 
 export interface LinkDoor {
   /** Runs `work` under the link; it is aborted when the link's token is revoked or ends, and when the server is put aside. */
-  under<T>(
-    purpose: LinkPurpose,
+  under<T, P extends LinkPurpose>(
+    purpose: P,
     link: string,
-    work: (opened: OpenedLink, signal: AbortSignal) => Promise<T>,
+    work: (opened: OpenedLink<P>, signal: AbortSignal) => Promise<T>,
   ): Promise<T>
   /** Ends what is under way for a server, and resolves once it has ended. */
   endForServer(serverId: string): Promise<void>
@@ -44,18 +44,16 @@ export function createLinkDoor(deps: {
   const closing = new AbortController()
   const underWay = new Set<{ serverId: string; abort: AbortController; done: Promise<unknown> }>()
 
-  async function open(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
-    const opened = await openInTime(purpose, link)
+  async function open<P extends LinkPurpose>(purpose: P, link: string): Promise<OpenedLink<P>> {
+    const opened = await deps.links.open(purpose, link, purpose === 'upload' ? LONGEST_MS : 0)
+    if (purpose === 'upload') requireInTime(opened as OpenedLink<'upload'>)
     if (!FOR_CONTROL.has(purpose) && !deps.isHere(opened.serverId)) throw dead()
     return opened
   }
 
-  async function openInTime(purpose: LinkPurpose, link: string): Promise<OpenedLink> {
-    if (purpose !== 'upload') return await deps.links.open(purpose, link)
-    const opened = await deps.links.open('upload', link, LONGEST_MS)
-    const renewedUntil = (lastBytesAt.get(textOf(opened, 'uploadId')) ?? Number.NEGATIVE_INFINITY) + RENEWED_MS
-    if (deps.clock.now() > Math.max(opened.expiresAt, renewedUntil)) throw dead()
-    return opened
+  function requireInTime({ detail, expiresAt }: OpenedLink<'upload'>): void {
+    const renewedUntil = (lastBytesAt.get(detail.uploadId) ?? Number.NEGATIVE_INFINITY) + RENEWED_MS
+    if (deps.clock.now() > Math.max(expiresAt, renewedUntil)) throw dead()
   }
 
   function forgetOld(): void {
@@ -101,18 +99,6 @@ export function createLinkDoor(deps: {
 }
 
 const dead = () => fail('not_found', 'The link is not valid, or its time is over.')
-
-export function textOf({ detail }: OpenedLink, field: string): string {
-  const value = detail[field]
-  if (typeof value !== 'string') throw new TypeError(`the link lacks ${field}`)
-  return value
-}
-
-export function numberOf({ detail }: OpenedLink, field: string): number {
-  const value = detail[field]
-  if (typeof value !== 'number') throw new TypeError(`the link lacks ${field}`)
-  return value
-}
 
 export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause {
   return {

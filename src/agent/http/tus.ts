@@ -9,7 +9,7 @@ import { newId } from '../../kit/ids.ts'
 import { formatPath, parsePath } from '../files/sandbox/paths.ts'
 import { uploadTarget } from '../files/uploads/batch.ts'
 import type { Checksum, PartialState } from '../files/uploads/partial-uploads.ts'
-import { causeOf, type LinkDoor, numberOf, textOf } from './link-door.ts'
+import { causeOf, type LinkDoor } from './link-door.ts'
 import { EXPIRES_AFTER_MS, type TusUploads } from './tus-uploads.ts'
 import type { UploadQuery } from './uploads.ts'
 
@@ -32,7 +32,7 @@ export interface TusDeps {
 }
 
 interface Call {
-  opened: OpenedLink
+  opened: OpenedLink<'upload'>
   signal: AbortSignal
   request: FastifyRequest
   link: string
@@ -43,7 +43,7 @@ export const isTus = ({ headers }: FastifyRequest) => headers['tus-resumable'] !
 
 export async function acceptTus(
   deps: TusDeps,
-  opened: OpenedLink,
+  opened: OpenedLink<'upload'>,
   signal: AbortSignal,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -83,7 +83,7 @@ async function speak(deps: TusDeps, call: Call, reply: FastifyReply): Promise<Fa
     path: '/',
     datastore: createStore(deps, call),
     locker: { newLock: () => ({ lock: async () => {}, unlock: async () => {} }) },
-    maxSize: () => numberOf(opened, 'maxBytes'),
+    maxSize: () => opened.detail.maxBytes,
     disableTerminationForFinishedUploads: true,
     namingFunction: () => id,
     getFileIdFromRequest: () => id,
@@ -136,7 +136,7 @@ function createStore({ uploads, door }: TusDeps, { opened, signal, request, id }
       const record = {
         version: 1 as const,
         id,
-        uploadId: textOf(opened, 'uploadId'),
+        uploadId: opened.detail.uploadId,
         cause: causeOf(opened, request),
         directory,
         path,
@@ -145,14 +145,14 @@ function createStore({ uploads, door }: TusDeps, { opened, signal, request, id }
         metadata,
         isFinished: false,
       }
-      await partials.create(record, numberOf(opened, 'maxBytes'))
+      await partials.create(record, opened.detail.maxBytes)
       upload.creation_date = new Date().toISOString()
       return upload
     },
 
     async write(unused: NodeJS.ReadableStream): Promise<number> {
       unused.resume()
-      const onBytes = () => door.renew(textOf(opened, 'uploadId'))
+      const onBytes = () => door.renew(opened.detail.uploadId)
       return await partials.append(id, bodyOf(request.raw, { signal, onBytes }), {
         signal,
         checksum: checksumOf(request),

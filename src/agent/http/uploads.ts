@@ -6,7 +6,7 @@ import type { OpenedLink } from '../../http/signed-links.ts'
 import { type NamedSource, writeBatch } from '../files/uploads/batch.ts'
 import { announcedBytes, type ContentDeps } from './content.ts'
 import { parseDisposition } from './disposition.ts'
-import { changeOf, numberOf, textOf } from './link-door.ts'
+import { changeOf } from './link-door.ts'
 import { boundaryOf, type Part, readMultipart } from './multipart.ts'
 
 const FIELDS = ['files', 'files[]']
@@ -20,19 +20,19 @@ export interface UploadQuery {
 
 export async function acceptForm(
   { files, door }: ContentDeps,
-  opened: OpenedLink,
+  opened: OpenedLink<'upload'>,
   signal: AbortSignal,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { directory = '/', overwrite = true } = request.query as UploadQuery
   const boundary = boundaryOf(request.headers['content-type'])
-  const onBytes = () => door.renew(textOf(opened, 'uploadId'))
+  const onBytes = () => door.renew(opened.detail.uploadId)
   const parts = readMultipart(bodyOf(request.raw, { signal, onBytes }), boundary)
   const entries = await writeBatch(files.server(opened.serverId), filesOf(parts), {
     directory,
     overwrite,
-    maxBytes: numberOf(opened, 'maxBytes'),
+    maxBytes: opened.detail.maxBytes,
     expectedBytes: Math.max(0, (announcedBytes(request) ?? 0) - FRAMING_BYTES),
     signal,
     change: changeOf('file.uploaded', opened, request),

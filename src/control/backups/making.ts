@@ -68,7 +68,7 @@ export function createMaking(deps: {
       }
       const server = await findServer(db, row.server_id)
       const work = {
-        kind: 'backups.create',
+        kind: 'backups.create' as const,
         backupId: row.id,
         name: row.name,
         ...(server ? { serverName: server.name } : {}),
@@ -78,7 +78,7 @@ export function createMaking(deps: {
       }
       // Another attempt is another task: the agent remembers how the last one ended.
       const task = { ...job, jobId: `${job.jobId}.${row.id}.${job.attempt}` }
-      return (await runAgentTask(agent.tasks, task, work)) as BackupReport
+      return await runAgentTask(agent.tasks, task, work)
     },
 
     async complete(trx, actor, backupId, report) {

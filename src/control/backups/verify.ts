@@ -1,7 +1,7 @@
 // Proof that backups are what was written: one when somebody asks, and the whole store a share a day. Damage is written
 // down with every backup that it touches, and stays shown until a verification finds it healed.
 import type { Agent } from '../../contract/agent.ts'
-import type { DamageReport, ScrubReport, VerifyReport } from '../../contract/agent-backups.ts'
+import type { DamageReport } from '../../contract/agent-backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
@@ -67,7 +67,7 @@ export function createVerifying(deps: {
   async function verify(job: JobContext<{ backupId: string }>): Promise<void> {
     const { backupId } = job.input
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
-    const report = (await runAgentTask(agent.tasks, task, { kind: 'backups.verify', backupId })) as VerifyReport
+    const report = await runAgentTask(agent.tasks, task, { kind: 'backups.verify', backupId })
     await transact(db, {}, async (trx) => {
       await lockServers(trx, [job.serverId, ...serversOf(report.damage)])
       const row = await store.findRow(trx, backupId)
@@ -99,7 +99,7 @@ export function createVerifying(deps: {
     retryAfterMs: (_error, attempt) => (attempt < 3 ? backOffMs(attempt) : null),
     async run(job) {
       const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
-      const report = (await runAgentTask(agent.tasks, task, { kind: SCRUB, share: job.input.share })) as ScrubReport
+      const report = await runAgentTask(agent.tasks, task, { kind: SCRUB, share: job.input.share })
       await transact(db, {}, async (trx) => {
         await lockServers(trx, serversOf(report.damage))
         await noteDamage(trx, SYSTEM, report.damage)

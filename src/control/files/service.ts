@@ -11,7 +11,7 @@ import type {
 } from '../../contract/files.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
-import type { LinkPurpose, SignedLinks } from '../../http/signed-links.ts'
+import type { LinkDetails, LinkPurpose, SignedLinks } from '../../http/signed-links.ts'
 import { newId } from '../../kit/ids.ts'
 import { iso } from '../../kit/time.ts'
 import type { Db } from '../db/tables.ts'
@@ -52,14 +52,14 @@ export function createFiles(deps: FileDeps) {
     return answer
   }
 
-  async function signedUrl(
+  async function signedUrl<P extends LinkPurpose>(
     { actor, baseUrl }: { actor: Actor; baseUrl: string },
     serverId: string,
-    purpose: LinkPurpose,
+    purpose: P,
     door: string,
-    detail: Record<string, string | number | boolean | null>,
+    detail: LinkDetails[P],
   ) {
-    const link = await links.sign(purpose, grantOf(actor, serverId, detail), LINK_LIFE_MS)
+    const link = await links.sign(purpose, grantOf<P>(actor, serverId, detail), LINK_LIFE_MS)
     return {
       url: `${baseUrl}${BASE_PATH}/${door}/${link}`,
       expiresAt: iso(linkEnd(actor, clock.now())),
@@ -115,15 +115,15 @@ export function createFiles(deps: FileDeps) {
     },
 
     /** A link for a request that is already here and goes to the agent in the caller's name. */
-    async linkForContent(
+    async linkForContent<P extends 'read-content' | 'write-content'>(
       actor: Actor,
       serverId: string,
-      purpose: 'read-content' | 'write-content',
-      detail: Record<string, string | number | boolean | null>,
+      purpose: P,
+      detail: LinkDetails[P],
     ): Promise<string> {
       if (purpose === 'write-content') await requireReadyServer(db, actor, serverId)
       else await requireServerFiles(db, actor, serverId)
-      return links.sign(purpose, grantOf(actor, serverId, detail), LINK_LIFE_MS)
+      return links.sign(purpose, grantOf<P>(actor, serverId, detail), LINK_LIFE_MS)
     },
 
     async list(actor: Actor, serverId: string, query: ListQuery): Promise<Page<FileEntry>> {

@@ -1,6 +1,7 @@
 // Packing, unpacking and pulling: jobs here, tasks on the agent.
 import type { ActivityEvent } from '../../contract/activity.ts'
-import type { Agent, TaskWork } from '../../contract/agent.ts'
+import type { Agent } from '../../contract/agent.ts'
+import type { FilesWork } from '../../contract/agent-files.ts'
 import { ARCHIVE_FORMATS, type ArchiveFormat } from '../../contract/files.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
@@ -51,14 +52,18 @@ export function createFileWork(deps: {
   const { db, agent, activity, jobs } = deps
 
   for (const [kind, event] of Object.entries(KINDS) as [Kind, ActivityEvent][]) {
-    jobs.register<TaskWork>(kind, {
+    jobs.register<FilesWork>(kind, {
       cancellable: true,
       atOnce: AT_ONCE,
-      async run(job: JobContext<TaskWork>) {
+      async run(job: JobContext<FilesWork>) {
         const result = await runAgentTask(agent.tasks, job, job.input)
         await transact(db, {}, async (trx) => {
           await lockServer(trx, job.serverId)
-          await activity.record(trx, job.actor, event, job.serverId, { jobId: job.jobId, ...told(job.input), result })
+          await activity.record(trx, job.actor, event, job.serverId, {
+            jobId: job.jobId,
+            ...activityProperties(job.input),
+            result,
+          })
           await job.complete(trx, result)
         })
       },
@@ -69,12 +74,12 @@ export function createFileWork(deps: {
     })
   }
 
-  const start = (actor: Actor, serverId: string, kind: Kind, work: TaskWork) =>
+  const start = (actor: Actor, serverId: string, kind: Kind, work: FilesWork) =>
     transact(db, actor, async (trx) => {
       requireFinishedRestore(await lockReadyServer(trx, actor, serverId))
       await jobs.requireRoom(trx, serverId, work)
       const row = await jobs.enqueue(trx, actor, { kind, serverId, input: work })
-      await activity.record(trx, actor, 'job.started', serverId, { jobId: row.id, kind, ...told(work) })
+      await activity.record(trx, actor, 'job.started', serverId, { jobId: row.id, kind, ...activityProperties(work) })
       return presentJob(row)
     })
 
@@ -89,10 +94,11 @@ export function createFileWork(deps: {
 }
 
 /** What an entry says of the work: what was asked for, without the credentials that an address may hold. */
-function told({ kind: _, ...work }: TaskWork): object {
-  if (typeof work.url !== 'string') return work
+function activityProperties(work: FilesWork): object {
+  const { kind: _, ...asked } = work
+  if (work.kind !== 'files.pull') return asked
   const url = URL.parse(work.url)
-  return { ...work, url: url ? url.origin + url.pathname : null }
+  return { ...asked, url: url ? url.origin + url.pathname : null }
 }
 
 /** What the name of the target asks for; zip, which opens everywhere, where it asks for nothing. */

@@ -1,10 +1,14 @@
 // What a link is signed for in the name of a caller: it lives no longer than the caller's token.
-import type { LinkGrant } from '../../http/signed-links.ts'
+import type { LinkGrant, LinkPurpose } from '../../http/signed-links.ts'
 import type { Actor } from './actor.ts'
 
 export const LINK_LIFE_MS = 15 * 60_000
 
-export function grantOf(actor: Actor, serverId: string, detail: LinkGrant['detail']): LinkGrant {
+export function grantOf<P extends LinkPurpose>(
+  actor: Actor,
+  serverId: string,
+  detail: LinkGrant<P>['detail'],
+): LinkGrant<P> {
   const { id: tokenId, expiresAt: tokenExpiresAt, requestId } = actor
   return { serverId, tokenId, tokenExpiresAt, requestId: requestId ?? '', detail }
 }

@@ -2,7 +2,7 @@
 import { DNS_REASONS, type DnsReason, type Subdomain, type ZoneInfo } from '../../contract/subdomains.ts'
 import type { ServerRow, SubdomainRow } from '../db/tables.ts'
 import { connectAddress, hostnameOf, planRecords, presentSet } from './records.ts'
-import type { Zone } from './zones.ts'
+import type { Zone } from './zone-config.ts'
 
 export function presentSubdomain(
   row: SubdomainRow,

@@ -7,7 +7,7 @@ import { createPowerDns } from '../../dns/powerdns.ts'
 import type { DnsProvider, Endpoint } from '../../dns/provider.ts'
 import { createRfc2136 } from '../../dns/rfc2136.ts'
 import { type RestingProvider, withRest } from './rest.ts'
-import type { Zone } from './zones.ts'
+import type { Zone } from './zone-config.ts'
 
 export interface Providers {
   /** The provider of a configured zone. Left alone for a moment after it did not answer. */

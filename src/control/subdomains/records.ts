@@ -5,7 +5,7 @@ import { GAMES, type Game, type GameId } from '../../contract/games.ts'
 import type { Change, ZoneListing } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, type RecordSet, sameRecordSet } from '../../dns/records.ts'
 import type { ServerRow } from '../db/tables.ts'
-import type { Zone } from './zones.ts'
+import type { Zone } from './zone-config.ts'
 
 export interface Owner {
   instanceId: string

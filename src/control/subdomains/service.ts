@@ -21,7 +21,7 @@ import { hostnameOf } from './records.ts'
 import * as store from './store.ts'
 import { createSync, OUT } from './sync.ts'
 import { createWork } from './work.ts'
-import type { Zone } from './zones.ts'
+import type { Zone } from './zone-config.ts'
 
 export interface Subdomains {
   /** What it has to say when a server is changed or deleted. */

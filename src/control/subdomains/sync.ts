@@ -15,7 +15,7 @@ import type { Actor } from '../http/actor.ts'
 import type { Providers } from './providers.ts'
 import { absent, changesFor, type Found, foreignSets, hostnameOf, markerSet, ownedAt, planRecords } from './records.ts'
 import * as store from './store.ts'
-import type { Zone } from './zones.ts'
+import type { Zone } from './zone-config.ts'
 
 export interface SyncDeps {
   db: Db

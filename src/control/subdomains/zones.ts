@@ -1,104 +1,11 @@
-// The zones as they are configured. Credentials are given by reference, so that the configuration can be shown around.
+// Reads the zones from the configuration, checks them and follows the references to their credentials.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import Type, { type Static } from 'typebox'
 import { isDnsFault } from '../../dns/provider.ts'
 import { isName } from '../../dns/records.ts'
 import { createValidators } from '../../http/validation.ts'
 import { createRemote } from './providers.ts'
-
-const Closed = { additionalProperties: false }
-const Reference = Type.Union([
-  Type.Object({ env: Type.String({ minLength: 1 }) }, Closed),
-  Type.Object({ file: Type.String({ minLength: 1 }) }, Closed),
-])
-const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$' })
-const Endpoint = Type.Object({ host: Host, port: Type.Integer({ minimum: 1, maximum: 65535 }) }, Closed)
-const Domain = Type.String({
-  maxLength: 253,
-  pattern: '^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\\.)+[A-Za-z0-9-]{2,63}\\.?$',
-})
-
-/** As `tsig-keygen` takes it: often one label only. */
-const KeyName = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9_-]{1,63}(?:\\.[A-Za-z0-9_-]{1,63})*\\.?$' })
-
-const Common = {
-  zone: Domain,
-  target: Type.Union([Host, Type.Array(Host, { minItems: 1, maxItems: 8 })]),
-  ttl: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, default: 60 })),
-  reserved: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 1000, default: [] })),
-  maxPerServer: Type.Optional(Type.Integer({ minimum: 0 })),
-}
-const nameServers = Type.Optional(Type.Array(Endpoint, { minItems: 1, maxItems: 8 }))
-
-const EmbeddedConfig = Type.Object(
-  {
-    ...Common,
-    provider: Type.Literal('embedded'),
-    nameServers: Type.Optional(Type.Array(Host, { minItems: 1, maxItems: 8 })),
-    nameServerAddresses: Type.Optional(Type.Record(Type.String(), Type.Array(Host, { minItems: 1 }))),
-    contact: Type.Optional(Domain),
-    negativeTtl: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
-  },
-  Closed,
-)
-const PowerDnsConfig = Type.Object(
-  {
-    ...Common,
-    provider: Type.Literal('powerdns'),
-    url: Type.String({ format: 'uri' }),
-    apiKey: Reference,
-    nameServers,
-  },
-  Closed,
-)
-const Rfc2136Config = Type.Object(
-  {
-    ...Common,
-    provider: Type.Literal('rfc2136'),
-    server: Endpoint,
-    keyName: KeyName,
-    keySecret: Reference,
-    nameServers,
-  },
-  Closed,
-)
-const CloudflareConfig = Type.Object(
-  {
-    ...Common,
-    ttl: Type.Optional(Type.Integer({ minimum: 60, maximum: 86_400, default: 60 })),
-    provider: Type.Literal('cloudflare'),
-    token: Reference,
-    baseUrl: Type.Optional(Type.String({ format: 'uri' })),
-  },
-  Closed,
-)
-const SCHEMAS = {
-  embedded: EmbeddedConfig,
-  powerdns: PowerDnsConfig,
-  rfc2136: Rfc2136Config,
-  cloudflare: CloudflareConfig,
-}
-
-type Reference = Static<typeof Reference>
-type Configured<S extends { provider: string }> = S
-export type ZoneConfig =
-  | Configured<Static<typeof EmbeddedConfig>>
-  | Configured<Static<typeof PowerDnsConfig>>
-  | Configured<Static<typeof Rfc2136Config>>
-  | Configured<Static<typeof CloudflareConfig>>
-
-export interface Zone {
-  zone: string
-  targets: string[]
-  ttl: number
-  /** Given out to nobody, besides the names that are reserved everywhere. */
-  reserved: readonly string[]
-  maxPerServer: number | null
-  config: ZoneConfig
-  /** What the configuration's reference led to. */
-  credential: string
-}
+import { type Reference, ZONE_SCHEMAS, type Zone, type ZoneConfig } from './zone-config.ts'
 
 export class ZoneFault extends Error {}
 
@@ -140,10 +47,10 @@ function namesInUse({ zone, targets, config }: Zone, zones: readonly string[]): 
 
 function readZone(item: unknown, env: Record<string, string | undefined>): Zone {
   const provider = (item as { provider?: unknown } | null)?.provider
-  if (typeof provider !== 'string' || !(provider in SCHEMAS)) {
-    throw new ZoneFault(`provider must be one of ${Object.keys(SCHEMAS).join(', ')}`)
+  if (typeof provider !== 'string' || !(provider in ZONE_SCHEMAS)) {
+    throw new ZoneFault(`provider must be one of ${Object.keys(ZONE_SCHEMAS).join(', ')}`)
   }
-  const validate = createValidators()('body').compile(SCHEMAS[provider as keyof typeof SCHEMAS])
+  const validate = createValidators()('body').compile(ZONE_SCHEMAS[provider as keyof typeof ZONE_SCHEMAS])
   if (!validate(item)) {
     const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
       const unknown = (params as { additionalProperty?: string }).additionalProperty

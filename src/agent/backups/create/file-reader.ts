@@ -3,6 +3,7 @@
 import { type BigIntStats, fstatSync } from 'node:fs'
 import { concat } from '../../../kit/bytes.ts'
 import type { Descriptor } from '../../../kit/descriptor.ts'
+import { createWorkGroup } from '../../../kit/work-group.ts'
 import type { HoleBudget } from '../../files/space/hole-budget.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
 import { contentOf } from '../format/block-runs.ts'
@@ -81,10 +82,9 @@ export function createFileReader(deps: {
   const jobs: Part[][] = []
   /** Whose segments are made when they are needed: there may be millions. */
   const large: { file: OpenedFile; segment: number; count: number }[] = []
-  const running = new Set<Promise<void>>()
+  const running = createWorkGroup(pool.width)
   let batch: Part[] = []
   let batchBytes = 0
-  let failure: { error: unknown } | undefined
 
   function flushBatch(): void {
     if (batch.length > 0) jobs.push(batch)
@@ -196,15 +196,10 @@ export function createFileReader(deps: {
   }
 
   function startJobs(): void {
-    while (running.size < pool.width && !failure && !signal.aborted) {
+    while (!running.isFull() && !running.hasFailed() && !signal.aborted) {
       const parts = takeJob()
       if (!parts) return
-      const job = runJob(parts)
-        .catch((error) => {
-          failure ??= { error }
-        })
-        .finally(() => running.delete(job))
-      running.add(job)
+      running.start(runJob(parts))
     }
   }
 
@@ -212,8 +207,8 @@ export function createFileReader(deps: {
     // Who steps waits for a file that may be in a batch that would never become full.
     if (isIdle()) flushBatch()
     startJobs()
-    if (running.size > 0) await Promise.race(running)
-    if (failure) throw failure.error
+    if (running.size > 0) await running.next()
+    running.check()
     signal.throwIfAborted()
     startJobs()
   }
@@ -234,10 +229,10 @@ export function createFileReader(deps: {
         if (isIdle()) break
         await step()
       }
-      if (failure) throw failure.error
+      running.check()
     },
     async abandon() {
-      await Promise.all(running)
+      await running.ended()
       for (const file of opened) release(file)
     },
   }

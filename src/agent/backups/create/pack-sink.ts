@@ -1,5 +1,6 @@
 // Where a backup's new blocks go: pack after pack, the full ones made durable while the next is filled. Until the backup
 // is done, only it knows of them: so nothing else can count on blocks that go when it fails.
+import { createWorkGroup } from '../../../kit/work-group.ts'
 import { createBlockIndex } from '../blocks/block-index.ts'
 import { packBlob } from '../format/format.ts'
 import { decodeTable, tableOf, visitTable } from '../format/pack-table.ts'
@@ -7,8 +8,8 @@ import { createIndexWriter } from '../store/index-blobs.ts'
 import { createPack, type PackWriter } from '../store/packs.ts'
 import type { Repository } from '../store/repository.ts'
 
-/** Packs that are being made durable at one time. */
-const FINISHING_AT_MOST = 2
+/** Packs that are being made durable at one time. With all of them under way, nothing is added to the next. */
+const FINISHING_AT_ONCE = 3
 
 export interface PackSink {
   /**
@@ -32,16 +33,15 @@ export function createPackSink(repository: Repository): PackSink {
   const indexes = createIndexWriter(repository.blobs, repository.sealer)
   /** The packs that are durable, with their sizes. */
   const finished = new Map<string, number>()
-  const finishing = new Set<Promise<void>>()
+  const finishing = createWorkGroup(FINISHING_AT_ONCE)
   let current: PackWriter | undefined
   let opening: Promise<PackWriter> | undefined
   let storedBytes = 0
-  let failure: unknown
 
   const holds = (id: Uint8Array, at = 0) => repository.index.find(id, at) >= 0 || own.find(id, at) >= 0
 
   async function writer(): Promise<PackWriter> {
-    if (failure !== undefined) throw failure
+    finishing.check()
     if (current) return current
     opening ??= createPack(repository.blobs).then((pack) => {
       current = pack
@@ -53,19 +53,19 @@ export function createPackSink(repository: Repository): PackSink {
 
   function close(pack: PackWriter): void {
     current = undefined
-    const done = pack
-      .finish()
-      .then(async (written) => {
-        finished.set(written.packId, written.sizeBytes)
-        storedBytes += written.sizeBytes
-        await indexes.add(written)
-      })
-      .catch(async (error) => {
-        failure ??= error
-        await pack.abort().catch(() => {})
-      })
-      .finally(() => finishing.delete(done))
-    finishing.add(done)
+    finishing.start(finishPack(pack))
+  }
+
+  async function finishPack(pack: PackWriter): Promise<void> {
+    try {
+      const written = await pack.finish()
+      finished.set(written.packId, written.sizeBytes)
+      storedBytes += written.sizeBytes
+      await indexes.add(written)
+    } catch (error) {
+      await pack.abort().catch(() => {})
+      throw error
+    }
   }
 
   /** Of each frame, whether something in it is new. */
@@ -88,9 +88,9 @@ export function createPackSink(repository: Repository): PackSink {
     visitTable(table, { frame() {}, block: (idAt) => repository.index.hint(table, idAt) })
     const settled = pack.settled()
     if (pack.isFull) close(pack)
-    while (finishing.size > FINISHING_AT_MOST) await Promise.race(finishing)
+    if (finishing.isFull()) await finishing.room()
     await settled
-    if (failure !== undefined) throw failure
+    finishing.check()
   }
 
   return {
@@ -107,8 +107,7 @@ export function createPackSink(repository: Repository): PackSink {
     },
     async finish() {
       if (current) close(current)
-      await Promise.all(finishing)
-      if (failure !== undefined) throw failure
+      await finishing.drain()
       await indexes.finish()
     },
     publish: () => repository.publish(finished, own),
@@ -117,7 +116,7 @@ export function createPackSink(repository: Repository): PackSink {
       const pack = current
       current = undefined
       await pack?.abort().catch(() => {})
-      await Promise.all(finishing)
+      await finishing.ended()
       if (!givesBack) return
       // What cannot be deleted now is given back by a reclaim.
       for (const name of [...indexes.names, ...[...finished.keys()].map(packBlob)])

@@ -1,6 +1,7 @@
 // Gives back the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing
-// needed go; packs with little needed have that copied to a new pack first. Runs alone, so no backup can begin to count
-// on a block between the two. Order: new packs, new index, old indexes away, old packs away; see docs/backup-format.md.
+// needed go; packs with little needed have that copied to a new pack first. Runs exclusively, so no backup can begin to
+// count on a block between the two. Order: new packs, new index, old indexes away, old packs away; see
+// docs/backup-format.md.
 import type { ReclaimReport } from '../../../contract/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { visitIds } from '../format/entries.ts'
@@ -23,7 +24,7 @@ export async function runReclaim(
   signal: AbortSignal,
   report: (packsDone: number, packsTotal: number) => void,
 ): Promise<ReclaimReport> {
-  using _alone = await repository.writing.alone(signal)
+  using _exclusive = await repository.writing.exclusive(signal)
   // What a crash left is taken in first, and what is in memory is what is on disk.
   await repository.reload()
   const live = await mark(repository, signal)

@@ -17,9 +17,7 @@ import { setAttributes } from './restore-attributes.ts'
 import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
 import { openIfThere, openParents, type Parents } from './restore-parents.ts'
 import { eachStep, type Swap, slotOf } from './restore-steps.ts'
-
-/** Above this, one sync of the file system is cheaper than one for every path. */
-export const SYNCED_ONE_BY_ONE = 128
+import { SYNCED_ONE_BY_ONE } from './restore-sync.ts'
 
 type Steps = { [S in Section]: (operation: Operations[S]) => void }
 

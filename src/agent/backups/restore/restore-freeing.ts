@@ -19,8 +19,8 @@ import { holdManifest, type Manifest } from '../format/manifest.ts'
 import type { Repository } from '../store/repository.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import { hasSameContent } from '../workers/same-content.ts'
-import type { RestoreTarget } from './restore.ts'
 import type { LiveEntry } from './restore-plan.ts'
+import type { RestoreTarget } from './restore-target.ts'
 
 export async function freeForQuota(target: RestoreTarget, head: RestoreHead): Promise<void> {
   const own = new Set(head.trashBatches)

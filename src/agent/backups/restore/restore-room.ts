@@ -4,8 +4,8 @@
 import { fail } from '../../../contract/errors.ts'
 import { type Amount, diskBytes, NOTHING, sum } from '../../files/space/amounts.ts'
 import { segmentsOf } from '../format/entries.ts'
-import type { RestoreTarget } from './restore.ts'
 import type { Checked } from './restore-checks.ts'
+import type { RestoreTarget } from './restore-target.ts'
 
 export interface RoomRequest {
   /** Everything, from a backup of the same server. */

@@ -22,8 +22,8 @@ import { formatPath } from '../../files/sandbox/paths.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { slotName, type TrashBatch } from '../../files/trash/trash-records.ts'
 import { NEWER_FILE, type NewerItem, newerItems } from '../../restore-state.ts'
-import type { RestoreTarget } from './restore.ts'
 import { isGone } from './restore-journal.ts'
+import type { RestoreTarget } from './restore-target.ts'
 
 /** How often a step is tried that finds something in its way again and again. */
 export const WAY_ATTEMPTS = 10

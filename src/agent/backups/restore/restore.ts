@@ -9,12 +9,7 @@ import { addressOf, mkdirAt, openChild, openRoot } from '../../files/sandbox/dir
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
 import { isWithin, type Segments } from '../../files/sandbox/paths.ts'
 import { removeTree } from '../../files/sandbox/remove-tree.ts'
-import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../../files/space/amounts.ts'
-import type { Usage } from '../../files/space/usage.ts'
-import type { TrashBatch, TrashRecord } from '../../files/trash/trash-records.ts'
-import type { ServerFolders } from '../../layout.ts'
-import type { RestoreGate } from '../../restore-state.ts'
 import { type KeyedEntry, segmentsOf } from '../format/entries.ts'
 import type { Manifest } from '../format/manifest.ts'
 import type { Repository } from '../store/repository.ts'
@@ -26,6 +21,7 @@ import { BATCH_ITEMS, createJournal, type JournalWriter } from './restore-journa
 import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from './restore-plan.ts'
 import { createRoom, type Room } from './restore-room.ts'
 import { createStager, type Stager } from './restore-stage.ts'
+import type { RestoreTarget } from './restore-target.ts'
 
 /** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 1_000n
@@ -40,22 +36,6 @@ export interface RestoreRequest {
   isOrigin: boolean
   /** Of what was there just before, if there is one: what is displaced is freed for the quota only if it is in there. */
   safetyBackupId: string | null
-}
-
-export interface RestoreTarget {
-  serverId: string
-  repository(): Promise<Repository>
-  folders: Pick<ServerFolders, 'staging' | 'trash'>
-  sandbox: Sandbox
-  /** Writes down, durably, what is about to be moved into a new batch of the trash. At most 65,536 items. */
-  prepareTrash(items: TrashRecord['items']): Promise<TrashBatch>
-  /** Goes on with what a process that died has left of emptying and freeing. */
-  recoverTrash(): Promise<void>
-  usage: Pick<Usage, 'add' | 'quota' | 'fitsEntries' | 'read' | 'shrink' | 'touch'>
-  gate: RestoreGate
-  now(): number
-  /** Of what went wrong and is neither the end of the restore nor its caller's to know. */
-  onUnexpected(error: unknown): void
 }
 
 interface Run {

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open.ts'
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
+import { createSharedLock, type SharedLock } from '../../../kit/shared-lock.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
 import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from '../blocks/block-prints.ts'
@@ -11,7 +12,6 @@ import { createSealer, type Sealer } from '../format/seal.ts'
 import { agreeOnKey } from '../format/store-format.ts'
 import { createPool, type Pool } from '../workers/pool.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
-import { createSharedLock, type SharedLock } from './locks.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 
 /**

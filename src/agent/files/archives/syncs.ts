@@ -2,6 +2,7 @@
 import { fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Descriptor } from '../../../kit/descriptor.ts'
+import { createWorkGroup } from '../../../kit/work-group.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 
 const AT_ONCE = 32
@@ -15,33 +16,19 @@ export interface Syncs extends AsyncDisposable {
 }
 
 export function createSyncs(): Syncs {
-  const running = new Set<Promise<void>>()
-  let failure: { error: unknown } | undefined
-
-  async function sync(taken: Descriptor): Promise<void> {
-    using file = taken
-    try {
-      await file.use(fsyncAsync)
-    } catch (error) {
-      failure ??= { error }
-    }
-  }
-
-  async function drain(): Promise<void> {
-    await Promise.all(running)
-    if (failure) throw failure.error
-  }
-
+  const syncs = createWorkGroup(AT_ONCE)
   return {
     async add(file) {
-      if (failure) throw failure.error
-      const work = sync(file.release()).finally(() => running.delete(work))
-      running.add(work)
-      if (running.size >= AT_ONCE) await Promise.race(running)
+      syncs.check()
+      syncs.start(syncAndClose(file.release()))
+      await syncs.room()
     },
-    drain,
-    async [Symbol.asyncDispose]() {
-      await Promise.all(running)
-    },
+    drain: syncs.drain,
+    [Symbol.asyncDispose]: syncs.ended,
   }
+}
+
+async function syncAndClose(taken: Descriptor): Promise<void> {
+  using file = taken
+  await file.use(fsyncAsync)
 }

@@ -2,7 +2,7 @@
 // before it. Until then its server is busy; the agent, which has it on disk, is asked whether there is one.
 import type { Logger } from 'pino'
 import type { Agent } from '../../../contract/agent.ts'
-import type { RestoreOutcome, StoppedRestore } from '../../../contract/agent-backups.ts'
+import type { StoppedRestore } from '../../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import type { Job } from '../../../contract/jobs.ts'
 import type { Activity } from '../../activity/service.ts'
@@ -55,8 +55,8 @@ export function createRestoreFinishing(deps: {
   async function run(job: JobContext<FinishInput>): Promise<void> {
     const { direction, restore } = job.input
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
-    const work = { kind: 'backups.finishRestore', jobId: restore.jobId, direction }
-    const { phase, report } = (await runAgentTask(agent.tasks, task, work)) as RestoreOutcome
+    const work = { kind: 'backups.finishRestore' as const, jobId: restore.jobId, direction }
+    const { phase, report } = await runAgentTask(agent.tasks, task, work)
     if (phase === 'undone') await ends.undone(job, restore)
     else await ends.restored(job, restore, report ?? NOTHING)
   }

@@ -2,7 +2,7 @@
 // leaves the files as they were. One in the middle of it is an end of its own: the restore is unfinished, and the server
 // stays busy until somebody has chosen how it ends; see restore-finish.ts.
 import type { Agent } from '../../../contract/agent.ts'
-import type { RestoreReport, StoppedRestore } from '../../../contract/agent-backups.ts'
+import type { StoppedRestore } from '../../../contract/agent-backups.ts'
 import type { RestoreRequest } from '../../../contract/backups.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import type { Job } from '../../../contract/jobs.ts'
@@ -77,8 +77,16 @@ export function createRestores(deps: {
       await keepWhatIsThere(job)
     }
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
-    const work = { kind: 'backups.restore', jobId: job.jobId, backupId, sourceServerId, mode, paths, safetyBackupId }
-    const report = (await runAgentTask(agent.tasks, task, work)) as RestoreReport
+    const work = {
+      kind: 'backups.restore' as const,
+      jobId: job.jobId,
+      backupId,
+      sourceServerId,
+      mode,
+      paths,
+      safetyBackupId,
+    }
+    const report = await runAgentTask(agent.tasks, task, work)
     await ends.restored(job, { ...job.input, jobId: job.jobId }, report)
   }
 

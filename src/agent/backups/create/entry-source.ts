@@ -1,0 +1,169 @@
+// For each thing that the walk finds: taken over from the last manifest as it stands, or described anew and, where it is a
+// file whose content is not known, read.
+import type { BigIntStats } from 'node:fs'
+import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
+import { hasCode } from '../../../kit/errno.ts'
+import { addressOf } from '../../files/sandbox/directory.ts'
+import type { WalkEntry } from '../../files/sandbox/walk.ts'
+import { PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
+import { eachBlock } from '../format/block-runs.ts'
+import { type Entry, orderKey, type StoredEntry } from '../format/entries.ts'
+import { BLOCK_BYTES } from '../format/format.ts'
+import type { Manifest } from '../format/manifest.ts'
+import { createManifestCursor } from '../store/manifest-cursor.ts'
+import type { Repository } from '../store/repository.ts'
+import { entryOf, type Notes, statsOf } from '../tree/backup-entries.ts'
+import { isUnchanged, isUntouched, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
+import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
+import { type FileReader, type ReadOutcome, TOO_SPARSE } from './file-reader.ts'
+import type { PackSink } from './pack-sink.ts'
+
+export interface EntrySourceDeps {
+  repository: Repository
+  serverId: string
+  previous: Manifest | undefined
+  /** Whether all blocks of `previous` are known to be in the store, so that none has to be looked up. */
+  isWhole: () => boolean
+  sink: PackSink
+  reader: FileReader
+  notes: Notes
+  queue: EntryQueue
+}
+
+export interface EntrySource {
+  /** Puts the entry into the queue. Undefined where it did so at once. */
+  visit(found: WalkEntry): Promise<void> | undefined
+}
+
+export function createEntrySource(deps: EntrySourceDeps): EntrySource {
+  const { sink, notes, queue, isWhole } = deps
+  const cursor = createManifestCursor(deps.previous)
+  const links = new Map<string, QueuedEntry>()
+  const read = createReadStarter(deps)
+
+  function take(found: WalkEntry, known: StoredEntry | undefined): void {
+    if (found.stats.isFile()) takeFile(found, known)
+    else if (known && isAsBefore(found, known)) push(known, known)
+    else {
+      const entry = entryOf(found, notes)
+      if (entry) push(entry)
+    }
+  }
+
+  function push(entry: Entry, kept?: StoredEntry): void {
+    queue.push({ entry, kept, isReady: true, isDropped: false, firstLink: undefined })
+  }
+
+  function takeFile(found: WalkEntry, known: StoredEntry | undefined): void {
+    const { size, mtimeNs, ctimeNs, ino: inode, nlink, dev } = found.stats
+    const isKnown =
+      known !== undefined &&
+      isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
+      (isWhole() || isStored(sink, known))
+    if (isKnown && nlink === 1n && known.hardLink === null) {
+      push(known, known)
+      return
+    }
+    const entry = entryOf(found, notes)
+    if (!entry) return
+    const firstLink = nlink > 1n ? links.get(`${dev} ${inode}`) : undefined
+    const queued: QueuedEntry = {
+      entry,
+      kept: undefined,
+      isReady: firstLink !== undefined,
+      isDropped: false,
+      firstLink,
+    }
+    queue.push(queued)
+    if (firstLink) return
+    if (nlink > 1n) links.set(`${dev} ${inode}`, queued)
+    if (isKnown) {
+      entry.content = known.content
+      queued.isReady = true
+    } else read(found, queued)
+  }
+
+  return {
+    visit(found) {
+      const known = cursor.seek(orderKey(found.path))
+      if (known instanceof Promise) return known.then((late) => take(found, late))
+      take(found, known)
+      return undefined
+    },
+  }
+}
+
+/** Has the files of queued entries read, and completes the entries by what was read. */
+function createReadStarter({ repository, serverId, reader, notes }: EntrySourceDeps) {
+  function settle(queued: QueuedEntry, outcome: ReadOutcome): void {
+    queued.isReady = true
+    const { path } = queued.entry
+    if (outcome.error !== null) {
+      queued.isDropped = true
+      notes.warn(
+        outcome.error === TOO_SPARSE
+          ? `${path} consists of so much empty space (${outcome.stats.size} bytes in all) that it is not in the backup.`
+          : `${path} could not be read (${outcome.error}) and is not in the backup.`,
+      )
+      return
+    }
+    if (outcome.attempts > 1) notes.changed()
+    if (outcome.isTorn) notes.warn(`${path} kept changing while it was read; what was read last is in the backup.`)
+    Object.assign(queued.entry, statsOf(outcome.stats, outcome.seenAt), {
+      content: outcome.content,
+      sizeBytes: outcome.sizeBytes,
+    })
+    queued.entry.isSettled &&= !outcome.isTorn
+    if (outcome.prints) repository.prints.set(serverId, path, outcome.prints)
+  }
+
+  function dropUnopened(queued: QueuedEntry, error: unknown): void {
+    if (!hasCode(error, 'ENOENT', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO', 'EIO')) throw error
+    queued.isReady = true
+    queued.isDropped = true
+    const isGone = hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')
+    if (isGone) notes.changed()
+    notes.warn(
+      isGone
+        ? `${queued.entry.path} vanished before it was read.`
+        : `${queued.entry.path} could not be read (${(error as NodeJS.ErrnoException).code}) and is not in the backup.`,
+    )
+  }
+
+  return (found: WalkEntry, queued: QueuedEntry): void => {
+    const { size } = found.stats
+    if (size === 0n) {
+      queued.isReady = true
+      return
+    }
+    let file: Descriptor
+    try {
+      file = openDescriptor(addressOf(found.parent, found.name), OPEN_FILE)
+    } catch (error) {
+      dropUnopened(queued, error)
+      return
+    }
+    const known = size < PRINTED_FROM_BYTES ? undefined : repository.prints.get(serverId, found.path)
+    reader.add(file, found.stats, known, (outcome) => settle(queued, outcome))
+  }
+}
+
+function isAsBefore({ stats, isMountPoint, isTooDeep }: WalkEntry, known: StoredEntry): boolean {
+  return !isMountPoint && !isTooDeep && isAlike(stats, known) && isUntouched(touchOf(stats), known)
+}
+
+/** Both a directory, or both a symlink. */
+function isAlike(now: BigIntStats, { kind }: Entry): boolean {
+  return kind === 'directory' ? now.isDirectory() : kind === 'symlink' && now.isSymbolicLink()
+}
+
+/** A file that needs a damaged or missing block is read again, which heals the block. */
+function isStored(sink: PackSink, known: StoredEntry): boolean {
+  let isWhole = true
+  let length = 0
+  eachBlock(known, (idAt) => {
+    length += BLOCK_BYTES
+    if (idAt >= 0 && !sink.holds(known.content, idAt)) isWhole = false
+  })
+  return isWhole && length >= known.sizeBytes
+}

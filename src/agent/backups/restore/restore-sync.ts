@@ -1,0 +1,68 @@
+// Makes what a restore has made durable: each by itself where they are few, else all of the file system at once.
+import { execFile } from 'node:child_process'
+import { fsync } from 'node:fs'
+import { promisify } from 'node:util'
+import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
+import { hasCode } from '../../../kit/errno.ts'
+import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { addressOf, type Directory, fsyncDirectory } from '../../files/sandbox/directory.ts'
+import type { Sandbox } from '../../files/sandbox/sandbox.ts'
+import { OPEN_FILE } from '../tree/unchanged.ts'
+import { isGone } from './restore-journal.ts'
+
+/** Above this, one sync of the file system is cheaper than one for every path. */
+export const SYNCED_ONE_BY_ONE = 128
+/** A file system makes what comes together durable in one go. */
+const SYNCED_TOGETHER = 16
+
+const fsyncAsync = promisify(fsync)
+
+/** What is in staging under the numbers from 0 on. */
+export async function syncStaged(staging: Directory, count: number): Promise<void> {
+  if (count > SYNCED_ONE_BY_ONE) return await syncFileSystem(staging)
+  const numbers = [...Array(count).keys()]
+  await forEachAtOnce(numbers, SYNCED_TOGETHER, (number) => syncAddress(addressOf(staging, String(number))))
+}
+
+/** A symlink has nothing of its own to sync: it is part of its directory. */
+async function syncAddress(address: string | Buffer): Promise<void> {
+  let opened: Descriptor
+  try {
+    opened = openDescriptor(address, OPEN_FILE)
+  } catch (error) {
+    if (hasCode(error, 'ELOOP')) return
+    throw error
+  }
+  using file = opened
+  await file.use(fsyncAsync)
+}
+
+/** What is gone by now needs no sync, but that it is gone does: then the nearest directory above it is meant. */
+export async function syncPaths(sandbox: Sandbox, paths: string[][]): Promise<void> {
+  await forEachAtOnce(paths, SYNCED_TOGETHER, async (path) => {
+    for (let depth = path.length, isSynced = false; !isSynced; depth--)
+      isSynced = depth === 0 ? await syncTop(sandbox) : await isSyncedThere(sandbox, path.slice(0, depth))
+  })
+}
+
+async function syncTop(sandbox: Sandbox): Promise<true> {
+  using top = sandbox.openDirectory([])
+  await fsyncDirectory(top)
+  return true
+}
+
+async function isSyncedThere(sandbox: Sandbox, path: string[]): Promise<boolean> {
+  try {
+    using place = sandbox.openPlace(path)
+    await syncAddress(addressOf(place.parent, place.name))
+    return true
+  } catch (error) {
+    if (!isGone(error)) throw error
+    return false
+  }
+}
+
+/** syncfs(2), which Node lacks. The directory is named by our descriptor of it. */
+export async function syncFileSystem(directory: Directory): Promise<void> {
+  await promisify(execFile)('sync', ['-f', `/proc/${process.pid}/fd/${directory.fd}`])
+}
