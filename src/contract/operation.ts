@@ -25,7 +25,8 @@ export interface Operation {
   tag: string
   summary: string
   description?: string
-  scope: Scope
+  /** Null: any good token may ask, and is told of nothing beyond itself. */
+  scope: Scope | null
   /** What a request may cost, whatever data its tenant has. */
   bound: Bound
   params?: TSchema

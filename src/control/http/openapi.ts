@@ -11,12 +11,15 @@ import { takingAbsent } from './absent-fields.ts'
 export const NO_QUERY = Closed({})
 
 export function describe(operation: Operation): FastifySchema {
+  const { scope } = operation
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    description: [operation.description, `Scope: \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
-    security: [{ token: [operation.scope] }],
+    description: [operation.description, scope === null ? 'Any token.' : `Scope: \`${scope}\`.`]
+      .filter(Boolean)
+      .join('\n\n'),
+    security: [{ token: scope === null ? [] : [scope] }],
     ...(operation.params ? { params: operation.params } : {}),
     querystring: operation.query ?? NO_QUERY,
     ...(operation.body ? { body: withExample(takingAbsent(operation.body), operation.bodyExample) } : {}),

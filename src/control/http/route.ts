@@ -106,7 +106,8 @@ export function serve<O extends Operation, R>(
     if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
     ;(request as Entered)[ACTOR] = actor
     ;(request as Entered)[OPERATION] = operation
-    const denied = auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
+    const { serverId } = request.params as { serverId?: string }
+    const denied = operation.scope === null ? undefined : auth.authorize(actor, serverId, operation.scope)
     if (denied || !hasBody(request)) return denied
     if (isGet) return refuseContentOfGet(request)
     if (operation.rawBody || announcedBytes(request) <= LARGE_BODIES.bytes) return undefined
