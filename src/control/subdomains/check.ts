@@ -8,11 +8,12 @@ import type { Activity } from '../activity/service.ts'
 import type { Db, SubdomainRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { SYSTEM } from '../http/actor.ts'
+import { reasonOf } from './provider-records.ts'
 import type { Providers } from './providers.ts'
 import { planZone } from './reconcile.ts'
 import { absent, ownedIn } from './records.ts'
 import * as store from './store.ts'
-import { reasonOf, type Sync } from './sync.ts'
+import type { Sync } from './sync.ts'
 
 export interface CheckDeps {
   db: Db

@@ -6,8 +6,9 @@ import type { Db, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import { reasonOf } from './provider-records.ts'
 import * as store from './store.ts'
-import { reasonOf, type Sync } from './sync.ts'
+import type { Sync } from './sync.ts'
 
 const SYNC = 'subdomain.sync'
 const PROPAGATION_TRIES = 12
