@@ -1,15 +1,19 @@
 #!/usr/bin/env node
-// Runs the command line on the Node that npm installed with us, whichever Node started this file.
+// Runs the command line on the Node that npm installed with us, whichever Node started this file: from source in a
+// checkout, compiled in the package, where Node refuses TypeScript.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const main = new URL('../src/cli/main.ts', import.meta.url)
-const ownNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url))
+const source = new URL('../src/cli/main.ts', import.meta.url)
+const main = existsSync(source) ? source : new URL('../dist/cli/main.js', import.meta.url)
+const ownNode = findOwnNode()
 
 if (Number(process.versions.node.split('.')[0]) >= 26) {
   await import(main.href)
-} else if (existsSync(ownNode)) {
+} else if (ownNode !== undefined) {
   const child = spawn(ownNode, [fileURLToPath(main), ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
@@ -17,7 +21,19 @@ if (Number(process.versions.node.split('.')[0]) >= 26) {
   })
 } else {
   console.error(
-    `gamekeeper needs Node 26 or later and this is ${process.version}. Run "npm ci" first: it brings its own.`,
+    `gamekeeper needs Node 26 or later and this is ${process.version}. npm brings one, unless it was told to run no ` +
+      'scripts: "npm ci" in a checkout, "npm rebuild node" where it was installed as a package.',
   )
   process.exitCode = 1
+}
+
+/** Below us in a checkout, beside us in somebody's project: npm decides. */
+function findOwnNode() {
+  try {
+    const folder = createRequire(import.meta.url).resolve('node/package.json')
+    const path = join(folder, '../bin/node')
+    return existsSync(path) ? path : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -39,6 +39,9 @@ export async function startPostgres(): Promise<Postgres> {
     'max_connections=300',
     '-c',
     'fsync=off',
+    // Every suite has a database of its own, and a worker for each of them would start many times a second.
+    '-c',
+    'autovacuum=off',
   ]
   const child = spawn(`${BIN}/postgres`, args, { ...identity, cwd: dir, stdio: ['ignore', 'ignore', 'pipe'] })
   await untilReady(child)

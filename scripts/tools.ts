@@ -17,6 +17,12 @@ export const TOOLS = {
   },
   bind: { files: ['/usr/sbin/named', '/usr/bin/dig'], packages: ['bind9', 'bind9-dnsutils'] },
   python: { files: ['/usr/bin/python3', '/usr/bin/zstd'], packages: ['python3', 'zstd'] },
+  podman: { files: ['/usr/bin/podman', '/usr/sbin/runc'], packages: ['podman', 'runc'] },
+  systemd: { files: ['/usr/bin/systemd-analyze'], packages: ['systemd'] },
+  nginx: { files: ['/usr/sbin/nginx', '/usr/bin/openssl'], packages: ['nginx-light', 'openssl'] },
+  caddy: { files: ['/usr/bin/caddy'], packages: ['caddy'] },
+  zsh: { files: ['/usr/bin/zsh'], packages: ['zsh'] },
+  fish: { files: ['/usr/bin/fish'], packages: ['fish'] },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 

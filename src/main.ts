@@ -1,14 +1,17 @@
 // The composition root: config, lock, database, agent, control, listen. The one file that sees everything.
 import { existsSync, readFileSync } from 'node:fs'
+import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/found-store.ts'
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/limits.ts'
+import type { NewServer, Server } from './contract/servers.ts'
 import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
@@ -22,11 +25,12 @@ import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
 import type { ShowToken } from './control/tokens/service.ts'
+import { openCertificate } from './http/certificate.ts'
 import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
 export { StoreFault } from './agent/backups/store/found-store.ts'
-export { ConfigFault, readConfig } from './control/config.ts'
+export { type Config, ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
 export { DatabaseInUse } from './control/db/postgres-lock.ts'
 export { StartFault } from './kit/start-fault.ts'
@@ -66,21 +70,23 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDispos
   const { db, engine } = database
   // There before anything is written that is sealed with it.
   const secret = loadSecret(dataDir, config.secret, await isFresh(db, engine))
-  for (const name of await migrate(db, engine, MIGRATIONS)) log.info({ migration: name }, 'migrated')
+  const migrations = await migrate(db, engine, MIGRATIONS)
+  if (migrations.length > 0) log.info({ migrations }, 'migrated')
   return { database, secret, lost: lock?.lost ?? new Promise<never>(() => {}) }
 }
 
 /** Everything but the door, and nothing of it begun. */
-async function assemble(config: Config, cleanUp: AsyncDisposableStack) {
+async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
-  const log = pino({ level: config.logLevel })
+  const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
   makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
   const descriptors = planDescriptors(readDescriptorLimit(), {
     connections: CONNECTIONS_MAX,
     dnsConnections: DNS_CONNECTIONS_MAX,
   })
   const clock = { now: () => Date.now() }
+  const certificate = config.tls === null ? undefined : openCertificate(config.tls)
   const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
     openOwnDatabase(config, log, cleanUp),
   )
@@ -117,15 +123,20 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack) {
     secret,
     clock,
     log,
+    certificate,
     connections: descriptors.connections,
   })
-  return { agent, app, providers, ownUrl, lost, log }
+  return { agent, app, providers, ownUrl, lost, log, certificate }
 }
 
-export async function startService(config: Config, announce: Announce = async () => {}): Promise<Service> {
+export async function startService(
+  config: Config,
+  announce: Announce = async () => {},
+  logTo?: DestinationStream,
+): Promise<Service> {
   // Whatever fails, what comes before it is undone too: above all the locks.
   await using cleanUp = new AsyncDisposableStack()
-  const { agent, app, providers, ownUrl, lost, log } = await assemble(config, cleanUp)
+  const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
   cleanUp.defer(app.stop)
   await app.http.register(agent.routes)
   if (config.adminToken !== null) {
@@ -136,6 +147,7 @@ export async function startService(config: Config, announce: Announce = async ()
   await app.start()
   await app.http.listen({ host: config.host, port: config.port })
   cleanUp.defer(() => app.http.close())
+  if (certificate) cleanUp.defer(certificate.follow(app.http.server as unknown as HttpsServer, log))
   if (config.publicUrl === null && isEverywhere(app.http.server.address() as AddressInfo)) log.warn(NO_PUBLIC_URL)
   const started = { url: ownUrl(), dns: providers.embedded }
   const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
@@ -148,13 +160,33 @@ export async function startService(config: Config, announce: Announce = async ()
 
 /** For an owner without a token that can do everything: makes one, on the machine itself and while the service is stopped. */
 export async function rescueToken(config: Config, show: ShowToken): Promise<MintedToken> {
-  const { dataDir, databaseUrl } = config
-  // A mistyped directory must not become an instance of its own.
+  requireInstance(config)
+  await using cleanUp = new AsyncDisposableStack()
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  return await app.tokens.rescue(show)
+}
+
+/** A mistyped directory must not become an instance of its own. */
+function requireInstance({ dataDir, databaseUrl }: Config): void {
   if (!existsSync(databaseUrl === null ? sqliteFile(dataDir) : dataDir))
     throw new StartFault(`There is no Gamekeeper in ${dataDir}. Set GAMEKEEPER_DATA_DIR to its data directory.`)
+}
+
+/**
+ * Makes a server of a directory, on the machine itself and while the service is stopped. The server comes first: a crash
+ * in between leaves it empty and the directory where it was, and never files that no server has.
+ */
+export async function adoptServer(config: Config, dir: string, request: NewServer): Promise<Server> {
+  requireInstance(config)
   await using cleanUp = new AsyncDisposableStack()
-  const { app } = await assemble({ ...config, zones: [] }, cleanUp)
-  return await app.tokens.rescue(show)
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const source = await requireAdoptable(config.dataDir, dir)
+  const server = await app.createServer(request)
+  await moveIntoServer(layout(config.dataDir), server.id, source).catch((error: NodeJS.ErrnoException) => {
+    const made = `The server ${server.name} (${server.id}) was made and is empty.`
+    throw new StartFault(`${source} could not be moved (${error.code}); it is where it was. ${made}`)
+  })
+  return server
 }
 
 export interface RecoveredStore {
@@ -177,7 +209,7 @@ export async function recoverStore(
   if (request.isListOnly) return { ...answer, done: null }
   await using cleanUp = new AsyncDisposableStack()
   // Nobody is to be answered, so no name server has to stand up.
-  const { app } = await assemble({ ...config, zones: [] }, cleanUp)
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
   const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
   return { ...answer, done: { taken, recovery: await app.recover() } }
 }
@@ -191,5 +223,5 @@ function urlOf(config: Config, listening: AddressInfo): string {
   if (config.publicUrl) return config.publicUrl
   const { address, port, family } = listening
   const host = isEverywhere(listening) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
-  return `http://${host}:${port}`
+  return `${config.tls ? 'https' : 'http'}://${host}:${port}`
 }

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { useCli } from '../../test/support/cli.ts'
+import { olderNode } from '../../test/support/package.ts'
 import { runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
+import { CHECK_PENDING } from '../contract/readiness.ts'
 
 const cli = useCli()
 const { envOf, json } = cli
@@ -31,6 +32,20 @@ describe('doctor', () => {
     const nobody = await runPiped(['doctor', '--url', 'http://127.0.0.1:9'], {})
     assert.equal(nobody.code, 1)
     assert.match(nobody.stdout, /^fail +service/m)
+  })
+
+  test('asks again after a check that a busy disk holds up, as it is slow and not broken', async () => {
+    let asked = 0
+    const busy = createHttpServer((_request, reply) => {
+      const dataDirectory = ++asked < 3 ? CHECK_PENDING : 'ok'
+      reply.writeHead(dataDirectory === 'ok' ? 200 : 503).end(JSON.stringify({ checks: { dataDirectory } }))
+    }).listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const url = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`
+    const { stdout } = await runPiped(['doctor', '--url', url], {})
+    assert.match(stdout, /^ok +dataDirectory +ready$/m)
+    assert.equal(asked, 3)
+    busy.close()
   })
 })
 
@@ -105,14 +120,3 @@ describe('the binary', () => {
     )
   })
 })
-
-function olderNode(): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))
-  return folders
-    .map((path) => join(path, 'node'))
-    .find((path) => {
-      if (!existsSync(path)) return false
-      const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
-      return Number(/^v(\d+)/.exec(stdout)?.[1] ?? 99) < 26
-    })
-}

@@ -1,7 +1,7 @@
 // From the words of the command line to a command, and from whatever comes of it to a message and an exit code. Nothing
 // else in the command line does the latter.
 import { ApiError, JobError, TransportError } from '../sdk/index.ts'
-import { type AnyCommand, type Family, parse } from './command.ts'
+import { ALIASES, type AnyCommand, type Family, parse } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { createContext, type Io } from './context.ts'
 import { readEnvironment } from './environment.ts'
@@ -31,7 +31,7 @@ interface Found {
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const [first] = argv
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') return show(io, overview())
-  if (first === '--version') return show(io, VERSION)
+  if (first === '--version' || first === '-v') return show(io, VERSION)
   const found = await find(argv)
   if (typeof found === 'string') return show(io, found)
   const { globals, options, args } = parse(found.spec, found.rest)
@@ -51,9 +51,10 @@ async function find(argv: readonly string[]): Promise<Found | string> {
   const { main, subcommands = {} } = family
   const before = argv.slice(0, at)
   const word = argv[at + 1]
-  if (word !== undefined && Object.hasOwn(subcommands, word)) {
-    const spec = subcommands[word] as AnyCommand
-    return { path: `${name} ${word}`, family, spec, rest: [...before, ...argv.slice(at + 2)] }
+  const subcommand = word === undefined ? undefined : subcommandFor(subcommands, word)
+  if (subcommand !== undefined) {
+    const spec = subcommands[subcommand] as AnyCommand
+    return { path: `${name} ${subcommand}`, family, spec, rest: [...before, ...argv.slice(at + 2)] }
   }
   if (main) return { path: name, family, spec: main, rest: [...before, ...argv.slice(at + 1)] }
   if (word === undefined || word === '--help' || word === '-h') {
@@ -64,6 +65,13 @@ async function find(argv: readonly string[]): Promise<Found | string> {
     )
   }
   throw unknownWord(word, Object.keys(subcommands), `${name} `)
+}
+
+/** Its own name, or the other name that it has in every family. */
+function subcommandFor(subcommands: NonNullable<Family['subcommands']>, word: string): string | undefined {
+  if (Object.hasOwn(subcommands, word)) return word
+  const name = Object.hasOwn(ALIASES, word) ? ALIASES[word] : undefined
+  return name !== undefined && Object.hasOwn(subcommands, name) ? name : undefined
 }
 
 /** The options of every command may stand before it. */

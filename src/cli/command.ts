@@ -50,6 +50,9 @@ export interface Family {
   subcommands?: Readonly<Record<string, AnyCommand>>
 }
 
+/** Other names of subcommands, the same in every family that has them. */
+export const ALIASES: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm' }
+
 export const command = <const O extends Options, const A extends readonly string[]>(spec: Command<O, A>) => spec
 
 export const GLOBAL_OPTIONS = {

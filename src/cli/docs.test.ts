@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { startTestService } from '../../test/support/service.ts'
+import { startTestService, type TestService } from '../../test/support/service.ts'
 import { LOCAL_DNS } from '../../test/support/subdomains.ts'
 import { BINARY, type Ran } from '../../test/support/terminal.ts'
 import { EXIT } from './exit-codes.ts'
@@ -24,24 +24,49 @@ async function run(command: string, args: string[], cwd: string, env: Record<str
   return { code, stdout: (await stdout)?.join('') ?? '', stderr: (await stderr)?.join('') ?? '' }
 }
 
+/** A shell in an empty folder, with somebody's token, in which `npx` finds our command. */
+async function paste(service: TestService, examples: readonly string[], folder: string): Promise<Ran> {
+  // In place of npx, which looks for the package where it is called: after `--no -- gamekeeper`.
+  const launcher = join(folder, 'npx')
+  writeFileSync(launcher, `#!/bin/sh\nshift 3\nexec "${process.execPath}" "${BINARY}" "$@"\n`, { mode: 0o755 })
+  return run('bash', ['-euo', 'pipefail', '-xc', examples.join('\n')], folder, {
+    PATH: `${folder}:${process.env.PATH}`,
+    // Each command is a process of its own.
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    GAMEKEEPER_URL: service.url,
+    GAMEKEEPER_TOKEN: service.adminToken,
+  })
+}
+
 test('docs/cli.md: every example runs, in order, in a shell', async () => {
   const zones = JSON.stringify([{ zone: 'play.test', provider: 'embedded', target: '203.0.113.7' }])
   await using service = await startTestService({ env: { GAMEKEEPER_ZONES: zones, ...LOCAL_DNS } })
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-docs-'))
-  // In place of npx, which looks for the package where it is called: after `--no -- gamekeeper`.
-  const launcher = join(folder, 'npx')
-  writeFileSync(launcher, `#!/bin/sh\nshift 3\nexec "${process.execPath}" "${BINARY}" "$@"\n`, { mode: 0o755 })
-  const env = {
-    PATH: `${folder}:${process.env.PATH}`,
-    GAMEKEEPER_URL: service.url,
-    GAMEKEEPER_TOKEN: service.adminToken,
-  }
   const examples = blocks('cli.md', 'sh')
-  const { code, stdout, stderr } = await run('bash', ['-euxc', examples.join('\n')], folder, env)
+  const { code, stdout, stderr } = await paste(service, examples, folder)
   assert.equal(code, 0, stderr)
   assert.match(stdout, /Deleted Castle\.\n$/)
   assert.match(readFileSync(join(folder, 'castle.csv'), 'utf8'), /server\.changed/)
   assert.ok(examples.length >= 6)
+  rmSync(folder, { recursive: true })
+})
+
+/** What a test cannot do here: start the service, type a token, or end a restore that has stopped. */
+const NOT_PASTED = /^npm ci|gk_…|finish-restore|backup recover/
+
+test('README.md, docs/api.md, docs/uploads.md and docs/backups.md: pasted one after the other, every block runs', async () => {
+  await using service = await startTestService()
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-docs-'))
+  for (const name of ['docs', 'package.json']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+  const examples = ['../README.md', 'api.md', 'uploads.md', 'backups.md']
+    .flatMap((page) => blocks(page, 'sh'))
+    .filter((block) => !NOT_PASTED.test(block))
+  const { code, stdout, stderr } = await paste(service, examples, folder)
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^world\/api\.md$/m, 'a backup was taken away as an archive')
+  assert.equal(stdout.match(/^event: end$|"status":"completed"/gm)?.length, 2, 'two backups were followed to their end')
+  assert.equal(readFileSync(join(folder, 'fetched.properties'), 'utf8'), 'motd=Hello\n')
+  assert.ok(examples.length >= 9)
   rmSync(folder, { recursive: true })
 })
 

@@ -6,6 +6,8 @@ export interface Environment {
   token: string | null
   dataDir: string
   color: boolean
+  /** The command that edits a file, as a shell reads it. */
+  editor: string
   /** All of it, for `serve`, whose settings are read by the service. */
   all: NodeJS.ProcessEnv
 }
@@ -19,6 +21,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv, isTerminal: boolean): En
     dataDir: resolve(env.GAMEKEEPER_DATA_DIR || 'data'),
     // https://no-color.org: any value but the empty one.
     color: isTerminal && !env.NO_COLOR && env.TERM !== 'dumb',
+    editor: env.VISUAL || env.EDITOR || 'vi',
     all: env,
   }
 }

@@ -1,4 +1,12 @@
-import { type AnyCommand, type Family, GLOBAL_OPTIONS, type Option, type Options, plainName } from './command.ts'
+import {
+  ALIASES,
+  type AnyCommand,
+  type Family,
+  GLOBAL_OPTIONS,
+  type Option,
+  type Options,
+  plainName,
+} from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { VERSION } from './version.ts'
 
@@ -42,7 +50,11 @@ export function helpOfFamily(name: string, subcommands: NonNullable<Family['subc
 }
 
 function familyLines(path: string, subcommands: NonNullable<Family['subcommands']>): string {
-  return `Commands:\n${columns(Object.entries(subcommands).map(([name, { summary }]) => [`${path} ${name}`, summary]))}`
+  const rows = Object.entries(subcommands).map(([name, { summary }]) => {
+    const other = Object.keys(ALIASES).find((alias) => ALIASES[alias] === name)
+    return [`${path} ${name}`, other ? `${summary} (also "${other}")` : summary] as const
+  })
+  return `Commands:\n${columns(rows)}`
 }
 
 function optionLines(options: Options): string {

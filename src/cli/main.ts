@@ -9,7 +9,8 @@ if (!isService) process.on('SIGINT', () => interrupted.abort())
 // then, unless what it prints is the point of it; the service goes on.
 const mustBeRead = argv[0] === 'token' && argv[1] === 'rescue'
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+  // EIO: a terminal that was closed.
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
   if (!isService && !mustBeRead) process.exit(0)
 })
 

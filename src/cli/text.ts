@@ -15,6 +15,26 @@ export function safe(text: string): string {
   return text.replace(STEERING, (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 }
 
+/** Bytes of a text, cleaned for a terminal as `safe` does, but for line breaks and tabs. */
+export function createLineCleaner(): TransformStream<Uint8Array, string> {
+  const decoder = new TextDecoder()
+  // Whether a carriage return is half of a line break shows only with what follows it.
+  let held = ''
+  const clean = (text: string, isLast: boolean) => {
+    const all = held + text
+    held = !isLast && all.endsWith('\r') ? '\r' : ''
+    const ready = all.slice(0, all.length - held.length).replaceAll('\r\n', '\n')
+    return ready
+      .split(/([\n\t])/)
+      .map((part) => (part === '\n' || part === '\t' ? part : safe(part)))
+      .join('')
+  }
+  return new TransformStream({
+    transform: (chunk, controller) => controller.enqueue(clean(decoder.decode(chunk, { stream: true }), false)),
+    flush: (controller) => controller.enqueue(clean(decoder.decode(), true)),
+  })
+}
+
 const segments = new Intl.Segmenter()
 const WIDE = /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/u
 

@@ -40,7 +40,7 @@ export type RetentionPolicy = Static<typeof RetentionPolicy>
 
 const RULES = Object.keys(RetentionPolicy.properties)
 
-const NewRetention = Closed(
+export const NewRetention = Closed(
   {
     keepLast: Type.Optional(RetentionPolicy.properties.keepLast),
     keepHourly: Type.Optional(RetentionPolicy.properties.keepHourly),
@@ -60,7 +60,7 @@ const NewRetention = Closed(
 )
 export type NewRetention = Static<typeof NewRetention>
 
-const Expiry = Type.Object({
+export const Expiry = Type.Object({
   dryRun: Type.Boolean(),
   expired: Type.Array(Backup, { description: 'Deleted now, or those that would be' }),
   keptCount: Type.Integer(),

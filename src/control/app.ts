@@ -4,10 +4,14 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
 import type { Recovery } from '../contract/backups.ts'
+import { NewServer, type Server } from '../contract/servers.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
+import type { Certificate } from '../http/certificate.ts'
 import type { Forward } from '../http/forward.ts'
 import { createHttpServer } from '../http/server.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
+import { createValidators } from '../http/validation.ts'
+import { StartFault } from '../kit/start-fault.ts'
 import { createFactKeeper } from './activity/facts.ts'
 import { activityRoutes } from './activity/routes.ts'
 import { createActivity } from './activity/service.ts'
@@ -25,6 +29,7 @@ import { createAuth } from './http/auth.ts'
 import { createBaseUrl } from './http/base-url.ts'
 import { createBodyPace } from './http/body-pace.ts'
 import { describeRoutes, documentRoutes } from './http/docs.ts'
+import { frontPage } from './http/front-page.ts'
 import { atMostOncePer, countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
 import { createIdempotency } from './http/idempotency.ts'
 import { isRefusedLargeBody, takeBodiesAsBytes } from './http/json-body.ts'
@@ -58,6 +63,8 @@ export interface AppDeps {
   secret: Buffer
   clock: { now(): number }
   log: Logger
+  /** Speaks TLS with it; plain HTTP by default. */
+  certificate?: Certificate | undefined
   /** Of HTTP at once; as many as a process with descriptors in plenty has by default. */
   connections?: number
 }
@@ -69,6 +76,8 @@ export interface App {
   tokens: Tokens
   /** Rebuilds the list of backups from the store, for whoever is at the machine itself. Nothing need have been started. */
   recover(): Promise<Recovery>
+  /** Likewise: a new server, as `POST /servers` makes it. */
+  createServer(request: NewServer): Promise<Server>
   /** Takes up work that a crash has cut short, and begins the regular upkeep. */
   start(): Promise<void>
   /** Ends streams, parks jobs and waits for what is under way. The HTTP side is closed by then. */
@@ -177,6 +186,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     trustedProxies: config.trustedProxies,
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
+    certificate: deps.certificate,
     ...(deps.connections === undefined ? {} : { connections: deps.connections }),
   })
   const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
@@ -205,6 +215,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, checks, log })
   await documentRoutes(http)
+  frontPage(http, version)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
 
@@ -234,6 +245,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     routes,
     tokens,
     recover: () => backups.reconciling.recover(SYSTEM),
+    async createServer(request) {
+      requireValid(request)
+      return await servers.create(SYSTEM, request)
+    },
     async start() {
       await servers.sweep()
       await quotas.applyAll()
@@ -254,6 +269,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       })
     },
   }
+}
+
+/** What a route does for those who come by one. */
+function requireValid(request: NewServer): void {
+  const validate = createValidators()('body').compile(NewServer)
+  if (validate(request)) return
+  const faults = (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+  throw new StartFault(`The server cannot be made: ${faults.join(', ')}.`)
 }
 
 function readinessChecks(config: Config, { db, file }: OpenDatabase, agent: Agent): HealthCheck[] {

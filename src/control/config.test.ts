@@ -21,6 +21,7 @@ test('every fault is named at once, and what was meant to do something is not ig
     GAMEKEEPER_PUBLIC_URL: 'ftp://x',
     GAMEKEEPER_DATABASE_URL: 'mysql://x',
     GAMEKEEPER_LOG_LEVEL: 'loud',
+    GAMEKEEPER_LOG_FORMAT: 'neat',
     GAMEKEEPER_RATE_LIMIT: '-1',
     GAMEKEEPER_TRUSTED_PROXIES: '10.0.0.0/33, nobody',
     GAMEKEEPER_CORS_ORIGINS: 'https://panel.example.org/, *',

@@ -15,6 +15,8 @@ export interface Config {
   publicUrl: string | null
   databaseUrl: string | null
   logLevel: (typeof LOG_LEVELS)[number]
+  /** `auto`: for people on a terminal, JSON elsewhere. */
+  logFormat: (typeof LOG_FORMATS)[number]
   requestsPerMinute: number
   trustedProxies: string[]
   /** Origins whose pages may call us from a browser; `*` for any. */
@@ -40,6 +42,8 @@ export interface Config {
   backupsAtOnce: number
   /** What one backup may read in a second; null for no limit. */
   backupBytesPerSecond: number | null
+  /** For TLS without a proxy; null: plain HTTP. */
+  tls: { certFile: string; keyFile: string } | null
 }
 
 export class ConfigFault extends Error {
@@ -51,6 +55,7 @@ export class ConfigFault extends Error {
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const
 const PREFIX = 'GAMEKEEPER_'
 
 type Read<T> = (text: string) => T
@@ -81,14 +86,21 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     return inline ?? fromFile
   }
 
+  function bothFiles(certFile: string | null, keyFile: string | null): Config['tls'] {
+    if (certFile !== null && keyFile !== null) return { certFile, keyFile }
+    if (certFile !== keyFile) faults.push(`${PREFIX}TLS_CERT and ${PREFIX}TLS_KEY go together, and only one is set`)
+    return null
+  }
+
   const config: Config = {
     host: setting('HOST', '127.0.0.1', hostname),
     port: setting('PORT', 8080, integer(0, 65535)),
-    dataDir: setting('DATA_DIR', resolve('data'), (text) => resolve(text)),
+    dataDir: setting('DATA_DIR', resolve('data'), path),
     adminToken: setting('ADMIN_TOKEN', null, adminToken),
     publicUrl: setting('PUBLIC_URL', null, httpUrl),
     databaseUrl: setting('DATABASE_URL', null, postgresUrl),
     logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS)),
+    logFormat: setting('LOG_FORMAT', 'auto', oneOf(LOG_FORMATS)),
     requestsPerMinute: setting('RATE_LIMIT', 6000, integer(0, 10_000_000)),
     trustedProxies: setting('TRUSTED_PROXIES', [], addresses),
     corsOrigins: setting('CORS_ORIGINS', [], origins),
@@ -104,6 +116,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     backupKey: oneKey(setting('BACKUP_KEY', null, secret), setting('BACKUP_KEY_FILE', null, secretFile)),
     backupsAtOnce: setting('BACKUPS_AT_ONCE', 2, integer(1, 64)),
     backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
+    tls: bothFiles(setting('TLS_CERT', null, path), setting('TLS_KEY', null, path)),
   }
   faults.push(...misspelt(env, known))
   if (faults.length > 0) throw new ConfigFault(faults)
@@ -136,6 +149,8 @@ const oneOf =
     if (!values.includes(text)) throw new Fault(`must be one of ${values.join(', ')}`)
     return text
   }
+
+const path: Read<string> = (text) => resolve(text)
 
 const hostname: Read<string> = (text) => {
   if (isIP(text) === 0 && !/^[a-zA-Z0-9.-]{1,253}$/.test(text)) throw new Fault('must be an address or a host name')

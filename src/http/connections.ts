@@ -3,6 +3,7 @@
 // answer that nobody reads. A connection has one request under way: what a request holds is held once by each connection.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv4, isIPv6, type Server, type Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import { BODY_LINGER_MS, CONNECTIONS_PER_ADDRESS_MAX, PIPELINED_MAX, SLOW_CLIENT } from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 
@@ -47,7 +48,10 @@ interface Window {
 }
 
 interface Held {
+  /** What requests come over: with TLS another one than was connected, once they have shaken hands. */
   socket: Socket
+  /** Of both ends; empty without TLS. */
+  addresses: string
   network: string
   /** The one under way. */
   request: IncomingMessage | undefined
@@ -69,6 +73,17 @@ export function guardConnections(
   const waiting = new Set<Held>()
   const byNetwork = new Map<string, Set<Held>>()
   const proxies = blockListOf(trustedProxies)
+  const isTls = server instanceof TlsServer
+
+  /** By their addresses: the socket that TLS makes of a connection does not say which it came from. */
+  const handshaking = new Map<string, Held>()
+  server.on('secureConnection', (secure: Socket) => {
+    const entry = handshaking.get(addressesOf(secure))
+    if (!entry || !held.delete(entry.socket)) return secure.destroy()
+    handshaking.delete(entry.addresses)
+    entry.socket = secure
+    held.set(secure, entry)
+  })
 
   server.on('connection', (socket: Socket) => {
     const network = proxies.isListed(socket.remoteAddress ?? '') ? '' : networkOf(socket.remoteAddress ?? '')
@@ -78,6 +93,7 @@ export function guardConnections(
     if (held.size >= limits.connections && !makeRoom(waiting)) return socket.destroy()
     const entry: Held = {
       socket,
+      addresses: isTls ? addressesOf(socket) : '',
       network,
       request: undefined,
       pipelined: [],
@@ -86,6 +102,7 @@ export function guardConnections(
       cut: undefined,
     }
     held.set(socket, entry)
+    if (isTls) handshaking.set(entry.addresses, entry)
     waiting.add(entry)
     byNetwork.set(network, neighbours.add(entry))
     socket.once('close', () => forget(entry))
@@ -94,6 +111,7 @@ export function guardConnections(
   function forget(entry: Held): void {
     clearTimeout(entry.cut)
     held.delete(entry.socket)
+    if (handshaking.get(entry.addresses) === entry) handshaking.delete(entry.addresses)
     waiting.delete(entry)
     const neighbours = byNetwork.get(entry.network)
     neighbours?.delete(entry)
@@ -183,6 +201,9 @@ export function guardConnections(
     entry.cut = setTimeout(() => !request.complete && entry.socket.destroy(), limits.lingerMs)
   }
 }
+
+const addressesOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
+  `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 
 function blockListOf(ranges: readonly string[]) {
   const list = new BlockList()

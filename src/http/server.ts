@@ -1,15 +1,18 @@
 // What both doors share: request ids, headers that harden, one error handler. It builds, it never listens.
 import type { IncomingMessage } from 'node:http'
+import type { ServerOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { type Failure, fail } from '../contract/errors.ts'
 import { CONNECTIONS_MAX, JSON_BODY_MAX_BYTES } from '../contract/limits.ts'
 import { newId } from '../kit/ids.ts'
+import type { Certificate } from './certificate.ts'
 import { type ConnectionLimits, type Connections, connectionLimits, guardConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { collectMethods } from './methods.ts'
 import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
+import { serializersFactory } from './schema-compilers.ts'
 import { useValidation } from './validation.ts'
 
 export interface HttpOptions {
@@ -18,6 +21,8 @@ export interface HttpOptions {
   trustedProxies: readonly string[]
   /** Whether callers reach us by HTTPS, so that browsers may be told to keep to it. */
   https: boolean
+  /** Speaks TLS with it; plain HTTP by default. */
+  certificate?: Certificate | undefined
   /** Whose pages may call us from a browser; `*` for any. None by default. */
   corsOrigins?: readonly string[]
   /** At once; as many as a process with descriptors in plenty has by default. */
@@ -29,6 +34,23 @@ export interface HttpOptions {
 const HEADER_MAX = 16 * 1024
 /** A signed link stands in the path and carries the path of a file, which may have 4,096 bytes. */
 const PARAM_MAX = 8 * 1024
+
+const HTTP_OPTIONS = {
+  maxHeaderSize: HEADER_MAX,
+  headersTimeout: 20_000,
+  connectionsCheckingInterval: 5_000,
+  // Node would refuse a request without it in words of its own.
+  requireHostHeader: false,
+}
+
+/** By the callback too: a host name with two addresses has two servers, and only one is told of a new certificate. */
+const tlsOptions = (certificate: Certificate): ServerOptions => ({
+  ...HTTP_OPTIONS,
+  cert: certificate.current().cert,
+  key: certificate.current().key,
+  SNICallback: (_name, done) => done(null, certificate.current().context),
+  handshakeTimeout: HTTP_OPTIONS.headersTimeout,
+})
 
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const headers = hardeningHeaders(options.https)
@@ -47,18 +69,13 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     // Requests under way are answered; connections that only wait are closed.
     forceCloseConnections: 'idle',
     requestTimeout: 0,
-    // Node would refuse a request without Host in words of its own.
-    http: {
-      maxHeaderSize: HEADER_MAX,
-      headersTimeout: 20_000,
-      connectionsCheckingInterval: 5_000,
-      requireHostHeader: false,
-    },
+    ...(options.certificate ? { https: tlsOptions(options.certificate) } : { http: HTTP_OPTIONS }),
     clientErrorHandler: refuseBrokenRequest,
     frameworkErrors: (error, request, reply) => {
       prepare(request, reply)
       answerError(error, request, reply)
     },
+    schemaController: { compilersFactory: serializersFactory },
     routerOptions: { maxParamLength: PARAM_MAX, ignoreTrailingSlash: true },
   }) as unknown as FastifyInstance
   useValidation(app)

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { type FieldFault, fail } from '../contract/errors.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
 import { pathNames } from '../kit/path-names.ts'
+import { validatorCompiler } from './schema-compilers.ts'
 
 /** Half a character fits no pattern: no database keeps it, and no pattern that every engine understands can name it. */
 function textPattern(pattern: string, flags: string) {
@@ -63,8 +64,7 @@ const LAST_YEAR_ENDS = Date.parse('9999-12-31T23:59:59.999Z')
 const isCalendarDay = (day: string) => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 
 export function useValidation(app: FastifyInstance): void {
-  const validators = createValidators()
-  app.setValidatorCompiler(({ schema, httpPart }) => validators(httpPart).compile(schema as object))
+  app.setValidatorCompiler(validatorCompiler(createValidators()))
   app.setSchemaErrorFormatter((errors, part) => fail('invalid_request', requestFaults(errors as ErrorObject[], part)))
 }
 

@@ -6,12 +6,12 @@ import { pauseAfter } from './patience.ts'
 import type { Transport } from './transport.ts'
 
 export interface DownloadOptions {
-  /** What a folder, or a file if told so, is packed into; a folder is a zip unless told. */
+  /** What a folder, or a file on request, is packed into; a folder is a zip by default. */
   format?: ArchiveFormat
   signal?: AbortSignal
   /** `bytesTotal` is null for an archive. */
   onProgress?: (bytesDone: number, bytesTotal: number | null) => void
-  /** How often in a row it may fail without a byte arriving in between; 12 unless told. */
+  /** How often in a row it may fail without a byte arriving in between; 12 by default. */
   retries?: number
   /** A connection on which nothing comes for longer is taken for dead. */
   silenceMs?: number

@@ -14,7 +14,7 @@ export interface ClientOptions {
   client?: 'sdk' | 'cli' | 'panel'
   /** How often a request is repeated after the first attempt. */
   retries?: number
-  /** For one attempt; 60 seconds unless told. */
+  /** For one attempt; 60 seconds by default. */
   timeoutMs?: number
   /** Sent with every request. */
   headers?: Record<string, string>
@@ -45,7 +45,7 @@ export interface LinkRequest {
   headers?: Record<string, string>
   body?: BodyInit
   signal?: AbortSignal | undefined
-  /** Until the answer has begun; that of the client unless told. */
+  /** Until the answer has begun; that of the client by default. */
   timeoutMs?: number
 }
 

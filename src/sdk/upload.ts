@@ -16,7 +16,7 @@ export type UploadSource = Blob | ChunkReader
 export interface UploadOptions {
   /** Where the file is to be, such as `/world/level.dat`. */
   path?: string
-  /** The same in two: the directory, and a name that may hold slashes; that of the `File` unless told. */
+  /** The same in two: the directory, and a name that may hold slashes; that of the `File` by default. */
   directory?: string
   name?: string
   /** False refuses to replace anything. What is replaced goes to the trash. */
@@ -27,9 +27,9 @@ export interface UploadOptions {
   onProgress?: (bytesDone: number, bytesTotal: number) => void
   /** Every piece carries its SHA-256. In browsers only on pages loaded over HTTPS. */
   checksum?: boolean
-  /** The link of an earlier `requestUpload`, for many uploads; one is asked for unless told. */
+  /** The link of an earlier `requestUpload`, for many uploads; one is asked for by default. */
   link?: string
-  /** How often in a row it may fail without a byte arriving in between; 12 unless told, which is over a minute. */
+  /** How often in a row it may fail without a byte arriving in between; 12 by default, which is over a minute. */
   retries?: number
 }
 

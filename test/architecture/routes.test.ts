@@ -14,6 +14,7 @@ const OPEN: Record<string, string> = {
   '/metrics': 'asks for a token itself, unless it is called from this machine',
   [`${BASE_PATH}/openapi.json`]: 'the same for everybody, and says nothing of this instance',
   '/docs': 'the page that shows the document',
+  '/': 'the page that leads to these; the version on it is in the document too',
   '/favicon.ico': 'nothing at all, which browsers ask for',
 }
 

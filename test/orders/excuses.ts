@@ -48,6 +48,27 @@ export const EXCUSES: readonly Excuse[] = [
     },
   },
   {
+    why: 'A restore that is asked to stop when its safety backup is finished keeps it, and deletes one that is not.',
+    pair: [/^cancel job$/, /^restore( one file)?$/],
+    take(outcome) {
+      const { state } = outcome
+      const isMade = state.backups.includes('Before restoring kept completed free')
+      if (!isMade || !state.jobs.some((job) => /^restore cancelled/.test(job))) return outcome
+      const isOther = (line: string) => !line.startsWith('Before restoring kept ')
+      const completed = state.activity.lastIndexOf('backup.completed')
+      return {
+        ...outcome,
+        state: {
+          ...state,
+          backups: state.backups.filter(isOther),
+          stored: state.stored.filter(isOther),
+          jobs: [...state.jobs, 'backup.delete completed'].sort(),
+          activity: state.activity.with(completed, 'backup.cancelled').sort(),
+        },
+      }
+    },
+  },
+  {
     why: 'Lifted in the store before it is lifted in the database: in between, a lock can be put back in the store only.',
     pair: [/^lock backup$/, /^unlock backup$/],
     take(outcome) {

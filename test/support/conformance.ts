@@ -12,6 +12,8 @@ interface Documented {
   responses: Record<string, { content?: Record<string, MediaType> }>
 }
 interface Contract {
+  /** What the schemas refer to by name. */
+  components: object
   paths: { pattern: RegExp; operations: Record<string, Documented> }[]
   ajv: Ajv2020
 }
@@ -34,7 +36,7 @@ export async function holdAgainstContract(url: string, method: string, path: str
   const media = documented.content[type] ?? documented.content['*/*']
   assert.ok(media, `${method} ${plain} ${reply.status} has the undocumented type ${type}`)
   if (!type.endsWith('json') || type.includes('ndjson')) return
-  const validate = contract.ajv.compile(media.schema)
+  const validate = contract.ajv.compile({ ...media.schema, components: contract.components })
   assert.ok(
     validate(reply.body),
     `${method} ${plain} ${reply.status}: ${contract.ajv.errorsText(validate.errors)}\n${reply.text}`,
@@ -53,6 +55,7 @@ function contractOf(url: string): Promise<Contract> {
 async function loadContract(url: string): Promise<Contract> {
   const document = (await (await fetch(`${url}${BASE_PATH}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, Documented>>
+    components: object
   }
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
@@ -62,7 +65,7 @@ async function loadContract(url: string): Promise<Contract> {
     pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
     operations: document.paths[template] ?? {},
   }))
-  return { paths, ajv }
+  return { paths, ajv, components: document.components }
 }
 
 const literal = (template: string) => template.replace(/\{\w+\}/g, '').length

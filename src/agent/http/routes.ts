@@ -2,7 +2,8 @@
 // link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ARCHIVES_BEING_SENT } from '../../contract/limits.ts'
-import { Closed, Path, Type } from '../../contract/schema.ts'
+import { UPLOAD_QUERY } from '../../contract/link-operations.ts'
+import { Closed } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
 import { whileClientStays } from '../../http/leaving.ts'
 import { createShares } from '../shares.ts'
@@ -15,8 +16,6 @@ import { acceptForm } from './uploads.ts'
 
 const BASE = '/v1/game'
 const UPLOADS = `${BASE}/uploads/:link`
-
-const UPLOAD_QUERY = Closed({ directory: Type.Optional(Path), overwrite: Type.Optional(Type.Boolean()) })
 
 export interface AgentRoutesDeps extends ContentDeps {
   uploads: TusUploads

@@ -2,9 +2,9 @@
 import swagger from '@fastify/swagger'
 import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { OPERATIONS } from '../../contract/index.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
-import { isBodyRequired, NO_QUERY } from './openapi.ts'
+import { completeDocument } from './document.ts'
+import { NO_QUERY } from './openapi.ts'
 
 const DOCUMENT_PATH = `${BASE_PATH}/openapi.json`
 
@@ -24,26 +24,10 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string | n
     },
     transformObject: (generated) => {
       if (!('openapiObject' in generated)) throw new TypeError('not an OpenAPI document')
-      describeBodies(generated.openapiObject.paths ?? {})
+      completeDocument(generated.openapiObject as Parameters<typeof completeDocument>[0])
       return generated.openapiObject
     },
   })
-}
-
-type Paths = Record<string, { [method: string]: unknown } | undefined>
-
-/** What the generator does not know: which bodies may be left out, and those that are bytes. */
-function describeBodies(paths: Paths): void {
-  for (const operation of OPERATIONS) {
-    const described = paths[BASE_PATH + operation.path]?.[operation.method.toLowerCase()] as { requestBody?: object }
-    if (operation.body) Object.assign(described.requestBody ?? {}, { required: isBodyRequired(operation) })
-    if (operation.rawBody)
-      described.requestBody = {
-        description: 'The bytes. None make an empty file',
-        required: false,
-        content: { [operation.rawBody]: { schema: { type: 'string', format: 'binary' } } },
-      }
-  }
 }
 
 export async function documentRoutes(app: FastifyInstance): Promise<void> {
@@ -69,7 +53,6 @@ export async function documentRoutes(app: FastifyInstance): Promise<void> {
         telemetry: false,
         hideClientButton: true,
         agent: { disabled: true },
-        mcp: { disabled: true },
         showDeveloperTools: 'never',
       },
     })

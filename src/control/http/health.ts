@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { fail } from '../../contract/errors.ts'
 import type { Operation } from '../../contract/operation.ts'
+import { CHECK_PENDING } from '../../contract/readiness.ts'
 import { allows } from '../../contract/scopes.ts'
 import { toFailure } from '../../http/problem.ts'
 import type { Auth } from './auth.ts'
@@ -117,9 +118,7 @@ export function healthRoutes(
 }
 
 async function runCheck({ name, check }: HealthCheck, log: Logger): Promise<{ name: string; fault: string | null }> {
-  const timeout = new Promise<string>((resolve) =>
-    setTimeout(resolve, CHECK_TIMEOUT_MS, 'does not answer in time').unref(),
-  )
+  const timeout = new Promise<string>((resolve) => setTimeout(resolve, CHECK_TIMEOUT_MS, CHECK_PENDING).unref())
   try {
     return { name, fault: (await Promise.race([check(), timeout])) ?? null }
   } catch (error) {

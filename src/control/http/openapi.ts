@@ -20,7 +20,7 @@ export function describe(operation: Operation): FastifySchema {
     ...(operation.params ? { params: operation.params } : {}),
     querystring: operation.query ?? NO_QUERY,
     ...(operation.body ? { body: withExample(takingAbsent(operation.body), operation.bodyExample) } : {}),
-    response: { ...successes(operation), ...failures(operation) },
+    response: { ...successes(operation), ...failuresOf([...SHARED_ERRORS, ...operation.errors]) },
   } as FastifySchema
 }
 
@@ -39,7 +39,7 @@ function successes(operation: Operation): Record<string, object> {
   return Object.fromEntries(Object.entries(operation.answers).map(([status, answer]) => [status, success(answer)]))
 }
 
-const BYTES = { '*/*': { schema: { type: 'string', format: 'binary' } } }
+export const BYTES = { '*/*': { schema: { type: 'string', format: 'binary' } } }
 
 function success(answer: Answer): object {
   if (answer.bytes) return { description: answer.description, content: BYTES }
@@ -50,13 +50,17 @@ function success(answer: Answer): object {
 }
 
 /** One entry a status, naming the codes that it can carry. */
-function failures(operation: Operation): Record<string, object> {
-  const codes: ErrorCode[] = [...new Set([...SHARED_ERRORS, ...operation.errors])]
-  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
+export function failuresOf(errors: readonly ErrorCode[]): Record<string, Failed> {
+  const byStatus = Map.groupBy([...new Set(errors)], (code) => ERRORS[code].status)
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, failure(status, group)]))
 }
 
-function failure(status: number, codes: ErrorCode[]): object {
+interface Failed {
+  description: string
+  content: Record<string, { schema: { [keyword: string]: unknown } }>
+}
+
+function failure(status: number, codes: ErrorCode[]): Failed {
   const code = codes[0] ?? 'internal'
   const { title } = ERRORS[code]
   const example = {

@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { alignedSharedBuffer } from '../../../blobs/direct-io.ts'
+import { moduleBeside } from '../../../kit/module-beside.ts'
 import {
   type DecodeJob,
   type DecodeResult,
@@ -57,7 +58,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
   let isClosed = false
 
   function start(): Thread {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    const worker = new Worker(moduleBeside(import.meta.url, 'worker'), {
       workerData: data,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     })

@@ -1,6 +1,7 @@
 // The thread beside the main one that reads what grows with a tenant's data. It is started when it is needed first.
 import { Worker } from 'node:worker_threads'
 import { fail } from '../../../contract/errors.ts'
+import { moduleBeside } from '../../../kit/module-beside.ts'
 import { createTurns, type Turns } from '../../../kit/turns.ts'
 import type { ReaderAnswer, ReaderOrder, Reading, ReadingKind, ReadingResults } from './reader-worker.ts'
 
@@ -24,7 +25,7 @@ export function createReaderThread(): ReaderThread {
   let lastId = 0
 
   function start(): Worker {
-    const worker = new Worker(new URL('./reader-worker.ts', import.meta.url), {
+    const worker = new Worker(moduleBeside(import.meta.url, 'reader-worker'), {
       resourceLimits: { maxOldGenerationSizeMb: OLD_MB },
     })
     let reason: unknown = new Error('the reader thread ended')

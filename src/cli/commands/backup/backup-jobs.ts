@@ -1,0 +1,123 @@
+// `gamekeeper backup restore|finish-restore|verify`: work on a backup that goes on in the service.
+import type { Client } from '../../../sdk/index.ts'
+import { command } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { EXIT, UsageError } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { backupIdOf } from '../../references.ts'
+import { serverIdOf } from '../../server-reference.ts'
+import { formatSize } from '../../units.ts'
+
+export const NO_WAIT = { type: 'boolean', help: 'Return once the work has begun' } as const
+
+export const restore = command({
+  summary: 'Restore a backup',
+  description:
+    'Everything is checked before anything is touched, and what is there now is backed up first. What was made since goes to the trash, unless --merge leaves it.',
+  args: ['server', 'backup'],
+  options: {
+    path: { type: 'string', multiple: true, value: 'PATH', help: 'Only this file or folder; may be repeated' },
+    merge: { type: 'boolean', help: 'Leave what the backup does not have' },
+    'no-safety': { type: 'boolean', help: 'Take no backup of what is there now' },
+    into: { type: 'string', value: 'SERVER', help: 'Restore into another server' },
+    'no-wait': NO_WAIT,
+  },
+  examples: [
+    'gamekeeper backup restore Castle "Before the update"',
+    'gamekeeper backup restore Castle latest --path /world/level.dat',
+  ],
+  async run(context, options, { server, backup: reference }) {
+    const client = context.client()
+    const { signal } = context.io
+    const serverId = await serverIdOf(client, server, signal)
+    const backupId = await backupIdOf(context, client, serverId, reference)
+    const targetServerId = options.into === undefined ? serverId : await serverIdOf(client, options.into, signal)
+    const request = {
+      mode: options.merge ? ('merge' as const) : ('replace' as const),
+      safetyBackup: !options['no-safety'],
+      targetServerId,
+      ...(options.path ? { paths: options.path } : {}),
+    }
+    const job = await client.backups.restore(serverId, backupId, request, { signal })
+    if (options['no-wait']) return sayJob(context, job)
+    const done = await followJob(context, client, targetServerId, job.id, 'Restoring')
+    if (context.json) context.print(done)
+    else context.say(`Restored: ${summaryOf(done.result)}.`)
+    return undefined
+  },
+})
+
+export const finishRestore = command({
+  summary: 'Finish a restore that has stopped in the middle',
+  description:
+    'With --forward the files become what the backup has, with --back what they were before the restore. Nothing newer is lost: it stays, or goes to the trash.',
+  args: ['server'],
+  options: {
+    forward: { type: 'boolean', help: 'Go on to what the backup has' },
+    back: { type: 'boolean', help: 'Go back to what was there before' },
+    'no-wait': NO_WAIT,
+  },
+  examples: ['gamekeeper backup finish-restore Castle --forward', 'gamekeeper backup finish-restore Castle --back'],
+  async run(context, options, { server }) {
+    if (options.forward === options.back) throw new UsageError('Choose one of --forward and --back.')
+    const client = context.client()
+    const { signal } = context.io
+    const serverId = await serverIdOf(client, server, signal)
+    const job = await client.backups.finishRestore(serverId, options.forward ? 'forward' : 'back', { signal })
+    if (options['no-wait']) return sayJob(context, job)
+    const done = await followJob(context, client, serverId, job.id, 'Finishing')
+    if (context.json) context.print(done)
+    else if (options.back) context.say('The files are what they were before the restore.')
+    else context.say(`Restored: ${summaryOf(done.result)}.`)
+    return undefined
+  },
+})
+
+export const verify = command({
+  summary: 'Read every block of a backup and check it',
+  description: 'Exits with 1 when something is damaged.',
+  args: ['server', 'backup'],
+  options: { 'no-wait': NO_WAIT },
+  examples: ['gamekeeper backup verify Castle latest'],
+  async run(context, options, { server, backup: reference }) {
+    const client = context.client()
+    const serverId = await serverIdOf(client, server, context.io.signal)
+    const backupId = await backupIdOf(context, client, serverId, reference)
+    const job = await client.backups.verify(serverId, backupId, { signal: context.io.signal })
+    if (options['no-wait']) return sayJob(context, job)
+    const done = await followJob(context, client, serverId, job.id, 'Verifying')
+    const { damage } = done.result as { damage: { what: string; touches: { path: string }[] }[] }
+    if (context.json) context.print(done)
+    else if (damage.length === 0) context.say('Every block is what was written.')
+    else for (const { what, touches } of damage) context.say(`${what}: ${touches.map(({ path }) => path).join(', ')}`)
+    return damage.length === 0 ? EXIT.ok : EXIT.failed
+  },
+})
+
+function sayJob(context: Context, job: { id: string }): undefined {
+  if (context.json) context.print(job)
+  else context.say(`Begun as ${job.id}.`)
+}
+
+async function followJob(context: Context, client: Client, serverId: string, jobId: string, label: string) {
+  const progress = createProgress(context.io.stderr, { quiet: context.json })
+  try {
+    return await client.jobs.wait(serverId, jobId, {
+      signal: context.io.signal,
+      onProgress: (job) => progress.update(label, job.progress),
+    })
+  } finally {
+    progress.end()
+  }
+}
+
+function summaryOf(result: unknown): string {
+  const { filesRestored, filesKept, bytesRestored, safetyBackupId } = result as {
+    filesRestored: number
+    filesKept: number
+    bytesRestored: number
+    safetyBackupId: string | null
+  }
+  const written = `${filesRestored} files written (${formatSize(bytesRestored)}), ${filesKept} were right already`
+  return safetyBackupId === null ? written : `${written}; what was there is in ${safetyBackupId}`
+}

@@ -1,0 +1,127 @@
+// `gamekeeper backup recover`: for the day when the database is gone.
+import type { StoredBackup } from '../../../contract/agent-backups.ts'
+import type { Recovery } from '../../../contract/backups.ts'
+import { command } from '../../command.ts'
+import type { Context } from '../../context.ts'
+import { EXIT, UsageError } from '../../exit-codes.ts'
+import { createProgress } from '../../progress.ts'
+import { type Column, formatTable } from '../../text.ts'
+import { formatSize, formatTime } from '../../units.ts'
+import type { RecoveredStore } from '../serve.ts'
+
+export const recover = command({
+  summary: 'Rebuild the list of backups from a store alone',
+  description:
+    'For the day when the database is gone. With --store, on this machine and while the service is stopped: the backups\n' +
+    'in DIR are copied into the data directory unless they are there already, and its database learns of them and of\n' +
+    'their servers. Without it, the running service takes back what is in its own store. Safe to repeat. Exits with 1\n' +
+    'when a backup is damaged.',
+  args: [],
+  options: {
+    store: { type: 'string', value: 'DIR', help: 'A store of backups, or the data directory that holds it' },
+    list: { type: 'boolean', help: 'Only show what the store holds; nothing is written anywhere' },
+    data: { type: 'string', value: 'DIR', help: 'The data directory; GAMEKEEPER_DATA_DIR, else ./data' },
+    'key-file': { type: 'string', value: 'FILE', help: 'A file that holds the key; else GAMEKEEPER_BACKUP_KEY' },
+  },
+  examples: [
+    'gamekeeper backup recover --store /mnt/old/backups --list',
+    'gamekeeper backup recover --store /mnt/old/backups --data /srv/gamekeeper',
+    'gamekeeper backup recover',
+  ],
+  async run(context, options) {
+    const { store, list = false, data, 'key-file': keyFile } = options
+    if (store !== undefined) return recoverHere(context, { store, list, data, keyFile })
+    if (list || data !== undefined || keyFile !== undefined)
+      throw new UsageError('--list, --data and --key-file go with --store DIR.')
+    const found = await context.client().backups.recover({ signal: context.io.signal })
+    if (context.json) context.print(found)
+    else context.say(`${countsOf(found)}.`)
+    return undefined
+  },
+})
+
+interface Request {
+  store: string
+  list: boolean
+  data: string | undefined
+  keyFile: string | undefined
+}
+
+async function recoverHere(context: Context, request: Request): Promise<number> {
+  // Only now: other commands do not wait for the service to be read from disk.
+  const { recoverStore } = await import('../serve.ts')
+  const progress = createProgress(context.io.stderr, { quiet: context.json })
+  const found = await recoverStore(context.environment.all, request, (done, total) =>
+    progress.update('Copying', {
+      filesDone: done.blobCount,
+      filesTotal: total.blobCount,
+      bytesDone: done.bytes,
+      bytesTotal: total.bytes,
+    }),
+  ).finally(() => progress.end())
+  if (context.json) context.print(documentOf(found))
+  else show(context, found)
+  return found.backups.some(({ damage }) => damage !== null) ? EXIT.failed : EXIT.ok
+}
+
+interface ServerInStore {
+  id: string
+  name: string | null
+  backups: StoredBackup[]
+}
+
+/** Newest backup first; a server is called what that one calls it. */
+function byServer(backups: readonly StoredBackup[]): ServerInStore[] {
+  const ids = [...new Set(backups.map(({ serverId }) => serverId))].sort()
+  return ids.map((id) => {
+    const own = backups.filter(({ serverId }) => serverId === id).sort((a, b) => (a.backupId < b.backupId ? 1 : -1))
+    return { id, name: own.find(({ backup }) => backup?.serverName)?.backup?.serverName ?? null, backups: own }
+  })
+}
+
+function documentOf({ store, backups, done }: RecoveredStore) {
+  const servers = byServer(backups).map(({ id, name, backups: own }) => ({
+    id,
+    name,
+    backups: own.map(({ backupId, backup, damage }) => ({
+      id: backupId,
+      name: backup?.name ?? null,
+      isLocked: backup?.isLocked ?? null,
+      fileCount: backup?.fileCount ?? null,
+      sizeBytes: backup?.sizeBytes ?? null,
+      checksum: backup?.checksum ?? null,
+      createdAt: backup ? new Date(backup.createdAt).toISOString() : null,
+      damage,
+    })),
+  }))
+  return { store, servers, copied: done?.taken ?? null, recovered: done?.recovery ?? null }
+}
+
+const COLUMNS: Column<StoredBackup>[] = [
+  { title: 'ID', cell: ({ backupId }) => backupId },
+  { title: 'NAME', cell: ({ backup }) => backup?.name ?? '-', style: () => 'cyan' },
+  { title: 'LOCKED', cell: ({ backup }) => (backup?.isLocked ? 'yes' : '') },
+  { title: 'FILES', cell: ({ backup }) => String(backup?.fileCount ?? '-'), right: true },
+  { title: 'SIZE', cell: ({ backup }) => (backup ? formatSize(backup.sizeBytes) : '-'), right: true },
+  { title: 'CREATED', cell: ({ backup }) => (backup ? formatTime(new Date(backup.createdAt).toISOString()) : '-') },
+  { title: 'STATE', cell: ({ damage }) => (damage === null ? 'whole' : `damaged: ${damage}`) },
+]
+
+function show(context: Context, { store, backups, done }: RecoveredStore): void {
+  const servers = byServer(backups)
+  const how = store.isEncrypted ? 'encrypted' : 'in the clear'
+  context.say(`${store.dir} holds ${backups.length} backups of ${servers.length} servers, ${how}.`)
+  for (const { id, name, backups: own } of servers) {
+    context.say(`\n${name ?? 'Its name is not known'} (${id})`)
+    context.say(formatTable(own, COLUMNS, context.paint))
+  }
+  if (!done) return
+  const { blobCount, bytes } = done.taken
+  context.say(`\n${blobCount} pieces (${formatSize(bytes)}) copied. ${countsOf(done.recovery)}.`)
+  context.say('Start the service, then restore with "gamekeeper backup restore".')
+}
+
+function countsOf({ adopted, servers, missing, damaged }: Recovery): string {
+  const taken = `${adopted.length} backups and ${servers.length} servers taken back`
+  return `${taken}, ${missing.length} missing, ${damaged.length} damaged`
+}

@@ -1,0 +1,74 @@
+// The unit by which systemd runs the service: with what it needs, and nothing else.
+
+export interface Unit {
+  /** What runs: a Node and the file that it is given. */
+  node: string
+  main: string
+  user: string
+  dataDir: string
+  settingsFile: string
+}
+
+export const unitText = ({
+  node,
+  main,
+  user,
+  dataDir,
+  settingsFile,
+}: Unit) => `# Made by "gamekeeper service install"; it is written anew by the next one. Changes of your own: systemctl edit gamekeeper
+[Unit]
+Description=Gamekeeper, which keeps the files, backups and history of game servers
+# How long deleted servers are kept is counted by the clock, so it has to be right.
+Wants=network-online.target
+After=network-online.target time-sync.target postgresql.service
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+User=${user}
+Group=${user}
+UMask=0077
+WorkingDirectory=${dataDir}
+Environment=NODE_ENV=production GAMEKEEPER_DATA_DIR=${dataDir}
+EnvironmentFile=-${settingsFile}
+ExecStart=${node} ${main} serve
+# Also where PostgreSQL is not up yet.
+Restart=on-failure
+RestartSec=3
+TimeoutStopSec=15
+LimitNOFILE=65536
+# Everything that it starts ends with it. Once it runs games, which outlive a restart, this becomes KillMode=process.
+KillMode=control-group
+
+# Ports below 1024: 443 for TLS without a proxy, 53 for the embedded name server.
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+AmbientCapabilities=CAP_NET_BIND_SERVICE
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths=${dataDir}
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+PrivateMounts=yes
+ProtectProc=invisible
+ProtectClock=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RemoveIPC=yes
+KeyringMode=private
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+# Left out on purpose: MemoryDenyWriteExecute, since Node compiles while it runs, and RestrictSUIDSGID, since a restore
+# sets the modes that the files had.
+
+[Install]
+WantedBy=multi-user.target
+`

@@ -1,0 +1,53 @@
+// What the OpenAPI document calls things. A schema that is not here is named after its operation.
+import { ActivityEntry, Verification } from './activity.ts'
+import { BackupChange, BackupFile, FileVersion } from './backup-contents.ts'
+import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backup-plans.ts'
+import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups.ts'
+import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files.ts'
+import { Job, Progress, WorkError } from './jobs.ts'
+import type { TSchema } from './schema.ts'
+import { Deletion, DeletionPlan, Freed, Limits, NewServer, Server, ServerChange } from './servers.ts'
+import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
+import { MintedToken, NewToken, Token } from './tokens.ts'
+
+export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
+  ActivityEntry,
+  Backup,
+  BackupChange,
+  BackupFile,
+  Deletion,
+  DeletionPlan,
+  DiskUsage,
+  DnsFinding,
+  DownloadLocation,
+  Expiry,
+  FileEntry,
+  FileVersion,
+  FinishRequest,
+  Freed,
+  Job,
+  Limits,
+  MintedToken,
+  NewBackup,
+  NewRetention,
+  NewSchedule,
+  NewServer,
+  NewSubdomain,
+  NewToken,
+  Progress,
+  Recovery,
+  RestoreRequest,
+  RetentionPolicy,
+  Schedule,
+  ScheduleChange,
+  SearchMatch,
+  Server,
+  ServerChange,
+  Subdomain,
+  Token,
+  TrashItem,
+  UploadLocation,
+  Verification,
+  WorkError,
+  ZoneInfo,
+}
