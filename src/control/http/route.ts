@@ -39,11 +39,11 @@ export interface Call<O extends Operation> {
 }
 
 export interface ServeOptions<R, A> {
-  /** The status, where an operation has more than one that means success. The first of its answers unless told. */
+  /** The status, where an operation has more than one that means success. By default the first of its answers. */
   status?: (result: R) => number
   /** The address of what was made. */
   location?: (result: R) => string
-  /** What of the result is the answer; all of it unless told. */
+  /** What of the result is the answer; by default all of it. */
   body?: (result: R) => A
 }
 

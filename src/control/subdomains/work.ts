@@ -60,8 +60,8 @@ export function createWork({ db, jobs, sync }: { db: Db; jobs: Jobs; sync: Sync 
       if (!jobId || waitMs === 0) return false
       await jobs.whenEnded(jobId, waitMs)
       const now = await store.findSubdomain(db, row.id)
-      const news = now?.updated_at !== row.updated_at || now.propagated_at !== row.propagated_at
-      return now?.status === 'active' && now.reason === null && news
+      const hasChanged = now?.updated_at !== row.updated_at || now.propagated_at !== row.propagated_at
+      return now?.status === 'active' && now.reason === null && hasChanged
     },
   }
 }

@@ -12,6 +12,7 @@ import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import type { Streams } from '../http/streams.ts'
+import { beyond, type Reach, within } from './reach.ts'
 import {
   countTokens,
   findToken,
@@ -23,7 +24,6 @@ import {
   revokedSince,
 } from './store.ts'
 import { type CachedToken, createTokenCache, hashOf, isSecretOf, SECRET_LENGTH } from './token-cache.ts'
-import { beyond, type Reach, within } from './width.ts'
 
 export interface Tokens {
   identify(token: string): Identity | undefined | Promise<Identity | undefined>
