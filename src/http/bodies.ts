@@ -52,7 +52,7 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
         // Each would be a piece of its own: what comes in the same turn is waited for.
         if (taken.length < SMALL_BYTES && !ended) await nextTurn()
       } else if (ended) return
-      else if (request.destroyed) throw fail('invalid_request', 'The connection was cut before the body had ended.')
+      else if (request.destroyed) throw fail('invalid_request', 'The connection closed before the body ended.')
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {

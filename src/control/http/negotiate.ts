@@ -10,7 +10,7 @@ export function negotiate<const T extends string>(accept: string | undefined, of
     if (quality > (best?.quality ?? 0)) best = { type, quality }
   }
   if (best) return best.type
-  throw fail('not_acceptable', `This can be had as ${offered.join(', ')}.`)
+  throw fail('not_acceptable', `It is available as ${offered.join(', ')}.`)
 }
 
 interface Range {

@@ -30,7 +30,7 @@ export function createCancellation(deps: {
   async function cancel(trx: Trx, row: JobRow): Promise<void> {
     const handler = handlers.get(row.kind)
     if (row.status !== 'queued' && row.status !== 'running') throw finished()
-    if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been asked for.')
+    if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been requested.')
     await handler.checkCancel?.(trx, factsOf(row))
     if (handler.settlesCancel && row.status === 'queued' && row.attempts > 0 && (await store.askQueued(trx, row.id)))
       return onCommit(trx, () => wake(row.kind))
@@ -69,9 +69,9 @@ export function createCancellation(deps: {
         })
       }
       for (const { id } of rows) await whenEnded(id, waitMs)
-      if ((await active()).length > 0) throw fail('server_busy', 'Work on the server has not ended yet.')
+      if ((await active()).length > 0) throw fail('server_busy', 'Work on the server has not finished yet.')
     },
   }
 }
 
-const finished = () => fail('job_finished', 'The job has finished already.')
+const finished = () => fail('job_finished', 'The job has already finished.')

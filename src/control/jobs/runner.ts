@@ -107,7 +107,10 @@ export function createJobs(deps: {
       const { count, bytes } = await store.unfinishedOf(trx, serverId)
       const isFull = bytes + Buffer.byteLength(JSON.stringify(input)) > UNFINISHED_JOBS_MAX_BYTES
       if (isFull || count >= UNFINISHED_JOBS_MAX)
-        throw fail('server_busy', 'The server has as many jobs waiting as it may have. Try again when some have ended.')
+        throw fail(
+          'server_busy',
+          'The server has reached its limit of waiting jobs. Try again when some have finished.',
+        )
     },
 
     async hasten(trx, jobId) {

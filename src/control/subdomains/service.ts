@@ -77,7 +77,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       mine.length >= (server.limit_subdomains ?? Number.POSITIVE_INFINITY) ||
       inZone >= (zone.maxPerServer ?? Number.POSITIVE_INFINITY)
     ) {
-      throw fail('subdomain_limit_reached', 'The server has all the subdomains that it may have.')
+      throw fail('subdomain_limit_reached', 'The server has reached its limit of subdomains.')
     }
     if (await store.findByName(trx, zone.zone, name)) throw taken()
     const shape = skeleton(name)
@@ -86,7 +86,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
     }
     const until = await store.heldUntil(trx, { zone: zone.zone, skeleton: shape, serverId: server.id }, clock.now())
     if (until)
-      throw fail('subdomain_taken', `The name was released and is held back until ${new Date(until).toISOString()}.`)
+      throw fail('subdomain_taken', `The name was released and is reserved until ${new Date(until).toISOString()}.`)
   }
 
   async function startRemoval(trx: Trx, actor: Actor, row: SubdomainRow): Promise<string> {

@@ -143,7 +143,7 @@ export function createTokens(deps: {
       if (expiresAt !== null && expiresAt <= clock.now()) throw invalidField('/expiresAt', 'must lie in the future')
       const reach: Reach = { scopes: request.scopes, servers: request.servers, expiresAt }
       const excess = beyond(actor, reach)
-      if (excess.length > 0) throw fail('forbidden', `This token cannot give ${excess.join(', ')}.`)
+      if (excess.length > 0) throw fail('forbidden', `This token cannot grant ${excess.join(', ')}.`)
       if (reach.servers !== '*') {
         if (reach.scopes.includes('servers:admin'))
           throw invalidField('/scopes', 'has servers:admin, which is for tokens for all servers')

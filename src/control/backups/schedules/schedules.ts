@@ -107,7 +107,7 @@ export function createSchedules(deps: {
         transact(db, actor, async (trx) => {
           await lockReadyServer(trx, actor, serverId)
           if ((await store.schedulesOf(trx, serverId)).length >= SCHEDULES_MAX)
-            throw fail('already_exists', `The server has the ${SCHEDULES_MAX} schedules that it may have.`)
+            throw fail('already_exists', `The server has reached its limit of ${SCHEDULES_MAX} schedules.`)
           const row = newRow(serverId, request, clock.now())
           await store.insertSchedule(trx, row)
           await activity.record(trx, actor, 'schedule.created', serverId, activityProperties(row))
