@@ -105,8 +105,16 @@ export const SLOW_CLIENT = { windowMs: 120_000, minBytes: 16 * 1024 } as const
 export const PIPELINED_MAX = 100
 /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
 export const BODY_LINGER_MS = 2_000
-/** At which pace, of all connections together. */
-export const THROWN_AWAY_BYTES_PER_SECOND = 8 * 1024 ** 2
+/** At which pace, of all connections from one address together, after the first `burstBytes`. */
+export const THROWN_AWAY = { bytesPerSecond: 1024 ** 2, burstBytes: 16 * 1024 ** 2 } as const
+/** Of a body for which nobody has asked yet. One read can bring twice as much. */
+export const UNREAD_BODY_BYTES = 32 * 1024
+/**
+ * Chunks of a body below `bytes`. After the first few, which are `free`, a connection that sends such chunks is read at most once
+ * in `restMs`, and all connections from one address together at this pace. A turn of the event loop in which `perTurn` have
+ * come reads nothing more.
+ */
+export const SMALL_CHUNKS = { bytes: 256, free: 64, perSecond: 50_000, restMs: 10, perTurn: 8192 } as const
 /** Connections to the embedded DNS server over TCP. */
 export const DNS_CONNECTIONS_MAX = 256
 /**

@@ -1,14 +1,16 @@
 // The body of a request as it arrives, and how a request is answered that is refused before its body has ended.
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
-import { BODY_LINGER_MS, THROWN_AWAY_BYTES_PER_SECOND } from '../contract/limits.ts'
+import { BODY_LINGER_MS, THROWN_AWAY } from '../contract/limits.ts'
+import { networkOf } from '../kit/networks.ts'
 import { createPace } from '../kit/pace.ts'
+import { holdSocket, releaseSocket } from './held-sockets.ts'
 
 const QUEUED_BYTES = 64 * 1024
-const SMALL_BYTES = 1024
+/** Node reads no more at once. */
+const READ_BYTES = 64 * 1024
 
 export interface BodyOptions {
   signal: AbortSignal
@@ -43,20 +45,18 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
     for (;;) {
       signal.throwIfAborted()
       if (queue.length > 0) {
-        // All at once: a body can come in chunks of one byte, and each would cost what a large one does.
         const chunks = queue.splice(0)
         queuedBytes = 0
         if (!ended) request.resume()
-        const taken = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-        yield taken
-        // Each would be a piece of its own: what comes in the same turn is waited for.
-        if (taken.length < SMALL_BYTES && !ended) await nextTurn()
+        yield chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
       } else if (ended) return
       else if (request.destroyed) throw fail('invalid_request', 'The connection closed before the body ended.')
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {
     request.off('data', onData).off('end', onEnd).off('error', onChange).off('close', onChange)
+    // Flowing, it would be read to its end, at full speed and for nobody.
+    if (!ended) leaveUnread(request)
     signal.removeEventListener('abort', onChange)
   }
 }
@@ -102,14 +102,46 @@ async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenera
   clearTimeout(timer)
 }
 
-/** Of all connections together. */
-const thrownAway = createPace({ unitsPerSecond: THROWN_AWAY_BYTES_PER_SECOND, waitMs: Number.POSITIVE_INFINITY })
+/** Those of which something may still come, and nothing is read. */
+const leftUnread = new WeakSet<IncomingMessage>()
 
-/** All of them together at a pace: what is read at full speed is garbage to collect at full speed, for everybody. */
+function leaveUnread(request: IncomingMessage): void {
+  request.pause()
+  if (request.complete || leftUnread.has(request)) return
+  leftUnread.add(request)
+  holdSocket(request.socket)
+}
+
+/** To be called when the answer is complete: Node would drop what nobody has read, chunk by chunk and at full speed. */
+export function throwAwayUnread(request: IncomingMessage): void {
+  if (leftUnread.has(request) || (!request.complete && !request.readableFlowing)) throwAway(request)
+}
+
+const thrownAway = createPace({
+  unitsPerSecond: THROWN_AWAY.bytesPerSecond,
+  burst: THROWN_AWAY.burstBytes,
+  waitMs: BODY_LINGER_MS,
+})
+
+/**
+ * All of an address together at a pace, since what is read at full speed is garbage to collect at full speed, for everybody.
+ * What would have to wait for longer than its connection is kept is not read.
+ */
 function throwAway(request: IncomingMessage): void {
-  request.on('data', (chunk: Buffer) => {
+  const { socket } = request
+  const network = networkOf(socket.remoteAddress ?? '')
+  const readNext = () => {
+    const { waitMs, isTaken } = thrownAway.take(network, READ_BYTES)
+    if (isTaken) setTimeout(read, waitMs)
+  }
+  const read = () => {
+    if (leftUnread.delete(request)) releaseSocket(socket)
+    request.resume()
+    socket.resume()
+  }
+  request.on('data', () => {
     request.pause()
-    setTimeout(() => request.resume(), thrownAway.take('', chunk.length).waitMs)
+    readNext()
   })
-  request.resume()
+  readNext()
 }

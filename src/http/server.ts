@@ -7,12 +7,14 @@ import type { Logger } from 'pino'
 import { type Failure, fail } from '../contract/errors.ts'
 import { CONNECTIONS_MAX, JSON_BODY_MAX_BYTES } from '../contract/limits.ts'
 import { newId } from '../kit/ids.ts'
+import { hasBody, throwAwayUnread } from './bodies.ts'
 import type { Certificate } from './certificate.ts'
 import { type ConnectionLimits, type Connections, connectionLimits, guardConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { collectMethods } from './methods.ts'
 import { PROBLEM_TYPE, problemOf, toFailure } from './problem.ts'
 import { serializersFactory } from './schema-compilers.ts'
+import { ChunkedMessage, limitSmallChunks } from './small-chunks.ts'
 import { useValidation } from './validation.ts'
 
 export interface HttpOptions {
@@ -41,6 +43,7 @@ const HTTP_OPTIONS = {
   connectionsCheckingInterval: 5_000,
   // Node would refuse a request without it in words of its own.
   requireHostHeader: false,
+  IncomingMessage: ChunkedMessage,
 }
 
 /** By the callback too: a host name with two addresses has two servers, and only one is told of a new certificate. */
@@ -81,9 +84,11 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   useValidation(app)
   const methodsOf = collectMethods(app)
   const limits = options.limits ?? connectionLimits(options.connections ?? CONNECTIONS_MAX)
+  limitSmallChunks(app.server)
   const connections = guardConnections(app.server, options.trustedProxies, limits)
   const receive = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     prepare(request, reply)
+    if (hasBody(request)) reply.raw.once('prefinish', () => throwAwayUnread(request.raw))
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       return done(fail('invalid_request', 'The request has no Host header.'))
     if (cors.isPreflight(request)) return cors.answerPreflight(reply)

@@ -1,8 +1,8 @@
-// Bodies in frames that no client would send: chunk extensions without end, two lengths at once, and bodies
+// Bodies in frames that no client would send: chunk extensions without end, one byte a chunk, two lengths at once, and bodies
 // that are announced and never come.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
@@ -39,15 +39,11 @@ async function heard(socket: Socket, expected = NEVER): Promise<string> {
   return text
 }
 
-const headOf = (scene: Scene, path: string, ...lines: string[]) =>
-  [
-    `PUT /v1/game/files/${scene.attacker.serverId}/content?path=${path} HTTP/1.1`,
-    'host: x',
-    `authorization: Bearer ${scene.attacker.token}`,
-    ...lines,
-    '',
-    '',
-  ].join('\r\n')
+const headTo = (address: string, ...lines: string[]) =>
+  [`${address} HTTP/1.1`, 'host: x', ...lines, '', ''].join('\r\n')
+
+const headOf = ({ attacker: { serverId, token } }: Scene, path: string, ...lines: string[]) =>
+  headTo(`PUT /v1/game/files/${serverId}/content?path=${path}`, `authorization: Bearer ${token}`, ...lines)
 
 /** Written as fast as the service takes it; ends early where it does not. */
 async function send(socket: Socket, piece: string, times: number): Promise<void> {
@@ -55,10 +51,67 @@ async function send(socket: Socket, piece: string, times: number): Promise<void>
     if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
 }
 
-test('chunk extensions without end are refused', async (t) => {
+/** Every way in which a body is taken, with one that is thrown away: its head, what is in it, and the answer. */
+async function everyBody(scene: Scene, length: number): Promise<[head: string, body: string, answer: RegExp][]> {
+  const { attacker } = scene
+  const link = new URL((await attacker.call('GET', `/files/${attacker.serverId}/upload`)).body.url).pathname
+  const headers = {
+    'tus-resumable': '1.0.0',
+    'upload-length': String(length),
+    'upload-metadata': `filename ${Buffer.from('tus').toString('base64')}`,
+  }
+  const created = await attacker.call('POST', link, { headers, token: null })
+  const address = new URL(created.headers.get('location') ?? '', attacker.url + link).pathname
+  const chunked = 'transfer-encoding: chunked'
+  const authorization = `authorization: Bearer ${attacker.token}`
+  const part = '--x\r\ncontent-disposition: form-data; name="files"; filename="form"\r\n\r\n'
+  const folder = `POST /v1/game/files/${attacker.serverId}/folder`
+  const bytes = 'x'.repeat(length)
+  return [
+    [headOf(scene, '/put', chunked), bytes, /^HTTP\/1\.1 201 /],
+    [
+      headTo(folder, authorization, 'content-type: application/json', chunked),
+      `${' '.repeat(length)}{"path":"/","name":"json"}`,
+      /^HTTP\/1\.1 201 /,
+    ],
+    [
+      headTo(`POST ${link}`, 'content-type: multipart/form-data; boundary=x', chunked),
+      `${part}${bytes}\r\n--x--\r\n`,
+      /^HTTP\/1\.1 200 /,
+    ],
+    [
+      headTo(
+        `PATCH ${address}`,
+        'tus-resumable: 1.0.0',
+        'upload-offset: 0',
+        'content-type: application/offset+octet-stream',
+        chunked,
+      ),
+      bytes,
+      /^HTTP\/1\.1 204 /,
+    ],
+    [headTo(folder, 'content-type: application/json', chunked), bytes, /^HTTP\/1\.1 401 /],
+  ]
+}
+
+async function sendInOneByteChunks(t: TestContext, scene: Scene, length: number): Promise<void> {
+  const { attacker } = scene
+  const bodies = await everyBody(scene, length)
+  const frames = bodies.map(([head, body]) => `${head}${body.replaceAll(/./gs, '1\r\n$&\r\n')}0\r\n\r\n`)
+  const sockets = await Promise.all(bodies.map(() => open(t, scene)))
+  const answers = sockets.map((socket) => heard(socket, /\r\n\r\n/))
+  for (const [index, socket] of sockets.entries()) socket.write(frames[index] ?? '')
+  for (const [index, answer] of answers.entries()) assert.match(await answer, bodies[index]?.[2] ?? NEVER)
+  assert.deepEqual(readdirSync(attacker.folder).sort(), ['form', 'json', 'put', 'tus'])
+  for (const name of ['form', 'put', 'tus'])
+    assert.equal(readFileSync(join(attacker.folder, name), 'utf8'), 'x'.repeat(length))
+}
+
+test('chunks of one byte arrive, whoever takes them, and chunk extensions without end are refused', async (t) => {
   const scene = await openScene(t)
   const { attacker } = scene
   await attack(scene, async () => {
+    await sendInOneByteChunks(t, scene, sized(30_000, 300_000))
     for (const extension of [`;${'e'.repeat(1_000_000)}`, ';a=b'.repeat(250_000)]) {
       const socket = await open(t, scene)
       const refused = heard(socket)

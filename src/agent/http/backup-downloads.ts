@@ -53,7 +53,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   )
 
   async function archive({ serverId, detail }: Opened, format: ArchiveFormat, signal: AbortSignal): Promise<Whole> {
-    await paced(serverId, 1, signal)
+    await paced.turnOf(serverId, 1, signal)
     const { backupId, name, createdAt } = detail
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
     const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })

@@ -77,6 +77,19 @@ test('headers and what lies outside the parts have a limit', async () => {
   await assert.rejects(decode(endless()), (error) => isFailure(error, 'invalid_request'))
 })
 
+test('a form that is refused ends what it is read from', async () => {
+  let isEnded = false
+  async function* source() {
+    try {
+      for (;;) yield Buffer.from(`--${BOUNDARY}\r\nX: ${'y'.repeat(20_000)}`)
+    } finally {
+      isEnded = true
+    }
+  }
+  await assert.rejects(decode(source()), (error) => isFailure(error, 'invalid_request'))
+  assert.equal(isEnded, true)
+})
+
 /** Of the processor, which others on the machine do not lengthen. */
 async function costOf(work: () => Promise<unknown> | unknown): Promise<number> {
   const before = process.cpuUsage()

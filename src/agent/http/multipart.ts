@@ -28,19 +28,24 @@ export function boundaryOf(contentType: string | undefined): string {
 }
 
 export async function* readMultipart(source: AsyncIterable<Buffer>, boundary: string): AsyncGenerator<Part> {
-  const input = createInput(source, Buffer.from(`\r\n--${boundary}`))
-  await discard(input.untilDelimiter())
-  for (let parts = 1; await input.isFollowedByPart(); parts++) {
-    if (parts > FORM_FILES_MAX) throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files.`)
-    const headers = parseHeaders(await input.readHeaders())
-    const body = input.untilDelimiter()
-    yield { headers, body }
+  const chunks = source[Symbol.asyncIterator]()
+  const input = createInput(chunks, Buffer.from(`\r\n--${boundary}`))
+  try {
+    await discard(input.untilDelimiter())
+    for (let parts = 1; await input.isFollowedByPart(); parts++) {
+      if (parts > FORM_FILES_MAX) throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files.`)
+      const headers = parseHeaders(await input.readHeaders())
+      const body = input.untilDelimiter()
+      yield { headers, body }
+    }
+    await discard(input.rest())
+  } finally {
+    // Whatever is wrong with the form, its rest is not read.
+    await chunks.return?.()
   }
-  await discard(input.rest())
 }
 
-function createInput(source: AsyncIterable<Buffer>, delimiter: Buffer) {
-  const chunks = source[Symbol.asyncIterator]()
+function createInput(chunks: AsyncIterator<Buffer>, delimiter: Buffer) {
   // The first delimiter need not follow a line break: it is given one.
   let buffer: Buffer = Buffer.from('\r\n')
 

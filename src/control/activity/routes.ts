@@ -57,6 +57,7 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
       return whileClientStays(reply, NEVER, (staying) => activity.list(actor, serverId, query, staying))
     const left = new AbortController()
     reply.raw.once('close', () => left.abort())
+    if (reply.raw.destroyed) left.abort()
     const entries = streams.holdEach(actor, serverId, (ended) =>
       activity.stream(serverId, query, AbortSignal.any([ended, left.signal])),
     )

@@ -54,12 +54,13 @@ export async function writeBatch(
   if (options.expectedBytes > options.maxBytes * FORM_FILES_MAX)
     throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files of at most ${options.maxBytes} bytes.`)
   const names = createNames()
-  await using staged = server.staging.open()
+  await using held = new AsyncDisposableStack()
+  let folder: Directory | undefined
+  // Not before the first file begins: what is refused by then leaves nothing to take away.
+  const staged = () => (folder ??= openStagedFolder(server, held))
   return await explainedAsync(options.directory, async () => {
     using reservation = await server.usage.announce(options.expectedBytes, 0)
     const arriving = spaceFrom(reservation)
-    mkdirAt(staged.folder, staged.name, 0o700)
-    using folder = openChild(staged.folder, staged.name)
     const received: Received[] = []
     for await (const { name, bytes } of sources) {
       const segments = uploadTarget(directory, name)
@@ -67,7 +68,7 @@ export async function writeBatch(
       checkTarget(server, segments, { overwrite: options.overwrite })
       await reservation.takeEntry()
       const stagedName = String(received.length)
-      using file = createFileAt(folder, stagedName)
+      using file = createFileAt(staged(), stagedName)
       const sizeBytes = await receiveBytes(file, bytes, arriving, { ...options, ownsChunks: true })
       // What the last block of each has over counts too: small files take more than their bytes.
       await arriving.need(spaceOf(sizeBytes) - sizeBytes, 0)
@@ -81,7 +82,7 @@ export async function writeBatch(
     const probe = { op: 'uploaded', directory: options.directory, files } as const
     const place = async (durable: Promise<void>) => {
       await durable
-      const entries = await placeAll(server, folder, received, options)
+      const entries = await placeAll(server, staged(), received, options)
       reservation.commit()
       return { answer: entries, properties: uploadProperties(options.directory, entries, 'multipart') }
     }
@@ -90,6 +91,12 @@ export async function writeBatch(
       () => journaled(server, options.change, probe, place),
     )
   })
+}
+
+function openStagedFolder(server: ServerFiles, held: AsyncDisposableStack): Directory {
+  const { folder, name } = held.use(server.staging.open())
+  mkdirAt(folder, name, 0o700)
+  return held.use(openChild(folder, name))
 }
 
 /** What can be refused is looked for in all before the first is placed. */

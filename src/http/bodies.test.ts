@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import { fail } from '../contract/errors.ts'
+import { THROWN_AWAY } from '../contract/limits.ts'
+import { answerBeforeTheEnd, bodyOf, takeBodiesAsStreams } from './bodies.ts'
+import { createHttpServer } from './server.ts'
+
+const MIB = 1024 * 1024
+/** What the socket, the message and whoever has stopped reading hold at most. */
+const HELD_BYTES = 256 * 1024
+const BODY = Buffer.alloc(4 * MIB)
+
+async function start(t: TestContext) {
+  const app = createHttpServer({ logger: pino({ level: 'silent' }), trustedProxies: [], https: false })
+  app.get('/', async () => 'here')
+  const refused = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  t.after(() => answered.resolve())
+  await app.register(async (streams) => {
+    takeBodiesAsStreams(streams)
+    answerBeforeTheEnd(streams)
+    streams.post('/refused', async ({ raw }) => {
+      for await (const _ of bodyOf(raw, { signal: new AbortController().signal })) break
+      refused.resolve()
+      await answered.promise
+      throw fail('invalid_request', 'The first bytes were enough.')
+    })
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  t.after(() => app.close())
+  const { port } = app.server.address() as AddressInfo
+  return {
+    refused: refused.promise,
+    answer: () => answered.resolve(),
+    /** Both of its ends. */
+    async connect(): Promise<{ socket: Socket; accepted: Socket }> {
+      const accepting = once(app.server, 'connection')
+      const socket = connect(port, '127.0.0.1')
+      t.after(() => socket.destroy())
+      socket.on('error', () => {})
+      const [accepted] = (await accepting) as [Socket]
+      return { socket, accepted }
+    },
+  }
+}
+
+/** Whatever could have been read by then has been. */
+async function ask({ socket }: { socket: Socket }, times: number): Promise<void> {
+  for (let count = 0; count < times; count++) {
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    await once(socket, 'data')
+  }
+}
+
+const post = (length: number) => `POST /refused HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`
+
+test('a body that is refused by its first bytes is read no further until it is answered', async (t) => {
+  const service = await start(t)
+  const [refused, other] = [await service.connect(), await service.connect()]
+  refused.socket.write(post(BODY.length))
+  refused.socket.write(BODY)
+  await service.refused
+  await ask(other, 10)
+  assert.ok(refused.accepted.bytesRead <= HELD_BYTES, `${refused.accepted.bytesRead} bytes`)
+  service.answer()
+  assert.match(String(await once(refused.socket, 'data')), /^HTTP\/1\.1 400 /)
+  // The first of an address are read on, so that a client that sends everything first can read its answer.
+  await once(refused.accepted, 'close')
+  assert.ok(refused.accepted.bytesRead > BODY.length, `${refused.accepted.bytesRead} bytes`)
+})
+
+test('what refused requests still send is read at a pace', async (t) => {
+  const service = await start(t)
+  service.answer()
+  const connections = await Promise.all(Array.from({ length: 12 }, service.connect))
+  const began = performance.now()
+  for (const { socket } of connections) {
+    socket.write(post(BODY.length))
+    socket.write(BODY)
+    socket.resume()
+  }
+  await Promise.all(connections.map(({ accepted }) => new Promise((resolve) => accepted.once('close', resolve))))
+  const bytes = connections.reduce((sum, { accepted }) => sum + accepted.bytesRead, 0)
+  const paced = THROWN_AWAY.burstBytes + (THROWN_AWAY.bytesPerSecond * (performance.now() - began)) / 1000
+  assert.ok(bytes <= paced + connections.length * HELD_BYTES, `${bytes} bytes, where ${paced} may be`)
+})
