@@ -86,7 +86,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
     }
     const until = await store.heldUntil(trx, { zone: zone.zone, skeleton: shape, serverId: server.id }, clock.now())
     if (until)
-      throw fail('subdomain_taken', `The name was released and is reserved until ${new Date(until).toISOString()}.`)
+      throw fail('subdomain_taken', `The name was released and is held back until ${new Date(until).toISOString()}.`)
   }
 
   async function startRemoval(trx: Trx, actor: Actor, row: SubdomainRow): Promise<string> {
