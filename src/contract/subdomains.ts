@@ -46,7 +46,7 @@ export const NewSubdomain = Closed({
     minLength: 1,
     maxLength: 63,
     pattern: '^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$',
-    description: 'Letters, digits and hyphens; capitals are made small',
+    description: 'Letters, digits and hyphens; lowercased',
   }),
   zone: Zone,
 })

@@ -110,7 +110,7 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
     checkNewName(planned.to.at(-1) ?? '')
     return
   }
-  if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} exists already.`)
+  if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} already exists.`)
   planned.replaced = { kind: kindOf(there), index: all.filter((other) => other.replaced).length }
 }
 

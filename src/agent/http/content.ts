@@ -68,6 +68,6 @@ export function createForward(deps: ContentDeps): Forward {
   return async (purpose, link, request, reply) => {
     if (purpose === 'read-content') return await serveContent(deps, link, request, reply)
     if (purpose === 'write-content') return await acceptContent(deps, link, request, reply)
-    throw fail('not_found', 'The link is not valid, or its time is over.')
+    throw fail('not_found', 'The link is not valid or has expired.')
   }
 }

@@ -98,7 +98,7 @@ export function createLinkDoor(deps: {
   }
 }
 
-const dead = () => fail('not_found', 'The link is not valid, or its time is over.')
+const dead = () => fail('not_found', 'The link is not valid or has expired.')
 
 export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause {
   return {

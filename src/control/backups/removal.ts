@@ -79,8 +79,8 @@ export function createRemoval(deps: {
     async remove(trx, actor, row, event, properties = {}) {
       await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
       changes.tellAfter(trx, row.id)
-      const told = { backupId: row.id, name: row.name, ...properties }
-      await activity.record(trx, actor, event, row.server_id, told)
+      const recorded = { backupId: row.id, name: row.name, ...properties }
+      await activity.record(trx, actor, event, row.server_id, recorded)
       await finish(trx, row)
     },
 

@@ -73,10 +73,10 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   serve(api, backups.recoverBackups, (call) => reconciling.recover(call.actor))
 }
 
-export function backupPlanRoutes(api: Api, { expiry, schedules }: BackupSlice): void {
-  serve(api, plans.readRetention, (call) => expiry.read(call.actor, call.params.serverId))
-  serve(api, plans.setRetention, (call) => expiry.set(call.actor, call.params.serverId, call.body))
-  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun))
+export function backupPlanRoutes(api: Api, { retention, schedules }: BackupSlice): void {
+  serve(api, plans.readRetention, (call) => retention.read(call.actor, call.params.serverId))
+  serve(api, plans.setRetention, (call) => retention.set(call.actor, call.params.serverId, call.body))
+  serve(api, plans.applyRetention, (call) => retention.apply(call.actor, call.params.serverId, call.body.dryRun))
   serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId))
   serve(api, plans.createSchedule, (call) => schedules.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/schedules/${id}`,

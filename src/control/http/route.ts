@@ -40,11 +40,11 @@ export interface Call<O extends Operation> {
 }
 
 export interface ServeOptions<R, A> {
-  /** The status, where an operation has more than one that means success. The first of its answers unless told. */
+  /** The status, where an operation has more than one that means success. By default the first of its answers. */
   status?: (result: R) => number
   /** The address of what was made. */
   location?: (result: R) => string
-  /** What of the result is the answer; all of it unless told. */
+  /** What of the result is the answer; by default all of it. */
   body?: (result: R) => A
 }
 
@@ -200,7 +200,7 @@ export function serve<O extends Operation, R>(
       const key = isPost ? request.headers['idempotency-key'] : undefined
       if (key !== undefined) return answerKeyed(call, String(key))
       const result = handler(call)
-      // What can be answered at once is, without a turn through a promise.
+      // What can be answered at once is, without a turn through a promise (`npm run bench -- api`).
       return result instanceof Promise ? result.then((late) => answer(reply, late)) : answer(reply, result)
     },
   })

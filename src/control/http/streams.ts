@@ -38,7 +38,7 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
     const mine = [...open].filter((stream) => stream.tokenId === actor.id).length
     if (mine >= STREAMS_PER_TOKEN) {
       throw fail('rate_limited', {
-        detail: `A token may hold ${STREAMS_PER_TOKEN} streams open.`,
+        detail: `A token may have at most ${STREAMS_PER_TOKEN} open streams.`,
         headers: { 'retry-after': '5' },
       })
     }

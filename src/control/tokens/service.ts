@@ -12,6 +12,7 @@ import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import type { Streams } from '../http/streams.ts'
+import { beyond, type Reach, within } from './reach.ts'
 import {
   countTokens,
   findToken,
@@ -24,7 +25,6 @@ import {
   revokedSince,
 } from './store.ts'
 import { type CachedToken, createTokenCache, hashOf, isSecretOf, SECRET_LENGTH } from './token-cache.ts'
-import { beyond, type Reach, within } from './width.ts'
 
 export interface Tokens {
   identify(token: string): Identity | undefined | Promise<Identity | undefined>
@@ -146,7 +146,7 @@ export function createTokens(deps: {
       if (expiresAt !== null && expiresAt <= clock.now()) throw invalidField('/expiresAt', 'must lie in the future')
       const reach: Reach = { scopes: request.scopes, servers: request.servers, expiresAt }
       const excess = beyond(actor, reach)
-      if (excess.length > 0) throw fail('forbidden', `This token cannot give ${excess.join(', ')}.`)
+      if (excess.length > 0) throw fail('forbidden', `This token cannot grant ${excess.join(', ')}.`)
       if (reach.servers !== '*') {
         if (reach.scopes.includes('servers:admin'))
           throw invalidField('/scopes', 'has servers:admin, which is for tokens for all servers')
