@@ -29,6 +29,7 @@ export const EVENTS = {
   'file.folder_created': 'A folder was made',
   'file.copied': 'A file or folder was copied',
   'file.moved': 'Files or folders were moved or renamed',
+  'file.mode_changed': 'The mode of files or folders was changed',
   'file.written': 'The content of a file was written',
   'file.uploaded': 'Files were uploaded',
   'file.restored': 'Something was put back from the trash',

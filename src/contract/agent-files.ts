@@ -57,6 +57,8 @@ export interface AgentFiles {
   move(
     request: ChangeRequest & { moves: { from: string; to: string }[]; overwrite?: boolean },
   ): Promise<{ data: FileEntry[] }>
+  /** Checks every entry before it changes any. `mode` has the nine permission bits only. Must be idempotent. */
+  setMode(request: ChangeRequest & { root: string; files: string[]; mode: number }): Promise<{ data: FileEntry[] }>
   /**
    * Names that hold the text and, when asked, lines of text files that do; letter case does not count. Refused with
    * `rate_limited` while too many wait. The signal, which travels as a connection that is closed, ends it.

@@ -222,6 +222,39 @@ export const moveFiles = operation({
   errors: [...changeErrors, ...spaceErrors, 'already_exists', 'idempotency_conflict'],
 })
 
+export const setFileMode = operation({
+  id: 'setFileMode',
+  method: 'POST',
+  path: '/files/{serverId}/mode',
+  tag,
+  summary: 'Change the mode of files and folders',
+  description:
+    'Every entry is checked before any is changed. A folder is changed itself, not what it holds. The owner keeps read and write ' +
+    'of a file, and read, write and execute of a folder. A symlink is refused, never followed.',
+  scope: 'files:write',
+  bound: BOUNDS.paths,
+  params,
+  body: Closed({
+    root: Directory,
+    files: Entries,
+    mode: Type.String({
+      pattern: '^0?[0-7]{3}$',
+      description: 'Three octal digits, with or without a 0 in front: the nine permission bits',
+    }),
+  }),
+  bodyExample: { root: '/', files: ['start.sh'], mode: '0755' },
+  answers: {
+    200: {
+      description: 'The entries as they are now',
+      schema: Type.Object({ data: Type.Array(FileEntry) }),
+      example: {
+        data: [{ ...entryExample, name: 'start.sh', path: '/start.sh', mode: '0755', mime: 'application/x-sh' }],
+      },
+    },
+  },
+  errors: [...changeErrors, 'disk_full', 'idempotency_conflict'],
+})
+
 export const requestDownload = operation({
   id: 'requestDownload',
   method: 'GET',
@@ -253,6 +286,7 @@ export const FILE_OPERATIONS = [
   readContent,
   writeContent,
   moveFiles,
+  setFileMode,
   requestDownload,
   packFiles,
   unpackFile,

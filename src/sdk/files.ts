@@ -61,6 +61,7 @@ export function createFilesApi(transport: Transport) {
     makeFolder: send(files.createFolder),
     copy: send(files.copyFile),
     move: send(files.moveFiles),
+    setMode: send(files.setFileMode),
     pack: send(files.packFiles),
     unpack: send(files.unpackFile),
     pull: send(files.pullFile),
@@ -151,6 +152,7 @@ type BodyOperation =
   | typeof files.createFolder
   | typeof files.copyFile
   | typeof files.moveFiles
+  | typeof files.setFileMode
   | typeof files.packFiles
   | typeof files.unpackFile
   | typeof files.pullFile

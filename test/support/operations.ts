@@ -165,6 +165,10 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
     ...(await onServer(things)),
     body: { moves: [{ from: '/a.txt', to: '/b.txt' }], overwrite: false },
   }),
+  setFileMode: async (things) => ({
+    ...(await onServer(things)),
+    body: { root: '/', files: ['a.txt'], mode: '0600' },
+  }),
   requestDownload: async (things) => ({ ...(await onServer(things)), query: { path: '/a.txt' } }),
   packFiles: async (things) => ({
     ...(await onServer(things)),

@@ -12,6 +12,7 @@ import { answeredBefore, BY_THE_SYSTEM, type Change, journaled, settle } from '.
 import { createRepeats } from './changes/repeats.ts'
 import { copy } from './copy.ts'
 import { makeFolder } from './folder.ts'
+import { setMode } from './mode.ts'
 import { move } from './move.ts'
 import { PULL_OPTIONS, type PullOptions, pull } from './pull/pull.ts'
 import { describePath } from './reading/entries.ts'
@@ -193,6 +194,8 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       once('file.deleted', asked, (found, change) => remove(found, { root, files }, change)),
     move: ({ moves, overwrite = false, ...asked }) =>
       once('file.moved', asked, (found, change) => move(found, { moves, overwrite }, change)),
+    setMode: ({ root, files, mode, ...asked }) =>
+      once('file.mode_changed', asked, (found, change) => setMode(found, { root, files, mode }, change)),
     search: async ({ serverId, ...request }, signal) =>
       await readings.search(
         server(serverId),

@@ -1,26 +1,21 @@
 // Deleting: everything is checked before anything is touched, then each thing is one rename into the trash.
-import { fail, isFailure } from '../../contract/errors.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
-import { createTurns } from '../../kit/turns.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { deleteProperties } from './changes/probes.ts'
+import { type CheckedEntry, type NamedEntry, withEntries } from './named-entries.ts'
 import { kindOf } from './reading/entries.ts'
-import { type Directory, fsyncDirectory, renameAt, statsIfThere } from './sandbox/directory.ts'
+import { type Directory, fsyncDirectory, renameAt } from './sandbox/directory.ts'
 import { explain } from './sandbox/errors.ts'
-import { formatPath, outermostBy, parseEntry, parsePath, type Segments } from './sandbox/paths.ts'
-import type { Place } from './sandbox/sandbox.ts'
-import { createMountCheck } from './sandbox/walk.ts'
+import { formatPath, outermostBy, type Segments } from './sandbox/paths.ts'
 import type { ServerFiles } from './server-files.ts'
 import { slotName, type TrashRecord } from './trash/trash-records.ts'
 
 /** One request may name things in a thousand directories: no more descriptors than this for it. */
 const PARENTS_AT_ONCE = 32
 
-interface Doomed {
-  /** As the caller wrote it. */
-  entry: string
-  segments: Segments
+interface Doomed extends NamedEntry {
   kind: TrashRecord['items'][number]['kind']
 }
 
@@ -30,27 +25,16 @@ export async function remove(
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
   using _held = server.lock.share()
-  const root = parsePath(request.root)
-  const entries = [...new Set(request.files)].map((entry) => ({ entry, segments: parseEntry(root, entry) }))
-  const claimed = entries.map(({ segments }) => formatPath(segments))
-  return await server.claims.alone(
-    () => claimed,
-    () => removeEntries(server, request.root, entries, change),
-  )
+  return await withEntries(server, request, (checked) => removeEntries(server, request.root, checked, change))
 }
 
 async function removeEntries(
   server: ServerFiles,
   root: string,
-  entries: { entry: string; segments: Segments }[],
+  entries: CheckedEntry[],
   change: Change,
 ): Promise<{ deleted: string[]; missing: string[] }> {
-  const found: Doomed[] = []
-  const turn = createTurns(server.files.share)
-  for (const { entry, segments } of entries) {
-    if (turn.due()) await turn.take()
-    found.push(...look(server, entry, segments))
-  }
+  const found: Doomed[] = entries.flatMap(({ stats, ...named }) => (stats ? [{ ...named, kind: kindOf(stats) }] : []))
   const doomed = outermostBy(found, ({ segments }) => segments)
   const names = new Set(found.map(({ entry }) => entry))
   const answer = (gone: ReadonlySet<string>) => {
@@ -67,22 +51,6 @@ async function removeEntries(
     const done = answer(await moveToTrash(server, doomed, batch, durable))
     return { answer: done, properties: done.deleted.length > 0 ? deleteProperties(root, done.deleted) : null }
   })
-}
-
-function look(server: ServerFiles, entry: string, segments: Segments): Doomed[] {
-  let place: Place
-  try {
-    place = server.files.openPlace(segments)
-  } catch (error) {
-    if (isFailure(error, 'not_found')) return []
-    throw error
-  }
-  using opened = place
-  const stats = statsIfThere(opened.parent, opened.name)
-  if (!stats) return []
-  if (stats.isDirectory() && createMountCheck(opened.parent).isCrossing(opened.parent, opened.name, stats))
-    throw fail('invalid_path', `${JSON.stringify(opened.path)} is a mount point.`)
-  return [{ entry, segments, kind: kindOf(stats) }]
 }
 
 /** Answers the entries that turned out to be gone when their turn came. */

@@ -21,6 +21,7 @@ export function fileRoutes(api: Api, service: Files, work: FileWork): void {
   )
   serve(api, files.listFiles, (call) => service.list(call.actor, call.params.serverId, call.query))
   serve(api, files.moveFiles, (call) => service.move(call.actor, call.params.serverId, call.body))
+  serve(api, files.setFileMode, (call) => service.setMode(call.actor, call.params.serverId, call.body))
   serve(api, files.requestDownload, ({ actor, params, query, request }) =>
     service.requestDownload(actor, params.serverId, api.baseUrlOf(request), query.path, query.format),
   )

@@ -90,6 +90,15 @@ export function createFiles(deps: FileDeps) {
       { moves, overwrite = false }: { moves: { from: string; to: string }[]; overwrite?: boolean },
     ) => change(actor, serverId, (request) => files.move({ ...request, moves, overwrite })),
 
+    setMode: (
+      actor: Actor,
+      serverId: string,
+      { root = '/', files: names, mode }: { root?: string; files: string[]; mode: string },
+    ) =>
+      change(actor, serverId, (request) =>
+        files.setMode({ ...request, root, files: names, mode: Number.parseInt(mode, 8) }),
+      ),
+
     async requestUpload(actor: Actor, serverId: string, baseUrl: string): Promise<UploadLocation> {
       const server = await requireReadyServer(db, actor, serverId)
       const id = newId('upl', clock.now())

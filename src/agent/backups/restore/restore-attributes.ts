@@ -3,27 +3,20 @@ import {
   type BigIntStats,
   chmodSync,
   chownSync,
-  constants,
   fchmodSync,
   fchownSync,
-  fstatSync,
   futimesSync,
   lchownSync,
   lstatSync,
   lutimesSync,
   utimesSync,
 } from 'node:fs'
-import { openDescriptor } from '../../../kit/descriptor.ts'
-import { hasDescriptorPaths } from '../../files/sandbox/directory.ts'
-import { keptModeOf, permissionsOf } from '../../files/sandbox/ownership.ts'
+import { keptModeOf, openReference, permissionsOf } from '../../files/sandbox/ownership.ts'
 import type { Entry } from '../format/entries.ts'
 
 export type Attributes = Pick<Entry, 'mode' | 'uid' | 'gid'> & { mtime: string; isSymlink: boolean }
 
 const isRoot = process.getuid?.() === 0
-
-/** open(2), the same on every platform that Node runs Linux on: names a thing without the right to read it. */
-const O_PATH = 0o10000000
 
 /**
  * Never follows, also where a symlink is swapped in meanwhile: the thing is opened, looked at, and then named by its
@@ -38,12 +31,11 @@ export function setAttributes(address: string | Buffer, attributes: Attributes):
     lutimesSync(address, seconds, seconds)
     return
   }
-  using file = openDescriptor(address, O_PATH | constants.O_NOFOLLOW)
-  const there = fstatSync(file.fd)
-  if (there.isSymbolicLink()) return
-  const opened = hasDescriptorPaths ? `/proc/self/fd/${file.fd}` : address
+  using reference = openReference(address)
+  const { stats, address: opened } = reference
+  if (stats.isSymbolicLink()) return
   if (isRoot) chownSync(opened, uid, gid)
-  chmodSync(opened, keptModeOf({ mode }, there.isDirectory()))
+  chmodSync(opened, keptModeOf({ mode }, stats.isDirectory()))
   utimesSync(opened, seconds, seconds)
 }
 

@@ -7,6 +7,7 @@ import type { Outcome } from '../../journal/journal.ts'
 import { describeAt } from '../reading/entries.ts'
 import { openChild, openRoot, statsIfThere, unlinkAt } from '../sandbox/directory.ts'
 import { nameFromLatin1 } from '../sandbox/names.ts'
+import { hasPermissions } from '../sandbox/ownership.ts'
 import { childPath, splitPath } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { parseItemId, slotName } from '../trash/trash-records.ts'
@@ -21,6 +22,7 @@ export type Probe =
   | RestoredProbe
   | DeletedProbe
   | EmptiedProbe
+  | ModeProbe
 
 /** The directories that were missing, the outermost first: the last is the one that was asked for. */
 export type FolderProbe = { op: 'folder'; missing: string[] }
@@ -33,6 +35,8 @@ export type RestoredProbe = { op: 'restored'; trashId: string; directory: string
 /** `items` are the entries as the caller wrote them, in the order of their slots. */
 export type DeletedProbe = { op: 'deleted'; root: string; batch: string; items: string[] }
 export type EmptiedProbe = { op: 'emptied'; batches: string[] }
+/** Everything that was named; what had the mode before is no change. */
+export type ModeProbe = { op: 'mode'; mode: number; items: { path: string; isChange: boolean }[] }
 
 export interface PlacedFile {
   path: string
@@ -97,6 +101,15 @@ const SETTLERS: { [P in Probe as P['op']]: (server: ServerFiles, probe: P) => Ou
     // How much it was is not known any more: it went with the process that counted.
     return batches.some(isGone) ? { properties: { freedBytes: null } } : undefined
   },
+
+  mode(server, { mode, items }) {
+    const having = items.filter(({ path }) => hasMode(server, path, mode))
+    const changed = having.filter(({ isChange }) => isChange).map(({ path }) => path)
+    if (changed.length === 0) return undefined
+    const isWhole = having.length === items.length
+    const answer = () => ({ data: items.map(({ path }) => entryAt(server, path)) })
+    return { properties: modeProperties(changed, mode), ...(isWhole ? { answer: answer() } : {}) }
+  },
 }
 
 export function settleProbe<P extends Probe>(server: ServerFiles, probe: P): Outcome | undefined {
@@ -122,6 +135,10 @@ export function deleteProperties(root: string, deleted: string[]) {
   return { root, files: deleted.slice(0, NAMES_TOLD), count: deleted.length }
 }
 
+export function modeProperties(paths: string[], mode: number) {
+  return { paths: paths.slice(0, NAMES_TOLD), count: paths.length, mode: mode.toString(8).padStart(4, '0') }
+}
+
 /** As the sender named it: what comes after the directory. */
 function nameWithin(directory: string, path: string): string {
   const base = `/${pathNames(directory).join('/')}`
@@ -131,6 +148,13 @@ function nameWithin(directory: string, path: string): string {
 function isAt({ files }: ServerFiles, path: string, inode: string): boolean {
   const stats = files.lstatIfThere(splitPath(path))
   return stats !== undefined && inodeOf(stats) === inode
+}
+
+function hasMode({ files }: ServerFiles, path: string, mode: number): boolean {
+  const segments = splitPath(path)
+  const { depth, stats } = files.reach(segments)
+  const isThere = depth === segments.length && stats !== undefined && !stats.isSymbolicLink()
+  return isThere && hasPermissions(stats, mode)
 }
 
 function entryAt({ files }: ServerFiles, path: string) {

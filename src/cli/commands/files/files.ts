@@ -62,7 +62,7 @@ const rm = command({
   examples: ['gamekeeper files rm Castle /logs/latest.log /crash-reports', 'gamekeeper files rm Castle /world --json'],
   async run(context, _options, { server, path: paths }) {
     const { client, serverId, signal } = await open(context, server)
-    const names = new Map(paths.map((path) => [path.replace(/^\/+|\/+$/g, ''), path]))
+    const names = new Map(paths.map((path) => [relative(path), path]))
     const { deleted, missing } = await client.files.delete(serverId, { files: [...names.keys()] }, { signal })
     const pathOf = (name: string) => names.get(name) ?? name
     if (context.json) context.print({ deleted: deleted.map(pathOf), missing: missing.map(pathOf) })
@@ -71,6 +71,8 @@ const rm = command({
     return missing.length > 0 ? EXIT.notFound : EXIT.ok
   },
 })
+
+const relative = (path: string) => path.replace(/^\/+|\/+$/g, '')
 
 const OVERWRITE = { type: 'boolean', help: 'Replace what is there; it goes to the trash' } as const
 
@@ -120,6 +122,28 @@ async function moveCopy(client: Client, serverId: string, copy: FileEntry, to: s
 
 const targetOf = (from: string, to: string) =>
   to.endsWith('/') ? to + from.slice(from.replace(/\/+$/, '').lastIndexOf('/') + 1) : to
+
+const chmod = command({
+  summary: 'Change the mode of files and directories',
+  description:
+    'MODE is three octal digits, with or without a 0 in front. A directory is changed itself, not what it holds. When one of\n' +
+    'them cannot be changed, none is.',
+  args: ['server', 'mode', 'path...'],
+  options: {},
+  examples: [
+    'gamekeeper files chmod Castle 755 /start.sh',
+    'gamekeeper files chmod Castle 0640 /ops.json /whitelist.json',
+  ],
+  async run(context, _options, { server, mode, path: paths }) {
+    if (!/^0?[0-7]{3}$/.test(mode))
+      throw new UsageError(`${JSON.stringify(mode)} is not a mode: three octal digits, such as 755 or 0644.`)
+    const { client, serverId, signal } = await open(context, server)
+    const { data } = await client.files.setMode(serverId, { files: paths.map(relative), mode }, { signal })
+    if (context.json) context.print(data)
+    for (const entry of data) context.say(`${entry.mode} ${safe(entry.path)}`)
+    return undefined
+  },
+})
 
 const mkdir = command({
   summary: 'Make a directory, with those above it',
@@ -198,5 +222,5 @@ async function open(context: Context, server: string) {
 }
 
 export const files: Family = {
-  subcommands: { ls, cat, edit, get, put, rm, mv, cp, mkdir, trash, undo, find, pack, unpack, pull, usage },
+  subcommands: { ls, cat, edit, get, put, rm, mv, cp, chmod, mkdir, trash, undo, find, pack, unpack, pull, usage },
 }
