@@ -2,7 +2,7 @@
 // database, the clock or a kill does in between.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, type TestContext, test } from 'node:test'
@@ -70,6 +70,11 @@ onBothEngines('changes', (engine) => {
       event: 'file.moved',
       send: () => ['POST', '/move', { moves: [{ from: '/a', to: '/moved' }] }],
       isDone: () => existsSync(join(dir, 'moved')) && !existsSync(join(dir, 'a')),
+    },
+    'a new mode': {
+      event: 'file.mode_changed',
+      send: () => ['POST', '/mode', { files: ['a'], mode: '0600' }],
+      isDone: () => (statSync(join(dir, 'a')).mode & 0o777) === 0o600,
     },
     'an emptied trash': {
       event: 'file.trash_emptied',

@@ -32,6 +32,7 @@ test('a path of twice as many names takes twice as many steps, whatever is asked
     listing: (at) => call('GET', `${files}?path=${at}`),
     copying: (at) => call('POST', `${files}/copy`, { location: `${at}/file` }),
     moving: (at) => call('POST', `${files}/move`, { moves: [{ from: `${at}/file`, to: `${at}/moved` }] }),
+    'changing a mode': (at) => call('POST', `${files}/mode`, { root: at, files: ['moved'], mode: '0600' }),
     uploading: async (at) => {
       const form = new FormData()
       form.append('files', new Blob(['x']), `up${at}/file`)

@@ -10,6 +10,7 @@ import {
   readdirSync,
   rmSync,
   statfsSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -139,6 +140,13 @@ test('a full disk: a change of files is refused and not made, or made and record
         '/move',
         { moves: [{ from: '/a', to: '/moved' }] },
         () => existsSync(join(files, 'moved')),
+      ],
+      [
+        'file.mode_changed',
+        'POST',
+        '/mode',
+        { files: ['b'], mode: '0600' },
+        () => (statSync(join(files, 'b')).mode & 0o777) === 0o600,
       ],
       ['file.folder_created', 'POST', '/folder', { name: 'made' }, () => existsSync(join(files, 'made'))],
       ['file.deleted', 'DELETE', '', { files: ['b'] }, () => !existsSync(join(files, 'b'))],

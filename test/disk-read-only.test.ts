@@ -68,6 +68,7 @@ onBothEngines('a disk that became read-only', (engine) => {
           await service.call('POST', `/files/${id}/folder`, { body: { name: 'folder' } }),
           await service.call('POST', `/files/${id}/copy`, { body: { location: '/a.txt' } }),
           await service.call('POST', `/files/${id}/move`, { body: { moves: [{ from: '/a.txt', to: '/b.txt' }] } }),
+          await service.call('POST', `/files/${id}/mode`, { body: { files: ['a.txt'], mode: '0600' } }),
           await service.call('POST', '/servers', { body: { name: 'Another' } }),
         ]
         assert.deepEqual(

@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -28,14 +29,16 @@ const SECRET = 'what lies outside'
 function outside(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-outside-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'secret'), SECRET)
-  mkdirSync(join(folder, 'room'))
+  writeFileSync(join(folder, 'secret'), SECRET, { mode: 0o600 })
+  mkdirSync(join(folder, 'room'), { mode: 0o700 })
   return folder
 }
 
 function assertUntouched(folder: string): void {
   assert.deepEqual(readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort(), ['room', 'secret'])
   assert.equal(readFileSync(join(folder, 'secret'), 'utf8'), SECRET)
+  const modes = ['secret', 'room'].map((name) => statSync(join(folder, name)).mode & 0o777)
+  assert.deepEqual(modes, [0o600, 0o700])
 }
 
 /** Every operation on files, with the path at each place that takes one. */
@@ -55,6 +58,8 @@ async function tryEverything({ call, serverId, ended }: Tenant, path: string): P
     ['POST', `${files}/move`, { moves: [{ from: '/own', to: `${path}/own` }] }],
     ['DELETE', files, { root: path, files: ['secret'] }],
     ['DELETE', files, { files: [`${path}/secret`] }],
+    ['POST', `${files}/mode`, { root: path, files: ['secret'], mode: '0777' }],
+    ['POST', `${files}/mode`, { files: [path], mode: '0777' }],
     ['POST', `${files}/pack`, { root: path, files: ['secret'], format: 'tar', target: '/packed.tar' }],
     ['POST', `${files}/unpack`, { path: '/links.tar', directory: path }],
     ['POST', `/backups/${serverId}`, { ignored: `!${path}` }],

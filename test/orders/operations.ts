@@ -119,6 +119,10 @@ export const OPERATIONS: Record<string, Operation> = {
   'move file': request('POST', files('/move'), [], ({ who }) => ({
     moves: [{ from: '/a.txt', to: `/moved by ${who}.txt` }],
   })),
+  'change mode': request('POST', files('/mode'), [], ({ who }) => ({
+    files: ['a.txt', 'world/level.dat'],
+    mode: who === 'A' ? '0600' : '0640',
+  })),
   'copy file': request('POST', files('/copy'), [], { location: '/a.txt' }),
   'pack files': request('POST', files('/pack'), [], { files: ['world', 'mods'], target: '/packed.zip' }),
   'restore from trash': request('POST', (scene) => files(`/trash/${scene.trashId}/restore`)(scene), ['trash']),

@@ -1,6 +1,6 @@
 // What a pair of operations meets on, and what there is to see of it afterwards.
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Stage, settle, ZONE } from './stage.ts'
 
@@ -150,7 +150,7 @@ async function filesIn(folder: string): Promise<string[]> {
   const shown = entries.map(async (entry) => {
     const path = join(entry.parentPath, entry.name)
     const content = entry.isFile() ? ` ${await readFile(path, 'utf8')}` : '/'
-    return path.slice(folder.length) + content
+    return `${path.slice(folder.length)}${content} ${((await lstat(path)).mode & 0o7777).toString(8)}`
   })
   return (await Promise.all(shown)).sort()
 }

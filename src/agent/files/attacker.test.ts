@@ -101,6 +101,7 @@ describe('A path from outside goes through the sandbox and nowhere else.', () =>
       'copy the directory': () => agent.copy(request({ location: '/d' })),
       remove: () => agent.remove(request({ root: '/d', files: ['x', 'sub'] })),
       'remove the copies': () => agent.remove(request({ root: '/', files: ['d copy', 'moved', 'd/x copy'] })),
+      'change modes': (round) => agent.setMode(request({ root: '/d', files: ['x', 'sub'], mode: 0o700 | (round % 2) })),
       'make a folder': (round) => agent.makeFolder({ serverId, path: '/d/sub', name: `f${round % 7}` }),
       'move out': (round) => agent.move(request({ moves: [{ from: '/d/x', to: `/moved/${round}` }] })),
       unpack: () => unpack(server, { kind: 'files.unpack', path: '/a.tar', directory: '/d', overwrite: true }, context),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { onBothEngines } from '../../../test/support/engines.ts'
@@ -155,6 +155,53 @@ onBothEngines('files', (engine) => {
     assert.equal(moved.body.data[0].path, '/b')
     assert.equal(await readFile(join(dir, 'b'), 'utf8'), 'A')
     assert.equal((await service.call('GET', at('/trash'))).body.data[0].reason, 'replaced')
+  })
+
+  test('mode: files and folders, told once however often it is asked for', async () => {
+    await mkdir(join(dir, 'world'), { mode: 0o755 })
+    await writeFile(join(dir, 'world/run.sh'), '#!/bin/sh')
+    const send = (mode: string, key: string) =>
+      service.call('POST', at('/mode'), {
+        body: { root: '/world', files: ['run.sh'], mode },
+        headers: { 'idempotency-key': key },
+      })
+    const changed = await send('755', 'first')
+    assert.equal(changed.status, 200)
+    assert.deepEqual(changed.body.data, (await service.call('GET', at('?path=/world'))).body.data)
+    assert.equal(changed.body.data[0].mode, '0755')
+    assert.equal((await send('0755', 'second')).status, 200)
+    await service.call('POST', at('/mode'), { body: { files: ['world'], mode: '0700' } })
+    await chmod(join(dir, 'world/run.sh'), 0o600)
+    const replayed = await send('755', 'first')
+    assert.deepEqual([replayed.text, replayed.headers.get('idempotency-replayed')], [changed.text, 'true'])
+    assert.equal((await lstat(join(dir, 'world/run.sh'))).mode & 0o7777, 0o600)
+    assert.equal((await send('700', 'first')).body.code, 'idempotency_conflict')
+    const told = (await entries()).filter(({ event }: { event: string }) => event === 'file.mode_changed')
+    assert.deepEqual(
+      told.map(({ properties }: { properties: object }) => properties),
+      [
+        { paths: ['/world'], count: 1, mode: '0700' },
+        { paths: ['/world/run.sh'], count: 1, mode: '0755' },
+      ],
+    )
+  })
+
+  test('mode: one bad entry or a mode of more than the nine bits, and nothing is touched, nothing is told', async () => {
+    await writeFile(join(dir, 'keep.txt'), 'x')
+    await symlink('keep.txt', join(dir, 'link'))
+    const send = async (body: object) => (await service.call('POST', at('/mode'), { body })).body
+    for (const mode of ['4755', '2755', '1777', '7777', '00755', '75', '789', 'u+x', '', '-755', '0o755', 755, null])
+      assert.equal((await send({ files: ['keep.txt'], mode })).code, 'invalid_request', JSON.stringify(mode))
+    for (const files of [[], Array.from({ length: 1001 }, () => 'keep.txt')])
+      assert.equal((await send({ files, mode: '600' })).code, 'invalid_request')
+    for (const bad of ['', '.', '../x', '/', 'link', 'link/x', '%2e%2e/x'])
+      assert.equal((await send({ files: ['keep.txt', bad], mode: '600' })).code, 'invalid_path', JSON.stringify(bad))
+    assert.equal((await send({ files: ['keep.txt', 'nothing'], mode: '600' })).code, 'not_found')
+    const { code, detail } = await send({ files: ['keep.txt'], mode: '0444' })
+    assert.equal(code, 'invalid_request')
+    assert.equal(detail, 'The owner of a file keeps read and write: "/keep.txt" cannot be given this mode.')
+    assert.equal((await lstat(join(dir, 'keep.txt'))).mode & 0o7777, 0o644)
+    assert.equal((await latest()).event, 'server.created')
   })
 
   test('search: by name and by content', async () => {

@@ -1,7 +1,7 @@
 // A process that dies between any two steps of a change: at the next start the change has its fact if it is on the disk,
 // and none if it is not. The process is cut off by a journal that stops at a step; the next one is new on the same disk.
 import assert from 'node:assert/strict'
-import { existsSync, linkSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { KeptRequest } from '../../../contract/agent.ts'
@@ -58,6 +58,11 @@ const OPERATIONS: Record<string, Operation> = {
     kind: 'file.deleted',
     work: (agent) => agent.remove(request({ root: '/', files: ['a.txt', 'd', 'nothing'] })),
     properties: () => ({ root: '/', files: ['a.txt', 'd'], count: 2 }),
+  },
+  'change a mode': {
+    kind: 'file.mode_changed',
+    work: (agent) => agent.setMode(request({ root: '/', files: ['a.txt', 'd'], mode: 0o700 })),
+    properties: () => ({ paths: ['/a.txt', '/d'], count: 2, mode: '0700' }),
   },
   'copy a file': {
     kind: 'file.copied',
@@ -214,6 +219,15 @@ test('killed after one of two moves, the fact tells of that one', async (t) => {
     (at) => renameSync(join(at, 'a.txt'), join(at, 'c.txt')),
   )
   assert.deepEqual(settled(facts), [['file.moved', { moves: [moves[0]], count: 1 }]])
+})
+
+test('killed after one of three modes, the fact tells of that one, and not of what had the mode before', async (t) => {
+  const { facts } = await interrupted(
+    t,
+    (agent) => agent.setMode(request({ root: '/', files: ['a.txt', 'd', 'b.txt'], mode: 0o755 })),
+    (at) => chmodSync(join(at, 'b.txt'), 0o755),
+  )
+  assert.deepEqual(settled(facts), [['file.mode_changed', { paths: ['/b.txt'], count: 1, mode: '0755' }]])
 })
 
 test('killed while a moved file had both names, it has the new one alone', async (t) => {

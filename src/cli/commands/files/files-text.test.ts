@@ -123,6 +123,23 @@ describe('the files of a server', () => {
     })
   })
 
+  describe('files chmod', () => {
+    test('changes the mode of each, or of none', async () => {
+      for (const name of ['start.sh', 'ops.json']) writeFileSync(remote(name), name, { mode: 0o644 })
+      const { code, stdout } = await run('files', 'chmod', 'Castle', '755', '/start.sh', 'ops.json')
+      assert.deepEqual([code, stdout], [0, '0755 /start.sh\n0755 /ops.json\n'])
+      assert.equal(statSync(remote('start.sh')).mode & 0o7777, 0o755)
+      const [{ path, mode }] = await json('files', 'chmod', 'Castle', '0640', '/ops.json')
+      assert.deepEqual([path, mode], ['/ops.json', '0640'])
+      assert.equal((await run('files', 'chmod', 'Castle', '600', '/ops.json', '/nowhere')).code, 4)
+      assert.equal(statSync(remote('ops.json')).mode & 0o7777, 0o640)
+      for (const wrong of ['4755', 'u+x', '9']) {
+        const { code, stderr } = await run('files', 'chmod', 'Castle', wrong, '/ops.json')
+        assert.deepEqual([code, /is not a mode: three octal digits/.test(stderr)], [2, true], wrong)
+      }
+    })
+  })
+
   describe('files undo --replace', () => {
     test('puts a file and a folder back under their own names; what had them goes to the trash', async () => {
       mkdirSync(remote('world'))

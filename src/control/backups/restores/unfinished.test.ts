@@ -117,6 +117,7 @@ onBothEngines('unfinished restores', (engine) => {
         ['PUT', `/files/${server}/content?path=/x`, 'bytes'],
         ['POST', `/files/${server}/folder`, { path: '/', name: 'x' }],
         ['POST', `/files/${server}/move`, { moves: [{ from: '/dir', to: '/x' }] }],
+        ['POST', `/files/${server}/mode`, { files: ['dir'], mode: '0700' }],
         ['DELETE', `/files/${server}`, { root: '/', files: ['dir'] }],
         ['POST', `/files/${server}/pack`, { files: ['dir'] }],
         ['POST', `/backups/${server}`, {}],
