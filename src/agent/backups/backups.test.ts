@@ -147,25 +147,6 @@ it('reads what has changed and nothing else, and does not trust times that a wri
   assert.equal(readFileSync(join(root, 'racy'), 'utf8'), 'other')
 })
 
-it('The next backup has the new mode, where nothing else has changed, and a restore brings it back', async (t) => {
-  const agent = await testAgent(t)
-  const root = agent.filesOf('srv_a')
-  mkdirSync(join(root, 'folder'), { mode: 0o755 })
-  for (const name of ['run.sh', 'folder/quiet']) writeFileSync(join(root, name), name, { mode: 0o644 })
-  await untilSettled()
-  const first = await agent.create('srv_a')
-  const before = snapshot(root)
-  chmodSync(join(root, 'run.sh'), 0o755)
-  chmodSync(join(root, 'folder'), 0o700)
-  const after = snapshot(root)
-  const second = await agent.create('srv_a')
-  assert.equal(second.storedBytes, 0, 'the content is the same')
-  await agent.restore('srv_a', first.backupId)
-  assertSameTree(snapshot(root), before)
-  await agent.restore('srv_a', second.backupId)
-  assertSameTree(snapshot(root), after)
-})
-
 it('a lone file to read before very many that need no reading does not hold the backup up', async (t) => {
   const agent = await testAgent(t)
   const root = agent.filesOf('srv_a')

@@ -3,8 +3,11 @@ import { execFile, execFileSync } from 'node:child_process'
 import { chmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { isFailure } from '../../contract/errors.ts'
+import { assertSameTree, snapshot, testAgent } from '../backups/backups.testing.ts'
 import { code, request, serverId, startServer } from './server.testing.ts'
 import { fillTree, makeTree, mount, openDescriptors, withoutRoot } from './trees.testing.ts'
 
@@ -176,21 +179,6 @@ test('of many entries the first hundred are told, and all are counted', async (t
 
 const UNPRIVILEGED = 54_321
 
-/** In a process of its own, which is not root. */
-const SCRIPT = `
-const [index, layouts, data, serverId] = process.argv.slice(1)
-const { createAgentFiles } = await import(index)
-const { layout } = await import(layouts)
-const agent = createAgentFiles({ layout: layout(data), onUnexpected: console.error })
-const setMode = (file, mode) =>
-  agent.setMode({ serverId, requestId: file, root: '/', files: ['locked', file], mode }).then(
-    ({ data }) => data.map((entry) => entry.mode).join(),
-    (error) => error.code,
-  )
-console.log(await setMode('theirs', 0o600), await setMode('folder', 0o700))
-await agent.stop()
-`
-
 test('without rights, what nobody can read is given its mode, and what belongs to others is refused', {
   skip: withoutRoot(),
 }, async (t) => {
@@ -201,11 +189,31 @@ test('without rights, what nobody can read is given its mode, and what belongs t
   chmodSync(join(files, 'folder'), 0)
   execFileSync('chown', ['-R', `${UNPRIVILEGED}:${UNPRIVILEGED}`, data])
   execFileSync('chown', ['0:0', join(files, 'theirs')])
-  const modules = ['./index.ts', '../layout.ts'].map((path) => new URL(path, import.meta.url).href)
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--input-type=module', '-e', SCRIPT, ...modules, data, serverId],
-    { uid: UNPRIVILEGED, gid: UNPRIVILEGED, cwd: '/', env: {} },
-  )
-  assert.equal(stdout, 'invalid_path 0700,0700\n')
+  const script = fileURLToPath(new URL('./mode.testing.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [script, data, serverId, 'theirs', 'folder'], {
+    uid: UNPRIVILEGED,
+    gid: UNPRIVILEGED,
+    cwd: '/',
+    env: {},
+  })
+  assert.equal(stdout, 'invalid_path\n0700 0700\n')
+  assert.equal(modeOf(join(files, 'theirs')), '0644')
+})
+
+test('The next backup has the new mode', async (t) => {
+  const agent = await testAgent(t)
+  const root = agent.filesOf(serverId)
+  fillTree(root, { 'run.sh': 'x', 'folder/quiet': 'y' })
+  // Until then the backup reads everything again, and would see the mode anyway.
+  await delay(1100)
+  const first = await agent.create(serverId)
+  const before = snapshot(root)
+  await agent.files.setMode(request({ root: '/', files: ['run.sh', 'folder'], mode: 0o711 }))
+  const after = snapshot(root)
+  const second = await agent.create(serverId)
+  assert.equal(second.storedBytes, 0, 'the content is the same')
+  await agent.restore(serverId, first.backupId)
+  assertSameTree(snapshot(root), before)
+  await agent.restore(serverId, second.backupId)
+  assertSameTree(snapshot(root), after)
 })
