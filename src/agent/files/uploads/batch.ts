@@ -3,6 +3,7 @@
 import type { FileEntry } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/limits.ts'
+import { createTurns } from '../../../kit/turns.ts'
 import { type Change, journaled } from '../changes/changes.ts'
 import { inodeOf, uploadProperties } from '../changes/probes.ts'
 import { checkTarget, placeFile } from '../content.ts'
@@ -106,7 +107,11 @@ async function placeAll(
   received: readonly Received[],
   { overwrite }: BatchOptions,
 ): Promise<FileEntry[]> {
-  for (const { segments } of received) checkTarget(server, segments, { overwrite })
+  const turn = createTurns(server.files.share)
+  for (const { segments } of received) {
+    if (turn.due()) await turn.take()
+    checkTarget(server, segments, { overwrite })
+  }
   const entries: FileEntry[] = []
   for (const { segments, stagedName } of received) {
     const { entry } = await placeFile(server, segments, { folder, name: stagedName }, { overwrite })
