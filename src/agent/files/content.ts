@@ -25,7 +25,7 @@ import { checkNewName, formatPath, parsePath, type Segments } from './sandbox/pa
 import type { Place } from './sandbox/sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './space/amounts.ts'
-import { prepareReplaced, roomForParents } from './space/parents.ts'
+import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
 import { countingGrowth } from './space/usage.ts'
 import { receiveBytes, spaceFrom } from './uploads/receive.ts'
 
@@ -161,11 +161,22 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
-  using room = await roomForParents(server, segments)
+  using room = await roomForParents(server, [segments])
+  return await placeWithRoom(server, segments, source, options, room)
+}
+
+/** For whoever holds the lock, and room for the directories that are missing. */
+export async function placeWithRoom(
+  server: ServerFiles,
+  segments: Segments,
+  source: Source,
+  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+  room: RoomForParents,
+): Promise<Placed> {
   // Below a directory that is not there nothing has a tag.
   const isPlaced =
     options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
-  if (!isPlaced) await room.renew()
+  if (!isPlaced) await room.renew(segments)
   using place = server.files.openNewPlace(segments)
   const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
   if (!isPlaced) {

@@ -37,7 +37,7 @@ interface MergeOptions {
 
 export async function merge(server: ServerFiles, tree: Sandbox, target: Segments, options: MergeOptions) {
   using _held = server.lock.share()
-  using _room = await roomForParents(server, [...target, ''])
+  using _room = await roomForParents(server, [[...target, '']])
   using into = server.files.mkdirs(target)
   using from = tree.openDirectory([])
   const isSmall = await check(server, from, into, options)

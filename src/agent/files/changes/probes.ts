@@ -150,7 +150,7 @@ function nameWithin(directory: string, path: string): string {
 const has = (inode: string) => (stats: BigIntStats) => inodeOf(stats) === inode
 
 function isAt({ files }: ServerFiles, path: string, inode: string): boolean {
-  const stats = ifThere(() => files.lstat(splitPath(path)))
+  const stats = thereOrNot(() => files.lstat(splitPath(path)))
   return stats !== undefined && inodeOf(stats) === inode
 }
 
@@ -160,7 +160,7 @@ function entryAt(
   path: string,
   isMeant: (stats: BigIntStats) => boolean,
 ): FileEntry | undefined {
-  using place = ifThere(() => files.openPlace(splitPath(path)))
+  using place = thereOrNot(() => files.openPlace(splitPath(path)))
   const stats = place && statsIfThere(place.parent, place.name)
   return stats && isMeant(stats) ? describe(place.parent, place.name, stats) : undefined
 }
@@ -172,7 +172,7 @@ async function findIn(
   inode: string,
   turn: Turns,
 ): Promise<FileEntry | undefined> {
-  using directory = ifThere(() => files.openDirectory(splitPath(path)))
+  using directory = thereOrNot(() => files.openDirectory(splitPath(path)))
   if (!directory) return undefined
   using names = opendirSync(directory.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
   for (let found = names.readSync(); found; found = names.readSync()) {
@@ -185,7 +185,7 @@ async function findIn(
 }
 
 /** Where the way is cut off, by a symlink or a file or whatever has come into it, there is nothing of ours at its end. */
-function ifThere<T>(open: () => T): T | undefined {
+export function thereOrNot<T>(open: () => T): T | undefined {
   try {
     return open()
   } catch (error) {

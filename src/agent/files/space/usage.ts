@@ -37,7 +37,7 @@ export interface Usage {
   /** For a file that lies in staging already and goes on after a restart: counted without asking whether there is room. */
   hold(bytes: number): Reservation
   /** For what is made within the block, and counted by `changed` as it is. At the cost of the trash if need be. */
-  room(amount: Amount): Promise<Disposable>
+  room(amount: Amount): Promise<Room>
   /** This much was put in its place by something that has not asked for room. */
   add(amount: Amount): void
   /** This much came or went as a part of something else: of directories, and of records in the trash. */
@@ -55,6 +55,12 @@ export interface Usage {
   /** Without a look at the disk. */
   quota(): Quota
   setQuota(quota: Quota): void
+}
+
+export interface Room extends Disposable {
+  grow(amount: Amount): Promise<void>
+  /** This much of it is made, and counts by itself. */
+  shrink(amount: Amount): void
 }
 
 /** null: no limit. */
@@ -209,8 +215,9 @@ export function createUsage(deps: {
       return createReservation(account, disk, held)
     },
     async room(amount) {
-      await account.clear(amount)
-      return { [Symbol.dispose]: () => account.release(NOTHING, amount) }
+      const room = createRoom(account)
+      await room.grow(amount)
+      return room
     },
     add(amount) {
       changed(amount)
@@ -253,6 +260,22 @@ export function createUsage(deps: {
     setQuota(next) {
       quota = next
     },
+  }
+}
+
+function createRoom(account: Account): Room {
+  let held = NOTHING
+  const shrink = (amount: Amount) => {
+    account.release(NOTHING, amount)
+    held = sum(held, minus(amount))
+  }
+  return {
+    async grow(amount) {
+      await account.clear(amount)
+      held = sum(held, amount)
+    },
+    shrink,
+    [Symbol.dispose]: () => shrink(held),
   }
 }
 

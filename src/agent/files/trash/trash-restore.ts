@@ -12,13 +12,14 @@ export async function restoreTrash(server: ServerFiles, trashId: string, change:
   using _held = server.lock.share()
   const restore = async () => {
     const { path: before, inode } = server.trash.find(trashId)
-    const above = splitPath(before).slice(0, -1)
+    const segments = splitPath(before)
+    const above = segments.slice(0, -1)
     requireWay(server.files, above)
     const probe = { op: 'restored', trashId, directory: formatPath(above), inode } as const
     return await journaled(server, change, probe, async (durable) => {
       await durable
-      using room = await roomForParents(server, splitPath(before))
-      const path = await server.trash.restore(trashId, room)
+      using room = await roomForParents(server, [segments])
+      const path = await server.trash.restore(trashId, () => room.renew(segments))
       server.usage.touch()
       return { answer: describePath(server.files, path), properties: { trashId, path } }
     })

@@ -24,7 +24,6 @@ import { removeTree } from '../sandbox/remove-tree.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Staging } from '../sandbox/staging.ts'
 import { type Amount, diskBytes, minus } from '../space/amounts.ts'
-import type { RoomForParents } from '../space/parents.ts'
 import { batchNames, hasItems, namesIn, newestBatches } from './trash-batches.ts'
 import {
   createTrashMeasure,
@@ -54,8 +53,8 @@ export interface Trash extends FreeableTrash {
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
   /** Where an item was, and its inode. */
   find(id: string): { path: string; inode: string }
-  /** Answers the path that the item has now. `room` is for the directories on the way to it. */
-  restore(id: string, room: RoomForParents): Promise<string>
+  /** Answers the path that the item has now. `takeRoom` is for the directories that are missing on the way to it. */
+  restore(id: string, takeRoom: () => Promise<void>): Promise<string>
   /** Empties what is older than the time that things are kept. */
   expire(signal?: AbortSignal): Promise<void>
   /** Empties all of it. Answers how many bytes that freed. */
@@ -176,7 +175,7 @@ export function createTrash(deps: {
       return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
     },
 
-    async restore(id, room) {
+    async restore(id, takeRoom) {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
       using folder = opened
@@ -185,7 +184,7 @@ export function createTrash(deps: {
       const isPlaced = await explainedAsync(item.path, () =>
         placedWithParents(deps, source, segments, { anyName: true }),
       )
-      if (!isPlaced) await room.renew()
+      if (!isPlaced) await takeRoom()
       using place = deps.files.openNewPlace(segments, { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
       const { path } = isPlaced ? place : moveToFreeName(source, place.parent, names)
