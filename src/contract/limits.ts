@@ -41,8 +41,9 @@ export const SLOW_READER_MS = 30_000
 /**
  * How many names a path may have. PATH_MAX gives a path 4,096 bytes, so at this depth its names have 31 bytes on average;
  * the deepest trees that games bring (unpacked jars, node_modules, Wine prefixes) stay below 40. Every name costs one
- * openat(2) whenever the path is used, so a request pays for at most this many. What a game nests deeper by itself is
- * counted, moved and removed as a whole, and can be neither named nor made through the API.
+ * openat(2) whenever the path is used, so a request pays for at most this many for each path that it names, with turns for
+ * others between the paths. What a game nests deeper by itself is counted, moved and removed as a whole, and can be
+ * neither named nor made through the API.
  */
 export const MAX_DEPTH = 128
 

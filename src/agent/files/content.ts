@@ -26,7 +26,7 @@ import type { Place } from './sandbox/sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './space/amounts.ts'
 import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
-import { countingGrowth } from './space/usage.ts'
+import { countingGrowth, type Room } from './space/usage.ts'
 import { receiveBytes, spaceFrom } from './uploads/receive.ts'
 
 export interface Content {
@@ -129,8 +129,11 @@ function placeJournaled(
   )
 }
 
-/** Before the first byte, so that a sender is stopped early; again when the file is put in its place. */
-export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
+/**
+ * Before the first byte, so that a sender is stopped early; again when the file is put in its place. Answers whether there
+ * is a file that it will replace.
+ */
+export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): boolean {
   server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
@@ -141,6 +144,7 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
   }
   const isThere = depth === segments.length
   checkReplaced(isThere ? (stats ?? server.files.lstat(segments)) : undefined, segments, options)
+  return isThere
 }
 
 function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {
@@ -165,12 +169,17 @@ export async function placeFile(
   return await placeWithRoom(server, segments, source, options, room)
 }
 
+interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'overwrite'> {
+  /** Room for the record of what is replaced, where it was taken before. */
+  records?: Room | undefined
+}
+
 /** For whoever holds the lock, and room for the directories that are missing. */
 export async function placeWithRoom(
   server: ServerFiles,
   segments: Segments,
   source: Source,
-  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+  options: PlaceOptions,
   room: RoomForParents,
 ): Promise<Placed> {
   // Below a directory that is not there nothing has a tag.
@@ -203,9 +212,9 @@ async function replaceFile(
   segments: Segments,
   place: Place,
   source: Source,
-  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+  options: PlaceOptions,
 ): Promise<void> {
-  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }])
+  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }], options.records)
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
   if (!stats) {

@@ -28,19 +28,18 @@ function fillCopies(folder: string, word: string, from: number, to: number): voi
   for (let number = from; number <= to; number++) writeFileSync(join(folder, name(number)), '')
 }
 
-test('a copy is named without a long turn, and a failed one looked for, however many there are', async (t) => {
-  const { agent, server, at } = await startServer(t)
+test('a copy is named without a long turn, however many there are, and what was not restored looked for', async (t) => {
+  const { agent, server, at } = await startServer(t, { 'z.txt': '' })
+  await agent.remove(request({ root: '/', files: ['z.txt'] }))
+  const trashId = (await agent.listTrash({ serverId })).items[0]?.id ?? ''
   fillCopies(at(''), 'copy', 1, COPIES)
   const copied = async (location: string) => (await agent.copy(request({ location }))).path
+  const broken = Object.assign(new Error('broken'), { code: 'EIO' })
+  Object.assign(server.trash, { restore: () => Promise.reject(broken) })
   await withoutLongTurn(async () => {
     assert.equal(await copied('/a.txt'), `/a copy ${COPIES + 1}.txt`)
     assert.equal(await copied('/a copy 2.txt'), `/a copy ${COPIES + 2}.txt`)
-    Object.assign(server.files, {
-      openPlace: () => {
-        throw new Error('broken')
-      },
-    })
-    await agent.remove(request({ root: '/', files: ['a.txt'] })).catch(() => {})
+    await assert.rejects(agent.restoreTrash(request({ trashId })), broken)
   })
 })
 
@@ -124,7 +123,7 @@ test('a tree of directories that are all there is merged without a long turn', a
   const { server, at } = await startServer(t)
   const staged = makeTree(t)
   for (const base of [at(''), staged])
-    for (let index = 0; index < 2500; index++)
+    for (let index = 0; index < 1500; index++)
       mkdirSync(join(base, `d${Math.floor(index / 200)}/x${index}`), { recursive: true })
   await withoutLongTurn(() => merge(server, openSandbox(staged), [], { overwrite: false, signal }))
 })

@@ -4,7 +4,7 @@ import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createTurns, type Turns } from '../../kit/turns.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { createMadeParents, type MadeParents } from './changes/made-parents.ts'
 import { placedWithParents } from './changes/new-parents.ts'
@@ -37,12 +37,12 @@ export async function move(
   change: Change,
 ): Promise<{ data: FileEntry[] }> {
   using held = server.lock.share()
-  const moves = plan(request.moves)
+  const turn = createTurns(server.files.share)
+  const moves = await plan(request.moves, turn)
   const claimed = moves.flatMap(({ from, to }) => [formatPath(from), formatPath(to)])
   return await server.claims.alone(
     () => claimed,
     async () => {
-      const turn = createTurns(server.files.share)
       for (const planned of moves) {
         if (turn.due()) await turn.take()
         await check(server, planned, moves, request.overwrite ?? false)
@@ -93,17 +93,14 @@ async function applyAll(server: ServerFiles, moves: Move[], { held, room, durabl
 }
 
 /** What can be decided from the paths alone. */
-function plan(moves: { from: string; to: string }[]): Move[] {
-  const planned = moves.map(({ from, to }) => ({
-    from: parsePath(from),
-    to: parsePath(to),
-    inode: '',
-    goesDown: false,
-    replaced: undefined,
-  }))
+async function plan(moves: { from: string; to: string }[], turn: Turns): Promise<Move[]> {
+  const planned: Move[] = []
   const sources = createPathTree()
   const targets = createPathTree()
-  for (const { from, to } of planned) {
+  for (const move of moves) {
+    if (turn.due()) await turn.take()
+    const from = parsePath(move.from)
+    const to = parsePath(move.to)
     if (from.length === 0 || to.length === 0)
       throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
     if (isWithin(from, to)) throw fail('invalid_path', `${formatPath(from)} cannot be moved into or onto itself.`)
@@ -114,6 +111,7 @@ function plan(moves: { from: string; to: string }[]): Move[] {
     const target = targets.add(to)
     if (target)
       throw fail('invalid_request', `${formatPath(target.other)} and ${formatPath(to)} cannot be targets at once.`)
+    planned.push({ from, to, inode: '', goesDown: false, replaced: undefined })
   }
   return planned
 }

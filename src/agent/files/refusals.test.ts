@@ -1,9 +1,10 @@
 // What is refused has changed nothing: neither files nor the directories on the way to them.
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { BY_THE_SYSTEM } from './changes/changes.ts'
 import { bytes, code, request, serverId, startServer } from './server.testing.ts'
+import type { ServerFiles } from './server-files.ts'
 import { writeBatch } from './uploads/batch.ts'
 
 const names = (count: number, prefix: string) =>
@@ -60,19 +61,31 @@ test('moves have room for all the directories that are missing, or none is made'
   assert.equal((await agent.usage({ serverId })).usedEntries, 10)
 })
 
+async function upload(server: ServerFiles, ...paths: string[]) {
+  async function* files() {
+    for (const name of paths) yield { name, bytes: bytes(name) }
+  }
+  const form = { directory: '/', overwrite: true, maxBytes: 1e6, expectedBytes: 0 }
+  const change = { kind: 'file.uploaded', requestId: null, origin: BY_THE_SYSTEM }
+  return await writeBatch(server, files(), { ...form, signal: new AbortController().signal, change })
+}
+
 test('a form has room for all the directories that are missing, or none of its files is placed', async (t) => {
   const { agent, server, tree } = await startServer(t)
   await agent.setQuota({ serverId, quotaBytes: null, maxEntries: 10 })
-  async function upload(...paths: string[]) {
-    async function* files() {
-      for (const name of paths) yield { name, bytes: bytes(name) }
-    }
-    const form = { directory: '/', overwrite: false, maxBytes: 1e6, expectedBytes: 0 }
-    const change = { kind: 'file.uploaded', requestId: null, origin: BY_THE_SYSTEM }
-    return await writeBatch(server, files(), { ...form, signal: new AbortController().signal, change })
-  }
-  await assert.rejects(upload('a', `${names(20, 'p')}/b`), code('quota_exceeded'))
+  await assert.rejects(upload(server, 'a', `${names(20, 'p')}/b`), code('quota_exceeded'))
   assert.deepEqual(tree(), [])
-  await upload(`${names(8, 'p')}/a`, `${names(8, 'p')}/b`)
+  await upload(server, `${names(8, 'p')}/a`, `${names(8, 'p')}/b`)
   assert.equal((await agent.usage({ serverId })).usedEntries, 10)
+})
+
+test('a form has room for the records of all that it replaces, or none of its files is placed', async (t) => {
+  const { agent, server, tree, at } = await startServer(t, { b: 'old', c: 'old' })
+  await agent.setQuota({ serverId, quotaBytes: null, maxEntries: 5 })
+  await assert.rejects(upload(server, 'a', 'b', 'c'), code('quota_exceeded'))
+  assert.deepEqual(tree(), ['b', 'c'])
+  assert.equal(readFileSync(at('b'), 'utf8'), 'old')
+  await agent.setQuota({ serverId, quotaBytes: null, maxEntries: 9 })
+  await upload(server, 'a', 'b', 'c')
+  assert.equal((await agent.usage({ serverId })).usedEntries, 9)
 })

@@ -93,7 +93,9 @@ export type PackWork = Extract<FilesWork, { kind: 'files.pack' }>
 export async function pack(server: ServerFiles, work: PackWork, context: TaskContext): Promise<FileEntry> {
   const { signal, report } = context
   const root = parsePath(work.root)
-  const paths = outermost(work.files.map((entry) => parseEntry(root, entry)))
+  const asked = work.files.map((entry) => parseEntry(root, entry))
+  await createTurns(server.files.share, signal).take()
+  const paths = outermost(asked)
   if (paths.length === 0) throw fail('invalid_request', 'There is nothing to pack.')
   const target = work.target ?? formatPath([...root, archiveName(paths, work.format)])
   if (server.placements.find(context.taskId) === target) return describePath(server.files, target)

@@ -6,6 +6,7 @@ import type { Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
 import type { TrashBatch, TrashRecord } from '../trash/trash-records.ts'
 import { type Amount, BLOCK_BYTES, spaceOf } from './amounts.ts'
+import type { Room } from './usage.ts'
 
 /** What a record has around a path, at most. */
 const RECORD_ITEM_BYTES = 64
@@ -61,9 +62,24 @@ export async function roomForParents(server: ServerFiles, paths: readonly Segmen
 
 export const directories = (count: number): Amount => ({ bytes: count * BLOCK_BYTES, entries: count })
 
-/** As `trash.prepare`, where the batch is for what makes way to something new, and is refused with it. */
-export async function prepareReplaced(server: ServerFiles, items: TrashRecord['items']): Promise<TrashBatch> {
+/** For the records of what makes way. */
+export function recordsOf(items: readonly { path: string }[]): Amount {
   const recordBytes = items.reduce((bytes, { path }) => bytes + Buffer.byteLength(path) + RECORD_ITEM_BYTES, 0)
-  using _room = await server.usage.room({ bytes: BLOCK_BYTES + spaceOf(recordBytes), entries: 2 })
-  return await server.trash.prepare('replaced', items)
+  return { bytes: BLOCK_BYTES + spaceOf(recordBytes), entries: 2 }
+}
+
+/**
+ * As `trash.prepare`, where the batch is for what makes way to something new, and is refused with it. `held` is room that
+ * was taken for these records before.
+ */
+export async function prepareReplaced(
+  server: ServerFiles,
+  items: TrashRecord['items'],
+  held?: Room,
+): Promise<TrashBatch> {
+  const records = recordsOf(items)
+  using _room = held ? undefined : await server.usage.room(records)
+  const batch = await server.trash.prepare('replaced', items)
+  held?.shrink(records)
+  return batch
 }

@@ -12,8 +12,8 @@ import { explainedAsync } from '../sandbox/errors.ts'
 import { createPathTree } from '../sandbox/path-tree.ts'
 import { formatPath, parseEntry, parsePath, type Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { spaceOf } from '../space/amounts.ts'
-import { roomForParents } from '../space/parents.ts'
+import { NOTHING, spaceOf, sum } from '../space/amounts.ts'
+import { recordsOf, roomForParents } from '../space/parents.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 
 export interface BatchOptions {
@@ -110,10 +110,15 @@ async function placeAll(
 ): Promise<FileEntry[]> {
   using _held = server.lock.share()
   const turn = createTurns(server.files.share)
+  const replacing = new Set<Segments>()
+  let needed = NOTHING
   for (const { segments } of received) {
     if (turn.due()) await turn.take()
-    checkTarget(server, segments, { overwrite })
+    if (!checkTarget(server, segments, { overwrite })) continue
+    replacing.add(segments)
+    needed = sum(needed, recordsOf([{ path: formatPath(segments) }]))
   }
+  using records = await server.usage.room(needed)
   using room = await roomForParents(
     server,
     received.map(({ segments }) => segments),
@@ -122,7 +127,8 @@ async function placeAll(
   for (const { segments, stagedName } of received) {
     await room.renew(segments)
     const source = { folder, name: stagedName }
-    const { entry } = await placeWithRoom(server, segments, source, { overwrite }, room)
+    const held = replacing.has(segments) ? records : undefined
+    const { entry } = await placeWithRoom(server, segments, source, { overwrite, records: held }, room)
     room.made(segments)
     entries.push(entry)
   }
