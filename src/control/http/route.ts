@@ -11,15 +11,15 @@ import {
   type QueryOf,
 } from '../../contract/operation.ts'
 import { hasBody } from '../../http/bodies.ts'
-import { whileClientStays } from '../../http/leaving.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import { withoutTrailingSlash } from '../../http/methods.ts'
 import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
 import type { BaseUrlOf } from './base-url.ts'
 import type { BodyPace } from './body-pace.ts'
+import { describe } from './document/openapi.ts'
 import type { Idempotency } from './idempotency.ts'
 import { announcedBytes, readBody, refuseContentOfGet } from './json-body.ts'
-import { describe } from './openapi.ts'
 
 export interface Api {
   app: FastifyInstance
