@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFailure } from '../contract/errors.ts'
-import { createShares } from './shares.ts'
+import { createShares } from './fair-shares.ts'
 
 const STAYS = new AbortController().signal
 

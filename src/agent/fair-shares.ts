@@ -90,7 +90,7 @@ export function createShares(options: SharesOptions): Shares {
       const server = servers.get(serverId) ?? { running: 0, waiting: [] }
       if (server.waiting.length >= waitingPerServer)
         throw fail('rate_limited', {
-          detail: 'Too much work of this kind waits on this server.',
+          detail: 'Too many requests of this kind are waiting on this server.',
           headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
         })
       const turn = enter(serverId, server, signal)
