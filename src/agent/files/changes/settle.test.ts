@@ -1,68 +1,18 @@
 // A process that dies between any two steps of a change: at the next start the change has its fact if it is on the disk,
 // and none if it is not. The process is cut off by a journal that stops at a step; the next one is new on the same disk.
 import assert from 'node:assert/strict'
-import {
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmdirSync,
-  statSync,
-  symlinkSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, linkSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { KeptRequest } from '../../../contract/agent.ts'
 import { isFailure } from '../../../contract/errors.ts'
-import { createJournal, type Journal } from '../../journal/journal.ts'
-import { layout } from '../../layout.ts'
 import { writeContent } from '../content.ts'
-import { createAgentFiles, type FilesOfAgent } from '../index.ts'
+import type { FilesOfAgent } from '../index.ts'
 import { bytes, code, request, serverId, treeOf } from '../server.testing.ts'
-import { fillTree, makeTree } from '../trees.testing.ts'
+import { fillTree } from '../trees.testing.ts'
 import { writeBatch } from '../uploads/batch.ts'
 import { BY_THE_SYSTEM } from './changes.ts'
-
-type Step = 'after the intent' | 'after the disk work' | 'after the fact'
-
-/** The journal of a process that dies at that step: nothing it writes later reaches the disk. */
-function dying(journal: Journal, step: Step, died: () => void): Journal {
-  const never = new Promise<void>(() => {})
-  return {
-    ...journal,
-    begin(intent) {
-      const begun = journal.begin(intent)
-      if (step !== 'after the intent') return begun
-      void begun.durable.then(died)
-      return { ...begun, durable: never }
-    },
-    complete(intent, outcome) {
-      if (step === 'after the fact') journal.complete(intent, outcome)
-      died()
-    },
-  }
-}
-
-/** With the intents that it has begun and neither completed nor dropped. */
-function watched(journal: Journal) {
-  const intents = new Set<string>()
-  const ended = (work: (...args: never[]) => void) =>
-    ((intent: { id: string }, ...rest: never[]) => {
-      intents.delete(intent.id)
-      work(intent as never, ...rest)
-    }) as never
-  const begin: Journal['begin'] = (asked) => {
-    const begun = journal.begin(asked)
-    intents.add(begun.intent.id)
-    return begun
-  }
-  return { intents, journal: { ...journal, begin, complete: ended(journal.complete), drop: ended(journal.drop) } }
-}
-
-const FILES = { 'a.txt': 'A', 'b.txt': 'B', 'd/x': 'X', 'd/y': 'Y' }
+import { dying, interrupted, prepared } from './settle.testing.ts'
 
 const change = (kind: string) => ({ kind, requestId: null, origin: BY_THE_SYSTEM })
 async function* named(...names: string[]) {
@@ -141,37 +91,6 @@ const OPERATIONS: Record<string, Operation> = {
   },
 }
 
-async function prepared(t: TestContext) {
-  const places = layout(makeTree(t, { [`servers/${serverId}/files/`]: '' }))
-  fillTree(places.server(serverId).files, { ...FILES, 'trashed.txt': 'T' })
-  const first = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
-  await first.remove(request({ root: '/', files: ['trashed.txt'] }))
-  const trashId = (await first.listTrash({ serverId })).items[0]?.id ?? ''
-  await first.stop()
-  const open = () => {
-    const journal = createJournal({ folder: places.journal, now: Date.now, onUnexpected: assert.ifError })
-    t.after(() => journal.close())
-    return journal
-  }
-  const [old] = await open().read({ limit: 10, waitMs: 0 })
-  const start = (journal: Journal) => {
-    const agent = createAgentFiles({ layout: places, journal, onUnexpected: assert.ifError })
-    t.after(() => agent.stop())
-    return agent
-  }
-  /** The next process, after it has seen to what the one before has left. */
-  const restart = async () => {
-    const journal = open()
-    const agent = start(journal)
-    await agent.settle()
-    await agent.start()
-    const facts = (await journal.read({ limit: 10, waitMs: 0 })).filter(({ id }) => id !== old?.id)
-    assert.deepEqual(journal.unsettled(), [])
-    return { agent, facts }
-  }
-  return { places, folders: places.server(serverId), trashId, open, start, restart }
-}
-
 const settled = (facts: { kind: string; properties: object }[]) =>
   facts.map(({ kind, properties }) => [kind, properties])
 
@@ -216,20 +135,6 @@ for (const step of ['after the intent', 'after the disk work', 'after the fact']
   })
 }
 
-/** What is on the disk when the process dies in the middle, made by hand. */
-async function interrupted(
-  t: TestContext,
-  work: (agent: FilesOfAgent) => Promise<unknown>,
-  disk: (at: string) => void,
-) {
-  const { folders, open, start, restart } = await prepared(t)
-  const { promise: death, resolve: died } = Promise.withResolvers<void>()
-  void work(start(dying(open(), 'after the intent', died))).catch(() => {})
-  await death
-  disk(folders.files)
-  return { ...(await restart()), folders }
-}
-
 test('killed after one of two moves, the fact tells of that one', async (t) => {
   const moves = [
     { from: '/a.txt', to: '/c.txt' },
@@ -261,69 +166,6 @@ test('killed after the parent of a folder was made, the fact tells of the parent
     (at) => fillTree(at, { 'new/': '' }),
   )
   assert.deepEqual(settled(facts), [['file.folder_created', { path: '/new' }]])
-})
-
-test('killed before a move, and the way to its target has become a symlink: it has no fact, and no intent is left', async (t) => {
-  const { facts } = await interrupted(
-    t,
-    (agent) => agent.move(request({ moves: [{ from: '/a.txt', to: '/d/c.txt' }] })),
-    (at) => {
-      renameSync(join(at, 'd'), join(at, 'o'))
-      symlinkSync('o', join(at, 'd'))
-    },
-  )
-  assert.deepEqual(facts, [])
-})
-
-for (const [what, block, refusal] of [
-  ['a symlink', (at: string) => symlinkSync('d', at), 'invalid_path'],
-  ['a file', (at: string) => writeFileSync(at, ''), 'already_exists'],
-] as const)
-  test(`a restore that is refused since ${what} is in its way leaves no intent, and is told of only when it happens`, async (t) => {
-    const { folders, open, start, restart } = await prepared(t)
-    const way = join(folders.files, 'x')
-    const { journal, intents } = watched(open())
-    const first = start(journal)
-    fillTree(folders.files, { 'x/f': 'F' })
-    await first.remove(request({ root: '/', files: ['x/f'] }))
-    const trashId = (await first.listTrash({ serverId })).items[0]?.id ?? ''
-    rmdirSync(way)
-    block(way)
-    for (let i = 0; i < 2; i++) await assert.rejects(first.restoreTrash(request({ trashId })), code(refusal))
-    assert.equal(intents.size, 0)
-    unlinkSync(way)
-    mkdirSync(way)
-    await first.restoreTrash(request({ trashId }))
-    const { facts } = await restart()
-    assert.deepEqual(
-      facts.map(({ kind }) => kind),
-      ['file.deleted', 'file.restored'],
-    )
-  })
-
-test('a failed change of which the disk cannot be asked is told of, and settled before the next one', async (t) => {
-  const { places, open } = await prepared(t)
-  const { journal, intents } = watched(open())
-  const unexpected: unknown[] = []
-  const agent = createAgentFiles({ layout: places, journal, onUnexpected: (error) => unexpected.push(error) })
-  t.after(() => agent.stop())
-  const { files, unsettled } = agent.server(serverId)
-  const { openPlace, openNewPlace } = files
-  const broken = Object.assign(new Error('broken'), { code: 'EIO' })
-  const refuse = () => {
-    throw broken
-  }
-  const breakDisk = () => {
-    Object.assign(files, { openPlace: refuse })
-    return refuse()
-  }
-  Object.assign(files, { openNewPlace: breakDisk })
-  const move = (to: string) => agent.move(request({ moves: [{ from: '/a.txt', to }] }))
-  await assert.rejects(move('/c.txt'), broken)
-  assert.deepEqual([unexpected, unsettled.size, intents.size], [[broken], 1, 1])
-  Object.assign(files, { openPlace, openNewPlace })
-  await move('/e.txt')
-  assert.deepEqual([unexpected.length, unsettled.size, intents.size], [1, 0, 0])
 })
 
 test('a form of which the second file is refused tells of the first', async (t) => {
