@@ -72,6 +72,12 @@ export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as
 /** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
 export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
 
+/**
+ * Uploads and downloads under way in all are a quarter of the descriptors. A server may have one, and more while it leaves as
+ * many free as it has and n servers together leave 1 / (n + 1) of them; `rate_limited` for one that has waited this long.
+ */
+export const TRANSFERS = { waitMs: 10_000 } as const
+
 /** JSON bodies of one token beyond `bytes`, or of unknown size, read at this pace; `rate_limited` where one would wait longer. */
 export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 256 * 1024, waitMs: 4000 } as const
 
