@@ -83,11 +83,11 @@ export function createAgentServers(
       const { root } = layout.server(serverId)
       if (!existsSync(aside(serverId))) {
         if (existsSync(root)) return
-        throw fail('not_found', 'The folders of the server are not there.')
+        throw fail('not_found', 'The folders of the server are missing.')
       }
       // Folders without a file are no server; where there is a file in both, neither goes over the other.
       if (existsSync(root) && !(await sweepOne(serverId)))
-        throw fail('already_exists', 'The folders of the server are there twice.')
+        throw fail('already_exists', 'The folders of the server exist twice.')
       await moveFolder(aside(serverId), root)
     },
 

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFailure } from '../contract/errors.ts'
 import { TRANSFERS } from '../contract/limits.ts'
-import { createShares, createTransferShares } from './shares.ts'
+import { createShares, createTransferShares } from './fair-shares.ts'
 
 const STAYS = new AbortController().signal
 

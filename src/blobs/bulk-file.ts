@@ -16,7 +16,7 @@ import {
 const BUFFER_BYTES = 2 * 1024 * 1024
 /** Of one file. */
 const BUFFERS = 3
-/** Of all files: fresh memory costs more than writing what is in it. */
+/** Of all files: fresh memory costs more than writing what is in it (`npm run bench -- backups`, `first`). */
 const BUFFERS_KEPT = 6
 const spare: Buffer[] = []
 const fsyncAsync = promisify(fsync)

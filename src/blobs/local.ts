@@ -171,7 +171,7 @@ export async function openLocalStore(
   }
 }
 
-/** A descriptor: a FileHandle costs several times as much for every read. */
+/** A descriptor: a FileHandle costs several times as much for every read (`npm run bench -- backups`, `restore`). */
 async function openBlob(dir: string, name: string): Promise<Descriptor> {
   try {
     return await openDescriptorAsync(join(dir, checkBlobName(name)), constants.O_RDONLY)

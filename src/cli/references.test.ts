@@ -93,6 +93,19 @@ test('a token that may not list can still use ids', async () => {
   assert.equal((await runPiped(['backup', 'lock', serverId, 'latest'], envOf(token))).code, 3)
 })
 
+test('a token for one server knows that server by its name, and no other', async () => {
+  const { id: serverId } = await json('server', 'create', 'Bound')
+  await json('server', 'create', 'Foreign')
+  const [id = ''] = await backUp('Bound', 'Only')
+  const { token } = await cli.service.mint(['backups:write'], [serverId])
+  assert.equal((await runPiped(['backup', 'lock', 'Bound', id], envOf(token))).code, 0)
+  assert.equal((await runPiped(['backup', 'lock', 'Foreign', id], envOf(token))).code, 4)
+  const everywhere = await cli.service.mint(['backups:write'])
+  assert.equal((await runPiped(['backup', 'lock', 'Bound', id], envOf(everywhere.token))).code, 3)
+  const doctor = await runPiped(['doctor'], envOf(token))
+  assert.match(doctor.stdout, /^ok +token +"test" has backups:write on "Bound"$/m)
+})
+
 test('list, delete and -v are other names of ls, rm and --version', async () => {
   await json('server', 'create', 'Other')
   await backUp('Other', 'One')

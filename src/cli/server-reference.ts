@@ -1,12 +1,24 @@
 // A server on the command line is its id or its name.
-import type { Client, Server } from '../sdk/index.ts'
+import { type Client, isApiError, type Server } from '../sdk/index.ts'
 import { CommandError, EXIT } from './exit-codes.ts'
 
 const ID = /^srv_[0-9a-z]+$/
 
-/** Asks the service only for a name: a token without `servers:read` can still use ids. */
+/** Asks the service only for a name. A token without `servers:read` still knows the names of the servers that it is for. */
 export async function serverIdOf(client: Client, reference: string, signal: AbortSignal): Promise<string> {
-  return ID.test(reference) ? reference : (await findByName(client, reference, signal)).id
+  if (ID.test(reference)) return reference
+  try {
+    return (await findByName(client, reference, signal)).id
+  } catch (error) {
+    if (!isApiError(error, 'forbidden')) throw error
+    const { servers } = await client.tokens.own({ signal })
+    // For all servers, but without the scope: it can use ids only.
+    if (servers === '*') throw error
+    return theOne(
+      servers.filter(({ name }) => name === reference),
+      reference,
+    ).id
+  }
 }
 
 export function findServer(
@@ -25,6 +37,10 @@ async function findByName(client: Client, name: string, signal: AbortSignal, del
   for await (const server of client.servers.all({ q: name, limit: 100, ...(deleted ? { deleted } : {}) }, { signal })) {
     if (server.name === name) found.push(server)
   }
+  return theOne(found, name, deleted)
+}
+
+function theOne<S extends { id: string }>(found: readonly S[], name: string, deleted = false): S {
   const [server, ...others] = found
   if (!server) throw new CommandError(`No ${deleted ? 'deleted ' : ''}server is named "${name}".`, EXIT.notFound)
   if (others.length > 0) {

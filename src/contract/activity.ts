@@ -1,5 +1,5 @@
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   Closed,
   Id,
@@ -63,7 +63,7 @@ export const EVENTS = {
   'backup.adopted': 'A backup that was in the store and not in the list was taken back into it',
   'backup.lost': 'A backup that was in the list is no longer in the store',
   'backup.download_started': 'A backup, or a file out of one, is downloaded',
-  'retention.changed': 'It was changed which backups are kept',
+  'retention.changed': 'Retention rules changed',
   'schedule.created': 'A schedule for backups was made',
   'schedule.changed': 'A schedule for backups was changed',
   'schedule.deleted': 'A schedule for backups was deleted',

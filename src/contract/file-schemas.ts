@@ -11,7 +11,7 @@ export const Entries = Type.Array(Type.String({ maxLength: 4096 }), {
   description: 'Names or paths relative to `root`; one with a slash in front is relative to it too',
 })
 export const Overwrite = Type.Optional(
-  Type.Boolean({ description: 'What is replaced goes to the trash. False unless told' }),
+  Type.Boolean({ description: 'What is replaced goes to the trash. False by default' }),
 )
 
 export const FileKind = OneOf(['file', 'directory', 'symlink', 'other'])

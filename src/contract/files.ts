@@ -1,4 +1,3 @@
-import { BOUNDS } from './bounds.ts'
 import {
   ArchiveFormat,
   changeErrors,
@@ -29,6 +28,7 @@ import {
   unpackFile,
 } from './file-work.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Directory, OneOf, Page, PageQuery, Path, Type } from './schema.ts'
 
 export * from './file-schemas.ts'

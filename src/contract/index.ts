@@ -32,5 +32,6 @@ export const OPERATIONS: readonly Operation[] = [
   jobs.cancelJob,
   tokens.createToken,
   tokens.listTokens,
+  tokens.readOwnToken,
   tokens.revokeToken,
 ]

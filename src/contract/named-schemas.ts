@@ -8,7 +8,7 @@ import { Job, Progress, WorkError } from './jobs.ts'
 import type { TSchema } from './schema.ts'
 import { Deletion, DeletionPlan, Freed, Limits, NewServer, Server, ServerChange } from './servers.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
-import { MintedToken, NewToken, Token } from './tokens.ts'
+import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 
 export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ActivityEntry,
@@ -34,6 +34,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   NewServer,
   NewSubdomain,
   NewToken,
+  OwnToken,
   Progress,
   Recovery,
   RestoreRequest,

@@ -1,7 +1,8 @@
 // An operation is described once: the route that serves it, the client that calls it, and the document that explains
 // it are all made from this.
-import type { Bound } from './bounds.ts'
+
 import type { ErrorCode } from './errors.ts'
+import type { Bound } from './operation-bounds.ts'
 import type { Static, TSchema } from './schema.ts'
 import type { Scope } from './scopes.ts'
 
@@ -25,7 +26,8 @@ export interface Operation {
   tag: string
   summary: string
   description?: string
-  scope: Scope
+  /** Null: any good token may ask, and is told of nothing beyond itself. */
+  scope: Scope | null
   /** What a request may cost, whatever data its tenant has. */
   bound: Bound
   params?: TSchema

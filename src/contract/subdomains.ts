@@ -1,5 +1,5 @@
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Id, Nullable, OneOf, Page, PageQuery, ServerParams, type Static, Timestamp, Type } from './schema.ts'
 
 /** `withdrawn`: out of DNS and kept for its server, which is deleted and can be brought back. */
@@ -46,7 +46,7 @@ export const NewSubdomain = Closed({
     minLength: 1,
     maxLength: 63,
     pattern: '^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$',
-    description: 'Letters, digits and hyphens; capitals are made small',
+    description: 'Letters, digits and hyphens; lowercased',
   }),
   zone: Zone,
 })

@@ -1,5 +1,5 @@
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Id, Name, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
 import { Scope } from './scopes.ts'
 
@@ -38,6 +38,17 @@ export const MintedToken = Type.Object({
   token: Type.String({ description: 'The value to send as `Authorization: Bearer …`. Shown this once' }),
 })
 export type MintedToken = Static<typeof MintedToken>
+
+export const OwnToken = Type.Object({
+  id: Id,
+  name: Name,
+  scopes: Type.Array(Scope),
+  servers: Type.Union([AllServers, Type.Array(Type.Object({ id: Id, name: Name }))], {
+    description: '`*` for every server, or those that the token is for and that are not deleted, with their names',
+  }),
+  expiresAt: Nullable(Timestamp),
+})
+export type OwnToken = Static<typeof OwnToken>
 
 const example = {
   id: 'tok_01k9zq6m3t8v5w2x7y4c1b6d9e',
@@ -84,6 +95,31 @@ export const listTokens = operation({
   query: Closed({ ...PageQuery }),
   answers: {
     200: { description: 'A page of tokens', schema: Page(Token), example: { data: [example], nextCursor: null } },
+  },
+  errors: [],
+})
+
+export const readOwnToken = operation({
+  id: 'readOwnToken',
+  method: 'GET',
+  path: '/token',
+  tag: 'Tokens',
+  summary: 'Read the token that asks',
+  description: 'What it can do and reach. Servers that it is for are named here also where it lacks `servers:read`.',
+  scope: null,
+  bound: BOUNDS.tokenServers,
+  answers: {
+    200: {
+      description: 'The token that asks',
+      schema: OwnToken,
+      example: {
+        id: example.id,
+        name: example.name,
+        scopes: example.scopes,
+        servers: [{ id: example.servers[0], name: 'Castle' }],
+        expiresAt: null,
+      },
+    },
   },
   errors: [],
 })

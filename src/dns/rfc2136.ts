@@ -138,7 +138,7 @@ function faultOf(zone: string, rcode: number): DnsProviderError {
     return new DnsProviderError('conflict', `${zone} holds what stands against the change.`)
   if (rcode === NOTAUTH) return new DnsProviderError('zone_missing', `The name server does not have the zone ${zone}.`)
   if (rcode === REFUSED)
-    return new DnsProviderError('refused', `The name server lets this key not change or read ${zone}.`)
+    return new DnsProviderError('refused', `The name server does not allow this key to read or update ${zone}.`)
   if (rcode === SERVFAIL || rcode === NOTIMP) {
     return new DnsProviderError('server_error', `The name server failed (rcode ${rcode}).`)
   }

@@ -50,7 +50,7 @@ export async function* bodyOf(request: IncomingMessage, { signal, onBytes }: Bod
         if (!ended) request.resume()
         yield chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
       } else if (ended) return
-      else if (request.destroyed) throw fail('invalid_request', 'The connection was cut before the body had ended.')
+      else if (request.destroyed) throw fail('invalid_request', 'The connection closed before the body ended.')
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {

@@ -78,8 +78,7 @@ export function createSignedLinks(key: Buffer, clock: { now(): number }): Signed
         const times = { issuedAt: iat * 1000, expiresAt: exp * 1000 }
         return { serverId: sub, tokenId, tokenExpiresAt, requestId, detail, ...times }
       } catch (error) {
-        if (error instanceof errors.JOSEError)
-          throw fail('not_found', 'The link is not valid, or its time is over.', error)
+        if (error instanceof errors.JOSEError) throw fail('not_found', 'The link is not valid or has expired.', error)
         throw error
       }
     },

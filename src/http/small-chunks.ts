@@ -4,6 +4,7 @@
 // there were very many of them, on whichever connections, reads nothing more.
 import { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 import { createPace } from '../kit/pace.ts'
@@ -22,7 +23,7 @@ let chunksInTurn = 0
 
 /** Its connections are among those that are not read in a turn that has had enough. */
 export function limitSmallChunks(server: Server): void {
-  server.on('connection', (socket: Socket) => {
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })

@@ -18,6 +18,8 @@ export interface DescriptorBudget {
 
 /** The database, the journal, the log, the threads and what listens: 46 at most were seen. */
 const OWN = 46
+/** The manifest, the journal and the directories of a restore: 12 were seen, of which the threads' share of `OWN` leaves some. */
+const WORK = 8
 /** Below, a backup beside a handful of connections could not be made. */
 const LEAST = 64
 const FILES_AT_ONCE_MAX = 1024
@@ -32,7 +34,7 @@ export function planDescriptors(
         '"ulimit -n 1024", or with LimitNOFILE= in the unit of systemd.',
     )
   }
-  const free = limit - OWN
+  const free = limit - OWN - WORK
   const share = (part: number, most: number) => Math.max(2, Math.min(most, Math.floor(free * part)))
   return {
     limit,

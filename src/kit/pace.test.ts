@@ -14,6 +14,14 @@ test('a burst comes at once, and from then on one waits for the other', () => {
   assert.deepEqual([waits(), waits(), waits(), waits(), waits()], [0, 0, 0, 0, 100], 'what is not used is not saved up')
 })
 
+test('what is given back is waited for by nobody', () => {
+  const pace = createPace({ unitsPerSecond: 10, waitMs: 1000, now: () => 0 })
+  pace.take('a', 5)
+  pace.giveBack('a', 4)
+  pace.giveBack('b', 4)
+  assert.deepEqual([pace.take('a', 1).waitMs, pace.take('b', 1).waitMs], [100, 0])
+})
+
 test('what is forgotten of those who do not come any more changes nothing for the others', () => {
   let time = 0
   const pace = createPace({ unitsPerSecond: 1, waitMs: 60_000, now: () => time })

@@ -11,6 +11,8 @@ export interface PaceOptions {
 export interface Pace {
   /** How long this many units have to wait; where that is longer than it may be, nothing is taken. */
   take(key: string, units: number): { waitMs: number; isTaken: boolean }
+  /** Of what was taken: whoever comes next does not wait for it. */
+  giveBack(key: string, units: number): void
 }
 
 const SWEEP_AT = 1000
@@ -36,6 +38,10 @@ export function createPace(options: PaceOptions): Pace {
       sweep(earliest)
       nextAt.set(key, begin + msOf(units))
       return { waitMs, isTaken: true }
+    },
+    giveBack(key, units) {
+      const next = nextAt.get(key)
+      if (next !== undefined) nextAt.set(key, next - msOf(units))
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { QueryOf } from '../contract/operation.ts'
-import { createToken, listTokens, type NewToken, revokeToken, type Token } from '../contract/tokens.ts'
+import { createToken, listTokens, type NewToken, readOwnToken, revokeToken, type Token } from '../contract/tokens.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
 import type { Transport } from './transport.ts'
@@ -18,6 +18,8 @@ export function createTokensApi(transport: Transport) {
     list,
     all: (query: TokenQuery = {}, options: CallOptions = {}): AsyncGenerator<Token, void, undefined> =>
       itemsOf((pageQuery: TokenQuery) => list(pageQuery, options), query),
+    /** The token that this client has. */
+    own: transport.method(readOwnToken, (options: CallOptions = {}) => options),
     revoke: transport.method(revokeToken, (tokenId: string, options: CallOptions = {}) => ({
       params: { tokenId },
       ...options,

@@ -1,6 +1,6 @@
 // Holds every answer that the tests see against the OpenAPI document that the service itself serves.
 import assert from 'node:assert/strict'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { BASE_PATH } from '../../src/contract/operation.ts'
 import type { Reply } from './service.ts'
@@ -16,12 +16,15 @@ interface Contract {
   components: object
   paths: { pattern: RegExp; operations: Record<string, Documented> }[]
   ajv: Ajv2020
+  compiled: Map<MediaType, ValidateFunction>
 }
 
-const contracts = new Map<string, Promise<Contract>>()
+/** One for the process: whichever service serves the document, it says the same of every answer. */
+let loading: Promise<Contract> | undefined
 
 export async function holdAgainstContract(url: string, method: string, path: string, reply: Reply): Promise<void> {
-  const contract = await contractOf(url)
+  loading ??= loadContract(url)
+  const contract = await loading
   const plain = ((path.startsWith('/v1/') ? path : BASE_PATH + path).split('?', 1)[0] ?? '').replace(/\/$/, '')
   // Neither is an operation: one tells of the path, the other is a GET without its body.
   if (method === 'OPTIONS' || method === 'HEAD') return
@@ -36,20 +39,20 @@ export async function holdAgainstContract(url: string, method: string, path: str
   const media = documented.content[type] ?? documented.content['*/*']
   assert.ok(media, `${method} ${plain} ${reply.status} has the undocumented type ${type}`)
   if (!type.endsWith('json') || type.includes('ndjson')) return
-  const validate = contract.ajv.compile({ ...media.schema, components: contract.components })
+  const validate = validatorOf(contract, media)
   assert.ok(
     validate(reply.body),
     `${method} ${plain} ${reply.status}: ${contract.ajv.errorsText(validate.errors)}\n${reply.text}`,
   )
 }
 
-function contractOf(url: string): Promise<Contract> {
-  let contract = contracts.get(url)
-  if (!contract) {
-    contract = loadContract(url)
-    contracts.set(url, contract)
+function validatorOf({ compiled, ajv, components }: Contract, media: MediaType): ValidateFunction {
+  let validate = compiled.get(media)
+  if (!validate) {
+    validate = ajv.compile({ ...media.schema, components })
+    compiled.set(media, validate)
   }
-  return contract
+  return validate
 }
 
 async function loadContract(url: string): Promise<Contract> {
@@ -65,7 +68,7 @@ async function loadContract(url: string): Promise<Contract> {
     pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
     operations: document.paths[template] ?? {},
   }))
-  return { paths, ajv, components: document.components }
+  return { paths, ajv, components: document.components, compiled: new Map() }
 }
 
 const literal = (template: string) => template.replace(/\{\w+\}/g, '').length

@@ -201,6 +201,7 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   cancelJob: async (things) => ({ params: await things.job() }),
   createToken: async () => ({ body: { name: 'x', scopes: ['servers:read'], servers: '*', expiresAt: null } }),
   listTokens: nothing,
+  readOwnToken: nothing,
   revokeToken: async (things) => ({ params: await things.token() }),
 }
 

@@ -133,7 +133,7 @@ function placeJournaled(
 export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
   server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
-    throw fail('too_large', `At most ${options.maxBytes} bytes are taken.`)
+    throw fail('too_large', `The limit is ${options.maxBytes} bytes.`)
   const { depth, stats } = server.files.reach(segments)
   if (depth < segments.length && stats && !stats.isDirectory()) {
     const above = formatPath(segments.slice(0, depth))
@@ -147,7 +147,7 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
   const path = JSON.stringify(formatPath(segments))
   if (!stats) checkNewName(segments.at(-1) ?? '')
   if (stats && !stats.isFile()) throw fail('invalid_path', `${path} is not a regular file.`)
-  if (stats && options.overwrite === false) throw fail('already_exists', `${path} exists already.`)
+  if (stats && options.overwrite === false) throw fail('already_exists', `${path} already exists.`)
   if (options.ifMatch === undefined) return
   if (!stats || (options.ifMatch !== '*' && options.ifMatch !== etagOf(stats)))
     throw fail('precondition_failed', 'The file was changed since it was read.')

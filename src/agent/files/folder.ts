@@ -54,7 +54,7 @@ async function make(server: ServerFiles, segments: Segments, missing: string[]) 
   using parent = files.mkdirs(segments.slice(0, -1))
   const created = isMade(() => countingGrowth(server.usage, parent, () => files.makeDirectory(parent, name)))
   if (!created && !statsIfThere(parent, name)?.isDirectory())
-    throw fail('already_exists', `Something that is not a directory is named ${JSON.stringify(name)}.`)
+    throw fail('already_exists', `${JSON.stringify(name)} exists and is not a directory.`)
   await syncWay(files, segments, missing.length)
   const entry = describeAt(parent, name)
   return { answer: { entry, created }, properties: created ? { path: entry.path } : null }

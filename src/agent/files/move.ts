@@ -7,7 +7,6 @@ import { type Change, journaled } from './changes/changes.ts'
 import { placedWithParents } from './changes/new-parents.ts'
 import { inodeOf, moveProperties } from './changes/probes.ts'
 import { moveReplacing, moveToNewName } from './changes/replace.ts'
-import { isDeeperThan } from './height.ts'
 import type { Share } from './locks.ts'
 import { describeAt, kindOf } from './reading/entries.ts'
 import { fsyncDirectory, renameNewAt, statsIfThere } from './sandbox/directory.ts'
@@ -17,6 +16,7 @@ import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './
 import type { ServerFiles } from './server-files.ts'
 import { prepareReplaced, roomForParents } from './space/parents.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash/trash-records.ts'
+import { isDeeperThan } from './tree-depth.ts'
 
 interface Move {
   from: Segments
@@ -110,7 +110,7 @@ async function check(server: ServerFiles, planned: Move, all: Move[], overwrite:
     checkNewName(planned.to.at(-1) ?? '')
     return
   }
-  if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} exists already.`)
+  if (!overwrite) throw fail('already_exists', `${JSON.stringify(formatPath(planned.to))} already exists.`)
   planned.replaced = { kind: kindOf(there), index: all.filter((other) => other.replaced).length }
 }
 

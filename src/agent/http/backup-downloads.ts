@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { ARCHIVES_BEGUN } from '../../contract/limits.ts'
-import { whileClientStays } from '../../http/leaving.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import { createPaced } from '../../http/paced.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
@@ -53,7 +53,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   )
 
   async function archive({ serverId, detail }: Opened, format: ArchiveFormat, signal: AbortSignal): Promise<Whole> {
-    await paced(serverId, 1, signal)
+    await paced.turnOf(serverId, 1, signal)
     const { backupId, name, createdAt } = detail
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
     const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })

@@ -2,8 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { bodyOf } from '../../http/bodies.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import type { Forward } from '../../http/forward.ts'
-import { whileClientStays } from '../../http/leaving.ts'
 import { openContent, writeContent } from '../files/content.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { changeOf, type LinkDoor } from './link-door.ts'
@@ -68,6 +68,6 @@ export function createForward(deps: ContentDeps): Forward {
   return async (purpose, link, request, reply) => {
     if (purpose === 'read-content') return await serveContent(deps, link, request, reply)
     if (purpose === 'write-content') return await acceptContent(deps, link, request, reply)
-    throw fail('not_found', 'The link is not valid, or its time is over.')
+    throw fail('not_found', 'The link is not valid or has expired.')
   }
 }

@@ -4,8 +4,8 @@ import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
+import type { Shares } from '../fair-shares.ts'
 import type { Change } from '../files/changes/changes.ts'
-import type { Shares } from '../shares.ts'
 import type { LinkRevocations } from './revocations.ts'
 
 /** For so long after its last byte an upload's link is good, whatever time it was given. */
@@ -107,7 +107,7 @@ export function createLinkDoor(deps: {
   }
 }
 
-const dead = () => fail('not_found', 'The link is not valid, or its time is over.')
+const dead = () => fail('not_found', 'The link is not valid or has expired.')
 
 export function causeOf(opened: OpenedLink, request: FastifyRequest): FactCause {
   return {

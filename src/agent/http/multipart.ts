@@ -23,7 +23,7 @@ export function boundaryOf(contentType: string | undefined): string {
   const [, quoted, plain] = /;\s*boundary=(?:"([^"\r\n]+)"|([^\s;"]+))/i.exec(contentType ?? '') ?? []
   const boundary = quoted ?? plain
   if (!boundary || boundary.length > BOUNDARY_MAX || !/^multipart\/form-data\s*;/i.test(contentType ?? ''))
-    throw fail('unsupported_media_type', 'An upload is sent as multipart/form-data with a boundary, or by tus.')
+    throw fail('unsupported_media_type', 'Send uploads as multipart/form-data with a boundary, or by tus.')
   return boundary
 }
 
@@ -33,7 +33,7 @@ export async function* readMultipart(source: AsyncIterable<Buffer>, boundary: st
   try {
     await discard(input.untilDelimiter())
     for (let parts = 1; await input.isFollowedByPart(); parts++) {
-      if (parts > FORM_FILES_MAX) throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files.`)
+      if (parts > FORM_FILES_MAX) throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files.`)
       const headers = parseHeaders(await input.readHeaders())
       const body = input.untilDelimiter()
       yield { headers, body }

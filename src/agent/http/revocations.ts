@@ -51,7 +51,7 @@ export function createLinkRevocations(file: string, clock: { now(): number }): L
   }
 }
 
-const dead = () => fail('not_found', 'The link is not valid, or its time is over.')
+const dead = () => fail('not_found', 'The link is not valid or has expired.')
 
 function readRevoked(file: string): [string, number][] {
   try {

@@ -53,7 +53,10 @@ export async function acceptTus(
   const { link, tusId } = request.params as { link: string; tusId?: string }
   reply.header('tus-resumable', VERSION)
   if (request.method !== 'OPTIONS' && request.headers['tus-resumable'] !== VERSION)
-    throw fail('precondition_failed', { detail: `tus ${VERSION} is spoken here.`, headers: { 'tus-version': VERSION } })
+    throw fail('precondition_failed', {
+      detail: `This service supports tus ${VERSION}.`,
+      headers: { 'tus-version': VERSION },
+    })
   const id = tusId ?? newId('upl')
   // First: a stranger's request must not end the one that is under way.
   if (tusId !== undefined) requireOwn(deps, opened, id)
@@ -72,7 +75,7 @@ export async function acceptTus(
 function requireOwn({ uploads }: TusDeps, opened: OpenedLink, id: string): PartialState {
   const state = uploads.of(opened.serverId).find(id)
   if (!state || state.record.cause.tokenId !== opened.tokenId)
-    throw fail('not_found', 'There is no such upload, or its time is over.')
+    throw fail('not_found', 'No such upload, or it has expired.')
   return state
 }
 
@@ -167,7 +170,7 @@ function createStore({ uploads, door }: TusDeps, { opened, signal, request, id }
 
     async getUpload(): Promise<Upload> {
       const state = partials.find(id)
-      if (!state) throw fail('not_found', 'There is no such upload, or its time is over.')
+      if (!state) throw fail('not_found', 'No such upload, or it has expired.')
       return describe(state)
     },
 

@@ -3,8 +3,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { dirname } from 'node:path'
 import { CHECK_PENDING } from '../../contract/readiness.ts'
 import { allows } from '../../contract/scopes.ts'
-import { TOKEN_FORM } from '../../contract/tokens.ts'
-import { type Client, isApiError, type Readiness, type Token } from '../../sdk/index.ts'
+import { type Client, isApiError, type OwnToken, type Readiness } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import { type Context, connect } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -136,47 +135,25 @@ async function* checkToken(context: Context): AsyncGenerator<Finding, void, unde
   const check = 'token'
   try {
     const client = context.client()
-    const { data } = await client.servers.list({ limit: 1 }, { signal: context.io.signal, ...PROBE })
-    const own = await ownRecord(context, client)
-    yield {
-      check,
-      status: 'ok',
-      detail: own ? describeToken(own, context.now()) : `good; it sees ${data.length > 0 ? '' : 'no '}servers`,
-    }
+    const own = await client.tokens.own({ signal: context.io.signal, ...PROBE })
+    yield { check, status: 'ok', detail: describeToken(own, context.now()) }
     yield await checkChain(context, client)
   } catch (error) {
     context.io.signal.throwIfAborted()
-    if (isApiError(error, 'forbidden')) {
-      yield {
-        check,
-        status: 'warn',
-        detail: `good, but ${error.detail}`,
-        remedy: 'Use a token with servers:read to see more.',
-      }
-    } else {
-      const remedy = 'Set GAMEKEEPER_TOKEN or --token-file to a token that "gamekeeper token create" has made.'
-      yield { check, status: 'fail', detail: (error as Error).message, remedy }
-    }
+    const remedy = 'Set GAMEKEEPER_TOKEN or --token-file to a token that "gamekeeper token create" has made.'
+    yield { check, status: 'fail', detail: (error as Error).message, remedy }
   }
 }
 
-/** A token's record shows only to those that may look after tokens. */
-async function ownRecord(context: Context, client: Client): Promise<Token | undefined> {
-  const id = `tok_${TOKEN_FORM.exec(context.token() ?? '')?.[1]}`
-  try {
-    for await (const record of client.tokens.all({ limit: 100 }, { signal: context.io.signal })) {
-      if (record.id === id) return record
-    }
-  } catch (error) {
-    if (!isApiError(error, 'forbidden')) throw error
-  }
-  return undefined
+function describeToken({ name, scopes, servers, expiresAt }: OwnToken, now: number): string {
+  const reach = servers === '*' ? 'all servers' : nameServers(servers)
+  const held = allows(scopes, '*') ? 'every scope' : scopes.join(', ')
+  return `"${name}" has ${held} on ${reach}${expiresAt === null ? '' : `, and expires ${formatAgo(expiresAt, now)}`}`
 }
 
-function describeToken({ name, scopes, servers, expiresAt }: Token, now: number): string {
-  const reach = servers === '*' ? 'all servers' : `${servers.length} servers`
-  const missing = allows(scopes, '*') ? 'every scope' : scopes.join(', ')
-  return `"${name}" has ${missing} on ${reach}${expiresAt === null ? '' : `, and expires ${formatAgo(expiresAt, now)}`}`
+function nameServers(servers: readonly { name: string }[]): string {
+  if (servers.length === 0 || servers.length > 5) return `${servers.length} servers`
+  return servers.map(({ name }) => `"${name}"`).join(', ')
 }
 
 async function checkChain(context: Context, client: Client): Promise<Finding> {

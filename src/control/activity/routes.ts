@@ -9,14 +9,14 @@ import {
   verifyAllActivity,
 } from '../../contract/activity.ts'
 import type { Page } from '../../contract/schema.ts'
-import { whileClientStays } from '../../http/leaving.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import type { Db } from '../db/tables.ts'
 import { type Actor, noSuchServer, requireAllServers } from '../http/actor.ts'
 import { negotiate } from '../http/negotiate.ts'
 import { type Api, serve } from '../http/route.ts'
-import { orDropped, sendEvents } from '../http/sse.ts'
-import type { Streams } from '../http/streams.ts'
-import { toCsv, toNdjson, toServerSentEvent } from './formats.ts'
+import type { Streams } from '../http/streams/open-streams.ts'
+import { orDropped, sendEvents } from '../http/streams/sse.ts'
+import { toCsv, toNdjson, toServerSentEvent } from './export-formats.ts'
 import type { Activity } from './service.ts'
 
 interface Reading {
@@ -57,6 +57,7 @@ export function activityRoutes(api: Api, deps: { db: Db; activity: Activity; str
       return whileClientStays(reply, NEVER, (staying) => activity.list(actor, serverId, query, staying))
     const left = new AbortController()
     reply.raw.once('close', () => left.abort())
+    if (reply.raw.destroyed) left.abort()
     const entries = streams.holdEach(actor, serverId, (ended) =>
       activity.stream(serverId, query, AbortSignal.any([ended, left.signal])),
     )

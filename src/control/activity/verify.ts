@@ -64,6 +64,7 @@ async function walk(check: Check, head: ActivityHeadRow): Promise<ChainResult> {
   const [oldest] = await entriesAfter(db, head.chain, -1, 1)
   if (oldest && oldest.seq <= head.purged_seq) return { entries: 0, fault: inserted(oldest) }
   for (;;) {
+    signal.throwIfAborted()
     const rows = await entriesAfter(db, head.chain, position, BATCH)
     for (const [index, light] of rows.entries()) {
       // Entries of older versions are large.

@@ -4,8 +4,8 @@ import type { Agent } from '../../contract/agent.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Activity } from '../activity/service.ts'
-import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
@@ -15,7 +15,7 @@ import { findServer } from '../servers/service.ts'
 import type { LockKeeper } from './locks.ts'
 import { reported } from './present.ts'
 import type { Removal } from './removal.ts'
-import type { ExpiryService } from './retention/retention.ts'
+import type { RetentionService } from './retention/retention.ts'
 import * as store from './store.ts'
 
 export const BACKUP = 'backup'
@@ -36,14 +36,14 @@ export function createMaking(deps: {
   activity: Activity
   jobs: Jobs
   removal: Removal
-  expiry: ExpiryService
+  retention: RetentionService
   locks: LockKeeper
   changes: Changes
   clock: { now(): number }
   log: Logger
   atOnce: number
 }): Making {
-  const { db, agent, activity, jobs, removal, expiry, locks, changes, clock, log } = deps
+  const { db, agent, activity, jobs, removal, retention, locks, changes, clock, log } = deps
 
   async function begin(trx: Trx, row: BackupRow): Promise<void> {
     await store.updateBackup(trx, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
@@ -96,7 +96,7 @@ export function createMaking(deps: {
         consistency: report.consistency,
         warningCount: report.warningCount,
       })
-      await expiry.afterSuccess(trx, row.server_id)
+      await retention.afterSuccess(trx, row.server_id)
     },
 
     async keepLock({ serverId, backupId, isLocked }) {

@@ -78,7 +78,7 @@ export function createReconciling(deps: {
     return true
   }
 
-  /** Only what was so before the store was listed can be held against it. */
+  /** Only what was so before the store was listed can be checked against it. */
   async function check(
     row: BackupRow,
     found: StoredBackup | undefined,
@@ -148,8 +148,8 @@ export function createReconciling(deps: {
           const error = { code: 'internal', detail: 'It was interrupted, and nothing is left to go on with.' }
           await store.updateBackup(trx, row.id, { status: 'failed', error: JSON.stringify(error) })
           if (row.deleted_at !== null) return removal.finish(trx, row)
-          const told = { backupId: row.id, name: row.name, error }
-          await activity.record(trx, SYSTEM, 'backup.failed', row.server_id, told)
+          const properties = { backupId: row.id, name: row.name, error }
+          await activity.record(trx, SYSTEM, 'backup.failed', row.server_id, properties)
           onCommit(trx, () => log.error({ backupId: row.id, serverId: row.server_id, error }, 'a backup failed'))
         })
       }

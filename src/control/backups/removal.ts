@@ -3,8 +3,8 @@
 import type { ActivityEvent } from '../../contract/activity.ts'
 import type { Agent } from '../../contract/agent.ts'
 import type { Activity } from '../activity/service.ts'
-import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
@@ -79,8 +79,8 @@ export function createRemoval(deps: {
     async remove(trx, actor, row, event, properties = {}) {
       await store.updateBackup(trx, row.id, { deleted_at: clock.now() })
       changes.tellAfter(trx, row.id)
-      const told = { backupId: row.id, name: row.name, ...properties }
-      await activity.record(trx, actor, event, row.server_id, told)
+      const recorded = { backupId: row.id, name: row.name, ...properties }
+      await activity.record(trx, actor, event, row.server_id, recorded)
       await finish(trx, row)
     },
 

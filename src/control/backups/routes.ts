@@ -3,12 +3,12 @@ import * as plans from '../../contract/backup-plans.ts'
 import * as backups from '../../contract/backups.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import type { Forward } from '../../http/forward.ts'
-import { whileClientStays } from '../../http/leaving.ts'
 import { type Api, serve } from '../http/route.ts'
-import { readOrFollow } from '../http/states.ts'
-import type { Streams } from '../http/streams.ts'
-import type { BackupSlice } from './slice.ts'
+import type { Streams } from '../http/streams/open-streams.ts'
+import { readOrFollow } from '../http/streams/state-stream.ts'
+import type { BackupSlice } from './index.ts'
 
 const asJob = {
   location: (job: Job & { serverId: string }) => `${BASE_PATH}/servers/${job.serverId}/jobs/${job.id}`,
@@ -73,10 +73,10 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   serve(api, backups.recoverBackups, (call) => reconciling.recover(call.actor))
 }
 
-export function backupPlanRoutes(api: Api, { expiry, schedules }: BackupSlice): void {
-  serve(api, plans.readRetention, (call) => expiry.read(call.actor, call.params.serverId))
-  serve(api, plans.setRetention, (call) => expiry.set(call.actor, call.params.serverId, call.body))
-  serve(api, plans.applyRetention, (call) => expiry.apply(call.actor, call.params.serverId, call.body.dryRun))
+export function backupPlanRoutes(api: Api, { retention, schedules }: BackupSlice): void {
+  serve(api, plans.readRetention, (call) => retention.read(call.actor, call.params.serverId))
+  serve(api, plans.setRetention, (call) => retention.set(call.actor, call.params.serverId, call.body))
+  serve(api, plans.applyRetention, (call) => retention.apply(call.actor, call.params.serverId, call.body.dryRun))
   serve(api, plans.listSchedules, (call) => schedules.list(call.actor, call.params.serverId))
   serve(api, plans.createSchedule, (call) => schedules.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/schedules/${id}`,

@@ -3,12 +3,12 @@ import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
-import type { Changes } from '../db/changes.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
-import { followRow } from '../http/states.ts'
+import { followRow } from '../http/streams/state-stream.ts'
 import type { Jobs } from '../jobs/runner.ts'
 import { findJob } from '../jobs/store.ts'
 import {
@@ -70,7 +70,7 @@ export function createBackups(deps: {
       throw fail('server_busy', 'A restore of this server is under way.')
     const limit = server.limit_backups
     if (limit !== null && (await store.countAgainstLimit(trx, server.id)) >= limit)
-      throw fail('backup_limit_reached', `The server has the ${limit} backups that it may have.`)
+      throw fail('backup_limit_reached', `The server has reached its limit of ${limit} backups.`)
     await jobs.requireRoom(trx, server.id)
   }
 
@@ -163,7 +163,7 @@ export function createBackups(deps: {
         const row = await requireBackup(trx, serverId, backupId)
         if (row.locked === 1) throw fail('backup_locked', 'The backup is locked. Unlock it first.')
         if ((await store.beingRestored(trx)).has(backupId))
-          throw fail('server_busy', 'It is being restored. Cancel that, or wait for it.')
+          throw fail('server_busy', 'It is being restored. Cancel the restore, or wait for it to finish.')
         if (row.status === 'queued' || row.status === 'running') await cancel(trx, actor, row)
         else await removal.remove(trx, actor, row, 'backup.deleted')
         return undefined

@@ -21,7 +21,7 @@ export const VERIFY = 'verify'
 const SCRUB = 'backups.scrub'
 const SCRUBBED_AT = 'backups.scrubbedAt'
 const DAY_MS = 24 * 3600_000
-/** Everything is read once in so many days. */
+/** Everything is read once in this many days. */
 const SCRUB_DAYS = 30
 const PATHS_TOLD = 20
 
@@ -42,8 +42,8 @@ export function createVerifying(deps: {
   onDamage: (count: number) => void
 }): Verifying {
   const { db, agent, activity, jobs, clock } = deps
-  /** Damage that touches no backup is told once a process, not once a day. */
-  const told = new Set<string>()
+  /** Damage that touches no backup is reported once a process, not once a day. */
+  const reported = new Set<string>()
 
   const noteDamage: Verifying['noteDamage'] = async (trx, actor, damage) => {
     for (const [backupId, paths] of touchedBy(damage)) {
@@ -57,8 +57,8 @@ export function createVerifying(deps: {
       deps.onDamage(1)
     }
     for (const { blob, what, touches } of damage) {
-      if (touches.length > 0 || told.has(blob)) continue
-      told.add(blob)
+      if (touches.length > 0 || reported.has(blob)) continue
+      reported.add(blob)
       await activity.record(trx, actor, 'backup.damage_found', null, { blob, what })
       deps.onDamage(1)
     }

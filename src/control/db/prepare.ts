@@ -1,5 +1,6 @@
-// Building a query's text costs more than running it against SQLite. What is asked on nearly every request is built once
-// and asked again with other values; on SQLite through a connection that only reads, so that it waits for no writer.
+// Building a query's text costs more than running it against SQLite. What nearly every request asks is built once and
+// reused with other values (`npm run bench -- api`); on SQLite through a connection that only reads, so that it waits for
+// no writer.
 import type { CompiledQuery } from 'kysely'
 import type { Db } from './tables.ts'
 
@@ -23,8 +24,8 @@ export function readThrough(db: Db, reader: Reader): void {
 }
 
 /**
- * The first row that a query answers: at once where the engine can, which spares nearly every request a turn of the event
- * loop. Its values must be bound in the order of the arguments, each once.
+ * The first row of a query, not as a promise where the engine can: that saves nearly every request a turn of the event
+ * loop (`npm run bench -- api`). Its values must be bound in the order of the arguments, each once.
  */
 export function prepare<Row, Values extends Value[]>(
   build: (db: Db, ...values: Values) => Compilable<Row>,

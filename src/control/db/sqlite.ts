@@ -12,8 +12,8 @@ export function sqliteDialect(path: string, beforeEach: () => void): SqliteDiale
 
 /**
  * A second connection that only reads. In WAL it never waits for a writer. Taking the lock that a read needs costs more
- * than the read, so the reads of one turn of the event loop share it. Whoever writes has to `release` it first: then the
- * next read sees what was written, and no reader keeps the log from being started over.
+ * than the read, so the reads of one turn of the event loop share it (`npm run bench -- api`). Whoever writes has to
+ * `release` it first: then the next read sees what was written, and no reader keeps the log from being started over.
  */
 export function openReader(path: string): Reader & { release(): void; close(): void } {
   let db: DatabaseSync | undefined

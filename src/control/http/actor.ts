@@ -47,7 +47,7 @@ export function requireScope(actor: Actor, scope: Scope): void {
 
 /** For what concerns no single server: creating one, or reading across all of them. */
 export function requireAllServers(actor: Actor): void {
-  if (actor.servers !== '*') throw fail('forbidden', 'This needs a token for all servers.')
+  if (actor.servers !== '*') throw fail('forbidden', 'This requires a token for all servers.')
 }
 
 /** One sentence for a server that is absent and for one that the token may not see: they cannot be told apart. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { sendRaw } from '../../../test/support/raw.ts'
 import { startTestService } from '../../../test/support/service.ts'
@@ -58,4 +60,53 @@ test('a large body is refused before it is read, by what its header says, and it
   const { status, body: problem, headers } = await sendRaw(service.url, `${head.join('\r\n')}\r\n\r\n`)
   assert.deepEqual([status, problem.code, headers.get('connection')], [429, 'rate_limited', 'close'])
   await Promise.all(replies)
+})
+
+const chunkedHead = (id: string, token: string) =>
+  [
+    `POST /v1/game/files/${id}/folder HTTP/1.1`,
+    'host: localhost',
+    `authorization: Bearer ${token}`,
+    'content-type: application/json',
+    'transfer-encoding: chunked',
+    '',
+    '',
+  ].join('\r\n')
+
+test('small bodies that are sent in chunks count as what arrives, whether they come with their headers or later', async () => {
+  await using service = await startTestService({ env: { GAMEKEEPER_RATE_LIMIT: '6000' } })
+  const { id } = await service.createServer()
+  const { token } = await service.mint(['files:write'])
+  const body = '19\r\n{"path":"/","name":"one"}\r\n0\r\n\r\n'
+  const statuses = async (send: () => Promise<{ status: number }>) => {
+    const replies = await Promise.all(Array.from({ length: 40 }, send))
+    return new Set(replies.map(({ status }) => status))
+  }
+  assert.deepEqual(await statuses(() => sendRaw(service.url, chunkedHead(id, token) + body)), new Set([200, 201]))
+  const began = performance.now()
+  for (let count = 0; count < 40; count++) await sendLater(service.url, chunkedHead(id, token), body)
+  const ms = performance.now() - began
+  const countedAsLargeMs = (40 * 1000 * LARGE_BODIES.bytes) / LARGE_BODIES.bytesPerSecond
+  assert.ok(ms < countedAsLargeMs / 2, `${ms} ms`)
+})
+
+/** The body is sent when the service has read the headers. */
+async function sendLater(url: string, head: string, body: string): Promise<void> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.write(head.replace('host:', 'expect: 100-continue\r\nhost:'))
+  assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /)
+  socket.write(body)
+  assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 200 /)
+  socket.destroy()
+}
+
+test('a body that waits for its turn waits no longer when its client has left', async () => {
+  const pace = createBodyPace(true)
+  const client = new AbortController()
+  assert.equal(pace.turnOf('a', MIB), undefined)
+  const waiting = pace.turnOf('a', MIB, client.signal)
+  const left = new Error('left')
+  client.abort(left)
+  await assert.rejects(async () => await waiting, left)
 })

@@ -5,7 +5,9 @@ import { createPaced } from '../../http/paced.ts'
 
 export interface BodyPace {
   /** Resolves when a body of this token may be read; undefined for one that may be at once. */
-  turnOf(tokenId: string, bytes: number): Promise<void> | undefined
+  turnOf(tokenId: string, bytes: number, signal?: AbortSignal): Promise<void> | undefined
+  /** Of what it was the turn of: fewer bytes have arrived than were counted. */
+  giveBack(tokenId: string, bytes: number): void
 }
 
 export function createBodyPace(isLimited: boolean, now?: () => number): BodyPace {
@@ -15,6 +17,8 @@ export function createBodyPace(isLimited: boolean, now?: () => number): BodyPace
     'Too many large bodies were sent with this token.',
   )
   return {
-    turnOf: (tokenId, bytes) => (isLimited && bytes > LARGE_BODIES.bytes ? paced(tokenId, bytes) : undefined),
+    turnOf: (tokenId, bytes, signal) =>
+      isLimited && bytes > LARGE_BODIES.bytes ? paced.turnOf(tokenId, bytes, signal) : undefined,
+    giveBack: paced.giveBack,
   }
 }

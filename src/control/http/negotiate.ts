@@ -1,6 +1,6 @@
 import { fail } from '../../contract/errors.ts'
 
-/** The media type to answer with: the best of `offered` that the caller accepts, the first of them unless told. */
+/** The media type to answer with: the best of `offered` that the caller accepts, by default the first of them. */
 export function negotiate<const T extends string>(accept: string | undefined, offered: readonly [T, ...T[]]): T {
   if (accept === undefined || accept.trim() === '') return offered[0]
   const ranges = accept.split(',').map(parseRange)
@@ -10,7 +10,7 @@ export function negotiate<const T extends string>(accept: string | undefined, of
     if (quality > (best?.quality ?? 0)) best = { type, quality }
   }
   if (best) return best.type
-  throw fail('not_acceptable', `This can be had as ${offered.join(', ')}.`)
+  throw fail('not_acceptable', `It is available as ${offered.join(', ')}.`)
 }
 
 interface Range {

@@ -33,7 +33,7 @@ export function createCursors(secret: Buffer): Cursors {
       const genuine = payload.length > 0 && timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(list, payload))
       if (!genuine || bytes.toString('base64url') !== cursor) {
         const errors = [{ path: '/cursor', message: 'is not a cursor that this list has given out' }]
-        throw fail('invalid_request', { detail: 'The cursor is not one that this list has given out.', errors })
+        throw fail('invalid_request', { detail: 'The cursor was not issued by this list.', errors })
       }
       return JSON.parse(unpack(payload).toString()) as CursorKey
     },

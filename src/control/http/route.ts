@@ -1,7 +1,5 @@
 // Puts an operation of the contract behind a route: who may call it, what it takes, one call, what it answers.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import { LARGE_BODIES } from '../../contract/limits.ts'
 import {
   type AnswerOf,
   BASE_PATH,
@@ -16,9 +14,10 @@ import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
 import type { BaseUrlOf } from './base-url.ts'
 import type { BodyPace } from './body-pace.ts'
+import { createBodyTurns } from './body-turns.ts'
+import { describe } from './document/openapi.ts'
 import type { Idempotency } from './idempotency.ts'
-import { announcedBytes, readBody, refuseContentOfGet } from './json-body.ts'
-import { describe } from './openapi.ts'
+import { refuseContentOfGet } from './json-body.ts'
 
 export interface Api {
   app: FastifyInstance
@@ -39,26 +38,24 @@ export interface Call<O extends Operation> {
 }
 
 export interface ServeOptions<R, A> {
-  /** The status, where an operation has more than one that means success. The first of its answers unless told. */
+  /** The status, where an operation has more than one that means success. By default the first of its answers. */
   status?: (result: R) => number
   /** The address of what was made. */
   location?: (result: R) => string
-  /** What of the result is the answer; all of it unless told. */
+  /** What of the result is the answer; by default all of it. */
   body?: (result: R) => A
 }
 
 export const ACTOR = Symbol('actor')
 const OPERATION = Symbol('operation')
-const IS_LARGE = Symbol('is large')
-type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation; [IS_LARGE]?: boolean }
+type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation }
 
 /** What a request asks for. Fastify puts its options together anew each time that it is asked for them. */
 export function operationOf(request: FastifyRequest): Operation | undefined {
   return (request as Entered)[OPERATION] ?? (request.routeOptions.config as { operation?: Operation }).operation
 }
 
-const isAnnounced = ({ headers }: FastifyRequest) => headers['content-length'] !== undefined
-const arrivedBytes = ({ body }: FastifyRequest) => (body instanceof Buffer ? body.length : 0)
+const tokenOf = (request: FastifyRequest) => (request as Entered)[ACTOR].id
 
 export function serve<O extends Operation, R>(
   api: Api,
@@ -81,6 +78,7 @@ export function serve<O extends Operation, R>(
   const status = Number(Object.keys(operation.answers)[0])
   const isPost = operation.method === 'POST'
   const isGet = operation.method === 'GET'
+  const bodyTurns = createBodyTurns(operation, bodyPace, tokenOf)
   const takesNoBody = !operation.body && !operation.rawBody
 
   function answer(reply: FastifyReply, result: R): unknown {
@@ -92,24 +90,26 @@ export function serve<O extends Operation, R>(
     return body === undefined ? reply.send() : body
   }
 
-  function enter(request: FastifyRequest, actor: Actor): undefined | Promise<unknown> {
+  function enter(request: FastifyRequest, reply: FastifyReply, actor: Actor): undefined | Promise<unknown> {
     // Where no body belongs, the type of none does not matter, whatever a client's library adds.
     if (takesNoBody && request.headers['content-type'] !== undefined) delete request.headers['content-type']
     ;(request as Entered)[ACTOR] = actor
     ;(request as Entered)[OPERATION] = operation
-    const denied = auth.authorize(actor, (request.params as { serverId?: string }).serverId, operation.scope)
+    const { serverId } = request.params as { serverId?: string }
+    const denied = operation.scope === null ? undefined : auth.authorize(actor, serverId, operation.scope)
     if (denied || !hasBody(request)) return denied
-    if (isGet) return refuseContentOfGet(request)
-    return operation.rawBody ? undefined : bodyPace.turnOf(actor.id, announcedBytes(request))
+    return isGet ? refuseContentOfGet(request) : bodyTurns.wait(request, reply, actor.id)
   }
 
   const route: RouteShorthandOptions = {
+    ...bodyTurns.hooks,
     schema: describe(operation),
     config: { operation } as object,
     onRequest: (request, reply, done) => {
       try {
         const actor = auth.authenticate(request, reply)
-        const entered = actor instanceof Promise ? actor.then((found) => enter(request, found)) : enter(request, actor)
+        const entered =
+          actor instanceof Promise ? actor.then((found) => enter(request, reply, found)) : enter(request, reply, actor)
         if (entered) entered.then(() => done(), done)
         else done()
       } catch (error) {
@@ -117,29 +117,6 @@ export function serve<O extends Operation, R>(
       }
     },
   }
-  if (!isGet && !operation.rawBody) {
-    route.preValidation = (request, _reply, done) => {
-      if (arrivedBytes(request) > LARGE_BODIES.bytes) return void readLarge(request).then(() => done(), done)
-      try {
-        request.body = readBody(request, operation)
-        done()
-      } catch (error) {
-        done(error as Error)
-      }
-    }
-  }
-  // Reading, checking and using a large one are a turn of the event loop each.
-  if (operation.body)
-    route.preHandler = (request, _reply, done) => ((request as Entered)[IS_LARGE] ? void setImmediate(done) : done())
-
-  async function readLarge(request: FastifyRequest): Promise<void> {
-    const { id } = (request as Entered)[ACTOR]
-    if (!isAnnounced(request)) await bodyPace.turnOf(id, arrivedBytes(request))
-    request.body = readBody(request, operation)
-    ;(request as Entered)[IS_LARGE] = true
-    await nextTurn()
-  }
-
   async function answerKeyed(call: Call<O>, key: string): Promise<unknown> {
     const { actor, request, reply } = call
     const keyed = {
@@ -173,7 +150,7 @@ export function serve<O extends Operation, R>(
       const key = isPost ? request.headers['idempotency-key'] : undefined
       if (key !== undefined) return answerKeyed(call, String(key))
       const result = handler(call)
-      // What can be answered at once is, without a turn through a promise.
+      // What can be answered at once is, without a turn through a promise (`npm run bench -- api`).
       return result instanceof Promise ? result.then((late) => answer(reply, late)) : answer(reply, result)
     },
   })

@@ -1,19 +1,20 @@
 // Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
 // back into the queue at the next start, so a handler must be safe to repeat; what the process died of, see crashes.ts.
 import type { Logger } from 'pino'
-import { fail, isFailure } from '../../contract/errors.ts'
+import { fail } from '../../contract/errors.ts'
 import { UNFINISHED_JOBS_MAX, UNFINISHED_JOBS_MAX_BYTES } from '../../contract/limits.ts'
 import { newId } from '../../kit/ids.ts'
-import type { Changes } from '../db/changes.ts'
-import { lockServer } from '../db/lock-server.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
-import { onCommit, transact } from '../db/transact.ts'
+import { onCommit } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
+import { type Cancellation, createCancellation } from './cancellation.ts'
 import { isOnLastStart, takeUpCrashed } from './crashes.ts'
 import { type Attempt, createExecution, STOPPING } from './execution.ts'
-import { factsOf, type JobHandler } from './handler.ts'
+import type { JobHandler } from './handler.ts'
 import { createQueue, LEASE_MS } from './queue.ts'
 import * as store from './store.ts'
+import { createWakeUps } from './wake-ups.ts'
 
 export { backOffMs } from './back-off.ts'
 export { type BadEnd, factsOf, type JobContext, type JobFacts, type JobHandler } from './handler.ts'
@@ -27,7 +28,7 @@ export interface NewJob {
   delayMs?: number
 }
 
-export interface Jobs {
+export interface Jobs extends Cancellation {
   register<Input>(kind: string, handler: JobHandler<Input>): void
   /** `replaces`: the id of a job that this one makes needless; it is dropped if it is still in the queue. */
   enqueue(trx: Trx, actor: Actor, job: NewJob): Promise<JobRow>
@@ -35,12 +36,6 @@ export interface Jobs {
   requireRoom(trx: Trx, serverId: string, input?: object): Promise<void>
   /** Whether the job is still at it; one that waits for its next attempt makes it at once. */
   hasten(trx: Trx, jobId: string): Promise<boolean>
-  /** Ends a queued job at once and asks a running one to stop. Throws for one that has ended or cannot be cancelled. The server is locked. */
-  cancel(trx: Trx, row: JobRow): Promise<void>
-  /** Resolves when the job has ended, by this process, or the time is over. */
-  whenEnded(jobId: string, waitMs: number): Promise<void>
-  /** Cancels what can be cancelled of a server and waits for its end. Throws `server_busy` if it has not ended by then. */
-  endAllOf(serverId: string, waitMs: number): Promise<void>
   start(): Promise<void>
   /** Lets what runs go back into the queue, and waits until it has. */
   stop(): Promise<void>
@@ -69,37 +64,8 @@ export function createJobs(deps: {
   const isLastStartRunning = () => running.values().some(({ row }) => isOnLastStart(row))
   const queue = createQueue({ db, owner, changes, handlers, busyServers, isLastStartRunning, begin })
   const execute = createExecution(deps)
-  let stopped = true
-  let looking: Promise<void> = Promise.resolve()
-  let isAboutToLook = false
-  let timer: NodeJS.Timeout | undefined
+  const { wake, ...looking } = createWakeUps({ db, clock, log, queue })
   let renewal: NodeJS.Timeout | undefined
-
-  /** Something may run now: of this kind, or of any. */
-  function wake(kind?: string): void {
-    queue.mark(kind)
-    if (isAboutToLook) return
-    isAboutToLook = true
-    looking = looking.then(look).catch((error: unknown) => {
-      log.error({ err: error }, 'jobs could not be begun')
-      schedule(clock.now() + 1000)
-    })
-  }
-
-  function schedule(dueAt: number | null): void {
-    clearTimeout(timer)
-    if (stopped || dueAt === null) return
-    timer = setTimeout(wake, Math.min(Math.max(dueAt - clock.now(), 5), 60_000)).unref()
-  }
-
-  async function look(): Promise<void> {
-    isAboutToLook = false
-    if (stopped) return
-    const now = clock.now()
-    await queue.claimDue(now)
-    // What is due and has to wait is looked at again when something of its kind ends.
-    schedule(await store.nextDueAt(db, now))
-  }
 
   function begin(row: JobRow, handler: JobHandler): void {
     const entry: Running = { row, abort: new AbortController(), done: Promise.resolve() }
@@ -111,31 +77,19 @@ export function createJobs(deps: {
     })
   }
 
-  const cancel: Jobs['cancel'] = async (trx, row) => {
-    const handler = handlers.get(row.kind)
-    if (row.status !== 'queued' && row.status !== 'running') throw finished()
-    if (!handler?.cancellable) throw fail('server_busy', 'This work cannot be cancelled once it has been asked for.')
-    await handler.checkCancel?.(trx, factsOf(row))
-    if (handler.settlesCancel && row.status === 'queued' && row.attempts > 0 && (await store.askQueued(trx, row.id)))
-      return onCommit(trx, () => wake(row.kind))
-    // The row may have been claimed, or have ended, since it was read: only the update itself can tell.
-    if (await store.cancelQueued(trx, row.id, clock.now())) {
-      await handler.onEnd?.(trx, factsOf(row), { status: 'cancelled' })
-      changes.tellAfter(trx, row.id)
-      return
+  function renewLeases(): void {
+    const renew = async () => {
+      await store.renewLeases(db, owner, [...running.keys()], clock.now() + LEASE_MS)
+      await store.requeueOrphans(db, clock.now())
     }
-    if (!(await store.askToCancel(trx, row.id))) throw finished()
-    onCommit(trx, () => running.get(row.id)?.abort.abort())
+    renew().then(
+      () => wake(),
+      (error: unknown) => log.error({ err: error }, 'leases could not be renewed'),
+    )
   }
 
-  const whenEnded: Jobs['whenEnded'] = async (jobId, waitMs) => {
-    using changed = changes.watch(jobId)
-    const deadline = performance.now() + waitMs
-    do {
-      const { status } = (await store.jobStatus(db, jobId)) ?? { status: 'completed' }
-      if (status !== 'queued' && status !== 'running') return
-    } while (await changed.wait(Math.max(0, deadline - performance.now())))
-  }
+  const abort = (jobId: string) => running.get(jobId)?.abort.abort()
+  const { cancel, whenEnded, endAllOf } = createCancellation({ db, changes, clock, handlers, abort, wake })
 
   return {
     register: (kind, handler) => void handlers.set(kind, handler as JobHandler),
@@ -143,26 +97,7 @@ export function createJobs(deps: {
     async enqueue(trx, actor, { kind, serverId, input, replaces, delayMs = 0 }) {
       const now = clock.now()
       if (replaces && (await store.dropQueued(trx, replaces))) changes.tellAfter(trx, replaces)
-      const { remember: _, ...asked } = actor
-      const row: JobRow = {
-        id: newId('job', now),
-        kind,
-        server_id: serverId,
-        status: 'queued',
-        cancel: 0,
-        input: JSON.stringify({ actor: { ...asked, servers: '*' }, input }),
-        progress: JSON.stringify(store.NO_PROGRESS),
-        result: null,
-        error: null,
-        attempts: 0,
-        crashes: 0,
-        due_at: now + delayMs,
-        owner: null,
-        lease_until: null,
-        created_at: now,
-        started_at: null,
-        finished_at: null,
-      }
+      const row = newJobRow(actor, { kind, serverId, input }, now, now + delayMs)
       await store.insertJob(trx, row)
       onCommit(trx, () => wake(kind))
       return row
@@ -172,7 +107,10 @@ export function createJobs(deps: {
       const { count, bytes } = await store.unfinishedOf(trx, serverId)
       const isFull = bytes + Buffer.byteLength(JSON.stringify(input)) > UNFINISHED_JOBS_MAX_BYTES
       if (isFull || count >= UNFINISHED_JOBS_MAX)
-        throw fail('server_busy', 'The server has as many jobs waiting as it may have. Try again when some have ended.')
+        throw fail(
+          'server_busy',
+          'The server has reached its limit of waiting jobs. Try again when some have finished.',
+        )
     },
 
     async hasten(trx, jobId) {
@@ -192,44 +130,18 @@ export function createJobs(deps: {
 
     cancel,
     whenEnded,
-
-    async endAllOf(serverId, waitMs) {
-      const active = async () =>
-        (await store.activeJobsOf(db, serverId)).filter(({ kind }) => handlers.get(kind)?.cancellable)
-      const rows = await active()
-      for (const row of rows) {
-        await transact(db, {}, async (trx) => {
-          await lockServer(trx, serverId)
-          await cancel(trx, row)
-        }).catch((error: unknown) => {
-          if (!isFailure(error, 'job_finished')) throw error
-        })
-      }
-      for (const { id } of rows) await whenEnded(id, waitMs)
-      if ((await active()).length > 0) throw fail('server_busy', 'Work on the server has not ended yet.')
-    },
+    endAllOf,
 
     async start() {
-      stopped = false
+      looking.start()
       await takeUpCrashed(deps, handlers)
-      renewal = setInterval(() => {
-        const renew = async () => {
-          await store.renewLeases(db, owner, [...running.keys()], clock.now() + LEASE_MS)
-          await store.requeueOrphans(db, clock.now())
-        }
-        renew().then(
-          () => wake(),
-          (error: unknown) => log.error({ err: error }, 'leases could not be renewed'),
-        )
-      }, RENEW_MS).unref()
+      renewal = setInterval(renewLeases, RENEW_MS).unref()
       wake()
     },
 
     async stop() {
-      stopped = true
-      clearTimeout(timer)
       clearInterval(renewal)
-      await looking
+      await looking.stop()
       for (const { abort } of running.values()) abort.abort(STOPPING)
       await Promise.all([...running.values()].map(({ done }) => done))
     },
@@ -238,4 +150,30 @@ export function createJobs(deps: {
   }
 }
 
-const finished = () => fail('job_finished', 'The job has finished already.')
+function newJobRow(
+  actor: Actor,
+  { kind, serverId, input }: Pick<NewJob, 'kind' | 'serverId' | 'input'>,
+  now: number,
+  dueAt: number,
+): JobRow {
+  const { remember: _, ...asked } = actor
+  return {
+    id: newId('job', now),
+    kind,
+    server_id: serverId,
+    status: 'queued',
+    cancel: 0,
+    input: JSON.stringify({ actor: { ...asked, servers: '*' }, input }),
+    progress: JSON.stringify(store.NO_PROGRESS),
+    result: null,
+    error: null,
+    attempts: 0,
+    crashes: 0,
+    due_at: dueAt,
+    owner: null,
+    lease_until: null,
+    created_at: now,
+    started_at: null,
+    finished_at: null,
+  }
+}

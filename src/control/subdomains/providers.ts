@@ -6,14 +6,14 @@ import { createZoneFiles } from '../../dns/embedded/zonefile.ts'
 import { createPowerDns } from '../../dns/powerdns.ts'
 import type { DnsProvider, Endpoint } from '../../dns/provider.ts'
 import { createRfc2136 } from '../../dns/rfc2136.ts'
-import { type RestingProvider, withRest } from './rest.ts'
+import { type GuardedProvider, withCircuitBreaker } from './circuit-breaker.ts'
 import type { Zone } from './zone-config.ts'
 
 export interface Providers {
-  /** The provider of a configured zone. Left alone for a moment after it did not answer. */
+  /** The provider of a configured zone, behind a circuit breaker. */
   of(zone: string): DnsProvider
-  /** The same, asked in any case. */
-  insist(zone: string): DnsProvider
+  /** The same, called in any case. */
+  unguardedOf(zone: string): DnsProvider
   /** Where the embedded server answers, if there is one. */
   embedded: Endpoint | null
   close(): Promise<void>
@@ -31,10 +31,10 @@ interface EmbeddedSettings {
 export async function openProviders(zones: readonly Zone[], options: EmbeddedSettings): Promise<Providers> {
   const embedded = await openEmbedded(zones, options)
   const gates = new Map<string, ReturnType<typeof createCloudflareGate>>()
-  const byZone = new Map<string, DnsProvider | RestingProvider>()
+  const byZone = new Map<string, DnsProvider | GuardedProvider>()
   for (const zone of zones) {
     const remote = createRemote(zone, gates)
-    const provider = remote ? withRest(remote) : embedded
+    const provider = remote ? withCircuitBreaker(remote) : embedded
     if (provider) byZone.set(zone.zone, provider)
   }
   const of = (zone: string) => {
@@ -44,9 +44,9 @@ export async function openProviders(zones: readonly Zone[], options: EmbeddedSet
   }
   return {
     of,
-    insist(zone) {
+    unguardedOf(zone) {
       const provider = of(zone)
-      return 'insist' in provider ? provider.insist : provider
+      return 'unguarded' in provider ? provider.unguarded : provider
     },
     embedded: embedded ? { host: embedded.host, port: embedded.port } : null,
     async close() {

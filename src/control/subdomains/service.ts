@@ -77,7 +77,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       mine.length >= (server.limit_subdomains ?? Number.POSITIVE_INFINITY) ||
       inZone >= (zone.maxPerServer ?? Number.POSITIVE_INFINITY)
     ) {
-      throw fail('subdomain_limit_reached', 'The server has all the subdomains that it may have.')
+      throw fail('subdomain_limit_reached', 'The server has reached its limit of subdomains.')
     }
     if (await store.findByName(trx, zone.zone, name)) throw taken()
     const shape = skeleton(name)
@@ -176,8 +176,8 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
         if (before.port === after.port && before.game === after.game) return
         for (const row of await store.listOfServer(trx, after.id)) {
           if (OUT.has(row.status)) continue
-          const news = { status: 'pending', reason: null, propagated_at: null, updated_at: clock.now() } as const
-          await store.updateSubdomain(trx, row.id, news)
+          const changes = { status: 'pending', reason: null, propagated_at: null, updated_at: clock.now() } as const
+          await store.updateSubdomain(trx, row.id, changes)
           await work.start(trx, actor, row)
         }
       },

@@ -3,27 +3,22 @@
 import type { Logger } from 'pino'
 import { fail } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsReason } from '../../contract/subdomains.ts'
-import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
-import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
-import { askAuthority } from '../../dns/resolve.ts'
+import type { CallOptions } from '../../dns/provider.ts'
+import type { ChangeableRecordSet } from '../../dns/records.ts'
 import type { KeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
-import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
+import type { Db, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
-import type { Providers } from './providers.ts'
-import { absent, changesFor, type Found, foreignSets, hostnameOf, markerSet, ownedAt, planRecords } from './records.ts'
+import { createProviderRecords, type ProviderRecords, type ProviderRecordsDeps, reasonOf } from './provider-records.ts'
+import { hostnameOf } from './records.ts'
 import * as store from './store.ts'
-import type { Zone } from './zone-config.ts'
 
-export interface SyncDeps {
+export interface SyncDeps extends ProviderRecordsDeps {
   db: Db
   activity: Activity
-  providers: Providers
-  zones: ReadonlyMap<string, Zone>
   mutex: KeyedMutex
-  instanceId: string
   clock: { now(): number }
   log: Logger
   holdNameMs: number
@@ -33,20 +28,10 @@ export type SyncResult =
   /** The provider has confirmed; `propagated` says whether the name servers answer with it. */
   { state: 'active'; propagated: boolean } | { state: 'gone' }
 
-type AddressedServer = Pick<ServerRow, 'game' | 'port'>
-
-export interface Sync {
+export interface Sync extends Pick<ProviderRecords, 'wantedSets' | 'ownedAt'> {
   /** Throws `dns_unavailable` with the fault as its cause; the row says so by then. */
   run(actor: Actor, subdomainId: string, call?: CallOptions): Promise<SyncResult>
-  /** None where the zone is not configured. */
-  wantedSets(row: SubdomainRow, server: AddressedServer): ChangeableRecordSet[]
-  ownedAt(listing: Parameters<typeof ownedAt>[0], row: SubdomainRow): Found | undefined
 }
-
-/** The provider reported success, and the zone does not show it. */
-class NotConfirmed extends Error {}
-
-class ZoneUnconfigured extends Error {}
 
 /** Those that are not to be in DNS. */
 export const OUT: ReadonlySet<SubdomainRow['status']> = new Set(['deleting', 'withdrawn'])
@@ -57,68 +42,10 @@ const LASTING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'refused
 const UNDOING: ReadonlySet<DnsReason> = new Set(['conflict', 'invalid', 'zone_missing', 'zone_unconfigured'])
 
 export function createSync(deps: SyncDeps): Sync {
-  const { db, activity, providers, zones, mutex, instanceId, clock, log } = deps
+  const { db, activity, mutex, clock, log } = deps
 
-  const providerOf = (row: SubdomainRow): DnsProvider => {
-    if (!zones.has(row.zone)) throw new ZoneUnconfigured()
-    return providers.of(row.zone)
-  }
-
-  function wantedSets(row: SubdomainRow, server: AddressedServer): ChangeableRecordSet[] {
-    const zone = zones.get(row.zone)
-    if (!zone) return []
-    const hostname = hostnameOf(row.name, row.zone)
-    const sets = planRecords(server, zone, hostname)
-    return [...sets, markerSet({ instanceId, subdomainId: row.id }, hostname, sets, zone.ttl)]
-  }
-
-  const owned = (listing: Parameters<typeof ownedAt>[0], row: SubdomainRow) =>
-    ownedAt(listing, hostnameOf(row.name, row.zone), { instanceId, confirmed: confirmedSets(row) })
-
-  /** Answers what had to be changed, once the provider shows it. */
-  async function put(row: SubdomainRow, wanted: ChangeableRecordSet[], call: CallOptions): Promise<string[]> {
-    const provider = providerOf(row)
-    const hostname = hostnameOf(row.name, row.zone)
-    const listing = await provider.list(row.zone, call)
-    const mine = owned(listing, row)
-    const foreign = foreignSets(listing, hostname, wanted, mine)
-    if (foreign.length > 0)
-      throw new DnsProviderError('conflict', `The zone has ${foreign.join(', ')}, which we did not make.`)
-    const changes = changesFor(listing, wanted, mine)
-    if (changes.length === 0) return []
-    // Confirmed once and wrong now: it does not count as active until it is right again.
-    if (row.status === 'active') await store.updateIf(db, row, { status: 'pending', propagated_at: null })
-    // For a new name the provider itself sees to it, where it can, that nobody came in between.
-    await provider.apply(row.zone, mine ? changes : changes.map((change) => ({ ...change, onlyIfAbsent: true })), call)
-    const after = await provider.list(row.zone, call)
-    if (changesFor(after, wanted, owned(after, row)).length > 0) throw new NotConfirmed()
-    return changes.map(({ type, name }) => `${type} ${name}`)
-  }
-
-  async function takeAway(row: SubdomainRow, call: CallOptions): Promise<void> {
-    const provider = providerOf(row)
-    const mine = owned(await provider.list(row.zone, call), row)
-    if (!mine) return
-    await provider.apply(row.zone, mine.sets.map(absent), call)
-    if (owned(await provider.list(row.zone, call), row)) throw new NotConfirmed()
-  }
-
-  /** Asked over DNS, not assumed. Every authoritative server must answer with every set. */
-  async function isAnswered(row: SubdomainRow, wanted: ChangeableRecordSet[], call: CallOptions): Promise<boolean> {
-    try {
-      for (const server of await providerOf(row).authorities(row.zone, call)) {
-        for (const set of wanted) {
-          const { recordSet, authoritative } = await askAuthority(server, set.name, set.type, call)
-          // A server may count its TTL down or have its own; what matters to a player is the data.
-          if (!authoritative || !recordSet || !sameRecordSet({ ...recordSet, ttl: set.ttl }, set)) return false
-        }
-      }
-      return true
-    } catch (error) {
-      if (!isDnsFault(error)) throw error
-      return false
-    }
-  }
+  const records = createProviderRecords(deps)
+  const { wantedSets } = records
 
   const record = (
     trx: Trx,
@@ -143,13 +70,13 @@ export function createSync(deps: SyncDeps): Sync {
         updated_at: clock.now(),
       })
       // One entry for an outage, however often and in whatever way it is met again until it is over.
-      const news = current.reason === null || (LASTING.has(reason) && current.reason !== reason)
-      if (news) await record(trx, actor, row, 'subdomain.provider_failed', { reason, detail: DNS_REASONS[reason] })
+      const isNew = current.reason === null || (LASTING.has(reason) && current.reason !== reason)
+      if (isNew) await record(trx, actor, row, 'subdomain.provider_failed', { reason, detail: DNS_REASONS[reason] })
     })
   }
 
   async function remove(actor: Actor, row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
-    await takeAway(row, call)
+    await records.takeAway(row, call)
     await transact(db, {}, async (trx) => {
       await lockServer(trx, row.server_id)
       if (!(await store.removeSubdomain(trx, row.id))) return
@@ -161,7 +88,7 @@ export function createSync(deps: SyncDeps): Sync {
 
   /** The row stays: its server can be brought back, and until then nobody else gets the name. */
   async function withdraw(row: SubdomainRow, call: CallOptions): Promise<SyncResult> {
-    await takeAway(row, call)
+    await records.takeAway(row, call)
     await store.updateIf(db, row, { confirmed: null, reason: null, propagated_at: null })
     return { state: 'gone' }
   }
@@ -180,27 +107,31 @@ export function createSync(deps: SyncDeps): Sync {
     wanted: ChangeableRecordSet[],
     call: CallOptions,
   ): Promise<SyncResult> {
-    const changed = await put(row, wanted, call)
+    // Confirmed once and wrong now: it does not count as active until it is right again.
+    const beforeChange = async () => {
+      if (row.status === 'active') await store.updateIf(db, row, { status: 'pending', propagated_at: null })
+    }
+    const changed = await records.put(row, wanted, call, beforeChange)
     const active = await transact(db, {}, async (trx) => {
       const current = await stillWanted(trx, row, wanted)
       if (!current) return undefined
       if (current.status === 'active' && current.reason === null) return current
-      const news = {
+      const changes = {
         status: 'active',
         reason: null,
         confirmed: JSON.stringify(wanted),
         updated_at: clock.now(),
       } as const
-      await store.updateSubdomain(trx, row.id, news)
+      await store.updateSubdomain(trx, row.id, changes)
       if (row.status === 'active' && changed.length > 0)
         await record(trx, actor, row, 'subdomain.repaired', { changed })
       else if (current.status !== 'active') await record(trx, actor, row, 'subdomain.activated')
-      return { ...current, ...news }
+      return { ...current, ...changes }
     })
     // Deleted or changed meanwhile: whoever did it has seen to it that the work goes on.
     if (!active) return { state: 'active', propagated: true }
     if (active.propagated_at !== null) return { state: 'active', propagated: true }
-    const propagated = await isAnswered(row, wanted, call)
+    const propagated = await records.isAnswered(row, wanted, call)
     if (propagated) {
       await transact(db, {}, async (trx) => {
         if (await stillWanted(trx, row, wanted))
@@ -229,7 +160,7 @@ export function createSync(deps: SyncDeps): Sync {
 
   return {
     wantedSets,
-    ownedAt: owned,
+    ownedAt: records.ownedAt,
     async run(actor, subdomainId, call = {}) {
       const row = await store.findSubdomain(db, subdomainId)
       if (!row) return { state: 'gone' }
@@ -242,14 +173,4 @@ function statusAfter(row: SubdomainRow, reason: DnsReason): SubdomainRow['status
   if (OUT.has(row.status)) return row.status
   if (row.status === 'active' && !UNDOING.has(reason)) return 'active'
   return LASTING.has(reason) ? 'failed' : 'pending'
-}
-
-function confirmedSets(row: SubdomainRow): ChangeableRecordSet[] {
-  return row.confirmed === null ? [] : JSON.parse(row.confirmed)
-}
-
-export function reasonOf(error: unknown): DnsReason | null {
-  if (error instanceof NotConfirmed) return 'unconfirmed'
-  if (error instanceof ZoneUnconfigured) return 'zone_unconfigured'
-  return isDnsFault(error) ? error.kind : null
 }

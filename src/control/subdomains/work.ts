@@ -6,8 +6,9 @@ import type { Db, SubdomainRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
+import { reasonOf } from './provider-records.ts'
 import * as store from './store.ts'
-import { reasonOf, type Sync } from './sync.ts'
+import type { Sync } from './sync.ts'
 
 const SYNC = 'subdomain.sync'
 const PROPAGATION_TRIES = 12
@@ -59,8 +60,8 @@ export function createWork({ db, jobs, sync }: { db: Db; jobs: Jobs; sync: Sync 
       if (!jobId || waitMs === 0) return false
       await jobs.whenEnded(jobId, waitMs)
       const now = await store.findSubdomain(db, row.id)
-      const news = now?.updated_at !== row.updated_at || now.propagated_at !== row.propagated_at
-      return now?.status === 'active' && now.reason === null && news
+      const hasChanged = now?.updated_at !== row.updated_at || now.propagated_at !== row.propagated_at
+      return now?.status === 'active' && now.reason === null && hasChanged
     },
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { fail, invalidField, isFailure } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
-import { type MintedToken, type NewToken, TOKEN_FORM, type Token } from '../../contract/tokens.ts'
+import { type MintedToken, type NewToken, type OwnToken, TOKEN_FORM, type Token } from '../../contract/tokens.ts'
 import { newId } from '../../kit/ids.ts'
 import { iso, isoOrNull } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
@@ -11,7 +11,8 @@ import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
-import type { Streams } from '../http/streams.ts'
+import type { Streams } from '../http/streams/open-streams.ts'
+import { beyond, type Reach, within } from './reach.ts'
 import {
   countTokens,
   findToken,
@@ -20,15 +21,17 @@ import {
   markRevoked,
   markUsed,
   missingServers,
+  namedServers,
   revokedSince,
 } from './store.ts'
 import { type CachedToken, createTokenCache, hashOf, isSecretOf, SECRET_LENGTH } from './token-cache.ts'
-import { beyond, type Reach, within } from './width.ts'
 
 export interface Tokens {
   identify(token: string): Identity | undefined | Promise<Identity | undefined>
   create(actor: Actor, request: NewToken): Promise<MintedToken>
   list(actor: Actor, query: { limit?: number; cursor?: string }): Promise<Page<Token>>
+  /** What whoever asks can do and reach. */
+  readOwn(actor: Actor): Promise<OwnToken>
   revoke(actor: Actor, tokenId: string): Promise<void>
   /** Makes the first token if there is none, and returns its value. */
   ensureFirst(show: ShowToken): Promise<string | null>
@@ -143,7 +146,7 @@ export function createTokens(deps: {
       if (expiresAt !== null && expiresAt <= clock.now()) throw invalidField('/expiresAt', 'must lie in the future')
       const reach: Reach = { scopes: request.scopes, servers: request.servers, expiresAt }
       const excess = beyond(actor, reach)
-      if (excess.length > 0) throw fail('forbidden', `This token cannot give ${excess.join(', ')}.`)
+      if (excess.length > 0) throw fail('forbidden', `This token cannot grant ${excess.join(', ')}.`)
       if (reach.servers !== '*') {
         if (reach.scopes.includes('servers:admin'))
           throw invalidField('/scopes', 'has servers:admin, which is for tokens for all servers')
@@ -167,6 +170,11 @@ export function createTokens(deps: {
         if (rows.length < 200) return { data, nextCursor: null }
         before = rows.at(-1)?.id ?? null
       }
+    },
+
+    async readOwn({ id, name, scopes, servers, expiresAt }) {
+      const named = servers === '*' ? servers : await namedServers(db, [...servers])
+      return { id, name, scopes: [...scopes], servers: named, expiresAt: isoOrNull(expiresAt) }
     },
 
     async revoke(actor, tokenId) {

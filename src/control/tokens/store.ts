@@ -42,6 +42,16 @@ export async function missingServers(db: Db, ids: readonly string[]): Promise<st
   return ids.filter((id) => !found.has(id))
 }
 
+/** Those that are not deleted, by name. */
+export async function namedServers(db: Db, ids: readonly string[]): Promise<{ id: string; name: string }[]> {
+  if (ids.length === 0) return []
+  const named = db
+    .selectFrom('servers')
+    .select(['id', 'name'])
+    .where('id', 'in', [...ids])
+  return named.where('status', '=', 'ready').orderBy('name').orderBy('id').execute()
+}
+
 export async function revokedSince(db: Db, since: number): Promise<string[]> {
   const rows = await db.selectFrom('tokens').select('id').where('revoked_at', '>=', since).execute()
   return rows.map((row) => row.id)

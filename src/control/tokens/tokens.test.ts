@@ -166,6 +166,21 @@ onBothEngines('tokens', (engine) => {
     assert.equal(reply.body.errors[0].path, '/servers')
   })
 
+  test('any token may read what it is and the names of its servers, of which deleted ones are left out', async () => {
+    const [kept, gone] = [await service.createServer({ name: 'Kept' }), await service.createServer({ name: 'Gone' })]
+    const { id, token } = await service.mint(['files:read'], [gone.id, kept.id])
+    const own = () => service.call('GET', '/token', { token })
+    const { body } = await own()
+    const servers = [gone, kept].map((server) => ({ id: server.id, name: server.name }))
+    assert.deepEqual(body, { id, name: 'test', scopes: ['files:read'], servers, expiresAt: null })
+    assert.equal((await service.call('GET', `/servers/${kept.id}`, { token })).status, 403)
+    await service.call('DELETE', `/servers/${gone.id}`, { body: { name: 'Gone' } })
+    assert.deepEqual((await own()).body.servers, [servers[1]])
+    await service.call('DELETE', `/tokens/${id}`)
+    assert.equal((await own()).status, 401)
+    assert.equal((await service.call('GET', '/token')).body.servers, '*')
+  })
+
   test('lists are paged', async () => {
     const ids = new Set<string>()
     let cursor: string | null = ''

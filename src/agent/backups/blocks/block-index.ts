@@ -1,4 +1,5 @@
-// Where every block is, in memory that stays small: rows of numbers, not objects. About 50 bytes a block.
+// Where every block is, in memory that stays small: rows of numbers, not objects. About 50 bytes a block
+// (`npm run bench -- backups-scale`, peak memory).
 
 import { ID_BYTES } from '../format/format.ts'
 import { type FrameRow, visitTable } from '../format/pack-table.ts'
@@ -64,7 +65,7 @@ export const createBlockIndex = (): BlockIndex => new Index()
 
 /**
  * A class, since every backup makes one and each block is looked up in it: made of closures, it took three times as much
- * compiling while a first backup ran.
+ * compiling while a first backup ran (`npm run bench -- backups`, `first`).
  */
 class Index implements BlockIndex {
   private readonly packNumbers = new Map<string, number>()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Lets through so many bytes a second on average, with up to a second's worth at once. */
+/** Lets through this many bytes a second on average, with up to a second's worth at once. */
 export function createRateLimit(bytesPerSecond: number | null) {
   let freeAt = 0
   return {

@@ -172,7 +172,7 @@ export interface ChunkPlace {
 }
 
 export interface StoredEntry extends KeyedEntry {
-  /** What it was read from, the how many-th it is in there, and where everything but its path stands. */
+  /** What it was read from, its index in there, and the position of everything but its path. */
   chunk: Chunk
   ordinal: number
   recordAt: number

@@ -1,5 +1,5 @@
-// Games keep data that is compressed already in sectors of 4 KiB, filled up with zeros. Leaving those zeros out saves what
-// zstd would save on such a block, for a tenth of the time.
+// Games keep data that is compressed already in sectors of 4 KiB, padded with zeros. Leaving those zeros out saves what
+// zstd would save on such a block, in a tenth of the time (`npm run bench -- backups`, `first`).
 
 import { BLOCK_BYTES } from './format.ts'
 

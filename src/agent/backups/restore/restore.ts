@@ -27,7 +27,7 @@ import type { RestoreTarget } from './restore-target.ts'
 const TIME_SLACK_NS = 1_000n
 
 export interface RestoreRequest {
-  /** Of the job that wants it: what comes of the restore is known under this id. */
+  /** Of the job that wants it: the outcome of the restore is known under this id. */
   jobId: string
   manifest: Manifest
   mode: 'replace' | 'merge'

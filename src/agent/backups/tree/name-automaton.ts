@@ -18,7 +18,7 @@ export interface NameGlobs {
 export function createNameGlobs(): NameGlobs {
   /** Of the character that leads to each bit; none leads to the first bit of a glob. */
   const tests: (Test | undefined)[] = []
-  const firsts: number[] = []
+  const firstStates: number[] = []
   /** A `*` stands there: any character leaves the glob where it is. */
   const loops: number[] = []
   let run: ((name: string) => Int32Array) | undefined
@@ -26,7 +26,7 @@ export function createNameGlobs(): NameGlobs {
   let state: Int32Array = new Int32Array(0)
 
   function add(tokens: readonly Token[]): number {
-    firsts.push(tests.length)
+    firstStates.push(tests.length)
     tests.push(undefined)
     for (const token of tokens) {
       if (token === STAR) loops.push(tests.length - 1)
@@ -40,7 +40,7 @@ export function createNameGlobs(): NameGlobs {
       if (hasOnlyText(tokens)) return compileName(tokens)
       const last = add(tokens)
       return (name) => {
-        run ??= createRun(tests, firsts, loops)
+        run ??= createRun(tests, firstStates, loops)
         if (name !== asked) state = run(name)
         asked = name
         return ((state[last >>> 5] ?? 0) & (1 << (last & 31))) !== 0
@@ -50,9 +50,9 @@ export function createNameGlobs(): NameGlobs {
 }
 
 /** Answers the state after the last character of a name; the next call overwrites it. */
-function createRun(tests: (Test | undefined)[], firsts: number[], loops: number[]): (name: string) => Int32Array {
+function createRun(tests: (Test | undefined)[], firstStates: number[], loops: number[]): (name: string) => Int32Array {
   const words = Math.ceil(tests.length / 32)
-  const first = bitsOf(firsts, words)
+  const first = bitsOf(firstStates, words)
   const loop = bitsOf(loops, words)
   const masks = createMasks(tests, words)
   const state = new Int32Array(words)

@@ -38,7 +38,7 @@ type QueuedJob = Omit<ReadJob, 'slot'> | HashJob | DecodeJob
 
 interface Waiting {
   job: QueuedJob
-  /** What a read fills. A thread has the same memory as another object. */
+  /** What a read fills: shared memory, so that its bytes are never copied (`npm run bench -- backups`, `first`). */
   slot?: SharedArrayBuffer
   resolve(value: unknown): void
   reject(error: unknown): void

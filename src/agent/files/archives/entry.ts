@@ -9,7 +9,7 @@ export interface ArchiveEntry {
   kind: 'file' | 'directory' | 'symlink'
   mode: number
   modifiedAt: Date
-  /** Of a file. A writer sends exactly so many bytes, whatever becomes of the file while it is read. */
+  /** Of a file. A writer sends exactly this many bytes, whatever becomes of the file while it is read. */
   sizeBytes: number
   /** Of a symlink; empty for anything else. */
   target: string

@@ -122,7 +122,7 @@ async function moveGroup(
   if (late.length > 0) await moveGroup(server, tree, target, options, late)
 }
 
-const alreadyThere = (path: string) => fail('already_exists', `${JSON.stringify(path)} exists already.`)
+const alreadyThere = (path: string) => fail('already_exists', `${JSON.stringify(path)} already exists.`)
 
 /** In place of a step for what needs none, so that whoever asks for steps can let others have a turn. */
 const LOOKED_AT = Symbol('looked at')

@@ -88,15 +88,15 @@ async function follow(first: URL, signal: AbortSignal, options: PullOptions) {
       throw fail('invalid_url', `The address answered with status ${statusCode}.`)
     url = parseUrl(headers.location, url)
   }
-  throw fail('invalid_url', 'The address redirects too often.')
+  throw fail('invalid_url', 'The address redirects too many times.')
 }
 
 function parseUrl(text: string, base?: URL): URL {
   if (!URL.canParse(text, base)) throw fail('invalid_url', 'This is not a URL.')
   const url = new URL(text, base)
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw fail('invalid_url', 'Only http and https are fetched.')
-  if (url.username || url.password) throw fail('invalid_url', 'A URL with a password in it is not fetched.')
+    throw fail('invalid_url', 'Only http and https URLs are supported.')
+  if (url.username || url.password) throw fail('invalid_url', 'URLs with credentials are not supported.')
   return url
 }
 
@@ -110,7 +110,7 @@ async function checkedAddresses(url: URL, options: PullOptions): Promise<Address
 
 /** One answer for a name that is not known and one that leads inside: nobody finds out which names there are inside. */
 const notPublic = (cause?: unknown) =>
-  fail('invalid_url', 'The address is not on the public Internet, or its name is not known.', cause)
+  fail('invalid_url', 'The address is not on the public Internet, or its name cannot be resolved.', cause)
 
 async function resolved(host: string, options: PullOptions): Promise<Address[]> {
   try {

@@ -7,7 +7,7 @@ export function explain(error: unknown, path: string): Failure | unknown {
   if (isFailure(error)) return error
   if (hasCode(error, 'ENOENT', 'ENOTDIR')) return fail('not_found', `There is no ${quote(path)}.`, error)
   if (hasCode(error, 'ELOOP')) return fail('invalid_path', `${quote(path)} leads through a symbolic link.`, error)
-  if (hasCode(error, 'EEXIST', 'ENOTEMPTY')) return fail('already_exists', `${quote(path)} exists already.`, error)
+  if (hasCode(error, 'EEXIST', 'ENOTEMPTY')) return fail('already_exists', `${quote(path)} already exists.`, error)
   if (hasCode(error, 'EISDIR')) return fail('invalid_path', `${quote(path)} is a directory.`, error)
   if (hasCode(error, 'ENAMETOOLONG')) return fail('invalid_path', `${quote(path)} is too long.`, error)
   if (hasCode(error, 'EBUSY', 'EXDEV')) return fail('invalid_path', `${quote(path)} is a mount point.`, error)

@@ -42,13 +42,13 @@ export function parseEntry(root: Segments, entry: string): Segments {
 /** One name that is about to be made. */
 export function checkNewName(name: string): string {
   refuseBrokenText(name)
-  if (name === '') throw fail('invalid_path', 'A path cannot hold an empty name.')
-  if (name.includes('/')) throw fail('invalid_path', 'A name cannot hold a slash.')
+  if (name === '') throw fail('invalid_path', 'A path cannot contain an empty name.')
+  if (name.includes('/')) throw fail('invalid_path', 'A name cannot contain a slash.')
   checkSegment(name)
-  if (name.includes('\\')) throw fail('invalid_path', 'A name cannot hold a backslash.')
+  if (name.includes('\\')) throw fail('invalid_path', 'A name cannot contain a backslash.')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name))
-    throw fail('invalid_path', 'A name cannot hold control characters.')
+    throw fail('invalid_path', 'A name cannot contain control characters.')
   if (/[\u{10fe80}-\u{10feff}]/u.test(name)) throw fail('invalid_path', 'A name must be valid UTF-8.')
   if (/[. ]$/.test(name)) throw fail('invalid_path', 'A name cannot end in a dot or a space.')
   if (name.startsWith(' ')) throw fail('invalid_path', 'A name cannot start with a space.')
@@ -88,7 +88,7 @@ function refuseBrokenText(path: string): void {
   // Before anything that looks at every character: whoever sends megabytes hears it at once.
   const tooLong = () => fail('invalid_path', `A path has at most ${MAX_PATH_BYTES} bytes.`)
   if (path.length > MAX_PATH_BYTES) throw tooLong()
-  if (path.includes('\0')) throw fail('invalid_path', 'A path cannot hold a NUL.')
+  if (path.includes('\0')) throw fail('invalid_path', 'A path cannot contain a NUL.')
   if (!path.isWellFormed()) throw fail('invalid_path', 'The path is not valid Unicode.')
   if (nameToBytes(path).length > MAX_PATH_BYTES) throw tooLong()
 }
@@ -97,7 +97,7 @@ function refuseBrokenText(path: string): void {
 function checkSegment(segment: string): void {
   if (nameToBytes(segment).length > MAX_NAME_BYTES)
     throw fail('invalid_path', `A name has at most ${MAX_NAME_BYTES} bytes.`)
-  if (readsAsTraversal(segment)) throw fail('invalid_path', 'A path cannot hold "." or "..".')
+  if (readsAsTraversal(segment)) throw fail('invalid_path', 'A path cannot contain "." or "..".')
 }
 
 /**

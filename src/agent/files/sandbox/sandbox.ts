@@ -122,7 +122,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
   function place(path: string | Segments, step: Step): Place {
     const segments = parsed(path)
     const name = segments.at(-1)
-    if (name === undefined) throw fail('invalid_path', 'The top directory itself cannot be meant here.')
+    if (name === undefined) throw fail('invalid_path', 'The top directory itself is not allowed here.')
     const parent = descend(segments.slice(0, -1), step)
     return { parent, name, path: formatPath(segments), [Symbol.dispose]: () => parent[Symbol.dispose]() }
   }

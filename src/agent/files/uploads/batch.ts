@@ -52,7 +52,7 @@ export async function writeBatch(
 ): Promise<FileEntry[]> {
   const directory = parsePath(options.directory)
   if (options.expectedBytes > options.maxBytes * FORM_FILES_MAX)
-    throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files of at most ${options.maxBytes} bytes.`)
+    throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files of at most ${options.maxBytes} bytes.`)
   const names = createNames()
   await using held = new AsyncDisposableStack()
   let folder: Directory | undefined
@@ -127,9 +127,9 @@ function createNames() {
       files++
       names += segments.length
       pathBytes += Buffer.byteLength(path)
-      if (files > FORM_FILES_MAX) throw fail('too_large', `One request takes at most ${FORM_FILES_MAX} files.`)
+      if (files > FORM_FILES_MAX) throw fail('too_large', `A request may have at most ${FORM_FILES_MAX} files.`)
       if (names > FORM_NAMES_MAX || pathBytes > FORM_PATH_BYTES_MAX)
-        throw fail('too_large', 'The paths of the files in one request are too long together.')
+        throw fail('too_large', 'The paths of the files in the request are too long in total.')
       const neighbour = paths.add(segments)
       if (!neighbour) return
       if (neighbour.is === 'same') throw fail('invalid_path', `${JSON.stringify(path)} is in the request twice.`)

@@ -98,7 +98,7 @@ export function createPartialUploads(
 
   function require(folder: Directory, id: string): PartialState {
     const state = stateOf(folder, id)
-    if (!state) throw fail('not_found', 'There is no such upload, or its time is over.')
+    if (!state) throw fail('not_found', 'No such upload, or it has expired.')
     return state
   }
 

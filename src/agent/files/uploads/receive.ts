@@ -58,7 +58,7 @@ export async function receiveBytes(
     for await (const chunk of source) {
       signal?.throwIfAborted()
       bytes += chunk.length
-      if (bytes > maxBytes) throw fail('too_large', `At most ${maxBytes} bytes are taken.`)
+      if (bytes > maxBytes) throw fail('too_large', `The limit is ${maxBytes} bytes.`)
       const taking = space.need(chunk.length, maxBytes)
       if (taking) await taking
       const writing = writer.add(chunk)

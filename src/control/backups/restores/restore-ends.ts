@@ -9,7 +9,7 @@ import type { Db, ServerRow, Trx } from '../../db/tables.ts'
 import { transact } from '../../db/transact.ts'
 import type { Actor } from '../../http/actor.ts'
 import type { JobContext } from '../../jobs/runner.ts'
-import type { ExpiryService } from '../retention/retention.ts'
+import type { RetentionService } from '../retention/retention.ts'
 import * as store from '../store.ts'
 
 export interface RestoreInput {
@@ -42,10 +42,10 @@ export function createRestoreEnds(deps: {
   db: Db
   agent: Pick<Agent, 'backups'>
   activity: Activity
-  expiry: ExpiryService
+  retention: RetentionService
   clock: { now(): number }
 }): RestoreEnds {
-  const { db, agent, activity, expiry, clock } = deps
+  const { db, agent, activity, retention, clock } = deps
 
   /** That the disk of the database is full says nothing about the restore. */
   async function record(work: (trx: Trx) => Promise<void>): Promise<void> {
@@ -76,7 +76,7 @@ export function createRestoreEnds(deps: {
         const properties = { jobId, sourceServerId, mode, paths, ...result }
         await activity.record(trx, job.actor, 'backup.restored', job.serverId, properties)
         if (safetyBackupId !== null) await store.updateBackup(trx, safetyBackupId, { replaced_at: clock.now() })
-        await expiry.afterSuccess(trx, job.serverId)
+        await retention.afterSuccess(trx, job.serverId)
       })
     },
     undone: (job, restore) =>

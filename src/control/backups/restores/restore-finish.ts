@@ -123,7 +123,7 @@ export function createRestoreFinishing(deps: {
       return transact(db, actor, async (trx) => {
         const row = await lockReadyServer(trx, actor, serverId)
         if ((await store.activeJobs(trx, serverId, store.RESTORES)).length > 0)
-          throw fail('server_busy', 'The restore is being finished already, or has not ended yet.')
+          throw fail('server_busy', 'The restore is already being finished, or has not ended yet.')
         const known = unfinishedOf(row)
         // The row may not know it yet. Where somebody has asked to finish it since we looked at the disk, it is too late.
         const isLate = (await store.countJobs(trx, serverId, store.FINISH_RESTORE)) !== askedBefore

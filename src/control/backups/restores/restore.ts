@@ -138,8 +138,8 @@ export function createRestores(deps: {
 
   async function insertSafety(trx: Trx, row: BackupRow, jobId: string, actor: Actor): Promise<void> {
     await store.insertBackup(trx, { ...row, job_id: jobId })
-    const told = { backupId: row.id, name: row.name, isLocked: false }
-    await activity.record(trx, actor, 'backup.started', row.server_id, told)
+    const properties = { backupId: row.id, name: row.name, isLocked: false }
+    await activity.record(trx, actor, 'backup.started', row.server_id, properties)
   }
 
   return {

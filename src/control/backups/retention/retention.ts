@@ -14,7 +14,7 @@ import { planExpiry } from './expiry.ts'
 /** What restores have taken for safety is kept until this many newer ones have succeeded, whatever the policy. */
 const SAFETY_KEPT = 3
 
-export interface ExpiryService {
+export interface RetentionService {
   read(actor: Actor, serverId: string): Promise<RetentionPolicy>
   set(actor: Actor, serverId: string, policy: NewRetention): Promise<RetentionPolicy>
   apply(actor: Actor, serverId: string, dryRun: boolean): Promise<Expiry>
@@ -22,12 +22,12 @@ export interface ExpiryService {
   afterSuccess(trx: Trx, serverId: string): Promise<void>
 }
 
-export function createExpiry(deps: {
+export function createRetention(deps: {
   db: Db
   activity: Activity
   removal: Removal
   clock: { now(): number }
-}): ExpiryService {
+}): RetentionService {
   const { db, activity, removal, clock } = deps
 
   async function plan(handle: Db, serverId: string): Promise<{ expired: BackupRow[]; keptCount: number }> {

@@ -75,7 +75,7 @@ export function createSchedules(deps: {
     }).catch((error: unknown) => couldNotStart(row, actor, error))
   }
 
-  /** The run is not lost where it only has to wait; otherwise it is told, and the next one comes in its time. */
+  /** The run is not lost where it only has to wait; otherwise it is activityProperties, and the next one comes in its time. */
   async function couldNotStart(row: ScheduleRow, actor: Actor, error: unknown): Promise<void> {
     if (!isFailure(error)) throw error
     const now = clock.now()
@@ -107,10 +107,10 @@ export function createSchedules(deps: {
         transact(db, actor, async (trx) => {
           await lockReadyServer(trx, actor, serverId)
           if ((await store.schedulesOf(trx, serverId)).length >= SCHEDULES_MAX)
-            throw fail('already_exists', `The server has the ${SCHEDULES_MAX} schedules that it may have.`)
+            throw fail('already_exists', `The server has reached its limit of ${SCHEDULES_MAX} schedules.`)
           const row = newRow(serverId, request, clock.now())
           await store.insertSchedule(trx, row)
-          await activity.record(trx, actor, 'schedule.created', serverId, told(row))
+          await activity.record(trx, actor, 'schedule.created', serverId, activityProperties(row))
           return present(row)
         }),
       ),
@@ -122,7 +122,10 @@ export function createSchedules(deps: {
           const before = await requireSchedule(trx, serverId, scheduleId)
           const after = changedRow(before, change, clock.now())
           await store.updateSchedule(trx, scheduleId, after)
-          await activity.record(trx, actor, 'schedule.changed', serverId, { from: told(before), to: told(after) })
+          await activity.record(trx, actor, 'schedule.changed', serverId, {
+            from: activityProperties(before),
+            to: activityProperties(after),
+          })
           return present(after)
         }),
       ),
@@ -209,7 +212,7 @@ function changedRow(row: ScheduleRow, change: ScheduleChange, now: number): Sche
   return { ...after, next_run_at: after.enabled === 1 ? nextRun(after.cron, after.time_zone, now) : null }
 }
 
-const told = ({ id, name, cron, time_zone, enabled }: ScheduleRow) => ({
+const activityProperties = ({ id, name, cron, time_zone, enabled }: ScheduleRow) => ({
   scheduleId: id,
   name,
   cron,

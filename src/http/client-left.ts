@@ -10,7 +10,7 @@ export async function whileClientStays<T>(
 ): Promise<T> {
   const left = new AbortController()
   const onClose = () => {
-    if (!raw.writableFinished) left.abort(fail('invalid_request', 'The client has left.'))
+    if (!raw.writableFinished) left.abort(fail('invalid_request', 'The client disconnected.'))
   }
   raw.once('close', onClose)
   // Gone before we came to listen: nothing would ever say so again.

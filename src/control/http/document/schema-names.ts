@@ -1,6 +1,6 @@
 // From the schemas of the contract to those of the document: each has one name and is written once.
-import { NAMED_SCHEMAS } from '../../contract/named-schemas.ts'
-import { Problem } from '../../contract/schema.ts'
+import { NAMED_SCHEMAS } from '../../../contract/named-schemas.ts'
+import { Problem } from '../../../contract/schema.ts'
 
 export interface JsonSchema {
   $ref?: string
@@ -23,13 +23,15 @@ const PROBLEM = 'Problem'
 
 export function createSchemaNames(): SchemaNames {
   const byText = new Map(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [textOf(plain(schema)), name]))
-  const used = new Map<string, JsonSchema>()
+  const used = new Map<string, { schema: object; text: string; inner: JsonSchema }>()
 
   function use(name: string, schema: object): JsonSchema {
     const known = used.get(name)
-    const inner = withNames(plain(schema), true)
-    if (known && textOf(known) !== textOf(inner)) throw new TypeError(`two schemas are called ${name}`)
-    used.set(name, inner)
+    if (known?.schema !== schema) {
+      const text = textOf(plain(schema))
+      if (known && known.text !== text) throw new TypeError(`two schemas are called ${name}`)
+      if (!known) used.set(name, { schema, text, inner: withNames(plain(schema), true) })
+    }
     return { $ref: `#/components/schemas/${name}` }
   }
 
@@ -59,7 +61,10 @@ export function createSchemaNames(): SchemaNames {
     problem: ({ properties }) => ({
       allOf: [use(PROBLEM, Problem), { type: 'object', properties: { code: properties?.code ?? {} } }],
     }),
-    components: () => Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1))),
+    components() {
+      const named = [...used].map(([name, { inner }]) => [name, inner] as const)
+      return Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1)))
+    },
   }
 }
 
@@ -69,7 +74,8 @@ const ANY_NAME = '^.*$'
 const plain = (schema: object): JsonSchema => JSON.parse(JSON.stringify(schema), withoutAnyName)
 
 function withoutAnyName(_key: string, value: unknown): unknown {
-  const { patternProperties, ...rest } = (value ?? {}) as { patternProperties?: Record<string, object> }
+  if (typeof value !== 'object' || value === null || !('patternProperties' in value)) return value
+  const { patternProperties, ...rest } = value as { patternProperties?: Record<string, object> }
   const any = patternProperties?.[ANY_NAME]
   return any ? { ...rest, additionalProperties: any } : value
 }

@@ -1,22 +1,25 @@
 // An operation as the schema that Fastify validates and @fastify/swagger documents.
 import type { FastifySchema } from 'fastify'
-import { ERRORS, type ErrorCode } from '../../contract/errors.ts'
-import { type Answer, type Operation, SHARED_ERRORS } from '../../contract/operation.ts'
-import { Closed, Problem } from '../../contract/schema.ts'
-import { PROBLEM_TYPE } from '../../http/problem.ts'
-import { createValidators } from '../../http/validation.ts'
-import { takingAbsent } from './absent-fields.ts'
+import { ERRORS, type ErrorCode } from '../../../contract/errors.ts'
+import { type Answer, type Operation, SHARED_ERRORS } from '../../../contract/operation.ts'
+import { Closed, Problem } from '../../../contract/schema.ts'
+import { PROBLEM_TYPE } from '../../../http/problem.ts'
+import { createValidators } from '../../../http/validation.ts'
+import { takingAbsent } from '../absent-fields.ts'
 
 /** For a route without a query: a field in it is refused as an unknown one is anywhere. */
 export const NO_QUERY = Closed({})
 
 export function describe(operation: Operation): FastifySchema {
+  const { scope } = operation
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    description: [operation.description, `Scope: \`${operation.scope}\`.`].filter(Boolean).join('\n\n'),
-    security: [{ token: [operation.scope] }],
+    description: [operation.description, scope === null ? 'Any token.' : `Scope: \`${scope}\`.`]
+      .filter(Boolean)
+      .join('\n\n'),
+    security: [{ token: scope === null ? [] : [scope] }],
     ...(operation.params ? { params: operation.params } : {}),
     querystring: operation.query ?? NO_QUERY,
     ...(operation.body ? { body: withExample(takingAbsent(operation.body), operation.bodyExample) } : {}),

@@ -1,7 +1,7 @@
 // Answers that stay open. Each ends at once when its token is revoked or expires, when its server goes, and when the
 // service stops.
-import { fail } from '../../contract/errors.ts'
-import type { Actor } from './actor.ts'
+import { fail } from '../../../contract/errors.ts'
+import type { Actor } from '../actor.ts'
 
 const STREAMS_PER_TOKEN = 50
 const REMEMBERED_MAX = 100_000
@@ -38,7 +38,7 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
     const mine = [...open].filter((stream) => stream.tokenId === actor.id).length
     if (mine >= STREAMS_PER_TOKEN) {
       throw fail('rate_limited', {
-        detail: `A token may hold ${STREAMS_PER_TOKEN} streams open.`,
+        detail: `A token may have at most ${STREAMS_PER_TOKEN} open streams.`,
         headers: { 'retry-after': '5' },
       })
     }

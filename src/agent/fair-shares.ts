@@ -119,7 +119,8 @@ export function createShares(options: SharesOptions): Shares {
     async run(serverId, signal, work) {
       signal.throwIfAborted()
       const server = servers.get(serverId) ?? { running: 0, waiting: [] }
-      if (server.waiting.length >= waitingPerServer) throw refused('Too much work of this kind waits on this server.')
+      if (server.waiting.length >= waitingPerServer)
+        throw refused('Too many requests of this kind are waiting on this server.')
       const turn = enter(serverId, server, signal)
       if (turn) await turn
       try {

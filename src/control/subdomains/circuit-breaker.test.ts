@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
-import { withRest } from './rest.ts'
+import { withCircuitBreaker } from './circuit-breaker.ts'
 
 test('after no answer the others fail at once, one asks again, and its success opens the way', async () => {
   let now = 1000
@@ -15,7 +15,7 @@ test('after no answer the others fail at once, one asks again, and its success o
       return answer()
     },
   } as unknown as DnsProvider
-  const resting = withRest(provider, () => now)
+  const resting = withCircuitBreaker(provider, () => now)
   const unreachable = (error: unknown) => isDnsFault(error, 'unreachable')
   await assert.rejects(resting.list('a.test'), unreachable)
   await assert.rejects(resting.list('a.test'), unreachable)
@@ -41,10 +41,10 @@ test('who insists asks in any case, and an answer of any kind ends the rest', as
       throw new DnsProviderError(fault, 'No.')
     },
   } as unknown as DnsProvider
-  const resting = withRest(provider, () => 1000)
+  const resting = withCircuitBreaker(provider, () => 1000)
   await assert.rejects(resting.list('a.test'))
   fault = 'refused'
-  await assert.rejects(resting.insist.list('a.test'), (error) => isDnsFault(error, 'refused'))
+  await assert.rejects(resting.unguarded.list('a.test'), (error) => isDnsFault(error, 'refused'))
   await assert.rejects(resting.list('a.test'), (error) => isDnsFault(error, 'refused'))
   assert.equal(calls, 3)
 })

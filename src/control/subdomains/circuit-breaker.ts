@@ -1,23 +1,23 @@
-// A provider that does not answer is left alone for a moment, and then asked by one call only: otherwise every job of its
-// zone would wait for the same timeout, and the jobs of other zones behind them.
+// A circuit breaker: a provider that does not answer is not called for a moment, and then by one call only. Otherwise
+// every job of its zone would wait for the same timeout, and the jobs of other zones behind them.
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 
-const REST_MS = 2_000
+const OPEN_MS = 2_000
 
-export interface RestingProvider extends DnsProvider {
-  /** The same without the rest, for somebody who wants to know now. What comes of it counts for the others too. */
-  insist: DnsProvider
+export interface GuardedProvider extends DnsProvider {
+  /** Calls the provider in any case, for somebody who wants to know now. The result counts for the others too. */
+  unguarded: DnsProvider
 }
 
-export function withRest(provider: DnsProvider, now: () => number = Date.now): RestingProvider {
-  let restUntil = 0
+export function withCircuitBreaker(provider: DnsProvider, now: () => number = Date.now): GuardedProvider {
+  let openUntil = 0
   let probing = false
 
   const guarded = async <R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R> => {
-    if (restUntil === 0) return settle(options, call)
-    const leftMs = restUntil - now()
+    if (openUntil === 0) return settle(options, call)
+    const leftMs = openUntil - now()
     if (probing || leftMs > 0) {
-      const retryAfterMs = Math.max(leftMs, REST_MS / 4)
+      const retryAfterMs = Math.max(leftMs, OPEN_MS / 4)
       throw new DnsProviderError('unreachable', 'The DNS provider did not answer a moment ago.', { retryAfterMs })
     }
     probing = true
@@ -31,12 +31,12 @@ export function withRest(provider: DnsProvider, now: () => number = Date.now): R
   async function settle<R>(options: CallOptions | undefined, call: () => Promise<R>): Promise<R> {
     try {
       const answer = await call()
-      restUntil = 0
+      openUntil = 0
       return answer
     } catch (error) {
-      if (isDnsFault(error, 'unreachable')) restUntil = now() + REST_MS
+      if (isDnsFault(error, 'unreachable')) openUntil = now() + OPEN_MS
       // Any other fault is an answer, and a caller who went away proves nothing.
-      else if (!options?.signal?.aborted) restUntil = 0
+      else if (!options?.signal?.aborted) openUntil = 0
       throw error
     }
   }
@@ -46,5 +46,5 @@ export function withRest(provider: DnsProvider, now: () => number = Date.now): R
     list: (zone, options) => pass(options, () => provider.list(zone, options)),
     apply: (zone, changes, options) => pass(options, () => provider.apply(zone, changes, options)),
   })
-  return { ...through(guarded), insist: through(settle) }
+  return { ...through(guarded), unguarded: through(settle) }
 }

@@ -16,6 +16,7 @@ const MIB = 1024 * KIB
 export const BOUNDS = {
   rows: { heldBytes: 256 * KIB, turnMs: 20, by: 'a fixed number of rows' },
   body: { heldBytes: 8 * MIB, turnMs: 50, by: 'the JSON body of at most 1 MiB, and a fixed number of rows' },
+  tokenServers: { heldBytes: 1 * MIB, turnMs: 20, by: 'the 1,000 servers that a token may be for' },
   page: { heldBytes: 4 * MIB, turnMs: 50, by: 'a page of at most 100 rows' },
   job: { heldBytes: 8 * MIB, turnMs: 50, by: 'the body; the work itself is a job, which yields' },
   activity: {

@@ -4,7 +4,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Agent } from '../../contract/agent.ts'
 import type { SignedLinks } from '../../http/signed-links.ts'
 import type { Activity } from '../activity/service.ts'
-import type { Changes } from '../db/changes.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { Db } from '../db/tables.ts'
 import type { HealthCheck } from '../http/health.ts'
 import type { Cursors } from '../http/paging.ts'
@@ -18,7 +18,7 @@ import { createRemoval } from './removal.ts'
 import { createRestores } from './restores/restore.ts'
 import { createRestoreEnds } from './restores/restore-ends.ts'
 import { createRestoreFinishing } from './restores/restore-finish.ts'
-import { createExpiry } from './retention/retention.ts'
+import { createRetention } from './retention/retention.ts'
 import { createSchedules } from './schedules/schedules.ts'
 import { createBackups } from './service.ts'
 import * as store from './store.ts'
@@ -45,9 +45,9 @@ export function createBackupSlice(deps: BackupSliceDeps) {
   const { db, agent } = deps
   let damageFound = 0
   const removal = createRemoval(deps)
-  const expiry = createExpiry({ ...deps, removal })
+  const retention = createRetention({ ...deps, removal })
   const locks = createLockKeeper(deps)
-  const making = createMaking({ ...deps, removal, expiry, locks })
+  const making = createMaking({ ...deps, removal, retention, locks })
   const backups = createBackups({ ...deps, removal, locks })
   const verifying = createVerifying({
     ...deps,
@@ -55,12 +55,12 @@ export function createBackupSlice(deps: BackupSliceDeps) {
       damageFound += count
     },
   })
-  const ends = createRestoreEnds({ ...deps, expiry })
+  const ends = createRestoreEnds({ ...deps, retention })
   const finishing = createRestoreFinishing({ ...deps, ends })
   const reconciling = createReconciling({ ...deps, removal, verifying, finishing })
   return {
     backups,
-    expiry,
+    retention,
     verifying,
     reconciling,
     restores: createRestores({ ...deps, making, ends }),
