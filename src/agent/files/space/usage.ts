@@ -5,23 +5,22 @@
 import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
+import { createMutex } from '../../../kit/mutex.ts'
 import { openOwnFolder } from '../sandbox/directory.ts'
-import { openSandbox } from '../sandbox/sandbox.ts'
-import { type FreeableTrash, type MayFree, planFreeing, planFreeingUpTo } from '../trash/trash-freeing.ts'
 import {
-  type Amount,
-  atLeastNothing,
-  BLOCK_BYTES,
-  diskBytes,
-  isSome,
-  isWithin,
-  minus,
-  NOTHING,
-  spaceOf,
-  sum,
-} from './amounts.ts'
-import { carryOut, type ServerDisk } from './disk.ts'
+  type FreeableTrash,
+  type FreeingPlan,
+  type MayFree,
+  planAndHold,
+  planFreeing,
+  planFreeingUpTo,
+  tryHold,
+} from '../trash/trash-freeing.ts'
+import { type Amount, atLeastNothing, diskBytes, isSome, isWithin, minus, NOTHING, spaceOf, sum } from './amounts.ts'
+import type { ServerDisk } from './disk.ts'
+import { measureBeneath } from './measure.ts'
 import { createReservation, type Reservation } from './reservation.ts'
+import { createRoomMaking, setAsidePlanned } from './room-making.ts'
 
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
@@ -93,6 +92,9 @@ export function createUsage(deps: {
   now: () => number
 }): Usage {
   const { disk, trash: ownTrash } = deps
+  /** Whoever decides which trash goes for the quota of this server sets it aside; it is removed after its turn. */
+  const deciding = createMutex()
+  const making = createRoomMaking()
   let quota = deps.quota
   let used = NOTHING
   let trash = NOTHING
@@ -135,6 +137,8 @@ export function createUsage(deps: {
     entries: quota.entries === null ? 0 : Math.max(0, used.entries + amount.entries - quota.entries),
   })
   const isOver = (amount: Amount) => isSome(over(amount))
+  /** Beyond what is on its way for others, who have cleared their room already. */
+  const missing = (amount: Amount) => atLeastNothing(sum(over(amount), minus(making.lacking())))
   const scannedLongAgo = () => deps.now() - scannedAt > SMALLEST_RESCAN_GAP_MS
   const exceeded = (short: Amount) =>
     short.bytes > 0
@@ -147,14 +151,40 @@ export function createUsage(deps: {
     if (isOver(amount()) && scannedLongAgo()) await rescan()
   }
 
-  async function clearByFreeing(amount: Amount): Promise<void> {
-    const short = over(sum(cleared, amount))
-    const plan = isSome(short) ? await planFreeing([ownTrash], short) : new Map()
-    if (!plan) throw exceeded(short)
-    await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
-    const left = over(sum(cleared, amount))
-    if (isSome(left)) throw exceeded(left)
-    cleared = sum(cleared, amount)
+  /** Resolves in the turn of whoever decides; `done` when what goes is gone. */
+  async function setAside(plan: FreeingPlan, lack: () => Amount): Promise<{ done: Promise<void> }> {
+    const removals = await setAsidePlanned(plan, { reason: 'quota', requestedBy: deps.serverId })
+    const done = making.remove(removals, lack())
+    disk.watch(done)
+    return { done }
+  }
+
+  /** True once the room is there, false where it is worth another try: what is left of the trash has been set aside. */
+  async function tryClearByFreeing(amount: Amount): Promise<boolean> {
+    let othersEnd: Promise<void> | undefined
+    const release = (error: unknown): never => {
+      cleared = sum(cleared, minus(amount))
+      throw error
+    }
+    let short = NOTHING
+    const room = await deciding(async () => {
+      othersEnd = making.nextEnd()
+      short = missing(sum(cleared, amount))
+      cleared = sum(cleared, amount)
+      if (!isSome(short)) return undefined
+      const plan = await planAndHold([ownTrash], short)
+      return plan ? await setAside(plan, () => missing(cleared)) : false
+    }).catch(release)
+    if (room === undefined) return true
+    if (room) {
+      // Whoever decides has cleared room that is not on its way yet.
+      const left = await room.done.then(() => deciding(async () => missing(cleared))).catch(release)
+      return !isSome(left) || release(exceeded(left))
+    }
+    if (!othersEnd) return release(exceeded(short))
+    cleared = sum(cleared, minus(amount))
+    await othersEnd
+    return false
   }
 
   // Nothing is awaited between the last look and the taking, so two callers cannot both have the last byte.
@@ -164,8 +194,10 @@ export function createUsage(deps: {
       await lookAgain(all)
       let freeable = NOTHING
       for (let short = over(all()); !isWithin(short, freeable); short = over(all())) {
-        if (!(await planFreeing([ownTrash], short))) throw exceeded(short)
-        freeable = short
+        const othersEnd = making.nextEnd()
+        if (await planFreeing([ownTrash], short)) freeable = short
+        else if (!othersEnd) throw exceeded(short)
+        else await othersEnd
       }
       promised = sum(promised, amount)
     },
@@ -177,8 +209,8 @@ export function createUsage(deps: {
     async clear(amount) {
       const all = () => sum(cleared, amount)
       await lookAgain(all)
-      if (isOver(all())) return await disk.deciding(() => clearByFreeing(amount))
-      cleared = sum(cleared, amount)
+      if (!isOver(all())) cleared = sum(cleared, amount)
+      else while (!(await tryClearByFreeing(amount)));
     },
     release(amount, clearedAmount) {
       promised = sum(promised, minus(amount))
@@ -229,10 +261,13 @@ export function createUsage(deps: {
     async shrink(mayFree) {
       if (scannedAt !== Number.NEGATIVE_INFINITY && !isOver(NOTHING)) return
       await rescan()
-      await disk.deciding(async () => {
-        const { plan } = await planFreeingUpTo([ownTrash], over(NOTHING), mayFree)
-        await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
+      const { done } = await deciding(async () => {
+        for (;;) {
+          const { plan, isEnough } = await planFreeingUpTo([ownTrash], missing(NOTHING), mayFree)
+          if (tryHold(plan)) return await setAside(plan, () => (isEnough ? missing(NOTHING) : NOTHING))
+        }
       })
+      await done
     },
     trashChanged(amount) {
       changed(amount)
@@ -277,22 +312,6 @@ function createRoom(account: Account): Room {
     shrink,
     [Symbol.dispose]: () => shrink(held),
   }
-}
-
-/** Everything in the folder, and what it has grown by itself to name that much. */
-async function measureBeneath(folder: string, linked: Set<bigint>, signal?: AbortSignal): Promise<Amount> {
-  const files = openSandbox(folder)
-  let bytes = Math.max(0, diskBytes(files.lstat([])) - BLOCK_BYTES)
-  let entries = 0
-  for await (const { stats } of files.walk('/', { anyDepth: true, ...(signal ? { signal } : {}) })) {
-    entries++
-    if (!stats.isDirectory() && stats.nlink > 1n) {
-      if (linked.has(stats.ino)) continue
-      linked.add(stats.ino)
-    }
-    bytes += diskBytes(stats)
-  }
-  return { bytes, entries }
 }
 
 /** Runs what puts a name into the directory, which may take more space for it. */
