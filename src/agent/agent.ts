@@ -8,6 +8,7 @@ import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
 import { probeDisks } from './disk-probe.ts'
+import { createTransferShares } from './fair-shares.ts'
 import { createAgentFiles } from './files/index.ts'
 import { explainedDisk } from './files/sandbox/errors.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
@@ -19,7 +20,6 @@ import { createTusUploads } from './http/tus-uploads.ts'
 import { createJournal } from './journal/journal.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createAgentServers } from './servers.ts'
-import { createTransferShares } from './shares.ts'
 import { createTasks } from './tasks.ts'
 
 export interface AgentDeps {
@@ -136,7 +136,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     disks: { probe: () => explainedDisk(() => probeDisks(dataDir, layout)) },
     async start() {
       await servers.recover()
-      files.settle()
+      await files.settle()
       // Before anything tidies up: a restore that was cut short is finished from what it has staged.
       await backups.start()
       await files.start()

@@ -9,7 +9,7 @@ import { runAtTerminal, runBinary, runPiped, startBinary } from '../../test/supp
 import { startScripted } from '../../test/support/unreliable.ts'
 import { DEFAULT_ENTRIES_MAX } from '../contract/limits.ts'
 import { type AnyCommand, parse } from './command.ts'
-import { COMMANDS } from './commands.ts'
+import { COMMANDS } from './command-list.ts'
 
 const cli = useCli()
 const { envOf, run, json } = cli

@@ -2,7 +2,7 @@
 // else in the command line does the latter.
 import { ApiError, JobError, TransportError } from '../sdk/index.ts'
 import { ALIASES, type AnyCommand, type Family, parse } from './command.ts'
-import { COMMANDS } from './commands.ts'
+import { COMMANDS } from './command-list.ts'
 import { createContext, type Io } from './context.ts'
 import { readEnvironment } from './environment.ts'
 import { CommandError, EXIT, exitCodeOf, NoToken, UsageError } from './exit-codes.ts'

@@ -7,7 +7,7 @@ import {
   type Options,
   plainName,
 } from './command.ts'
-import { COMMANDS } from './commands.ts'
+import { COMMANDS } from './command-list.ts'
 import { VERSION } from './version.ts'
 
 export function overview(): string {

@@ -4,7 +4,7 @@ import { GAME_IDS } from '../contract/games.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import type { Client } from '../sdk/index.ts'
 import { ALIASES, type AnyCommand, GLOBAL_OPTIONS, type Options, plainName } from './command.ts'
-import { COMMANDS } from './commands.ts'
+import { COMMANDS } from './command-list.ts'
 import type { Context } from './context.ts'
 import { serverIdOf, take } from './server-reference.ts'
 

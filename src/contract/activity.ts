@@ -1,5 +1,5 @@
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   Closed,
   Id,

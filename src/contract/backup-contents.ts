@@ -1,9 +1,9 @@
 // What is inside a backup: listed, read, compared, downloaded.
 
 import { BackupParams } from './backups.ts'
-import { BOUNDS } from './bounds.ts'
 import { ArchiveFormat, DownloadLocation } from './files.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   Bytes,
   Closed,

@@ -1,8 +1,8 @@
 // Which backups are made by themselves, and which are kept.
 
 import { Backup, Ignored } from './backups.ts'
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   BLANK_IS_ABSENT,
   Closed,

@@ -1,6 +1,6 @@
-import { BOUNDS } from './bounds.ts'
 import { Job, jobExample, Progress, WorkError } from './jobs.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   Bytes,
   Closed,

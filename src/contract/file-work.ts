@@ -1,5 +1,5 @@
 // The trash, searching, and the work on files that takes its time.
-import { BOUNDS } from './bounds.ts'
+
 import {
   ArchiveFormat,
   changeErrors,
@@ -19,6 +19,7 @@ import {
   trashExample,
 } from './file-schemas.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   BLANK_IS_ABSENT,
   Bytes,

@@ -1,7 +1,8 @@
 // An operation is described once: the route that serves it, the client that calls it, and the document that explains
 // it are all made from this.
-import type { Bound } from './bounds.ts'
+
 import type { ErrorCode } from './errors.ts'
+import type { Bound } from './operation-bounds.ts'
 import type { Static, TSchema } from './schema.ts'
 import type { Scope } from './scopes.ts'
 

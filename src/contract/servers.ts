@@ -1,8 +1,8 @@
-import { BOUNDS } from './bounds.ts'
 import { GAME_IDS } from './games.ts'
 import { Job, jobExample } from './jobs.ts'
 import { DEFAULT_ENTRIES_MAX } from './limits.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import {
   Bytes,
   Closed,

@@ -1,5 +1,5 @@
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Id, Nullable, OneOf, Page, PageQuery, ServerParams, type Static, Timestamp, Type } from './schema.ts'
 
 /** `withdrawn`: out of DNS and kept for its server, which is deleted and can be brought back. */

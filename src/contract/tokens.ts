@@ -1,5 +1,5 @@
-import { BOUNDS } from './bounds.ts'
 import { operation } from './operation.ts'
+import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Id, Name, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
 import { Scope } from './scopes.ts'
 

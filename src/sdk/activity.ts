@@ -7,9 +7,9 @@ import {
   verifyAllActivity,
 } from '../contract/activity.ts'
 import { bytesOf } from './bytes.ts'
-import { type FollowOptions, followActivity } from './follow.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
+import { type FollowOptions, followActivity } from './streams/follow-activity.ts'
 import type { Transport } from './transport.ts'
 
 export const EXPORT_FORMATS = { ndjson: 'application/x-ndjson', csv: 'text/csv' } as const

@@ -7,7 +7,7 @@ import { BackupError } from './errors.ts'
 import type { FileContent } from './files.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
-import { STREAM, untilEnded } from './states.ts'
+import { STREAM, untilEnded } from './streams/wait-for-end.ts'
 import type { Transport } from './transport.ts'
 
 export type BackupQuery = QueryOf<typeof backups.listBackups>

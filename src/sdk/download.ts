@@ -2,7 +2,7 @@
 // byte is there. An archive is made while it is sent and cannot be gone on with.
 import { type ArchiveFormat, requestDownload } from '../contract/files.ts'
 import { isApiError, refusedHere, TransportError } from './errors.ts'
-import { pauseAfter } from './patience.ts'
+import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 export interface DownloadOptions {

@@ -3,7 +3,7 @@ import type { QueryOf } from '../contract/operation.ts'
 import { JobError } from './errors.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
-import { STREAM, untilEnded } from './states.ts'
+import { STREAM, untilEnded } from './streams/wait-for-end.ts'
 import type { Transport } from './transport.ts'
 
 export type JobQuery = QueryOf<typeof listJobs>

@@ -1,6 +1,6 @@
 // Many small files in one request, which is one entry in the activity: all of them arrive, or none.
 import { type FileEntry, requestUpload } from '../contract/files.ts'
-import { pauseAfter } from './patience.ts'
+import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 export interface NamedBlob {

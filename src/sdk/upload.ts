@@ -1,7 +1,7 @@
 // An upload that goes on by itself: over tus 1.0, in pieces, and after a break from where the service says it is.
 import { requestUpload } from '../contract/files.ts'
 import { isApiError, refusedHere, TransportError } from './errors.ts'
-import { pauseAfter } from './patience.ts'
+import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 /** Something of a known size whose pieces can be read again: a file on disk, say. */

@@ -3,7 +3,7 @@
 import { type BigIntStats, chmodSync, fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { FileEntry } from '../../contract/agent-files.ts'
-import { fail } from '../../contract/errors.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
 import type { Descriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { createTurns } from '../../kit/turns.ts'
@@ -151,7 +151,9 @@ async function takeBack(server: ServerFiles, { item, inode, before }: Changed, m
     chmodSync(reference.address, keptModeOf(before, before.isDirectory()))
     using file = reference.openToSync()
     await file.use(fsyncAsync)
-  } catch {}
+  } catch (error) {
+    if (!isFailure(error) && !hasCode(error, 'ENOENT')) server.onUnexpected(error)
+  }
 }
 
 const isStill = ({ stats }: Reference, inode: string, mode: number) =>

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ArchiveFormat } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { ARCHIVES_BEGUN } from '../../contract/limits.ts'
-import { whileClientStays } from '../../http/leaving.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import { createPaced } from '../../http/paced.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
@@ -95,7 +95,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   }
 
   return (link, request, reply) =>
-    door.under('download-backup', link, async (opened, signal) => {
+    door.transfer('download-backup', link, async (opened, signal) => {
       const { detail } = opened
       return await whileClientStays(reply, signal, async (staying) => {
         const whole = await ('path' in detail ? file(opened, detail.path) : archive(opened, detail.format, staying))

@@ -5,8 +5,8 @@ import { ARCHIVES_BEING_SENT } from '../../contract/limits.ts'
 import { UPLOAD_QUERY } from '../../contract/link-operations.ts'
 import { Closed } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
-import { whileClientStays } from '../../http/leaving.ts'
-import { createShares } from '../shares.ts'
+import { whileClientStays } from '../../http/client-left.ts'
+import { createShares } from '../fair-shares.ts'
 import type { ServeBackup } from './backup-downloads.ts'
 import type { ContentDeps } from './content.ts'
 import { serveDownload } from './downloads.ts'
@@ -37,11 +37,11 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     deps.door.under('upload', linkOf(request), (opened, signal) => acceptTus(deps, opened, signal, request, reply))
 
   app.post(UPLOADS, { config, schema: uploadSchema }, (request, reply) =>
-    deps.door.under('upload', linkOf(request), (opened, signal) =>
-      isTus(request)
-        ? acceptTus(deps, opened, signal, request, reply)
-        : acceptForm(deps, opened, signal, request, reply),
-    ),
+    isTus(request)
+      ? tus(request, reply)
+      : deps.door.transfer('upload', linkOf(request), (opened, signal) =>
+          acceptForm(deps, opened, signal, request, reply),
+        ),
   )
   app.options(UPLOADS, { config, schema: uploadSchema }, tus)
   app.route({
@@ -58,7 +58,7 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     config,
     schema,
     handler: (request, reply) =>
-      deps.door.under('download', linkOf(request), (opened, signal) =>
+      deps.door.transfer('download', linkOf(request), (opened, signal) =>
         whileClientStays(reply, signal, (staying) =>
           serveDownload({ server: deps.files.server(opened.serverId), archives }, opened, staying, request, reply),
         ),

@@ -111,7 +111,8 @@ export function adoptServer(
 async function plainly<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
-  } catch (error) {
+  } catch (thrown) {
+    const error = causeOf(thrown)
     if (error instanceof ConfigFault || error instanceof DataDirInUse || error instanceof DatabaseInUse)
       throw new CommandError(error.message, EXIT.usage)
     if (error instanceof StartFault) throw new CommandError(error.message)
@@ -120,6 +121,11 @@ async function plainly<T>(work: () => Promise<T>): Promise<T> {
     const sentence = sentenceFor(error as NodeJS.ErrnoException)
     throw sentence === undefined ? error : new CommandError(sentence)
   }
+}
+
+/** Why a start failed, whatever failed on the way back. */
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof SuppressedError ? causeOf(thrown.suppressed) : thrown
 }
 
 const LISTEN_FAULTS: Record<string, string> = {

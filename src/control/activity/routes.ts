@@ -9,14 +9,14 @@ import {
   verifyAllActivity,
 } from '../../contract/activity.ts'
 import type { Page } from '../../contract/schema.ts'
-import { whileClientStays } from '../../http/leaving.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import type { Db } from '../db/tables.ts'
 import { type Actor, noSuchServer, requireAllServers } from '../http/actor.ts'
 import { negotiate } from '../http/negotiate.ts'
 import { type Api, serve } from '../http/route.ts'
-import { orDropped, sendEvents } from '../http/sse.ts'
-import type { Streams } from '../http/streams.ts'
-import { toCsv, toNdjson, toServerSentEvent } from './formats.ts'
+import type { Streams } from '../http/streams/open-streams.ts'
+import { orDropped, sendEvents } from '../http/streams/sse.ts'
+import { toCsv, toNdjson, toServerSentEvent } from './export-formats.ts'
 import type { Activity } from './service.ts'
 
 interface Reading {

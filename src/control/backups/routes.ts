@@ -3,12 +3,12 @@ import * as plans from '../../contract/backup-plans.ts'
 import * as backups from '../../contract/backups.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import type { Forward } from '../../http/forward.ts'
-import { whileClientStays } from '../../http/leaving.ts'
 import { type Api, serve } from '../http/route.ts'
-import { readOrFollow } from '../http/states.ts'
-import type { Streams } from '../http/streams.ts'
-import type { BackupSlice } from './slice.ts'
+import type { Streams } from '../http/streams/open-streams.ts'
+import { readOrFollow } from '../http/streams/state-stream.ts'
+import type { BackupSlice } from './index.ts'
 
 const asJob = {
   location: (job: Job & { serverId: string }) => `${BASE_PATH}/servers/${job.serverId}/jobs/${job.id}`,

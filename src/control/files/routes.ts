@@ -1,6 +1,6 @@
 import * as files from '../../contract/files.ts'
+import { whileClientStays } from '../../http/client-left.ts'
 import type { Forward } from '../../http/forward.ts'
-import { whileClientStays } from '../../http/leaving.ts'
 import { type Api, serve } from '../http/route.ts'
 import type { Files } from './service.ts'
 import type { FileWork } from './work.ts'

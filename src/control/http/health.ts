@@ -9,7 +9,7 @@ import { CHECK_PENDING } from '../../contract/readiness.ts'
 import { allows } from '../../contract/scopes.ts'
 import { toFailure } from '../../http/problem.ts'
 import type { Auth } from './auth.ts'
-import { NO_QUERY } from './openapi.ts'
+import { NO_QUERY } from './document/openapi.ts'
 import { operationOf } from './route.ts'
 
 export interface HealthCheck {

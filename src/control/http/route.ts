@@ -1,7 +1,5 @@
 // Puts an operation of the contract behind a route: who may call it, what it takes, one call, what it answers.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import { LARGE_BODIES } from '../../contract/limits.ts'
 import {
   type AnswerOf,
   BASE_PATH,
@@ -11,15 +9,15 @@ import {
   type QueryOf,
 } from '../../contract/operation.ts'
 import { hasBody } from '../../http/bodies.ts'
-import { whileClientStays } from '../../http/leaving.ts'
 import { withoutTrailingSlash } from '../../http/methods.ts'
 import type { Actor } from './actor.ts'
 import { type Auth, bearerOf } from './auth.ts'
 import type { BaseUrlOf } from './base-url.ts'
 import type { BodyPace } from './body-pace.ts'
+import { createBodyTurns } from './body-turns.ts'
+import { describe } from './document/openapi.ts'
 import type { Idempotency } from './idempotency.ts'
-import { announcedBytes, readBody, refuseContentOfGet } from './json-body.ts'
-import { describe } from './openapi.ts'
+import { refuseContentOfGet } from './json-body.ts'
 
 export interface Api {
   app: FastifyInstance
@@ -50,24 +48,14 @@ export interface ServeOptions<R, A> {
 
 export const ACTOR = Symbol('actor')
 const OPERATION = Symbol('operation')
-const IS_LARGE = Symbol('is large')
-/** Bytes of its body that were counted before it had arrived. */
-const COUNTED = Symbol('counted')
-type Entered = FastifyRequest & {
-  [ACTOR]: Actor
-  [OPERATION]?: Operation
-  [IS_LARGE]?: boolean
-  [COUNTED]?: number
-}
+type Entered = FastifyRequest & { [ACTOR]: Actor; [OPERATION]?: Operation }
 
 /** What a request asks for. Fastify puts its options together anew each time that it is asked for them. */
 export function operationOf(request: FastifyRequest): Operation | undefined {
   return (request as Entered)[OPERATION] ?? (request.routeOptions.config as { operation?: Operation }).operation
 }
 
-const NEVER = new AbortController().signal
-const isAnnounced = ({ headers }: FastifyRequest) => headers['content-length'] !== undefined
-const arrivedBytes = ({ body }: FastifyRequest) => (body instanceof Buffer ? body.length : 0)
+const tokenOf = (request: FastifyRequest) => (request as Entered)[ACTOR].id
 
 export function serve<O extends Operation, R>(
   api: Api,
@@ -90,6 +78,7 @@ export function serve<O extends Operation, R>(
   const status = Number(Object.keys(operation.answers)[0])
   const isPost = operation.method === 'POST'
   const isGet = operation.method === 'GET'
+  const bodyTurns = createBodyTurns(operation, bodyPace, tokenOf)
   const takesNoBody = !operation.body && !operation.rawBody
 
   function answer(reply: FastifyReply, result: R): unknown {
@@ -109,12 +98,11 @@ export function serve<O extends Operation, R>(
     const { serverId } = request.params as { serverId?: string }
     const denied = operation.scope === null ? undefined : auth.authorize(actor, serverId, operation.scope)
     if (denied || !hasBody(request)) return denied
-    if (isGet) return refuseContentOfGet(request)
-    if (operation.rawBody || announcedBytes(request) <= LARGE_BODIES.bytes) return undefined
-    return whileClientStays(reply, NEVER, (signal) => awaitTurn(request as Entered, signal))
+    return isGet ? refuseContentOfGet(request) : bodyTurns.wait(request, reply, actor.id)
   }
 
   const route: RouteShorthandOptions = {
+    ...bodyTurns.hooks,
     schema: describe(operation),
     config: { operation } as object,
     onRequest: (request, reply, done) => {
@@ -129,44 +117,6 @@ export function serve<O extends Operation, R>(
       }
     },
   }
-  if (!isGet && !operation.rawBody) {
-    route.preValidation = (request, _reply, done) => {
-      if (arrivedBytes(request) > LARGE_BODIES.bytes) return void readLarge(request).then(() => done(), done)
-      try {
-        giveBack(request as Entered, arrivedBytes(request))
-        request.body = readBody(request, operation)
-        done()
-      } catch (error) {
-        done(error as Error)
-      }
-    }
-  }
-  // Reading, checking and using a large one are a turn of the event loop each.
-  if (operation.body)
-    route.preHandler = (request, _reply, done) => ((request as Entered)[IS_LARGE] ? void setImmediate(done) : done())
-
-  async function awaitTurn(request: Entered, signal: AbortSignal): Promise<void> {
-    // Of unknown size: a small one has mostly arrived with its headers.
-    if (!isAnnounced(request)) await nextTurn()
-    const { complete, readableLength } = request.raw
-    const bytes = complete ? readableLength : announcedBytes(request)
-    await bodyPace.turnOf(request[ACTOR].id, bytes, signal)
-    if (bytes > LARGE_BODIES.bytes) request[COUNTED] = bytes
-  }
-
-  async function readLarge(request: FastifyRequest): Promise<void> {
-    const { [ACTOR]: actor, [COUNTED]: counted } = request as Entered
-    const bytes = arrivedBytes(request)
-    if (!isAnnounced(request) && counted !== bytes) await bodyPace.turnOf(actor.id, bytes)
-    request.body = readBody(request, operation)
-    ;(request as Entered)[IS_LARGE] = true
-    await nextTurn()
-  }
-
-  function giveBack({ [ACTOR]: actor, [COUNTED]: counted }: Entered, arrived: number): void {
-    if (counted !== undefined) bodyPace.giveBack(actor.id, counted - arrived)
-  }
-
   async function answerKeyed(call: Call<O>, key: string): Promise<unknown> {
     const { actor, request, reply } = call
     const keyed = {

@@ -1,7 +1,7 @@
 // Ending jobs before they are done, and waiting for the end.
 import { fail, isFailure } from '../../contract/errors.ts'
-import type { Changes } from '../db/changes.ts'
 import { lockServer } from '../db/lock-server.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { factsOf, type JobHandler } from './handler.ts'

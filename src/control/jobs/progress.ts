@@ -1,7 +1,7 @@
 // Writes down how far a job has come, now and then: what is reported often must not become a write each time.
 import type { Logger } from 'pino'
 import type { Progress } from '../../contract/jobs.ts'
-import type { Changes } from '../db/changes.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { Db } from '../db/tables.ts'
 import * as store from './store.ts'
 

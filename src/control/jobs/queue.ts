@@ -2,8 +2,9 @@
 // so that no number of queued jobs of one kind or of one server delays another. What is asked of the database does not
 // grow with the length of the queue: a kind is looked at when something about it may have changed, and then one row at
 // a time, by index.
-import type { Changes } from '../db/changes.ts'
+
 import { lockServer } from '../db/lock-server.ts'
+import type { Changes } from '../db/row-changes.ts'
 import type { Db, JobRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { isOnLastStart } from './crashes.ts'

@@ -10,9 +10,9 @@ import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import { found, lockReadyServer } from './access.ts'
-import type { ServerPart } from './part.ts'
+import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
-import type { Quotas } from './quotas.ts'
+import type { ServerPart } from './server-part.ts'
 import * as store from './store.ts'
 
 export {
@@ -48,7 +48,7 @@ export interface ServerQuery {
   deleted?: boolean
 }
 
-export type { ServerPart } from './part.ts'
+export type { ServerPart } from './server-part.ts'
 
 export interface ServerDeps {
   db: Db

@@ -11,7 +11,7 @@ import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
-import type { Streams } from '../http/streams.ts'
+import type { Streams } from '../http/streams/open-streams.ts'
 import { beyond, type Reach, within } from './reach.ts'
 import {
   countTokens,

@@ -15,10 +15,10 @@ import {
   unlinkAt,
 } from '../../files/sandbox/directory.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
+import { lstatIfThere, moveFromSlot } from './restore-conflicts.ts'
 import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
 import { openIfThere } from './restore-parents.ts'
 import { eachStep, StepFailed, type Swap, slotOf } from './restore-steps.ts'
-import { lstatIfThere, moveFromSlot } from './restore-way.ts'
 
 /** What Node cannot set more exactly. */
 const TIME_SLACK_NS = 1_000n

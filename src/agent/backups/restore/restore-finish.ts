@@ -18,13 +18,13 @@ import {
   WHAT_TO_DO,
 } from '../../restore-state.ts'
 import { rollBack } from './restore-back.ts'
+import { createWay } from './restore-conflicts.ts'
 import { rollForward } from './restore-forward.ts'
 import { freeForQuota } from './restore-freeing.ts'
 import { changePhase, readCommitment, readHead, readPhase, type Section } from './restore-journal.ts'
 import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
 import { syncFileSystem, syncPaths } from './restore-sync.ts'
 import type { RestoreTarget } from './restore-target.ts'
-import { createWay } from './restore-way.ts'
 
 type Direction = 'forward' | 'back'
 interface Choice {

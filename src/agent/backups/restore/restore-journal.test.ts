@@ -15,11 +15,11 @@ import { openChild, openRoot } from '../../files/sandbox/directory.ts'
 import { openSandbox } from '../../files/sandbox/sandbox.ts'
 import { createRestoreGate } from '../../restore-state.ts'
 import { assertSameTree, snapshot, temporaryFolder } from '../backups.testing.ts'
+import { createWay } from './restore-conflicts.ts'
 import { rollForward } from './restore-forward.ts'
 import { createJournal, readCommitment } from './restore-journal.ts'
 import { syncPaths } from './restore-sync.ts'
 import type { RestoreTarget } from './restore-target.ts'
-import { createWay } from './restore-way.ts'
 
 const BATCH = 'batch'
 const FILES = 3000

@@ -9,9 +9,9 @@ import type { Directory } from '../../files/sandbox/directory.ts'
 import { formatPath } from '../../files/sandbox/paths.ts'
 import { slotName } from '../../files/trash/trash-records.ts'
 import type { RestoreHead } from '../../restore-state.ts'
+import { isInTheWay, WAY_ATTEMPTS, type Way } from './restore-conflicts.ts'
 import { BATCH_ITEMS } from './restore-journal.ts'
 import type { RestoreTarget } from './restore-target.ts'
-import { isInTheWay, WAY_ATTEMPTS, type Way } from './restore-way.ts'
 
 /** Everything that a run over a committed journal works on. */
 export interface Swap {

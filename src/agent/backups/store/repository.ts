@@ -1,6 +1,6 @@
 // A store that is open: its index in memory, its worker threads, and what of it is known to be damaged.
 import { randomBytes } from 'node:crypto'
-import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open.ts'
+import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open-store.ts'
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
 import { createSharedLock, type SharedLock } from '../../../kit/shared-lock.ts'
 import { createTurns } from '../../../kit/turns.ts'

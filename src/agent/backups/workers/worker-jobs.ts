@@ -1,5 +1,5 @@
 // What travels between the engine and its worker threads.
-import type { BlobStoreAddress } from '../../../blobs/open.ts'
+import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'

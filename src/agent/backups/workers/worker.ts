@@ -1,7 +1,7 @@
 // What runs in a worker thread: it takes jobs and answers them.
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { openBlobStore } from '../../../blobs/open.ts'
+import { openBlobStore } from '../../../blobs/open-store.ts'
 import { createPrinter, type Printer } from '../blocks/block-prints.ts'
 import { arePrintsWorthwhile } from '../blocks/block-speed.ts'
 import { createSealer } from '../format/seal.ts'

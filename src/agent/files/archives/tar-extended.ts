@@ -3,7 +3,7 @@
 import { TAR_EXTENDED_MAX_BYTES, TAR_EXTENDED_MAX_HEADERS } from '../../../contract/limits.ts'
 import { MAX_PATH_BYTES } from '../sandbox/paths.ts'
 import { invalidArchive } from './entry.ts'
-import type { TarReader } from './tar-reader.ts'
+import type { TarReader } from './tar-blocks.ts'
 
 const BLOCK = 512
 const SPACE = 0x20

@@ -2,8 +2,8 @@
 // (devices, FIFOs, hard links) or that does not add up is refused.
 import { nameFromBytes } from '../sandbox/names.ts'
 import { type ArchiveEntry, entryName, invalidArchive, nothing } from './entry.ts'
+import { createTarReader, type TarReader } from './tar-blocks.ts'
 import { createExtended, isExtended, type Overrides, untilNul } from './tar-extended.ts'
-import { createTarReader, type TarReader } from './tar-reader.ts'
 
 const BLOCK = 512
 const ZEROS = Buffer.alloc(BLOCK)

@@ -2,7 +2,7 @@
 // left to the reader thread, and each server has its share of it.
 import type { FileEntry, ListPosition, ListRequest, SearchMatch, TrashItem } from '../../../contract/agent-files.ts'
 import { PAGES_BEING_READ, SEARCHES } from '../../../contract/limits.ts'
-import { createShares } from '../../shares.ts'
+import { createShares } from '../../fair-shares.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { listTrash } from '../trash/trash-page.ts'
 import { list } from './list.ts'

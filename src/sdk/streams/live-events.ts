@@ -1,6 +1,6 @@
 // The events of a connection that may die without a word.
-import { TransportError } from './errors.ts'
-import { readEvents, type ServerEvent } from './events.ts'
+import { TransportError } from '../errors.ts'
+import { readEvents, type ServerEvent } from './server-sent-events.ts'
 
 /** A connection that is silent for longer is taken for dead. The service shows a sign of life every 15 seconds. */
 const SILENCE_MS = 45_000

@@ -1,6 +1,6 @@
 // From the schemas of the contract to those of the document: each has one name and is written once.
-import { NAMED_SCHEMAS } from '../../contract/named-schemas.ts'
-import { Problem } from '../../contract/schema.ts'
+import { NAMED_SCHEMAS } from '../../../contract/named-schemas.ts'
+import { Problem } from '../../../contract/schema.ts'
 
 export interface JsonSchema {
   $ref?: string

@@ -2,7 +2,7 @@
 // this agent blob by blob.
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import { openBlobStore } from '../../../blobs/open.ts'
+import { openBlobStore } from '../../../blobs/open-store.ts'
 import type { BlobInfo, BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent-backups.ts'
 import { isDiskFull } from '../../../kit/errno.ts'

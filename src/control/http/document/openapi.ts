@@ -1,11 +1,11 @@
 // An operation as the schema that Fastify validates and @fastify/swagger documents.
 import type { FastifySchema } from 'fastify'
-import { ERRORS, type ErrorCode } from '../../contract/errors.ts'
-import { type Answer, type Operation, SHARED_ERRORS } from '../../contract/operation.ts'
-import { Closed, Problem } from '../../contract/schema.ts'
-import { PROBLEM_TYPE } from '../../http/problem.ts'
-import { createValidators } from '../../http/validation.ts'
-import { takingAbsent } from './absent-fields.ts'
+import { ERRORS, type ErrorCode } from '../../../contract/errors.ts'
+import { type Answer, type Operation, SHARED_ERRORS } from '../../../contract/operation.ts'
+import { Closed, Problem } from '../../../contract/schema.ts'
+import { PROBLEM_TYPE } from '../../../http/problem.ts'
+import { createValidators } from '../../../http/validation.ts'
+import { takingAbsent } from '../absent-fields.ts'
 
 /** For a route without a query: a field in it is refused as an unknown one is anywhere. */
 export const NO_QUERY = Closed({})

@@ -1,7 +1,7 @@
 // Answers that stay open. Each ends at once when its token is revoked or expires, when its server goes, and when the
 // service stops.
-import { fail } from '../../contract/errors.ts'
-import type { Actor } from './actor.ts'
+import { fail } from '../../../contract/errors.ts'
+import type { Actor } from '../actor.ts'
 
 const STREAMS_PER_TOKEN = 50
 const REMEMBERED_MAX = 100_000

@@ -1,12 +1,12 @@
 // A server's activity as it happens, across as many connections as it takes. Nothing is missed and nothing comes twice:
 // the place to go on from is known before the first connection, and moves with each entry that was read whole.
-import { type ActivityEntry, type ActivityQuery, listActivity } from '../contract/activity.ts'
-import { backOffMs, sleep } from './backoff.ts'
-import { ApiError } from './errors.ts'
-import type { ServerEvent } from './events.ts'
+import { type ActivityEntry, type ActivityQuery, listActivity } from '../../contract/activity.ts'
+import { backOffMs, sleep } from '../backoff.ts'
+import { ApiError } from '../errors.ts'
+import { isPassingRefusal } from '../retry.ts'
+import type { Transport } from '../transport.ts'
 import { openEvents } from './live-events.ts'
-import { isPassingRefusal } from './patience.ts'
-import type { Transport } from './transport.ts'
+import type { ServerEvent } from './server-sent-events.ts'
 
 export interface FollowOptions {
   query?: Omit<ActivityQuery, 'limit' | 'cursor'>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { startTestService, type TestService } from '../../test/support/service.ts'
-import { startProxy, startScripted } from '../../test/support/unreliable.ts'
-import { readEvents, type ServerEvent } from './events.ts'
-import { type ActivityEntry, type Client, createClient, isApiError } from './index.ts'
+import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { startProxy, startScripted } from '../../../test/support/unreliable.ts'
+import { type ActivityEntry, type Client, createClient, isApiError } from '../index.ts'
+import { readEvents, type ServerEvent } from './server-sent-events.ts'
 
 let service: TestService
 let client: Client

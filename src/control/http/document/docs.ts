@@ -2,7 +2,7 @@
 import swagger from '@fastify/swagger'
 import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { BASE_PATH } from '../../contract/operation.ts'
+import { BASE_PATH } from '../../../contract/operation.ts'
 import { completeDocument } from './document.ts'
 import { NO_QUERY } from './openapi.ts'
 

@@ -1,9 +1,9 @@
 // Something that changes until it has ended, such as a job or a backup: waited for by the stream that tells of each of its
 // states. Where no stream is to be had, it is asked for again and again.
-import { sleep } from './backoff.ts'
-import { ApiError, isApiError } from './errors.ts'
+import { sleep } from '../backoff.ts'
+import { ApiError, isApiError } from '../errors.ts'
+import { isPassingRefusal, pauseAfter } from '../retry.ts'
 import { openEvents } from './live-events.ts'
-import { isPassingRefusal, pauseAfter } from './patience.ts'
 
 const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 2000

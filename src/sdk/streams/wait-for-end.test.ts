@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createClient, isApiError } from './index.ts'
+import { createClient, isApiError } from '../index.ts'
 
 const job = (status: string, bytesDone = 0) => ({ id: 'job_1', status, progress: { bytesDone }, error: null })
 const event = (state: object) => `event: job\ndata: ${JSON.stringify(state)}\n\n`

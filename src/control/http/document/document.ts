@@ -1,12 +1,12 @@
 // The OpenAPI document beyond what the generator makes of the routes: schemas by name, which bodies may be left out, the
 // header of idempotency keys, and the routes behind links, which the agent serves.
-import { OPERATIONS } from '../../contract/index.ts'
-import { LINK_OPERATIONS, type LinkAnswer, type LinkOperation } from '../../contract/link-operations.ts'
-import { BASE_PATH, type Operation } from '../../contract/operation.ts'
-import { PROBLEM_TYPE } from '../../http/problem.ts'
-import { takingAbsent } from './absent-fields.ts'
-import { createSchemaNames, type JsonSchema, type SchemaNames } from './document-schemas.ts'
+import { OPERATIONS } from '../../../contract/index.ts'
+import { LINK_OPERATIONS, type LinkAnswer, type LinkOperation } from '../../../contract/link-operations.ts'
+import { BASE_PATH, type Operation } from '../../../contract/operation.ts'
+import { PROBLEM_TYPE } from '../../../http/problem.ts'
+import { takingAbsent } from '../absent-fields.ts'
 import { BYTES, failuresOf, isBodyRequired } from './openapi.ts'
+import { createSchemaNames, type JsonSchema, type SchemaNames } from './schema-names.ts'
 
 interface Media {
   schema?: JsonSchema

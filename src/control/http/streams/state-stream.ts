@@ -1,10 +1,10 @@
 // Something that changes until it has ended, such as a backup or a job: its state as a stream of events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Watch } from '../db/changes.ts'
-import type { Actor } from './actor.ts'
-import { negotiate } from './negotiate.ts'
+import type { Watch } from '../../db/row-changes.ts'
+import type { Actor } from '../actor.ts'
+import { negotiate } from '../negotiate.ts'
+import type { Streams } from './open-streams.ts'
 import { sendEvents } from './sse.ts'
-import type { Streams } from './streams.ts'
 
 const HEARTBEAT_MS = 15_000
 
