@@ -8,7 +8,7 @@ import type { Descriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { createTurns } from '../../kit/turns.ts'
 import { type Change, journaled } from './changes/changes.ts'
-import { inodeOf, modeProperties } from './changes/probes.ts'
+import { modeProperties } from './changes/probes.ts'
 import { type CheckedEntry, withEntries } from './named-entries.ts'
 import { describeAt, kindOf } from './reading/entries.ts'
 import { addressOf } from './sandbox/directory.ts'
@@ -48,7 +48,6 @@ interface Item {
 
 interface Changed {
   item: Item
-  inode: string
   before: BigIntStats
 }
 
@@ -137,17 +136,17 @@ function changeAt(place: Place, item: Item, mode: number, done: Changed[]): Desc
       // Also of a file that is made immutable.
       throw hasCode(error, 'EPERM') ? notOurs(item.path, error) : error
     }
-    done.push({ item, inode: inodeOf(reference.stats), before: reference.stats })
+    done.push({ item, before: reference.stats })
     return reference.openToSync()
   })
 }
 
 /** What cannot be taken back has its fact: whoever settles the change finds it on the disk. */
-async function takeBack(server: ServerFiles, { item, inode, before }: Changed, mode: number): Promise<void> {
+async function takeBack(server: ServerFiles, { item, before }: Changed, mode: number): Promise<void> {
   try {
     using place = server.files.openPlace(item.segments)
     using reference = openReference(addressOf(place.parent, place.name))
-    if (!isStill(reference, inode, mode)) return
+    if (!isStill(reference, before, mode)) return
     chmodSync(reference.address, keptModeOf(before, before.isDirectory()))
     using file = reference.openToSync()
     await file.use(fsyncAsync)
@@ -156,5 +155,6 @@ async function takeBack(server: ServerFiles, { item, inode, before }: Changed, m
   }
 }
 
-const isStill = ({ stats }: Reference, inode: string, mode: number) =>
-  inodeOf(stats) === inode && hasPermissions(stats, mode)
+/** Not what another program has made of it since. */
+const isStill = ({ stats }: Reference, before: BigIntStats, mode: number) =>
+  stats.ino === before.ino && hasPermissions(stats, mode)
