@@ -1,7 +1,7 @@
 // Who may do heavy work now: a number of pieces at once in all, and a number for one server, whose others wait. The
 // servers that wait are served one after the other, so that a busy one delays its own work and nobody else's.
 import { fail } from '../contract/errors.ts'
-import { TRANSFERS } from '../contract/limits.ts'
+import { TRANSFERS } from '../contract/fixed-limits.ts'
 
 export interface SharesOptions {
   /** Of all servers together; as many as there are by default. */

@@ -1,7 +1,7 @@
 // The agent's own door: bytes in and out, for whoever holds a signed link. None of these routes asks for a token: the
 // link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ARCHIVES_BEING_SENT } from '../../contract/limits.ts'
+import { ARCHIVES_BEING_SENT } from '../../contract/fixed-limits.ts'
 import { UPLOAD_QUERY } from '../../contract/link-operations.ts'
 import { Closed } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'

@@ -1,6 +1,6 @@
 // Large JSON bodies, each in its time. Reading one is work of the thread that answers everybody, some milliseconds that
 // cannot be divided, and the limit on requests would allow a token a hundred of them a second.
-import { LARGE_BODIES } from '../../contract/limits.ts'
+import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import { createPaced } from '../../http/paced.ts'
 
 export interface BodyPace {

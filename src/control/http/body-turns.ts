@@ -2,7 +2,7 @@
 // reading, checking and using it are a turn of the event loop each.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import { LARGE_BODIES } from '../../contract/limits.ts'
+import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { BodyPace } from './body-pace.ts'

@@ -1,7 +1,7 @@
 // What was under way when the process went down. It may be what brought it down: whoever starts it again and again would
 // never get anything else done. So it is counted, and given up after some starts.
 import { fail } from '../../contract/errors.ts'
-import { JOB_CRASHES_MAX } from '../../contract/limits.ts'
+import { JOB_CRASHES_MAX } from '../../contract/fixed-limits.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'

@@ -1,7 +1,7 @@
 // Readings that grow with a tenant's data: lists, pages of the trash, searches. What is small is read at once; the rest is
 // left to the reader thread, and each server has its share of it.
 import type { FileEntry, ListPosition, ListRequest, SearchMatch, TrashItem } from '../../../contract/agent-files.ts'
-import { PAGES_BEING_READ, SEARCHES } from '../../../contract/limits.ts'
+import { PAGES_BEING_READ, SEARCHES } from '../../../contract/fixed-limits.ts'
 import { createShares } from '../../fair-shares.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { listTrash } from '../trash/trash-page.ts'

@@ -1,6 +1,6 @@
 // The records of uploads that are done, which nobody reads but a sender that missed the answer. They are in no quota, and a
 // sender may finish thousands in a minute, so their number is limited.
-import { FINISHED_UPLOADS_KEPT } from '../../../contract/limits.ts'
+import { FINISHED_UPLOADS_KEPT } from '../../../contract/fixed-limits.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { dropDone } from './partial-records.ts'
 
