@@ -147,8 +147,9 @@ async function takeBack(server: ServerFiles, { item, before }: Changed, mode: nu
     using place = server.files.openPlace(item.segments)
     using reference = openReference(addressOf(place.parent, place.name))
     if (!isStill(reference, before, mode)) return
-    chmodSync(reference.address, keptModeOf(before, before.isDirectory()))
+    // First: it may be back to a mode in which nobody can open it.
     using file = reference.openToSync()
+    chmodSync(reference.address, keptModeOf(before, before.isDirectory()))
     await file.use(fsyncAsync)
   } catch (error) {
     if (!isFailure(error) && !hasCode(error, 'ENOENT')) server.onUnexpected(error)
