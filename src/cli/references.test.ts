@@ -33,7 +33,7 @@ test('a backup is named by its id, its name, the beginning of either, or latest'
   }
 })
 
-test('What stands for several is refused, with the candidates.', async () => {
+test('An ambiguous reference is refused, with the candidates listed.', async () => {
   await json('server', 'create', 'Ambiguous')
   const ids = await backUp('Ambiguous', 'Before a', 'Before b', 'Twin', 'Twin')
   for (const [reference, candidates] of [

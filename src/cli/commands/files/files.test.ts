@@ -123,7 +123,7 @@ describe('put and get', () => {
   })
 })
 
-test('Both show how far they are on a terminal, and go on by themselves when the connection breaks or the service restarts.', async () => {
+test('Both show progress on a terminal, and resume by themselves when the connection breaks or the service restarts.', async () => {
   const port = await freePort()
   const events = new Map<number, () => unknown>()
   await using proxy = await startProxy(`http://127.0.0.1:${port}`, (total) => {
@@ -221,7 +221,7 @@ describe('the rest', () => {
     assert.equal((await run('ls', 'Castle', '/absent')).code, 4)
   })
 
-  test('undo brings back all that the last rm has deleted, or the items that are named, by id or by path', async () => {
+  test('undo brings back everything the last rm deleted, or the items you name, by id or by path', async () => {
     for (const name of ['r1', 'r2', 'r3']) writeFileSync(remote(name), name)
     assert.deepEqual(await json('rm', 'Castle', '/r1'), { deleted: ['/r1'], missing: [] })
     const partly = await run('rm', 'Castle', '/r2', '/r3', '/r4')
