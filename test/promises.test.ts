@@ -91,7 +91,7 @@ onBothEngines('promises', (engine) => {
     assert.equal((await service.call('GET', '/servers', { token: hidden.token })).status, 200)
   })
 
-  test('Creating a server, and reading the activity of everything, need a token for all servers.', async () => {
+  test('Creating a server, and reading the activity of all servers, need a token for all servers.', async () => {
     const { id } = await service.createServer()
     const [narrow, wide] = [await service.mint(['*'], [id]), await service.mint(['servers:write', 'activity:read'])]
     for (const [method, path, body] of [

@@ -47,7 +47,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal((await service.call('GET', '/activity/verify', { token })).status, 403)
   })
 
-  test('The value is in the answer to POST /tokens, once: only a hash is kept.', async () => {
+  test('The value is shown once, in the response to POST /tokens: only a hash is kept.', async () => {
     const minted = await newToken({ name: 'once', scopes: ['servers:read'], servers: '*' })
     assert.equal(minted.status, 201)
     const secret = minted.body.token.split('_').at(-1) as string
@@ -133,7 +133,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal((await service.call('GET', '/servers', { token })).status, 401)
   })
 
-  test('Nobody can make a token that can do, reach or outlast more than their own; nor see or revoke one.', async () => {
+  test('Nobody can make, see or revoke a token that can do more, reach more or last longer than their own.', async () => {
     const [mine, other] = [await service.createServer(), await service.createServer()]
     const soon = new Date(Date.now() + 3600_000).toISOString()
     const { token } = await service.mint(['tokens:admin', 'servers:read'], [mine.id], { expiresAt: soon })
