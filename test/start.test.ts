@@ -186,7 +186,7 @@ onBothEngines('a later version', (engine) => {
   })
 })
 
-test('A key can be given, changed or taken away while the store is still empty', async () => {
+test('A key can be set, changed or removed while the store is still empty', async () => {
   const env = { GAMEKEEPER_DATA_DIR: await newFolder(), GAMEKEEPER_ADMIN_TOKEN: `gk_admin_${'a'.repeat(64)}` }
   const headers = { authorization: `Bearer ${env.GAMEKEEPER_ADMIN_TOKEN}`, 'content-type': 'application/json' }
   const [key, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
