@@ -108,7 +108,7 @@ test('the database and what SQLite keeps beside it are private, also a copy of i
   assert.deepEqual(files.map(modeOf), ['600', '600', '600', '600'])
 })
 
-test('A name that is not known and one that leads inside get one answer.', async () => {
+test('An unknown name and one that leads inside get the same response.', async () => {
   await using service = await startTestService()
   const { id } = await service.createServer()
   const errorOf = async (url: string) => {

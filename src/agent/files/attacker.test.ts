@@ -60,7 +60,7 @@ function secretsIn(folder: string): string {
 }
 
 describe('A path from outside goes through the sandbox and nowhere else.', () => {
-  test('No path and no symlink leads out, also when the game changes directories into symlinks while we work.', async (t) => {
+  test('No path and no symlink leads out, even if the game turns directories into symlinks while we work.', async (t) => {
     t.diagnostic(`${ROUNDS} rounds of everything, with an attacker swapping directories`)
     const base = workplace(t)
     const outside = join(base, 'outside')
