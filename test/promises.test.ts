@@ -105,7 +105,7 @@ onBothEngines('promises', (engine) => {
     }
   })
 
-  test('If the third of five files is refused (its name, its size, the quota), none of the five is there.', async () => {
+  test('If the third of five files is refused (its name, its size, the quota), none of the five appears.', async () => {
     for (const { name, sizeBytes, diskBytes, code } of [
       { name: '../third', sizeBytes: 1, diskBytes: null, code: 'invalid_path' },
       { name: 'third', sizeBytes: MAX_UPLOAD_BYTES + 1, diskBytes: null, code: 'too_large' },
