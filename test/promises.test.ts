@@ -171,7 +171,7 @@ test('What is written is written beside, synced, renamed, and the directory sync
   await service.kill('SIGTERM')
 })
 
-test('at each start the data directory is made 0700, and the database, the secret and the other files in it 0600, also where they were there with other modes', async () => {
+test('each start sets the mode of the data directory to 0700, and of the database, the secret and the other files in it to 0600', async () => {
   const parent = newFolder()
   const [made, open] = [join(parent, 'made'), join(parent, 'open')]
   mkdirSync(open)

@@ -243,7 +243,7 @@ onBothEngines('the first token', (engine) => {
     await service.stop()
   })
 
-  test("A start with a GAMEKEEPER_ADMIN_TOKEN that was revoked, that is another token's id or that cannot do everything is refused.", async () => {
+  test("A start is refused if GAMEKEEPER_ADMIN_TOKEN was revoked, has another token's id or lacks full access.", async () => {
     const { service, config } = await blank()
     await service.halt()
     const value = `gk_mine_${randomBytes(32).toString('hex')}`
