@@ -10,7 +10,7 @@ import { startTestService, type TestService } from './support/service.ts'
 const NEVER = 'srv_00000000000000000000000000'
 const OF_A_SERVER = OPERATIONS.filter((operation) => operation.path.includes('{serverId}'))
 
-onBothEngines('A server that a token cannot see answers exactly as one that does not exist.', (engine) => {
+onBothEngines('A server that a token cannot see is indistinguishable from one that does not exist.', (engine) => {
   let service: TestService
   let theirs: string
   let token: string

@@ -32,7 +32,7 @@ onBothEngines('promises', (engine) => {
   })
   after(() => service.stop())
 
-  test('A change of the database and its activity entry are one transaction.', async () => {
+  test('A database change and its activity entry are one transaction.', async () => {
     const { id } = await service.createServer()
     const minted = await service.mint(['servers:read'])
     const state = async () => {
@@ -126,7 +126,7 @@ onBothEngines('promises', (engine) => {
   })
 })
 
-test('What is written is written beside, synced, renamed, and the directory synced.', async () => {
+test('Every write goes to a temporary file, which is synced and renamed, and the directory is synced.', async () => {
   const dataDir = newFolder()
   const [trace, token] = [join(dataDir, 'trace'), `gk_admin_${randomBytes(32).toString('hex')}`]
   const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, TRACE_FILES_TO: trace }

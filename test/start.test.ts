@@ -226,7 +226,7 @@ test('PostgreSQL: what stands against a start is said in a sentence', async (t) 
   assert.match(await at('postgres://x@127.0.0.1:9/x'), /cannot be reached \(ECONNREFUSED\)\.$/m)
 })
 
-describe('One process has a data directory, and one has a database.', () => {
+describe('Only one process uses a data directory, and only one uses a database.', () => {
   test('One process per data directory; a second one is refused with a message and exit code 2.', async () => {
     const env = { GAMEKEEPER_DATA_DIR: await newFolder() }
     const first = await spawnService(env)
