@@ -301,7 +301,7 @@ test('Any other invalid link is not_found.', async (t) => {
   await nothingLeft(agent)
 })
 
-test("An upload's link is renewed while bytes arrive under it, for six days at most.", async (t) => {
+test('An upload link is renewed while bytes arrive through it, for six days at most.', async (t) => {
   const agent = await startAgent(t)
   const [idle, busy] = [await agent.uploadUrl(), await agent.uploadUrl()]
   const running = begin(busy)

@@ -32,7 +32,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal(read.body.name, server.name)
   })
 
-  test('A token reaches what it was given and nothing else.', async () => {
+  test('A token gives access to what it was issued for and nothing else.', async () => {
     const [mine, other] = [await service.createServer(), await service.createServer()]
     const { token } = await service.mint(['*'], [mine.id])
     assert.equal((await service.call('GET', `/servers/${mine.id}`, { token })).status, 200)
@@ -106,7 +106,7 @@ onBothEngines('tokens', (engine) => {
     }
   })
 
-  test('Revoking it acts at once, also on open streams and on links that it has signed.', async () => {
+  test('Revoking it takes effect at once, including on open streams and links issued with it.', async () => {
     const server = await service.createServer()
     const { id, token } = await service.mint(['*'])
     const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, token)
