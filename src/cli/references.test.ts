@@ -70,7 +70,7 @@ test('of many candidates the first ten are shown, and no name can steer the term
   const many = Array.from({ length: 12 }, (_, index) => ({ id: `bkp_${index}`, name: `n${index}\u202e` }) as Backup)
   assert.throws(
     () => pick(BACKUP, many, 'n'),
-    (error: Error) => /stands for 12 backups.*\n(?: {2}bkp_\d {2}n\d\\u202e\n){10} {2}and 2 more$/.test(error.message),
+    (error: Error) => /matches 12 backups.*\n(?: {2}bkp_\d {2}n\d\\u202e\n){10} {2}and 2 more$/.test(error.message),
   )
 })
 

@@ -90,7 +90,7 @@ describe('the files of a server', () => {
       writeFileSync(remote('fails.txt'), 'old')
       const { code, stderr } = await edit('/fails.txt', 'printf half > "$1"; exit 7; true')
       assert.deepEqual([code, read('fails.txt')], [1, 'old'])
-      assert.match(stderr, /The editor ended with 7; nothing was written/)
+      assert.match(stderr, /The editor exited with 7; nothing was written/)
       assert.equal(readFileSync(keptIn(stderr), 'utf8'), 'half')
       rmSync(dirname(keptIn(stderr)), { recursive: true })
     })
