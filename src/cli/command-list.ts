@@ -33,7 +33,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'List, add and remove subdomains',
     load: async () => (await import('./commands/subdomain.ts')).subdomain,
   },
-  dns: { summary: 'Check DNS against what it should contain', load: async () => (await import('./commands/dns.ts')).dns },
+  dns: {
+    summary: 'Check DNS against what it should contain',
+    load: async () => (await import('./commands/dns.ts')).dns,
+  },
   activity: {
     summary: 'Read, follow, export and verify the activity log',
     load: async () => (await import('./commands/activity.ts')).activity,

@@ -60,7 +60,8 @@ const script = (shell: string, text: string, install: string) =>
 
 const words = command({
   summary: 'Print completions; called by the scripts',
-  description: 'One per line: a word, a tab and a description. Prints nothing where it cannot know, such as for a file.',
+  description:
+    'One per line: a word, a tab and a description. Prints nothing where it cannot know, such as for a file.',
   args: ['word*'],
   options: { line: { type: 'string', value: 'TEXT', help: 'The line as bash has it; the output is quoted for bash' } },
   examples: ['gamekeeper completion words -- server s', 'gamekeeper completion words --line "gamekeeper server s"'],

@@ -17,7 +17,12 @@ const create = command({
     `Scopes: ${SCOPES.join(', ')}.`,
   args: ['name'],
   options: {
-    scope: { type: 'string', multiple: true, value: 'SCOPE', help: 'What it may do; may be repeated or comma-separated' },
+    scope: {
+      type: 'string',
+      multiple: true,
+      value: 'SCOPE',
+      help: 'What it may do; may be repeated or comma-separated',
+    },
     server: { type: 'string', multiple: true, value: 'SERVER', help: 'A server it may access; all by default' },
     expires: { type: 'string', value: 'TIME', help: 'When it expires: a time, or a duration such as 30d' },
     output: { type: 'string', value: 'FILE', help: 'Write the value to a new file instead' },
@@ -51,7 +56,9 @@ async function mintInto(path: string, mint: () => Promise<MintedToken>): Promise
   try {
     file = openSync(path, 'wx', 0o600)
   } catch (error) {
-    throw new CommandError(`${path} cannot be created (${(error as NodeJS.ErrnoException).code}); no token was created.`)
+    throw new CommandError(
+      `${path} cannot be created (${(error as NodeJS.ErrnoException).code}); no token was created.`,
+    )
   }
   try {
     const minted = await mint().catch((error) => {

@@ -71,7 +71,8 @@ async function readOriginal(context: Context, client: Client, serverId: string, 
   try {
     const { bytes, etag } = await client.files.read(serverId, path, { signal: context.io.signal })
     const content = await bytesOf(bytes)
-    if (etag === null) throw new CommandError('The service did not report the version of the file; nothing was changed.')
+    if (etag === null)
+      throw new CommandError('The service did not report the version of the file; nothing was changed.')
     return { bytes: content, etag }
   } catch (error) {
     if (!isApiError(error, 'not_found')) throw error
