@@ -1,5 +1,5 @@
-// Moving and renaming, one thing or many: every move is checked before any is made, and when one fails after all, those
-// before it are taken back.
+// Moving and renaming, one thing or many: every move is checked before any is made, and if one fails anyway, those
+// before it are undone.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
