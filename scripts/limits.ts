@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { OPERATIONS } from '../src/contract/index.ts'
 import * as limits from '../src/contract/limits.ts'
+import { LINK_OPERATIONS } from '../src/contract/link-operations.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 export const LIMITS_FILE = at('docs/limits.md')
@@ -26,6 +27,9 @@ function limitText(name: string, value: unknown): string {
   if (typeof value !== 'number') return String(value)
   return /BYTES|Bytes/.test(name) ? inBytes(value) : value.toLocaleString('en')
 }
+
+/** Those behind links too, where they state more than chunks of bytes. */
+export const BOUNDED = [...OPERATIONS, ...LINK_OPERATIONS].flatMap(({ id, bound }) => (bound ? [{ id, bound }] : []))
 
 /** The comment above each limit, by its name; those without one share that of the group that they are in. */
 function reasons(source: string): Map<string, string> {
@@ -59,7 +63,7 @@ export function limitsDocument(): string {
     '',
     row('operation', 'memory held', 'longest turn', 'because of'),
     row('---', '---', '---', '---'),
-    ...OPERATIONS.map(({ id, bound }) => row(`\`${id}\``, inBytes(bound.heldBytes), `${bound.turnMs} ms`, bound.by)),
+    ...BOUNDED.map(({ id, bound }) => row(`\`${id}\``, inBytes(bound.heldBytes), `${bound.turnMs} ms`, bound.by)),
     '',
     '## What a tenant may have and ask for',
     '',

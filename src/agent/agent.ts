@@ -136,7 +136,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     disks: { probe: () => explainedDisk(() => probeDisks(dataDir, layout)) },
     async start() {
       await servers.recover()
-      files.settle()
+      await files.settle()
       // Before anything tidies up: a restore that was cut short is finished from what it has staged.
       await backups.start()
       await files.start()

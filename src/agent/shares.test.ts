@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFailure } from '../contract/errors.ts'
-import { createShares } from './fair-shares.ts'
+import { TRANSFERS } from '../contract/limits.ts'
+import { createShares, createTransferShares } from './fair-shares.ts'
 
 const STAYS = new AbortController().signal
 
@@ -82,4 +83,64 @@ test('work that fails gives its place back', async () => {
   })
   await assert.rejects(failing, /no/)
   assert.equal(await shares.run('a', STAYS, async () => 1), 1)
+})
+
+suite('transfers', { timeout: 20_000 }, () => {
+  const forEver = new Promise<never>(() => {})
+
+  test('servers that hold all they can, one after the other, leave 1 / (n + 1) to the next', async () => {
+    const atOnce = 244
+    const shares = createTransferShares(atOnce)
+    let running = 0
+    const hold = (serverId: string) =>
+      shares
+        .run(serverId, STAYS, () => {
+          running++
+          return forEver
+        })
+        .catch(() => {})
+    for (let servers = 1; servers <= 8; servers++) {
+      for (let times = 0; times < atOnce; times++) void hold(`srv_${servers}`)
+      await nextTurn()
+      assert.ok(atOnce - running >= atOnce / (servers + 1), `${servers} servers hold ${running} of ${atOnce}`)
+    }
+    assert.equal(await shares.run('srv_quiet', STAYS, async () => 'served'), 'served')
+  })
+
+  test('with two in all, each of two servers has one', async () => {
+    const shares = createTransferShares(2)
+    const abort = new AbortController()
+    void shares.run('srv_a', STAYS, () => forEver)
+    const second = shares.run('srv_a', abort.signal, () => forEver)
+    assert.equal(await shares.run('srv_b', STAYS, async () => 'served'), 'served')
+    abort.abort(new Error('gone'))
+    await assert.rejects(second, /gone/)
+  })
+
+  test('whoever has waited for 10 seconds is refused with rate_limited and Retry-After', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const shares = createTransferShares(1)
+    void shares.run('srv_a', STAYS, () => forEver)
+    const waiting = shares.run('srv_b', STAYS, async () => assert.fail('it began'))
+    const refused = assert.rejects(
+      waiting,
+      (error) => isFailure(error, 'rate_limited') && error.headers?.['retry-after'] !== undefined,
+    )
+    t.mock.timers.tick(TRANSFERS.waitMs)
+    await refused
+  })
+
+  test('one that has begun is not refused for what it has waited', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const shares = createTransferShares(1)
+    const first = Promise.withResolvers<void>()
+    const running = shares.run('srv_a', STAYS, () => first.promise)
+    const second = Promise.withResolvers<string>()
+    const waiting = shares.run('srv_b', STAYS, () => second.promise)
+    first.resolve()
+    await running
+    t.mock.timers.tick(2 * TRANSFERS.waitMs)
+    second.resolve('served')
+    assert.equal(await waiting, 'served')
+  })
 })

@@ -203,7 +203,10 @@ export const moveFiles = operation({
   path: '/files/{serverId}/move',
   tag,
   summary: 'Move or rename files and folders',
-  description: 'Every move is checked before any is made.',
+  description:
+    'Every move is checked, and has room for the directories that are missing, before any is made. If one fails all the same, ' +
+    'since something came in its way meanwhile or because of a move before it, those before it are taken back, with the ' +
+    'directories that were made for them. What cannot be taken back, as its old name is taken by then, is in the activity.',
   scope: 'files:write',
   bound: BOUNDS.paths,
   params,

@@ -41,8 +41,9 @@ export const SLOW_READER_MS = 30_000
 /**
  * How many names a path may have. PATH_MAX gives a path 4,096 bytes, so at this depth its names have 31 bytes on average;
  * the deepest trees that games bring (unpacked jars, node_modules, Wine prefixes) stay below 40. Every name costs one
- * openat(2) whenever the path is used, so a request pays for at most this many. What a game nests deeper by itself is
- * counted, moved and removed as a whole, and can be neither named nor made through the API.
+ * openat(2) whenever the path is used, so a request pays for at most this many for each path that it names, with turns for
+ * others between the paths. What a game nests deeper by itself is counted, moved and removed as a whole, and can be
+ * neither named nor made through the API.
  */
 export const MAX_DEPTH = 128
 
@@ -72,6 +73,12 @@ export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as
 /** Folders that are being sent as an archive, of one server; `rate_limited` beyond those that may wait. */
 export const ARCHIVES_BEING_SENT = { atOncePerServer: 4, waitingPerServer: 20 } as const
 
+/**
+ * Uploads and downloads under way in all are a quarter of the descriptors. A server may have one, and more while it leaves as
+ * many free as it has and n servers together leave 1 / (n + 1) of them; `rate_limited` for one that has waited this long.
+ */
+export const TRANSFERS = { waitMs: 10_000 } as const
+
 /** JSON bodies of one token beyond `bytes`, or of unknown size, read at this pace; `rate_limited` where one would wait longer. */
 export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 256 * 1024, waitMs: 4000 } as const
 
@@ -96,11 +103,13 @@ export const HOLES_READ_MAX_BYTES = 64 * 1024 ** 3
 export const CONNECTIONS_MAX = 10_000
 /** From one address: a quarter of them, at most this. */
 export const CONNECTIONS_PER_ADDRESS_MAX = 512
-/**
- * In each window a body has to bring this many bytes, or its end, and as many of an answer that waits have to go to its reader:
- * a slow modem is eight times as fast.
- */
+/** In each window a body has to bring this many bytes, or its end: a slow modem is eight times as fast. */
 export const SLOW_CLIENT = { windowMs: 120_000, minBytes: 16 * 1024 } as const
+/**
+ * An answer of which the system takes nothing for this long, since nobody reads it, is cut. The buffers of both ends take more
+ * only in steps, of up to 1.5 MiB: whoever reads 512 bytes a second is not cut, however large they are.
+ */
+export const UNREAD_ANSWER_MS = 3_600_000
 /** Requests on one connection that wait for the answers before them. The connection is cut beyond. */
 export const PIPELINED_MAX = 100
 /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */

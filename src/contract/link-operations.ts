@@ -1,7 +1,9 @@
 // What can be asked of the addresses that `requestUpload`, `requestDownload` and `requestBackupDownload` answer. They take
 // no token: the address is one, for one purpose, for one server, for a short time.
+
 import type { ErrorCode } from './errors.ts'
 import { entryExample, FileEntry } from './file-schemas.ts'
+import { BOUNDS, type Bound } from './operation-bounds.ts'
 import { Closed, Path, type TSchema, Type } from './schema.ts'
 
 /** Also where an upload by tus goes on: clients may keep the query of the address that they were given. */
@@ -30,6 +32,8 @@ export interface LinkOperation {
   body?: Readonly<Record<string, object>>
   answers: Readonly<Record<number, LinkAnswer>>
   errors: readonly ErrorCode[]
+  /** Where it is more than chunks of bytes. */
+  bound?: Bound
 }
 
 const BINARY = { type: 'string', format: 'binary' }
@@ -78,6 +82,7 @@ export const LINK_OPERATIONS: readonly LinkOperation[] = [
   {
     ...upload,
     id: 'uploadFiles',
+    bound: BOUNDS.form,
     method: 'POST',
     path: '/uploads/{link}',
     summary: 'Upload files by a form, or begin an upload by tus',

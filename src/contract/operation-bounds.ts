@@ -29,7 +29,16 @@ export const BOUNDS = {
   store: { heldBytes: 64 * MIB, turnMs: 100, by: 'the number of backups in the store; needs a token for everything' },
   zones: { heldBytes: 1 * MIB, turnMs: 50, by: 'the names of one zone in the configuration' },
   path: { heldBytes: 256 * KIB, turnMs: 20, by: 'one path' },
-  paths: { heldBytes: 16 * MIB, turnMs: 100, by: 'at most 1,000 paths in a body of at most 1 MiB' },
+  paths: {
+    heldBytes: 32 * MIB,
+    turnMs: 100,
+    by: 'at most 1,000 paths of at most 128 names, gone through in turns',
+  },
+  form: {
+    heldBytes: 64 * MIB,
+    turnMs: 100,
+    by: 'at most 250,000 names in 4 MiB of paths, gone through in turns; the bytes come in chunks',
+  },
   directory: { heldBytes: 4 * MIB, turnMs: 20, by: 'a page is kept; names are read in turns' },
   tree: { heldBytes: 4 * MIB, turnMs: 20, by: 'the tree is walked in turns that its server shares with all others' },
   trash: { heldBytes: 32 * MIB, turnMs: 100, by: 'a page is kept; the trash is read in turns, one record at a time' },

@@ -167,7 +167,7 @@ suite('an answer', () => {
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
 
   test('that nobody reads is cut', async (t) => {
-    const { server, connect } = await start(t, { pace: { windowMs: 200, minBytes: 1000 } })
+    const { server, connect } = await start(t, { unreadMs: 200 })
     const accepted = once(server, 'connection')
     const socket = await connect()
     const [ours] = (await accepted) as [Socket]
@@ -176,7 +176,7 @@ suite('an answer', () => {
   })
 
   test('that is read slowly, and as fast as it must be, arrives', async (t) => {
-    const socket = await (await start(t, { pace: { windowMs: 400, minBytes: 1000 } })).connect()
+    const socket = await (await start(t, { unreadMs: 400 })).connect()
     const arrived = Promise.withResolvers<void>()
     let bytes = 0
     socket.on('data', (chunk: Buffer) => {
@@ -195,8 +195,25 @@ suite('an answer', () => {
     await arrived.promise
   })
 
+  test('that moves only when the buffers of the system have room again is not cut at the pace of a body', async (t) => {
+    const limits = { pace: { windowMs: 100, minBytes: 1000 }, unreadMs: 60_000 }
+    const { server, connect } = await start(t, limits)
+    const accepted = once(server, 'connection')
+    const socket = await connect()
+    const [ours] = (await accepted) as [Socket]
+    socket.pause().write(get('/large'))
+    const isCut = once(ours, 'close').then(() => true)
+    assert.equal(await Promise.race([isCut, delay(500, false)]), false)
+    let bytes = 0
+    for await (const chunk of socket) {
+      bytes += chunk.length
+      if (bytes >= LARGE_CHUNKS * CHUNK.length) break
+    }
+    assert.ok(bytes >= LARGE_CHUNKS * CHUNK.length)
+  })
+
   test('that has nothing to send is not to blame', async (t) => {
-    const { asked, connect, release } = await start(t, { pace: { windowMs: 100, minBytes: 1000 } })
+    const { asked, connect, release } = await start(t, { unreadMs: 100 })
     const socket = await connect()
     socket.write(get('/first'))
     await delay(500)

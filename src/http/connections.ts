@@ -4,7 +4,13 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv4, isIPv6, type Server, type Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
-import { BODY_LINGER_MS, CONNECTIONS_PER_ADDRESS_MAX, PIPELINED_MAX, SLOW_CLIENT } from '../contract/limits.ts'
+import {
+  BODY_LINGER_MS,
+  CONNECTIONS_PER_ADDRESS_MAX,
+  PIPELINED_MAX,
+  SLOW_CLIENT,
+  UNREAD_ANSWER_MS,
+} from '../contract/limits.ts'
 import { networkOf } from '../kit/networks.ts'
 
 export interface ConnectionLimits {
@@ -12,8 +18,10 @@ export interface ConnectionLimits {
   connections: number
   /** From one address, unless it is a proxy's that is trusted. */
   connectionsPerAddress: number
-  /** In each window a body has to bring this many bytes, or its end, and an answer that waits for its reader to get rid of them. */
+  /** In each window a body has to bring this many bytes, or its end. */
   pace: { windowMs: number; minBytes: number }
+  /** An answer that waits for its reader has to get rid of a part of it in this time. */
+  unreadMs: number
   /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
   lingerMs: number
   /** Requests on one connection that wait for the answers before them. */
@@ -29,6 +37,7 @@ export function connectionLimits(connections: number): ConnectionLimits {
     connections,
     connectionsPerAddress,
     pace: SLOW_CLIENT,
+    unreadMs: UNREAD_ANSWER_MS,
     lingerMs: BODY_LINGER_MS,
     pipelined: PIPELINED_MAX,
   }
@@ -133,25 +142,33 @@ export function guardConnections(
     const now = performance.now()
     for (const entry of held.values())
       if (entry.request && (sendsTooSlowly(entry, now) || readsTooSlowly(entry, now))) entry.socket.destroy()
-  }, limits.pace.windowMs / 4)
+  }, Math.min(limits.pace.windowMs, limits.unreadMs) / 4)
   sweep.unref()
   server.once('close', () => clearInterval(sweep))
 
   function sendsTooSlowly({ request, socket, read }: Held, now: number): boolean {
     // While nobody reads, the sender is not to blame that nothing arrives.
     const isDue = request !== undefined && !request.complete && request.readableFlowing === true
-    return isTooSlow(read, socket.bytesRead, isDue, now)
+    return isTooSlow(read, socket.bytesRead, isDue, now, limits.pace)
   }
 
   function readsTooSlowly({ socket, sent }: Held, now: number): boolean {
     // While nothing waits to be sent, the reader is not to blame.
     const waitingBytes = socket.writableLength
-    return isTooSlow(sent, socket.bytesWritten - waitingBytes, waitingBytes > 0, now)
+    // It moves by whole writes, and only when a good part of the system's buffers has become free.
+    const pace = { windowMs: limits.unreadMs, minBytes: 1 }
+    return isTooSlow(sent, socket.bytesWritten - waitingBytes, waitingBytes > 0, now, pace)
   }
 
-  function isTooSlow(window: Window, bytes: number, isDue: boolean, now: number): boolean {
-    if (isDue && now - window.began < limits.pace.windowMs) return false
-    const isSlow = isDue && bytes - window.bytes < limits.pace.minBytes
+  function isTooSlow(
+    window: Window,
+    bytes: number,
+    isDue: boolean,
+    now: number,
+    { windowMs, minBytes }: ConnectionLimits['pace'],
+  ): boolean {
+    if (isDue && now - window.began < windowMs) return false
+    const isSlow = isDue && bytes - window.bytes < minBytes
     Object.assign(window, { began: now, bytes })
     return isSlow
   }

@@ -25,8 +25,8 @@ import { checkNewName, formatPath, parsePath, type Segments } from './sandbox/pa
 import type { Place } from './sandbox/sandbox.ts'
 import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './space/amounts.ts'
-import { prepareReplaced, roomForParents } from './space/parents.ts'
-import { countingGrowth } from './space/usage.ts'
+import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
+import { countingGrowth, type Room } from './space/usage.ts'
 import { receiveBytes, spaceFrom } from './uploads/receive.ts'
 
 export interface Content {
@@ -129,8 +129,11 @@ function placeJournaled(
   )
 }
 
-/** Before the first byte, so that a sender is stopped early; again when the file is put in its place. */
-export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): void {
+/**
+ * Before the first byte, so that a sender is stopped early; again when the file is put in its place. Answers whether there
+ * is a file that it will replace.
+ */
+export function checkTarget(server: ServerFiles, segments: Segments, options: WriteOptions): boolean {
   server.gate.requireOpen()
   if (options.expectedBytes !== undefined && options.expectedBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY))
     throw fail('too_large', `The limit is ${options.maxBytes} bytes.`)
@@ -141,6 +144,7 @@ export function checkTarget(server: ServerFiles, segments: Segments, options: Wr
   }
   const isThere = depth === segments.length
   checkReplaced(isThere ? (stats ?? server.files.lstat(segments)) : undefined, segments, options)
+  return isThere
 }
 
 function checkReplaced(stats: BigIntStats | undefined, segments: Segments, options: WriteOptions): void {
@@ -161,11 +165,27 @@ export async function placeFile(
   options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
-  using room = await roomForParents(server, segments)
+  using room = await roomForParents(server, [segments])
+  return await placeWithRoom(server, segments, source, options, room)
+}
+
+interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'overwrite'> {
+  /** Room for the record of what is replaced, where it was taken before. */
+  records?: Room | undefined
+}
+
+/** For whoever holds the lock, and room for the directories that are missing. */
+export async function placeWithRoom(
+  server: ServerFiles,
+  segments: Segments,
+  source: Source,
+  options: PlaceOptions,
+  room: RoomForParents,
+): Promise<Placed> {
   // Below a directory that is not there nothing has a tag.
   const isPlaced =
     options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
-  if (!isPlaced) await room.renew()
+  if (!isPlaced) await room.renew(segments)
   using place = server.files.openNewPlace(segments)
   const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
   if (!isPlaced) {
@@ -192,9 +212,9 @@ async function replaceFile(
   segments: Segments,
   place: Place,
   source: Source,
-  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+  options: PlaceOptions,
 ): Promise<void> {
-  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }])
+  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }], options.records)
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
   if (!stats) {

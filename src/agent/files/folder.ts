@@ -50,7 +50,7 @@ function missingOf({ files }: ServerFiles, segments: Segments): string[] {
 async function make(server: ServerFiles, segments: Segments, missing: string[]) {
   const { files } = server
   const name = segments.at(-1) ?? ''
-  using _room = await roomForParents(server, [...segments, ''])
+  using _room = await roomForParents(server, [[...segments, '']])
   using parent = files.mkdirs(segments.slice(0, -1))
   const created = isMade(() => countingGrowth(server.usage, parent, () => files.makeDirectory(parent, name)))
   if (!created && !statsIfThere(parent, name)?.isDirectory())

@@ -4,16 +4,26 @@ import { MAX_NAME_BYTES } from './sandbox/paths.ts'
 
 const COMPOUND = /\.tar\.[a-z0-9]{1,5}$/i
 
-/** Without end, best first. `plain` starts with the name itself. Never longer than a name may be. */
-export function* freeNames(name: string, isDirectory: boolean, word: string, plain = false): Generator<string> {
-  if (plain) yield name
+/** The names to try, best first, by their index: without end, no two alike, and none longer than a name may be. */
+export type FreeNames = (index: number) => string
+
+/** `plain` starts with the name itself. */
+export function freeNames(name: string, isDirectory: boolean, word: string, plain = false): FreeNames {
   const extension = isDirectory ? '' : extensionOf(name)
   const whole = name.slice(0, name.length - extension.length)
-  const stem = whole.replace(new RegExp(` ${word}( [0-9]{1,9})?$`), '') || whole
-  for (let number = 1; ; number++) {
+  const numbered = new RegExp(` ${word}(?: ([0-9]{1,9}))?$`).exec(whole)
+  const stem = whole.slice(0, numbered?.index) || whole
+  const candidate = (number: number) => {
     const suffix = ` ${word}${number === 1 ? '' : ` ${number}`}${extension}`
-    const candidate = cutTo(stem, MAX_NAME_BYTES - nameToBytes(suffix).length) + suffix
-    if (candidate !== name) yield candidate
+    return cutTo(stem, MAX_NAME_BYTES - nameToBytes(suffix).length) + suffix
+  }
+  // The name itself is no name for a second thing.
+  const own = numbered ? Number(numbered[1] ?? 1) : 0
+  const skipped = own > 0 && candidate(own) === name ? own : Number.POSITIVE_INFINITY
+  return (index) => {
+    if (plain && index === 0) return name
+    const number = plain ? index : index + 1
+    return candidate(number < skipped ? number : number + 1)
   }
 }
 

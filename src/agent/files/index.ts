@@ -1,7 +1,7 @@
 // The agent's side of files: the port that control calls, and what the agent's own HTTP routes, backups and tasks use.
 import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { AgentFiles, FileEntry, FilesWork, RepeatableRequest } from '../../contract/agent-files.ts'
+import type { AgentFiles, FilesWork, RepeatableRequest } from '../../contract/agent-files.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
@@ -18,11 +18,10 @@ import { describePath } from './reading/entries.ts'
 import { createReadings } from './reading/readings.ts'
 import { remove } from './remove.ts'
 import { isLeaving } from './sandbox/errors.ts'
-import { formatPath, splitPath } from './sandbox/paths.ts'
 import { createServerFiles, type ServerFiles } from './server-files.ts'
 import { createDisks, type TrashOnDisk } from './space/disk.ts'
-import { roomForParents } from './space/parents.ts'
 import type { FreedTrash } from './trash/trash-freeing.ts'
+import { restoreTrash } from './trash/trash-restore.ts'
 
 const SWEEP_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
@@ -50,7 +49,7 @@ export interface FilesOfAgent extends AgentFiles {
   /** Must be called when a server's folders are taken away. */
   forget(serverId: string): void
   /** Sees to what a crash has cut short, so that every change has its fact. Before anything else looks at the files. */
-  settle(): void
+  settle(): Promise<void>
   /** Takes away what a crash left, then sweeps now and then, in the background. */
   start(): Promise<void>
   /** Empties old trash and corrects the accounts, after a sweep that is under way. */
@@ -77,7 +76,8 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   function server(serverId: string): ServerFiles {
     const known = servers.get(serverId)
     if (known) return known
-    const made = createServerFiles({ layout, journal, trashKeepMs, now, diskOf, recordFreed }, serverId)
+    const deps = { layout, journal, trashKeepMs, now, diskOf, recordFreed, onUnexpected }
+    const made = createServerFiles(deps, serverId)
     servers.set(serverId, made)
     return made
   }
@@ -143,10 +143,10 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       servers.delete(serverId)
     },
 
-    settle() {
+    async settle() {
       for (const intent of journal.unsettled()) {
         try {
-          settle(server(intent.serverId), intent)
+          await settle(server(intent.serverId), intent)
         } catch (error) {
           // A server that is gone took the change with it; one that is put aside has it until it is back, and whatever else
           // is in the way may be gone at the next start.
@@ -211,22 +211,6 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
       server(serverId).setQuota({ bytes: quotaBytes, entries: maxEntries })
     },
   }
-}
-
-async function restoreTrash(server: ServerFiles, trashId: string, change: Change): Promise<FileEntry> {
-  using _held = server.lock.share()
-  const restore = async () => {
-    const { path: before, inode } = server.trash.find(trashId)
-    const directory = formatPath(splitPath(before).slice(0, -1))
-    return await journaled(server, change, { op: 'restored', trashId, directory, inode }, async (durable) => {
-      await durable
-      using room = await roomForParents(server, splitPath(before))
-      const path = await server.trash.restore(trashId, room)
-      server.usage.touch()
-      return { answer: describePath(server.files, path), properties: { trashId, path } }
-    })
-  }
-  return await server.claims.alone(() => [`trash ${trashId}`], restore)
 }
 
 async function emptyTrash(server: ServerFiles, change: Change): Promise<{ freedBytes: number }> {

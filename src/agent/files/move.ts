@@ -1,9 +1,12 @@
-// Moving and renaming, one thing or many: every move is checked before any is made, and if one fails anyway, those
-// before it are undone.
+// Moving and renaming, one thing or many: every move is checked, and all have room for missing directories, before any
+// is made; if one fails anyway, those before it are undone, with the directories made for them.
 import type { FileEntry } from '../../contract/agent-files.ts'
-import { fail } from '../../contract/errors.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/limits.ts'
+import { hasCode } from '../../kit/errno.ts'
+import { createTurns, type Turns } from '../../kit/turns.ts'
 import { type Change, journaled } from './changes/changes.ts'
+import { createMadeParents, type MadeParents } from './changes/made-parents.ts'
 import { placedWithParents } from './changes/new-parents.ts'
 import { inodeOf, moveProperties } from './changes/probes.ts'
 import { moveReplacing, moveToNewName } from './changes/replace.ts'
@@ -14,7 +17,7 @@ import { explained, explainedAsync } from './sandbox/errors.ts'
 import { createPathTree } from './sandbox/path-tree.ts'
 import { checkNewName, formatPath, isWithin, parsePath, type Segments } from './sandbox/paths.ts'
 import type { ServerFiles } from './server-files.ts'
-import { prepareReplaced, roomForParents } from './space/parents.ts'
+import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
 import { slotName, type TrashBatch, type TrashRecord } from './trash/trash-records.ts'
 import { isDeeperThan } from './tree-depth.ts'
 
@@ -34,15 +37,23 @@ export async function move(
   change: Change,
 ): Promise<{ data: FileEntry[] }> {
   using held = server.lock.share()
-  const moves = plan(request.moves)
+  const turn = createTurns(server.files.share)
+  const moves = await plan(request.moves, turn)
   const claimed = moves.flatMap(({ from, to }) => [formatPath(from), formatPath(to)])
   return await server.claims.alone(
     () => claimed,
     async () => {
-      for (const planned of moves) await check(server, planned, moves, request.overwrite ?? false)
+      for (const planned of moves) {
+        if (turn.due()) await turn.take()
+        await check(server, planned, moves, request.overwrite ?? false)
+      }
+      using room = await roomForParents(
+        server,
+        moves.map(({ to }) => to),
+      )
       const probed = moves.map(({ from, to, inode }) => ({ from: formatPath(from), to: formatPath(to), inode }))
       return await journaled(server, change, { op: 'moved', moves: probed }, async (durable) => {
-        const data = await applyAll(server, moves, held, durable)
+        const data = await applyAll(server, moves, { held, room, durable })
         server.usage.touch()
         return { answer: { data }, properties: moveProperties(request.moves) }
       })
@@ -50,38 +61,46 @@ export async function move(
   )
 }
 
-async function applyAll(server: ServerFiles, moves: Move[], held: Share, durable: Promise<void>): Promise<FileEntry[]> {
+interface Applying {
+  held: Share
+  room: RoomForParents
+  durable: Promise<void>
+}
+
+async function applyAll(server: ServerFiles, moves: Move[], { held, room, durable }: Applying): Promise<FileEntry[]> {
   const replaced = moves.flatMap(({ to, replaced: old }) => (old ? [{ path: formatPath(to), kind: old.kind }] : []))
   using batch = replaced.length > 0 ? await prepareReplaced(server, replaced) : undefined
   await durable
-  const done: Move[] = []
+  const parents = createMadeParents(server)
+  const begun: Move[] = []
   const entries: FileEntry[] = []
   try {
     for (const planned of moves) {
-      entries.push(await apply(server, planned, batch))
-      done.push(planned)
+      begun.push(planned)
+      await room.renew(planned.to)
+      entries.push(await apply(server, planned, { batch, room, parents }))
+      room.made(planned.to)
       // The moves before it, or another change meanwhile, may have put something into it since it was checked.
       if (planned.goesDown && (moves.length > 1 || !held.isOnly())) await refuseTooDeep(server, planned.to, planned.to)
     }
   } catch (error) {
-    for (const planned of done.reverse()) takeBack(server, planned, batch)
+    await takeAllBack(server, begun, batch)
+    await parents.removeEmpty()
+    server.usage.touch()
     throw error
   }
   return entries
 }
 
 /** What can be decided from the paths alone. */
-function plan(moves: { from: string; to: string }[]): Move[] {
-  const planned = moves.map(({ from, to }) => ({
-    from: parsePath(from),
-    to: parsePath(to),
-    inode: '',
-    goesDown: false,
-    replaced: undefined,
-  }))
+async function plan(moves: { from: string; to: string }[], turn: Turns): Promise<Move[]> {
+  const planned: Move[] = []
   const sources = createPathTree()
   const targets = createPathTree()
-  for (const { from, to } of planned) {
+  for (const move of moves) {
+    if (turn.due()) await turn.take()
+    const from = parsePath(move.from)
+    const to = parsePath(move.to)
     if (from.length === 0 || to.length === 0)
       throw fail('invalid_path', 'The top directory cannot be moved or replaced.')
     if (isWithin(from, to)) throw fail('invalid_path', `${formatPath(from)} cannot be moved into or onto itself.`)
@@ -92,6 +111,7 @@ function plan(moves: { from: string; to: string }[]): Move[] {
     const target = targets.add(to)
     if (target)
       throw fail('invalid_request', `${formatPath(target.other)} and ${formatPath(to)} cannot be targets at once.`)
+    planned.push({ from, to, inode: '', goesDown: false, replaced: undefined })
   }
   return planned
 }
@@ -124,13 +144,19 @@ async function refuseTooDeep({ files }: ServerFiles, at: Segments, to: Segments)
   throw fail('invalid_path', `${path} holds too many levels: a path has at most ${MAX_DEPTH} names.`)
 }
 
-async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): Promise<FileEntry> {
-  using room = await roomForParents(server, planned.to)
+interface Applied {
+  batch: TrashBatch | undefined
+  room: RoomForParents
+  parents: MadeParents
+}
+
+async function apply(server: ServerFiles, planned: Move, { batch, room, parents }: Applied): Promise<FileEntry> {
   using source = server.files.openPlace(planned.from)
   const from = { folder: source.parent, name: source.name }
-  const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to))
-  if (!isPlaced) await room.renew()
-  using target = server.files.openNewPlace(planned.to)
+  const onMade = parents.along(planned.to)
+  const isPlaced = await explainedAsync(source.path, () => placedWithParents(server, from, planned.to, { onMade }))
+  if (!isPlaced) await room.renew(planned.to)
+  using target = server.files.openNewPlace(planned.to, { onMade })
   explained(source.path, () => {
     if (isPlaced) return
     if (batch && planned.replaced) moveReplacing(from, target.parent, target.name, batch, planned.replaced.index)
@@ -141,11 +167,28 @@ async function apply(server: ServerFiles, planned: Move, batch: TrashBatch | und
   return describeAt(target.parent, target.name)
 }
 
+/** The last first. What cannot be taken back, since its old name is taken by now, stays moved: the fact tells of it. */
+async function takeAllBack(server: ServerFiles, begun: Move[], batch: TrashBatch | undefined): Promise<void> {
+  const turn = createTurns(server.files.share)
+  for (const planned of begun.reverse()) {
+    if (turn.due()) await turn.take()
+    try {
+      takeBack(server, planned, batch)
+    } catch (error) {
+      if (!isFailure(error) && !hasCode(error, 'EEXIST', 'ENOTEMPTY', 'ENOENT')) server.onUnexpected(error)
+    }
+  }
+}
+
 function takeBack(server: ServerFiles, planned: Move, batch: TrashBatch | undefined): void {
   const there = server.files.lstatIfThere(planned.to)
-  if (!there || inodeOf(there) !== planned.inode) return
-  using source = server.files.openPlace(planned.from)
+  if (there && inodeOf(there) !== planned.inode) return
+  // Of a move that has failed half way, what it replaces may be in the trash already.
+  if (!there && !(batch && planned.replaced && statsIfThere(batch.folder, slotName(planned.replaced.index)))) return
   using target = server.files.openPlace(planned.to)
-  renameNewAt(target.parent, target.name, source.parent, source.name)
+  if (there) {
+    using source = server.files.openPlace(planned.from)
+    renameNewAt(target.parent, target.name, source.parent, source.name)
+  }
   if (batch && planned.replaced) renameNewAt(batch.folder, slotName(planned.replaced.index), target.parent, target.name)
 }

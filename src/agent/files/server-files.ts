@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Failure, fail, serverDeleted } from '../../contract/errors.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
 import { hasCode } from '../../kit/errno.ts'
-import type { Journal } from '../journal/journal.ts'
+import type { Intent, Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
 import { createRestoreGate, type RestoreGate } from '../restore-state.ts'
 import { type Claims, createClaims } from './changes/claims.ts'
@@ -32,6 +32,10 @@ export interface ServerFiles {
   readonly journal: Journal
   /** Of paths, and of what else two changes cannot share. */
   readonly claims: Claims
+  /** Intents of changes that failed, and of which the disk could not be asked how far they came. */
+  readonly unsettled: Set<Intent>
+  /** For faults that are nobody's answer. */
+  onUnexpected(error: unknown): void
   /** Kept on disk. */
   setQuota(quota: Quota): void
 }
@@ -44,6 +48,7 @@ export interface ServerFilesDeps {
   diskOf: (serverId: string, folder: string) => ServerDisk
   /** Resolves once it is durable that trash of this server was freed. */
   recordFreed: (serverId: string, freed: FreedTrash) => Promise<void>
+  onUnexpected: (error: unknown, serverId: string) => void
 }
 
 export function createServerFiles(deps: ServerFilesDeps, serverId: string): ServerFiles {
@@ -90,6 +95,8 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
     gate,
     journal: deps.journal,
     claims: createClaims(),
+    unsettled: new Set(),
+    onUnexpected: (error) => deps.onUnexpected(error, serverId),
     placements: createPlacements(join(folders.root, 'placed'), files),
     setQuota(next) {
       if (next.bytes === quota.bytes && next.entries === quota.entries) return

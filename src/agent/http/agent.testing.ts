@@ -9,14 +9,14 @@ import type { AgentFact } from '../../contract/agent.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { createSignedLinks, type LinkPurpose } from '../../http/signed-links.ts'
 import { newId } from '../../kit/ids.ts'
-import { createAgent } from '../agent.ts'
+import { type AgentDeps, createAgent } from '../agent.ts'
 import { makeTree } from '../files/trees.testing.ts'
 import { layout } from '../layout.ts'
 
 export const serverId = 'srv_test'
 const MINUTE_MS = 60_000
 
-export async function startAgent(t: TestContext, dataDir = makeTree(t)) {
+export async function startAgent(t: TestContext, dataDir = makeTree(t), more: Partial<AgentDeps> = {}) {
   const folders = layout(dataDir).server(serverId)
   const linksKey = randomBytes(32)
   let skew = 0
@@ -29,6 +29,7 @@ export async function startAgent(t: TestContext, dataDir = makeTree(t)) {
       linksKey,
       clock,
       log: pino({ level: 'silent' }),
+      ...more,
     })
     await agent.servers.create({ serverId })
     const app = createHttpServer({ logger: pino({ level: 'silent' }), trustedProxies: [], https: false })

@@ -95,7 +95,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
   }
 
   return (link, request, reply) =>
-    door.under('download-backup', link, async (opened, signal) => {
+    door.transfer('download-backup', link, async (opened, signal) => {
       const { detail } = opened
       return await whileClientStays(reply, signal, async (staying) => {
         const whole = await ('path' in detail ? file(opened, detail.path) : archive(opened, detail.format, staying))

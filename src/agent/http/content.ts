@@ -20,7 +20,7 @@ export function serveContent(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  return door.under('read-content', link, async (opened, signal) => {
+  return door.transfer('read-content', link, async (opened, signal) => {
     const content = openContent(files.server(opened.serverId), opened.detail.path)
     // Bytes, whatever they are: this is the address of the API and of the panel, and no place for pages of others.
     return await whileClientStays(reply, signal, (staying) =>
@@ -35,7 +35,7 @@ export function acceptContent(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  return door.under('write-content', link, async (opened, signal) => {
+  return door.transfer('write-content', link, async (opened, signal) => {
     const { path, maxBytes, ifMatch, overwrite } = opened.detail
     const expectedBytes = announcedBytes(request)
     const { entry, etag, created } = await writeContent(

@@ -16,13 +16,19 @@ const LONGEST_MS = 6 * 24 * 3600_000
 /** Given to nobody outside: what became of the server is said in its own words. */
 const FOR_CONTROL = new Set<LinkPurpose>(['read-content', 'write-content'])
 
+type Under = <T, P extends LinkPurpose>(
+  purpose: P,
+  link: string,
+  work: (opened: OpenedLink<P>, signal: AbortSignal) => Promise<T>,
+) => Promise<T>
+
 export interface LinkDoor {
   /** Runs `work` under the link; it is aborted when the link's token is revoked or ends, and when the server is put aside. */
-  under<T, P extends LinkPurpose>(
-    purpose: P,
-    link: string,
-    work: (opened: OpenedLink<P>, signal: AbortSignal) => Promise<T>,
-  ): Promise<T>
+  under: Under
+  /** The same, in its turn among the transfers of all servers. */
+  transfer: Under
+  /** For what is under a link already, when it comes to bytes. */
+  inTurn: Shares['run']
   /** Ends what is under way for a server, and resolves once it has ended. */
   endForServer(serverId: string): Promise<void>
   /** Ends what is under way, so that the service can stop: an upload by tus goes on where it was. */
@@ -34,7 +40,6 @@ export interface LinkDoor {
 export function createLinkDoor(deps: {
   links: SignedLinks
   revocations: LinkRevocations
-  /** What runs under a link has its turn by its server. */
   transfers: Shares
   /** Whether the server has its folders here; without them its links are dead. */
   isHere: (serverId: string) => boolean
@@ -65,25 +70,29 @@ export function createLinkDoor(deps: {
     return leftMs > LONGEST_MS ? undefined : setTimeout(() => abort.abort(dead()), leftMs).unref()
   }
 
+  const under: Under = async (purpose, link, work) => {
+    const opened = await open(purpose, link)
+    if (purpose === 'upload') forgetOld()
+    const abort = new AbortController()
+    const done = deps.revocations.under(opened.tokenId, (revoked) =>
+      work(opened, AbortSignal.any([revoked, closing.signal, abort.signal])),
+    )
+    const entry = { serverId: opened.serverId, abort, done }
+    const expiry = abortAt(opened.tokenExpiresAt, abort)
+    underWay.add(entry)
+    try {
+      return await done
+    } finally {
+      clearTimeout(expiry)
+      underWay.delete(entry)
+    }
+  }
+
   return {
-    async under(purpose, link, work) {
-      const opened = await open(purpose, link)
-      if (purpose === 'upload') forgetOld()
-      const abort = new AbortController()
-      const done = deps.revocations.under(opened.tokenId, (revoked) => {
-        const signal = AbortSignal.any([revoked, closing.signal, abort.signal])
-        return deps.transfers.run(opened.serverId, signal, () => work(opened, signal))
-      })
-      const entry = { serverId: opened.serverId, abort, done }
-      const expiry = abortAt(opened.tokenExpiresAt, abort)
-      underWay.add(entry)
-      try {
-        return await done
-      } finally {
-        clearTimeout(expiry)
-        underWay.delete(entry)
-      }
-    },
+    under,
+    transfer: (purpose, link, work) =>
+      under(purpose, link, (opened, signal) => deps.transfers.run(opened.serverId, signal, () => work(opened, signal))),
+    inTurn: deps.transfers.run,
     async endForServer(serverId) {
       const mine = [...underWay].filter((entry) => entry.serverId === serverId)
       for (const { abort } of mine) abort.abort(fail('server_busy', 'The server is being deleted.'))

@@ -37,11 +37,11 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     deps.door.under('upload', linkOf(request), (opened, signal) => acceptTus(deps, opened, signal, request, reply))
 
   app.post(UPLOADS, { config, schema: uploadSchema }, (request, reply) =>
-    deps.door.under('upload', linkOf(request), (opened, signal) =>
-      isTus(request)
-        ? acceptTus(deps, opened, signal, request, reply)
-        : acceptForm(deps, opened, signal, request, reply),
-    ),
+    isTus(request)
+      ? tus(request, reply)
+      : deps.door.transfer('upload', linkOf(request), (opened, signal) =>
+          acceptForm(deps, opened, signal, request, reply),
+        ),
   )
   app.options(UPLOADS, { config, schema: uploadSchema }, tus)
   app.route({
@@ -58,7 +58,7 @@ export function agentRoutes(app: FastifyInstance, deps: AgentRoutesDeps): void {
     config,
     schema,
     handler: (request, reply) =>
-      deps.door.under('download', linkOf(request), (opened, signal) =>
+      deps.door.transfer('download', linkOf(request), (opened, signal) =>
         whileClientStays(reply, signal, (staying) =>
           serveDownload({ server: deps.files.server(opened.serverId), archives }, opened, staying, request, reply),
         ),

@@ -17,6 +17,8 @@ const ALGORITHMS = ['sha1', 'sha256', 'sha512', 'md5']
 const EXTENSIONS = ['creation', 'creation-with-upload', 'checksum', 'expiration', 'termination']
 const VERSION = '1.0.0'
 
+const BRINGS_BYTES = new Set(['POST', 'PATCH'])
+
 /** What @tus/server answers with a status of its own, in our codes. */
 const CODES: Record<number, ErrorCode> = {
   404: 'not_found',
@@ -60,8 +62,12 @@ export async function acceptTus(
   if (tusId !== undefined) requireOwn(deps, opened, id)
   return await deps.uploads.alone(id, signal, async (alone) => {
     const call = { opened, signal: alone, request, link, id }
-    if (tusId !== undefined) await finishIfWhole(deps, call)
-    return await speak(deps, call, reply)
+    const answer = async () => {
+      if (tusId !== undefined) await finishIfWhole(deps, call)
+      return await speak(deps, call, reply)
+    }
+    // Not before the older request of this upload is over: it may hold the turn that this one would wait for.
+    return BRINGS_BYTES.has(request.method) ? await deps.door.inTurn(opened.serverId, alone, answer) : await answer()
   })
 }
 

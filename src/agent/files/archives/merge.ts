@@ -17,8 +17,11 @@ import { prepareReplaced, roomForParents } from '../space/parents.ts'
 
 /** What they replace is one batch of the trash. */
 const GROUP_MOVES = 1024
-/** Moved without a turn in between, so that where nothing may be replaced, all of it comes or nothing does. */
-const MOVES_A_TURN = 128
+/**
+ * What is done without a turn in between, so that where nothing may be replaced, all of it comes or nothing does: names
+ * that are opened or looked at on the way to what is moved, a few system calls each.
+ */
+const NAMES_A_TURN = 1024
 const READ_AHEAD = 512
 
 interface Step {
@@ -35,7 +38,7 @@ interface MergeOptions {
 
 export async function merge(server: ServerFiles, tree: Sandbox, target: Segments, options: MergeOptions) {
   using _held = server.lock.share()
-  using _room = await roomForParents(server, [...target, ''])
+  using _room = await roomForParents(server, [[...target, '']])
   using into = server.files.mkdirs(target)
   using from = tree.openDirectory([])
   const isSmall = await check(server, from, into, options)
@@ -54,14 +57,14 @@ async function check(
   { overwrite, signal }: MergeOptions,
 ): Promise<boolean> {
   const turn = createTurns(files.share, signal)
-  let count = 0
+  const depth = splitPath(into.path).length
+  let names = 0
   for (const step of plan(from, into)) {
     if (turn.due()) await turn.take()
-    if (step === LOOKED_AT) continue
-    if (step.replaced && !overwrite) throw alreadyThere(step.replaced.path)
-    count++
+    names += step === LOOKED_AT ? 1 : depth + step.path.length
+    if (step !== LOOKED_AT && step.replaced && !overwrite) throw alreadyThere(step.replaced.path)
   }
-  return !overwrite && count <= MOVES_A_TURN
+  return !overwrite && names <= NAMES_A_TURN
 }
 
 /** Checks first, since the names were free in an earlier turn. */

@@ -3,6 +3,7 @@ import type { BigIntStats } from 'node:fs'
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
+import { createTurns } from '../../../kit/turns.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { writeContent } from '../content.ts'
 import { describePath } from '../reading/entries.ts'
@@ -27,7 +28,9 @@ export async function* treeEntries(
   signal?: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
   const options = { share: files.share, signal, holes: createHoleBudget() }
+  const turn = createTurns(files.share, signal)
   for (const path of paths) {
+    if (turn.due()) await turn.take()
     if (path.length === 0) {
       using top = files.openDirectory(path)
       yield* beneath(top, 0, options)
@@ -90,12 +93,13 @@ export type PackWork = Extract<FilesWork, { kind: 'files.pack' }>
 export async function pack(server: ServerFiles, work: PackWork, context: TaskContext): Promise<FileEntry> {
   const { signal, report } = context
   const root = parsePath(work.root)
-  const paths = outermost(work.files.map((entry) => parseEntry(root, entry)))
+  const asked = work.files.map((entry) => parseEntry(root, entry))
+  await createTurns(server.files.share, signal).take()
+  const paths = outermost(asked)
   if (paths.length === 0) throw fail('invalid_request', 'There is nothing to pack.')
   const target = work.target ?? formatPath([...root, archiveName(paths, work.format)])
   if (server.placements.find(context.taskId) === target) return describePath(server.files, target)
-  for (const path of paths) server.files.lstat(path)
-  report({ filesTotal: await count(server.files, paths, signal) })
+  report({ filesTotal: await count(server.files, await look(server.files, paths, signal), signal) })
   const archive = writeArchive(work.format, counted(treeEntries(server.files, root, paths, signal), report))
   const options = { overwrite: false, signal, workId: context.taskId }
   const { entry } = await writeContent(server, target, archive, options)
@@ -107,16 +111,33 @@ function archiveName(paths: readonly Segments[], format: ArchiveFormat): string 
   return `${stem}.${format}`
 }
 
+interface Looked {
+  path: Segments
+  stats: BigIntStats
+}
+
+/** All of them are there before the first is counted. */
+async function look(files: Sandbox, paths: readonly Segments[], signal: AbortSignal): Promise<Looked[]> {
+  const turn = createTurns(files.share, signal)
+  const found: Looked[] = []
+  for (const path of paths) {
+    if (turn.due()) await turn.take()
+    found.push({ path, stats: files.lstat(path) })
+  }
+  return found
+}
+
 /** Refuses what cannot be packed before any of it is. */
-async function count(files: Sandbox, paths: readonly Segments[], signal: AbortSignal): Promise<number> {
+async function count(files: Sandbox, found: readonly Looked[], signal: AbortSignal): Promise<number> {
   const holes = createHoleBudget()
   let total = 0
   const add = (path: string, stats: BigIntStats) => {
     total++
     if (stats.isFile()) requireReadable(holes, JSON.stringify(path), stats)
   }
-  for (const path of paths) {
-    const stats = files.lstat(path)
+  const turn = createTurns(files.share, signal)
+  for (const { path, stats } of found) {
+    if (turn.due()) await turn.take()
     add(formatPath(path), stats)
     if (!stats.isDirectory()) continue
     for await (const entry of files.walk(path, { signal })) add(entry.path, entry.stats)

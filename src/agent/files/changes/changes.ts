@@ -29,6 +29,8 @@ export async function journaled<T>(
   work: (durable: Promise<void>) => Promise<Made<T>>,
 ): Promise<T> {
   const { kind, requestId, origin } = change
+  // While nothing else has changed, the disk still says how far they came.
+  for (const left of [...server.unsettled]) await settleOrKeep(server, left)
   const { intent, durable } = server.journal.begin({ serverId: server.serverId, kind, requestId, ...origin, probe })
   // Whoever waits for it hears of a failure, also when that is later.
   durable.catch(() => {})
@@ -38,16 +40,28 @@ export async function journaled<T>(
     else server.journal.drop(intent)
     return answer
   } catch (error) {
-    settle(server, intent)
+    await settleOrKeep(server, intent)
     throw error
   }
 }
 
 /** A part of a change may have been done: the fact tells of that part. */
-export function settle(server: ServerFiles, intent: Intent): void {
-  const outcome = settleProbe(server, intent.probe as Probe)
+export async function settle(server: ServerFiles, intent: Intent): Promise<void> {
+  const outcome = await settleProbe(server, intent.probe as Probe)
   if (outcome) server.journal.complete(intent, outcome)
   else server.journal.drop(intent)
+}
+
+/** What cannot be seen on the disk now is told of, and looked at again before the next change, or at the next start. */
+async function settleOrKeep(server: ServerFiles, intent: Intent): Promise<void> {
+  // By one at a time.
+  server.unsettled.delete(intent)
+  try {
+    await settle(server, intent)
+  } catch (error) {
+    server.unsettled.add(intent)
+    server.onUnexpected(error)
+  }
 }
 
 /** The answer that a request has had before, while the fact of it is in the journal. */

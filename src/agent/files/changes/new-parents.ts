@@ -16,19 +16,24 @@ import {
 } from '../sandbox/directory.ts'
 import { giveTo, type Owner } from '../sandbox/ownership.ts'
 import { checkNewName, type Segments } from '../sandbox/paths.ts'
-import type { Sandbox } from '../sandbox/sandbox.ts'
+import type { NewPlaceOptions, Sandbox } from '../sandbox/sandbox.ts'
 import type { Staging } from '../sandbox/staging.ts'
 import type { Source } from './replace.ts'
 
+interface PlaceOptions extends NewPlaceOptions {
+  /** For what is to belong to the server. */
+  isOurs?: boolean
+}
+
 /**
  * False where it is not needed, or cannot be done in this way: directories have no second name, nor has anything on some
- * file systems. `anyName` for what was there before, under whatever name; `isOurs` for what is to belong to the server.
+ * file systems.
  */
 export async function placedWithParents(
   { files, staging }: { files: Sandbox; staging: Staging },
   source: Source,
   segments: Segments,
-  { anyName = false, isOurs = false } = {},
+  { anyName = false, isOurs = false, onMade }: PlaceOptions = {},
 ): Promise<boolean> {
   const depth = depthOfMissing(files, segments)
   if (depth < 0 || lstatAt(source.folder, source.name).isDirectory()) return false
@@ -47,7 +52,7 @@ export async function placedWithParents(
     if (hasCode(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR')) return false
     throw error
   }
-  adoptAll(files, top, missing.slice(0, -1))
+  adoptAll(files, top, missing.slice(0, -1), onMade)
   dropOldName(files, source, segments)
   await fsyncDirectory(top)
   return true
@@ -71,15 +76,19 @@ function openIfThere(files: Sandbox, segments: Segments): Directory | undefined 
 }
 
 /** They count from now on. */
-function adoptAll(files: Sandbox, top: Directory, names: Segments): void {
+function adoptAll(files: Sandbox, top: Directory, names: Segments, onMade: NewPlaceOptions['onMade']): void {
+  const adopt = (made: Directory) => {
+    files.adopt(made)
+    onMade?.(made)
+  }
   let current = openChild(top, names[0] ?? '')
   for (const name of names.slice(1)) {
     using parent = current
-    files.adopt(parent)
+    adopt(parent)
     current = openChild(parent, name)
   }
   using innermost = current
-  files.adopt(innermost)
+  adopt(innermost)
 }
 
 /** What a game has put under the old name since is its own. */

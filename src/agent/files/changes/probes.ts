@@ -1,13 +1,15 @@
 // How far a change got, judged only by the disk: for changes that failed, and for those that a crash interrupted. A
 // rename keeps the inode, so the inode at the target says whether the file got there.
-import { type BigIntStats, readdirSync } from 'node:fs'
+import { type BigIntStats, opendirSync } from 'node:fs'
+import type { FileEntry } from '../../../contract/agent-files.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { pathNames } from '../../../kit/path-names.ts'
+import { createTurns, type Turns } from '../../../kit/turns.ts'
 import type { Outcome } from '../../journal/journal.ts'
-import { describeAt } from '../reading/entries.ts'
+import { describe } from '../reading/entries.ts'
 import { openChild, openRoot, statsIfThere, unlinkAt } from '../sandbox/directory.ts'
 import { nameFromLatin1 } from '../sandbox/names.ts'
-import { childPath, splitPath } from '../sandbox/paths.ts'
+import { splitPath } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { parseItemId, slotName } from '../trash/trash-records.ts'
 
@@ -42,56 +44,73 @@ export interface PlacedFile {
 
 /** Entries name no more files than this; they count all. */
 const NAMES_TOLD = 100
+const READ_AHEAD = 512
 
 export const inodeOf = (stats: BigIntStats) => stats.ino.toString()
 
-const SETTLERS: { [P in Probe as P['op']]: (server: ServerFiles, probe: P) => Outcome | undefined } = {
-  folder(server, { missing }) {
-    const made = missing.filter((path) => server.files.lstatIfThere(splitPath(path))?.isDirectory())
-    const path = made.at(-1)
-    if (path === undefined) return undefined
+type Settler<P> = (server: ServerFiles, probe: P, turn: Turns) => Promise<Outcome | undefined>
+
+// Others have their turn between any two things that are looked at: what belongs together is one look.
+const SETTLERS: { [P in Probe as P['op']]: Settler<P> } = {
+  async folder(server, { missing }, turn) {
+    const made: FileEntry[] = []
+    for await (const path of inTurns(missing, turn)) {
+      const entry = entryAt(server, path, (stats) => stats.isDirectory())
+      if (entry) made.push(entry)
+    }
+    const entry = made.at(-1)
+    if (!entry) return undefined
     const isWhole = made.length === missing.length
-    return { properties: { path }, ...(isWhole ? { answer: { entry: entryAt(server, path), created: true } } : {}) }
+    return { properties: { path: entry.path }, ...(isWhole ? { answer: { entry, created: true } } : {}) }
   },
 
-  written: (server, { file }) =>
+  written: async (server, { file }) =>
     isAt(server, file.path, file.inode) ? { properties: { path: file.path, sizeBytes: file.sizeBytes } } : undefined,
 
-  uploaded(server, { directory, files }) {
-    const placed = files.filter(({ path, inode }) => isAt(server, path, inode))
+  async uploaded(server, { directory, files }, turn) {
+    const placed: PlacedFile[] = []
+    for await (const file of inTurns(files, turn)) if (isAt(server, file.path, file.inode)) placed.push(file)
     return placed.length > 0 ? { properties: uploadProperties(directory, placed, 'multipart') } : undefined
   },
 
-  moved(server, { moves }) {
-    const done = moves.filter(({ to, inode }) => isAt(server, to, inode))
+  async moved(server, { moves }, turn) {
+    const done: MovedProbe['moves'] = []
+    const data: FileEntry[] = []
+    for await (const moved of inTurns(moves, turn)) {
+      const entry = entryAt(server, moved.to, has(moved.inode))
+      if (!entry) continue
+      dropSecondName(server, moved.from, moved.inode)
+      done.push(moved)
+      data.push(entry)
+    }
     if (done.length === 0) return undefined
-    for (const { from, inode } of done) dropSecondName(server, from, inode)
     const isWhole = done.length === moves.length
-    const answer = { data: done.map(({ to }) => entryAt(server, to)) }
-    return { properties: moveProperties(done), ...(isWhole ? { answer } : {}) }
+    return { properties: moveProperties(done), ...(isWhole ? { answer: { data } } : {}) }
   },
 
-  copied(server, { from, directory, inode }) {
-    const to = findIn(server, directory, inode)
-    return to === undefined ? undefined : { properties: { from, to }, answer: entryAt(server, to) }
+  async copied(server, { from, directory, inode }, turn) {
+    const entry = await findIn(server, directory, inode, turn)
+    return entry && { properties: { from, to: entry.path }, answer: entry }
   },
 
-  restored(server, { trashId, directory, inode }) {
-    const path = findIn(server, directory, inode)
-    if (path === undefined) return undefined
+  async restored(server, { trashId, directory, inode }, turn) {
+    const entry = await findIn(server, directory, inode, turn)
+    if (!entry) return undefined
     dropSlot(server, trashId, inode)
-    return { properties: { trashId, path }, answer: entryAt(server, path) }
+    return { properties: { trashId, path: entry.path }, answer: entry }
   },
 
-  deleted(server, { root, batch, items }) {
+  async deleted(server, { root, batch, items }, turn) {
     using trash = openRoot(server.folders.trash)
     if (!statsIfThere(trash, batch)) return undefined
     using folder = openChild(trash, batch)
-    const deleted = items.filter((_, index) => statsIfThere(folder, slotName(index)) !== undefined)
+    const deleted: string[] = []
+    for await (const [index, item] of inTurns(items.entries(), turn))
+      if (statsIfThere(folder, slotName(index))) deleted.push(item)
     return deleted.length > 0 ? { properties: deleteProperties(root, deleted) } : undefined
   },
 
-  emptied(server, { batches }) {
+  async emptied(server, { batches }) {
     using trash = openRoot(server.folders.trash)
     const isGone = (batch: string) => statsIfThere(trash, batch) === undefined
     // How much it was is not known any more: it went with the process that counted.
@@ -99,9 +118,9 @@ const SETTLERS: { [P in Probe as P['op']]: (server: ServerFiles, probe: P) => Ou
   },
 }
 
-export function settleProbe<P extends Probe>(server: ServerFiles, probe: P): Outcome | undefined {
-  const settler = SETTLERS[probe.op] as (server: ServerFiles, probe: P) => Outcome | undefined
-  return settler(server, probe)
+export function settleProbe<P extends Probe>(server: ServerFiles, probe: P): Promise<Outcome | undefined> {
+  const settler = SETTLERS[probe.op] as Settler<P>
+  return settler(server, probe, createTurns(server.files.share))
 }
 
 export function uploadProperties(directory: string, files: { path: string; sizeBytes: number }[], protocol: string) {
@@ -128,27 +147,57 @@ function nameWithin(directory: string, path: string): string {
   return base === '/' ? path.slice(1) : path.slice(base.length + 1)
 }
 
+const has = (inode: string) => (stats: BigIntStats) => inodeOf(stats) === inode
+
 function isAt({ files }: ServerFiles, path: string, inode: string): boolean {
-  const stats = files.lstatIfThere(splitPath(path))
+  const stats = thereOrNot(() => files.lstat(splitPath(path)))
   return stats !== undefined && inodeOf(stats) === inode
 }
 
-function entryAt({ files }: ServerFiles, path: string) {
-  using place = files.openPlace(splitPath(path))
-  return describeAt(place.parent, place.name)
+/** Undefined where there is nothing, or something else. */
+function entryAt(
+  { files }: ServerFiles,
+  path: string,
+  isMeant: (stats: BigIntStats) => boolean,
+): FileEntry | undefined {
+  using place = thereOrNot(() => files.openPlace(splitPath(path)))
+  const stats = place && statsIfThere(place.parent, place.name)
+  return stats && isMeant(stats) ? describe(place.parent, place.name, stats) : undefined
 }
 
-function findIn({ files }: ServerFiles, path: string, inode: string): string | undefined {
+/** Under whichever name. */
+async function findIn(
+  { files }: ServerFiles,
+  path: string,
+  inode: string,
+  turn: Turns,
+): Promise<FileEntry | undefined> {
+  using directory = thereOrNot(() => files.openDirectory(splitPath(path)))
+  if (!directory) return undefined
+  using names = opendirSync(directory.address, { encoding: 'latin1', bufferSize: READ_AHEAD })
+  for (let found = names.readSync(); found; found = names.readSync()) {
+    if (turn.due()) await turn.take()
+    const name = nameFromLatin1(found.name)
+    const stats = statsIfThere(directory, name)
+    if (stats && inodeOf(stats) === inode) return describe(directory, name, stats)
+  }
+  return undefined
+}
+
+/** Where the way is cut off, by a symlink or a file or whatever has come into it, there is nothing of ours at its end. */
+export function thereOrNot<T>(open: () => T): T | undefined {
   try {
-    using directory = files.openDirectory(splitPath(path))
-    for (const name of readdirSync(directory.address, { encoding: 'latin1' }).map(nameFromLatin1)) {
-      const stats = statsIfThere(directory, name)
-      if (stats && inodeOf(stats) === inode) return childPath(path, name)
-    }
-    return undefined
+    return open()
   } catch (error) {
-    if (isFailure(error, 'not_found')) return undefined
+    if (isFailure(error, 'not_found') || isFailure(error, 'invalid_path')) return undefined
     throw error
+  }
+}
+
+async function* inTurns<T>(items: Iterable<T>, turn: Turns): AsyncGenerator<T> {
+  for (const item of items) {
+    if (turn.due()) await turn.take()
+    yield item
   }
 }
 

@@ -2,30 +2,54 @@
 // the trash. All of it is synchronous, so that no other request of ours comes between.
 import { fail } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
-import { type Directory, linkedAt, lstatAt, renameAt, renameNewAt } from '../sandbox/directory.ts'
+import type { FreeNames } from '../free-names.ts'
+import { type Directory, linkedAt, lstatAt, renameAt, renameNewAt, statsIfThere } from '../sandbox/directory.ts'
 import { explain, explained } from '../sandbox/errors.ts'
 import { childPath } from '../sandbox/paths.ts'
 import { slotName, type TrashBatch } from '../trash/trash-records.ts'
 
-const MAX_TRIES = 100_000
+/** Of names that were free when they were looked at. */
+const MAX_TRIES = 100
+const LOOKED_AT_FIRST = 8
+/** A name has at most nine digits. */
+const MAX_INDEX = 2 ** 28
 
 export interface Source {
   folder: Directory
   name: string
 }
 
-/** Takes the first of the names that nothing has. */
-export function moveToFreeName(source: Source, to: Directory, names: Iterable<string>): { name: string; path: string } {
-  let tries = 0
-  for (const name of names) {
+/** Takes a name that nothing has: the first of them, where those that are taken have no gaps. */
+export function moveToFreeName(source: Source, to: Directory, names: FreeNames): { name: string; path: string } {
+  const first = freeIndex((index) => statsIfThere(to, names(index)) !== undefined)
+  for (let index = first; ; index++) {
+    const name = names(index)
     try {
       renameNewAt(source.folder, source.name, to, name)
       return { name, path: childPath(to.path, name) }
     } catch (error) {
-      if (!hasCode(error, 'EEXIST', 'ENOTEMPTY') || ++tries > MAX_TRIES) throw explain(error, childPath(to.path, name))
+      // Another program was faster.
+      const isTaken = hasCode(error, 'EEXIST', 'ENOTEMPTY')
+      if (!isTaken || index - first >= MAX_TRIES) throw explain(error, childPath(to.path, name))
     }
   }
-  throw fail('already_exists', 'No free name was found.')
+}
+
+/** Few looks however many are taken: the first ones one by one, then by doubling, and back by halves. */
+function freeIndex(isTaken: (index: number) => boolean): number {
+  for (let index = 0; index < LOOKED_AT_FIRST; index++) if (!isTaken(index)) return index
+  let taken = LOOKED_AT_FIRST - 1
+  let free = 2 * LOOKED_AT_FIRST
+  for (; isTaken(free); free *= 2) {
+    if (free > MAX_INDEX) throw fail('already_exists', 'No free name was found.')
+    taken = free
+  }
+  while (free - taken > 1) {
+    const middle = Math.floor((taken + free) / 2)
+    if (isTaken(middle)) taken = middle
+    else free = middle
+  }
+  return free
 }
 
 export function moveToNewName(source: Source, to: Directory, name: string): void {

@@ -3,39 +3,16 @@
 import assert from 'node:assert/strict'
 import { existsSync, linkSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { KeptRequest } from '../../../contract/agent.ts'
 import { isFailure } from '../../../contract/errors.ts'
-import { createJournal, type Journal } from '../../journal/journal.ts'
-import { layout } from '../../layout.ts'
 import { writeContent } from '../content.ts'
-import { createAgentFiles, type FilesOfAgent } from '../index.ts'
+import type { FilesOfAgent } from '../index.ts'
 import { bytes, code, request, serverId, treeOf } from '../server.testing.ts'
-import { fillTree, makeTree } from '../trees.testing.ts'
+import { fillTree } from '../trees.testing.ts'
 import { writeBatch } from '../uploads/batch.ts'
 import { BY_THE_SYSTEM } from './changes.ts'
-
-type Step = 'after the intent' | 'after the disk work' | 'after the fact'
-
-/** The journal of a process that dies at that step: nothing it writes later reaches the disk. */
-function dying(journal: Journal, step: Step, died: () => void): Journal {
-  const never = new Promise<void>(() => {})
-  return {
-    ...journal,
-    begin(intent) {
-      const begun = journal.begin(intent)
-      if (step !== 'after the intent') return begun
-      void begun.durable.then(died)
-      return { ...begun, durable: never }
-    },
-    complete(intent, outcome) {
-      if (step === 'after the fact') journal.complete(intent, outcome)
-      died()
-    },
-  }
-}
-
-const FILES = { 'a.txt': 'A', 'b.txt': 'B', 'd/x': 'X', 'd/y': 'Y' }
+import { dying, interrupted, prepared } from './settle.testing.ts'
 
 const change = (kind: string) => ({ kind, requestId: null, origin: BY_THE_SYSTEM })
 async function* named(...names: string[]) {
@@ -114,37 +91,6 @@ const OPERATIONS: Record<string, Operation> = {
   },
 }
 
-async function prepared(t: TestContext) {
-  const places = layout(makeTree(t, { [`servers/${serverId}/files/`]: '' }))
-  fillTree(places.server(serverId).files, { ...FILES, 'trashed.txt': 'T' })
-  const first = createAgentFiles({ layout: places, onUnexpected: assert.ifError })
-  await first.remove(request({ root: '/', files: ['trashed.txt'] }))
-  const trashId = (await first.listTrash({ serverId })).items[0]?.id ?? ''
-  await first.stop()
-  const open = () => {
-    const journal = createJournal({ folder: places.journal, now: Date.now, onUnexpected: assert.ifError })
-    t.after(() => journal.close())
-    return journal
-  }
-  const [old] = await open().read({ limit: 10, waitMs: 0 })
-  const start = (journal: Journal) => {
-    const agent = createAgentFiles({ layout: places, journal, onUnexpected: assert.ifError })
-    t.after(() => agent.stop())
-    return agent
-  }
-  /** The next process, after it has seen to what the one before has left. */
-  const restart = async () => {
-    const journal = open()
-    const agent = start(journal)
-    agent.settle()
-    await agent.start()
-    const facts = (await journal.read({ limit: 10, waitMs: 0 })).filter(({ id }) => id !== old?.id)
-    assert.deepEqual(journal.unsettled(), [])
-    return { agent, facts }
-  }
-  return { places, folders: places.server(serverId), trashId, open, start, restart }
-}
-
 const settled = (facts: { kind: string; properties: object }[]) =>
   facts.map(({ kind, properties }) => [kind, properties])
 
@@ -187,20 +133,6 @@ for (const step of ['after the intent', 'after the disk work', 'after the fact']
       isEmpty ? ['file.trash_emptied'] : [],
     )
   })
-}
-
-/** What is on the disk when the process dies in the middle, made by hand. */
-async function interrupted(
-  t: TestContext,
-  work: (agent: FilesOfAgent) => Promise<unknown>,
-  disk: (at: string) => void,
-) {
-  const { folders, open, start, restart } = await prepared(t)
-  const { promise: death, resolve: died } = Promise.withResolvers<void>()
-  void work(start(dying(open(), 'after the intent', died))).catch(() => {})
-  await death
-  disk(folders.files)
-  return { ...(await restart()), folders }
 }
 
 test('killed after one of two moves, the fact tells of that one', async (t) => {

@@ -12,6 +12,8 @@ export interface PathTree {
   add(path: Segments): Neighbour | undefined
   /** Whether a path above this one, not itself, was added. */
   hasAbove(path: Segments): boolean
+  /** Of all names, each counted once where it is. */
+  size(): number
 }
 
 export function createPathTree(): PathTree {
@@ -51,5 +53,6 @@ export function createPathTree(): PathTree {
       }
       return false
     },
+    size: () => nodes.size,
   }
 }

@@ -41,8 +41,8 @@ export interface Sandbox {
   withDirectory<T>(path: string | Segments, work: (directory: Directory) => T | Promise<T>): Promise<T>
   /** The directory that holds the last name, which need not exist. Refuses the top. Follows nothing. */
   openPlace(path: string | Segments): Place
-  /** As `openPlace`, with missing parents made; `anyName` for what was there before, under whatever name. */
-  openNewPlace(path: string | Segments, options?: { anyName: boolean }): Place
+  /** As `openPlace`, with missing parents made. */
+  openNewPlace(path: string | Segments, options?: NewPlaceOptions): Place
   withPlace<T>(path: string | Segments, work: (place: Place) => T | Promise<T>): Promise<T>
   /** A regular file, for reading, through symlinks that stay inside. */
   openFile(path: string | Segments): OpenFile
@@ -67,6 +67,13 @@ export interface Sandbox {
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
   /** As `walk`, for whoever gives the event loop its turns itself. */
   openWalk(path: string | Segments, options?: Omit<WalkOptions, 'signal'>): Walk
+}
+
+export interface NewPlaceOptions {
+  /** For what was there before, under whatever name. */
+  anyName?: boolean
+  /** Called for every directory that is made, the outermost first. */
+  onMade?: (made: Directory) => void
 }
 
 export interface SandboxOptions {
@@ -191,7 +198,13 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
       return await work(opened)
     },
     openPlace,
-    openNewPlace: (path, options) => place(path, options?.anyName ? createRemaking(own) : createMaking(own)),
+    openNewPlace(path, { anyName = false, onMade } = {}) {
+      const ownAndTell = (made: Directory) => {
+        own(made)
+        onMade?.(made)
+      }
+      return place(path, anyName ? createRemaking(ownAndTell) : createMaking(ownAndTell))
+    },
     owner,
     adopt: own,
     makeDirectory(parent, name) {

@@ -4,8 +4,9 @@
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { fail } from '../../../contract/errors.ts'
-import { createMutex, type Mutex } from '../../../kit/mutex.ts'
-import { type FreeableTrash, type FreeingPlan, ignoreLeaving, planFreeing } from '../trash/trash-freeing.ts'
+import { createMutex } from '../../../kit/mutex.ts'
+import { type FreeableTrash, planAndHold, planFreeing } from '../trash/trash-freeing.ts'
+import { createRoomMaking, type RoomMaking, setAsidePlanned } from './room-making.ts'
 
 /** Never given away, so that records, logs and the database can still be written. */
 export const DISK_MARGIN_BYTES = 8 * 1024 * 1024
@@ -21,7 +22,7 @@ export interface ServerDisk {
   /** How much is missing for `bytes` more; 0 or less when there is room. */
   shortage(bytes: number): Promise<number>
   /** Fails with `disk_full` unless that much would be there with all the trash of the disk gone. Frees nothing. */
-  requireFreeable(shortage: number): Promise<void>
+  requireFreeable(bytes: number): Promise<void>
   /** Takes what is free. False, and nothing is taken, when it is not. */
   tryTake(bytes: number): Promise<boolean>
   /** Takes it, at the cost of the trash where it has to be. Fails with `disk_full`. */
@@ -30,26 +31,41 @@ export interface ServerDisk {
   takeFound(bytes: number): void
   /** This many bytes of what was taken are written, or not needed any more. */
   give(bytes: number): void
-  /** Runs alone among those on this machine that decide which trash goes, with what frees it. */
-  deciding: Mutex
+  /** Trash of a server on this disk is being removed for another reason: whoever finds no room waits for it first. */
+  watch(removal: Promise<void>): void
+}
+
+/** What all servers on one disk share. */
+interface SharedDisk {
+  /** Taken and not written yet. */
+  taken: number
+  making: RoomMaking
 }
 
 /** All servers of one machine, on as many disks as they are. */
 export function createDisks(trashes: () => TrashOnDisk[]): (serverId: string, folder: string) => ServerDisk {
+  /** Whoever decides which trash goes sets it aside, and no more: it is removed after its turn. */
   const deciding = createMutex()
-  /** By device: taken and not written yet. */
-  const taken = new Map<number, number>()
+  const disks = new Map<number, SharedDisk>()
 
   return (serverId, folder) => {
     const device = statSync(folder).dev
+    const shared = disks.get(device) ?? { taken: 0, making: createRoomMaking() }
+    disks.set(device, shared)
+    const { making } = shared
     const onThisDisk = () =>
       trashes().flatMap(({ trash, folder: place }) => (deviceOf(place) === device ? [trash] : []))
-    const add = (bytes: number) => taken.set(device, (taken.get(device) ?? 0) + bytes)
+    const add = (bytes: number) => {
+      shared.taken += bytes
+    }
 
     async function shortage(bytes: number): Promise<number> {
       const { bavail, bsize } = await statfs(folder)
-      return bytes + DISK_MARGIN_BYTES + (taken.get(device) ?? 0) - bavail * bsize
+      return bytes + DISK_MARGIN_BYTES + shared.taken - bavail * bsize
     }
+
+    /** Beyond what is on its way for others, who have taken their room already. */
+    const missing = async (bytes: number) => (await shortage(bytes)) - making.lacking().bytes
 
     async function tryTake(bytes: number): Promise<boolean> {
       if ((await shortage(bytes)) > 0) return false
@@ -57,32 +73,61 @@ export function createDisks(trashes: () => TrashOnDisk[]): (serverId: string, fo
       return true
     }
 
+    /** Sets aside what has to go for room that is taken already. Answers when the room is there; false: not with what there is. */
+    async function setAsideFor(short: number): Promise<{ done: Promise<void> } | false> {
+      const wanted = { bytes: short, entries: 0 }
+      const plan = await planAndHold(onThisDisk(), wanted)
+      if (!plan) return false
+      return { done: making.remove(await setAsidePlanned(plan, { reason: 'disk', requestedBy: serverId }), wanted) }
+    }
+
+    /** True once the room is there, false where it is worth another try: others have set aside what is left of the trash. */
+    async function tryTakeAtCost(bytes: number): Promise<boolean> {
+      let othersEnd: Promise<void> | undefined
+      const room = await deciding(async () => {
+        othersEnd = making.nextEnd()
+        add(bytes)
+        const short = await missing(0)
+        return short > 0 ? await setAsideFor(short) : undefined
+      }).catch(giveBack)
+      if (room === undefined) return true
+      if (room) {
+        // The disk is written to only when the room is really there. Whoever decides has taken room that is not on its way yet.
+        const left = await room.done.then(() => deciding(() => missing(0))).catch(giveBack)
+        return left <= 0 || giveBack(full())
+      }
+      if (!othersEnd) return giveBack(full())
+      add(-bytes)
+      await othersEnd
+      return false
+
+      function giveBack(error: unknown): never {
+        add(-bytes)
+        throw error
+      }
+    }
+
     return {
-      deciding,
       shortage,
       tryTake,
       takeFound: add,
       give: (bytes) => add(-bytes),
-      async requireFreeable(short) {
-        if (short > 0 && !(await planFreeing(onThisDisk(), { bytes: short, entries: 0 }))) throw full()
+      watch: making.watch,
+      async requireFreeable(bytes) {
+        for (;;) {
+          const othersEnd = making.nextEnd()
+          const short = await missing(bytes)
+          if (short <= 0 || (await planFreeing(onThisDisk(), { bytes: short, entries: 0 }))) return
+          if (!othersEnd) throw full()
+          await othersEnd
+        }
       },
       async take(bytes) {
         if (await tryTake(bytes)) return
-        await deciding(async () => {
-          const short = await shortage(bytes)
-          if (short <= 0) return add(bytes)
-          const plan = await planFreeing(onThisDisk(), { bytes: short, entries: 0 })
-          if (!plan) throw full()
-          await carryOut(plan, { reason: 'disk', requestedBy: serverId })
-          if (!(await tryTake(bytes))) throw full()
-        })
+        while (!(await tryTakeAtCost(bytes)));
       },
     }
   }
-}
-
-export async function carryOut(plan: FreeingPlan, why: Parameters<FreeableTrash['free']>[1]): Promise<void> {
-  for (const [trash, items] of plan) await trash.free(items, why).catch(ignoreLeaving)
 }
 
 function deviceOf(folder: string): number | undefined {

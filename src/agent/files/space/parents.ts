@@ -1,44 +1,85 @@
 // Quota for what is created besides the files themselves: their parent directories, and the records of what they
 // replace.
-
+import { createTurns } from '../../../kit/turns.ts'
+import { createPathTree } from '../sandbox/path-tree.ts'
 import type { Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
 import type { TrashBatch, TrashRecord } from '../trash/trash-records.ts'
 import { type Amount, BLOCK_BYTES, spaceOf } from './amounts.ts'
+import type { Room } from './usage.ts'
 
 /** What a record has around a path, at most. */
 const RECORD_ITEM_BYTES = 64
 
 export interface RoomForParents extends Disposable {
-  /** To be called where something was awaited since: more may be missing now. */
-  renew(): Promise<void>
+  /** To be called where something was awaited since: more may be missing on the way to this path now. */
+  renew(path: Segments): Promise<void>
+  /** To be called once there is something at the path: what was missing on the way to it is made, and counts by itself. */
+  made(path: Segments): void
 }
 
 /**
- * For the directories above the path that are missing. Looked at again after every wait, so that all of them have room
- * when nothing is awaited between this and their making. Fails with `quota_exceeded` before anything is made.
+ * For the directories above the paths that are missing, of all of them before the first is made. Looked at again after
+ * every wait, so that all above one path have room when nothing is awaited between `renew` and their making. Fails with
+ * `quota_exceeded` before anything is made.
  */
-export async function roomForParents(server: ServerFiles, path: Segments): Promise<RoomForParents> {
-  using rooms = new DisposableStack()
-  let held = 0
-  const renew = async (into: DisposableStack) => {
-    for (;;) {
-      const missing = path.length - 1 - server.files.reach(path.slice(0, -1)).depth
-      if (missing <= held) return
-      into.use(await server.usage.room(directories(missing - held)))
-      held = missing
-    }
+export async function roomForParents(server: ServerFiles, paths: readonly Segments[]): Promise<RoomForParents> {
+  const depthOf = (above: Segments) => server.files.reach(above).depth
+  /** How many of those held are for each path: what two need is for the first of them. */
+  const held = new Map<Segments, number>()
+  const turn = createTurns(server.files.share)
+  const tree = createPathTree()
+  let missing = 0
+  for (const path of paths) {
+    if (turn.due()) await turn.take()
+    const above = path.slice(0, -1)
+    const depth = depthOf(above)
+    if (depth === above.length) continue
+    tree.add(above.slice(0, depth))
+    const before = tree.size()
+    tree.add(above)
+    held.set(path, tree.size() - before)
+    missing += tree.size() - before
   }
-  await renew(rooms)
-  const taken = rooms.move()
-  return { renew: () => renew(taken), [Symbol.dispose]: () => taken.dispose() }
+  const room = await server.usage.room(directories(missing))
+  return {
+    async renew(path) {
+      for (;;) {
+        const own = held.get(path) ?? 0
+        const more = path.length - 1 - depthOf(path.slice(0, -1)) - own
+        if (more <= 0) return
+        await room.grow(directories(more))
+        held.set(path, own + more)
+      }
+    },
+    made(path) {
+      room.shrink(directories(held.get(path) ?? 0))
+      held.delete(path)
+    },
+    [Symbol.dispose]: () => room[Symbol.dispose](),
+  }
 }
 
 export const directories = (count: number): Amount => ({ bytes: count * BLOCK_BYTES, entries: count })
 
-/** As `trash.prepare`, where the batch is for what makes way to something new, and is refused with it. */
-export async function prepareReplaced(server: ServerFiles, items: TrashRecord['items']): Promise<TrashBatch> {
+/** For the records of what makes way. */
+export function recordsOf(items: readonly { path: string }[]): Amount {
   const recordBytes = items.reduce((bytes, { path }) => bytes + Buffer.byteLength(path) + RECORD_ITEM_BYTES, 0)
-  using _room = await server.usage.room({ bytes: BLOCK_BYTES + spaceOf(recordBytes), entries: 2 })
-  return await server.trash.prepare('replaced', items)
+  return { bytes: BLOCK_BYTES + spaceOf(recordBytes), entries: 2 }
+}
+
+/**
+ * As `trash.prepare`, where the batch is for what makes way to something new, and is refused with it. `held` is room that
+ * was taken for these records before.
+ */
+export async function prepareReplaced(
+  server: ServerFiles,
+  items: TrashRecord['items'],
+  held?: Room,
+): Promise<TrashBatch> {
+  const records = recordsOf(items)
+  using _room = held ? undefined : await server.usage.room(records)
+  const batch = await server.trash.prepare('replaced', items)
+  held?.shrink(records)
+  return batch
 }

@@ -84,7 +84,7 @@ export function createReservation(account: Account, disk: ServerDisk, held: Amou
     announce: (bytes, entries = 0) =>
       promising(bytes, entries, async () => {
         const short = await disk.shortage(bytes)
-        if (short > 0) return await disk.requireFreeable(short)
+        if (short > 0) return await disk.requireFreeable(bytes)
         // The first step is what small transfers need: with it they ask the disk once.
         const step = Math.min(bytes, STEP_BYTES)
         disk.takeFound(step)

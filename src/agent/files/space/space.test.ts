@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { isFailure } from '../../../contract/errors.ts'
 import { newId } from '../../../kit/ids.ts'
+import { until } from '../../http/agent.testing.ts'
 import { layout } from '../../layout.ts'
 import { type PackWork, pack } from '../archives/pack.ts'
 import { unpack } from '../archives/unpack.ts'
 import { BY_THE_SYSTEM } from '../changes/changes.ts'
 import { writeContent } from '../content.ts'
-import { createAgentFiles } from '../index.ts'
+import { createAgentFiles, type FilesOfAgent } from '../index.ts'
 import { bytes, code, request, serverId, startServer, treeOf } from '../server.testing.ts'
+import { planAndHold } from '../trash/trash-freeing.ts'
 import { fillTree, makeTree, mount, withoutRoot } from '../trees.testing.ts'
 import { writeBatch } from '../uploads/batch.ts'
 import type { PartialRecord } from '../uploads/partial-records.ts'
@@ -210,3 +212,63 @@ test('what a crash left in staging is gone after a start; what has an owner stay
   await agent.start()
   assert.deepEqual(readdirSync(folders.staging), ['upl_kept'])
 })
+
+test('while one server frees its trash, however long that takes, another clears its own room', {
+  timeout: 20_000,
+}, async (t) => {
+  const slow = Promise.withResolvers<void>()
+  const freed: string[] = []
+  const { agent } = await twoServers(t, async (each) => {
+    freed.push(each)
+    if (each === serverId) await slow.promise
+  })
+  const first = write(agent, serverId, '/new', 8192)
+  await until(() => freed.length === 1)
+  await write(agent, 'srv_other', '/new', 8192)
+  assert.deepEqual(freed, [serverId, 'srv_other'])
+  // What the first sets aside is more than it needs: the second waits for it, and is not refused.
+  const second = write(agent, serverId, '/second', 8192)
+  slow.resolve()
+  await Promise.all([first, second])
+  assert.equal((await agent.listTrash({ serverId })).items.length, 0)
+  const { usedBytes, reservedBytes } = await agent.usage({ serverId })
+  assert.deepEqual([usedBytes, reservedBytes], [16_384, 0])
+})
+
+test('killed between setting aside and removing, the next start records it once, removes it, and the account is right', async (t) => {
+  const freed: string[] = []
+  const { agent, places } = await twoServers(t, async () => {})
+  const { trash } = agent.server(serverId)
+  const plan = await planAndHold([trash], { bytes: 4096, entries: 0 })
+  for (const [each, items] of plan ?? []) await each.setAside(items, { reason: 'quota', requestedBy: serverId })
+  assert.equal((await agent.listTrash({ serverId })).items.length, 0)
+  const next = createAgentFiles({
+    layout: places,
+    onUnexpected: assert.ifError,
+    recordFreed: async (_server, { paths }) => void freed.push(...paths),
+  })
+  t.after(() => next.stop())
+  await next.start()
+  await next.sweep()
+  assert.deepEqual(freed, ['/old'])
+  assert.deepEqual(readdirSync(places.server(serverId).trash), [])
+  const { usedBytes, trashBytes } = await next.usage({ serverId })
+  assert.deepEqual([usedBytes, trashBytes], [0, 0])
+})
+
+/** Each has a quota that its trash nearly fills. */
+async function twoServers(t: TestContext, recordFreed: (serverId: string) => Promise<void>) {
+  const places = layout(makeTree(t))
+  for (const each of [serverId, 'srv_other']) fillTree(places.server(each).files, { old: Buffer.alloc(40_960) })
+  const agent = createAgentFiles({ layout: places, onUnexpected: assert.ifError, recordFreed })
+  t.after(() => agent.stop())
+  await agent.start()
+  for (const each of [serverId, 'srv_other']) {
+    await agent.remove({ serverId: each, requestId: `req_${each}`, root: '/', files: ['old'] })
+    await agent.setQuota({ serverId: each, quotaBytes: 53_248, maxEntries: null })
+  }
+  return { agent, places }
+}
+
+const write = (agent: FilesOfAgent, each: string, path: string, sizeBytes: number) =>
+  writeContent(agent.server(each), path, bytes('x'.repeat(sizeBytes)), { expectedBytes: sizeBytes })

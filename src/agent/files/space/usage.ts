@@ -5,23 +5,22 @@
 import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
+import { createMutex } from '../../../kit/mutex.ts'
 import { openOwnFolder } from '../sandbox/directory.ts'
-import { openSandbox } from '../sandbox/sandbox.ts'
-import { type FreeableTrash, type MayFree, planFreeing, planFreeingUpTo } from '../trash/trash-freeing.ts'
 import {
-  type Amount,
-  atLeastNothing,
-  BLOCK_BYTES,
-  diskBytes,
-  isSome,
-  isWithin,
-  minus,
-  NOTHING,
-  spaceOf,
-  sum,
-} from './amounts.ts'
-import { carryOut, type ServerDisk } from './disk.ts'
+  type FreeableTrash,
+  type FreeingPlan,
+  type MayFree,
+  planAndHold,
+  planFreeing,
+  planFreeingUpTo,
+  tryHold,
+} from '../trash/trash-freeing.ts'
+import { type Amount, atLeastNothing, diskBytes, isSome, isWithin, minus, NOTHING, spaceOf, sum } from './amounts.ts'
+import type { ServerDisk } from './disk.ts'
+import { measureBeneath } from './measure.ts'
 import { createReservation, type Reservation } from './reservation.ts'
+import { createRoomMaking, setAsidePlanned } from './room-making.ts'
 
 const SMALLEST_RESCAN_GAP_MS = 5_000
 const MAX_SCANS = 3
@@ -37,7 +36,7 @@ export interface Usage {
   /** For a file that lies in staging already and goes on after a restart: counted without asking whether there is room. */
   hold(bytes: number): Reservation
   /** For what is made within the block, and counted by `changed` as it is. At the cost of the trash if need be. */
-  room(amount: Amount): Promise<Disposable>
+  room(amount: Amount): Promise<Room>
   /** This much was put in its place by something that has not asked for room. */
   add(amount: Amount): void
   /** This much came or went as a part of something else: of directories, and of records in the trash. */
@@ -55,6 +54,12 @@ export interface Usage {
   /** Without a look at the disk. */
   quota(): Quota
   setQuota(quota: Quota): void
+}
+
+export interface Room extends Disposable {
+  grow(amount: Amount): Promise<void>
+  /** This much of it is made, and counts by itself. */
+  shrink(amount: Amount): void
 }
 
 /** null: no limit. */
@@ -87,6 +92,9 @@ export function createUsage(deps: {
   now: () => number
 }): Usage {
   const { disk, trash: ownTrash } = deps
+  /** Whoever decides which trash goes for the quota of this server sets it aside; it is removed after its turn. */
+  const deciding = createMutex()
+  const making = createRoomMaking()
   let quota = deps.quota
   let used = NOTHING
   let trash = NOTHING
@@ -129,6 +137,8 @@ export function createUsage(deps: {
     entries: quota.entries === null ? 0 : Math.max(0, used.entries + amount.entries - quota.entries),
   })
   const isOver = (amount: Amount) => isSome(over(amount))
+  /** Beyond what is on its way for others, who have cleared their room already. */
+  const missing = (amount: Amount) => atLeastNothing(sum(over(amount), minus(making.lacking())))
   const scannedLongAgo = () => deps.now() - scannedAt > SMALLEST_RESCAN_GAP_MS
   const exceeded = (short: Amount) =>
     short.bytes > 0
@@ -141,14 +151,40 @@ export function createUsage(deps: {
     if (isOver(amount()) && scannedLongAgo()) await rescan()
   }
 
-  async function clearByFreeing(amount: Amount): Promise<void> {
-    const short = over(sum(cleared, amount))
-    const plan = isSome(short) ? await planFreeing([ownTrash], short) : new Map()
-    if (!plan) throw exceeded(short)
-    await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
-    const left = over(sum(cleared, amount))
-    if (isSome(left)) throw exceeded(left)
-    cleared = sum(cleared, amount)
+  /** Resolves in the turn of whoever decides; `done` when what goes is gone. */
+  async function setAside(plan: FreeingPlan, lack: () => Amount): Promise<{ done: Promise<void> }> {
+    const removals = await setAsidePlanned(plan, { reason: 'quota', requestedBy: deps.serverId })
+    const done = making.remove(removals, lack())
+    disk.watch(done)
+    return { done }
+  }
+
+  /** True once the room is there, false where it is worth another try: what is left of the trash has been set aside. */
+  async function tryClearByFreeing(amount: Amount): Promise<boolean> {
+    let othersEnd: Promise<void> | undefined
+    const release = (error: unknown): never => {
+      cleared = sum(cleared, minus(amount))
+      throw error
+    }
+    let short = NOTHING
+    const room = await deciding(async () => {
+      othersEnd = making.nextEnd()
+      short = missing(sum(cleared, amount))
+      cleared = sum(cleared, amount)
+      if (!isSome(short)) return undefined
+      const plan = await planAndHold([ownTrash], short)
+      return plan ? await setAside(plan, () => missing(cleared)) : false
+    }).catch(release)
+    if (room === undefined) return true
+    if (room) {
+      // Whoever decides has cleared room that is not on its way yet.
+      const left = await room.done.then(() => deciding(async () => missing(cleared))).catch(release)
+      return !isSome(left) || release(exceeded(left))
+    }
+    if (!othersEnd) return release(exceeded(short))
+    cleared = sum(cleared, minus(amount))
+    await othersEnd
+    return false
   }
 
   // Nothing is awaited between the last look and the taking, so two callers cannot both have the last byte.
@@ -158,8 +194,10 @@ export function createUsage(deps: {
       await lookAgain(all)
       let freeable = NOTHING
       for (let short = over(all()); !isWithin(short, freeable); short = over(all())) {
-        if (!(await planFreeing([ownTrash], short))) throw exceeded(short)
-        freeable = short
+        const othersEnd = making.nextEnd()
+        if (await planFreeing([ownTrash], short)) freeable = short
+        else if (!othersEnd) throw exceeded(short)
+        else await othersEnd
       }
       promised = sum(promised, amount)
     },
@@ -171,8 +209,8 @@ export function createUsage(deps: {
     async clear(amount) {
       const all = () => sum(cleared, amount)
       await lookAgain(all)
-      if (isOver(all())) return await disk.deciding(() => clearByFreeing(amount))
-      cleared = sum(cleared, amount)
+      if (!isOver(all())) cleared = sum(cleared, amount)
+      else while (!(await tryClearByFreeing(amount)));
     },
     release(amount, clearedAmount) {
       promised = sum(promised, minus(amount))
@@ -209,8 +247,9 @@ export function createUsage(deps: {
       return createReservation(account, disk, held)
     },
     async room(amount) {
-      await account.clear(amount)
-      return { [Symbol.dispose]: () => account.release(NOTHING, amount) }
+      const room = createRoom(account)
+      await room.grow(amount)
+      return room
     },
     add(amount) {
       changed(amount)
@@ -222,10 +261,13 @@ export function createUsage(deps: {
     async shrink(mayFree) {
       if (scannedAt !== Number.NEGATIVE_INFINITY && !isOver(NOTHING)) return
       await rescan()
-      await disk.deciding(async () => {
-        const { plan } = await planFreeingUpTo([ownTrash], over(NOTHING), mayFree)
-        await carryOut(plan, { reason: 'quota', requestedBy: deps.serverId })
+      const { done } = await deciding(async () => {
+        for (;;) {
+          const { plan, isEnough } = await planFreeingUpTo([ownTrash], missing(NOTHING), mayFree)
+          if (tryHold(plan)) return await setAside(plan, () => (isEnough ? missing(NOTHING) : NOTHING))
+        }
       })
+      await done
     },
     trashChanged(amount) {
       changed(amount)
@@ -256,20 +298,20 @@ export function createUsage(deps: {
   }
 }
 
-/** Everything in the folder, and what it has grown by itself to name that much. */
-async function measureBeneath(folder: string, linked: Set<bigint>, signal?: AbortSignal): Promise<Amount> {
-  const files = openSandbox(folder)
-  let bytes = Math.max(0, diskBytes(files.lstat([])) - BLOCK_BYTES)
-  let entries = 0
-  for await (const { stats } of files.walk('/', { anyDepth: true, ...(signal ? { signal } : {}) })) {
-    entries++
-    if (!stats.isDirectory() && stats.nlink > 1n) {
-      if (linked.has(stats.ino)) continue
-      linked.add(stats.ino)
-    }
-    bytes += diskBytes(stats)
+function createRoom(account: Account): Room {
+  let held = NOTHING
+  const shrink = (amount: Amount) => {
+    account.release(NOTHING, amount)
+    held = sum(held, minus(amount))
   }
-  return { bytes, entries }
+  return {
+    async grow(amount) {
+      await account.clear(amount)
+      held = sum(held, amount)
+    },
+    shrink,
+    [Symbol.dispose]: () => shrink(held),
+  }
 }
 
 /** Runs what puts a name into the directory, which may take more space for it. */

@@ -9,7 +9,15 @@ import { isLeaving } from '../sandbox/errors.ts'
 import { openWalk } from '../sandbox/walk.ts'
 import { type Amount, diskBytes, sum } from '../space/amounts.ts'
 import { presentItems } from './trash-batches.ts'
-import { type FreeingRecord, readRecord, sizeOfBatch, slotName, type TrashRecord, writeBatch } from './trash-records.ts'
+import {
+  type FreeingRecord,
+  itemId,
+  readRecord,
+  sizeOfBatch,
+  slotName,
+  type TrashRecord,
+  writeBatch,
+} from './trash-records.ts'
 
 export const FREEING = 'freeing-'
 /** Numbers of items, each a few bytes: enough for any trash that is asked for again and again. */
@@ -39,9 +47,19 @@ export interface FreedTrash {
 export interface FreeableTrash {
   /** Oldest first; ids sort by the time of the deletion, also among servers. */
   batches(): Promise<string[]>
+  /** Without what is held. */
   measure(batch: string): Promise<readonly TrashedItem[]>
-  free(items: readonly TrashedItem[], why: Pick<FreeingRecord, 'reason' | 'requestedBy'>): Promise<void>
+  /** Ids of items that somebody has planned to set aside. */
+  readonly held: Set<string>
+  /**
+   * Takes items that are held out of the trash by renames, however large they are, and lets go of them. What it answers must
+   * be called: it records them and then removes them. After a crash the next start does both.
+   */
+  setAside(items: readonly TrashedItem[], why: Pick<FreeingRecord, 'reason' | 'requestedBy'>): Promise<Removal>
 }
+
+/** Resolves when all of it is gone; `onRemoved` hears of every piece. */
+export type Removal = (onRemoved?: (amount: Amount) => void) => Promise<void>
 
 export type FreeingPlan = Map<FreeableTrash, TrashedItem[]>
 
@@ -55,6 +73,24 @@ export type MayFree = (item: TrashedItem) => Promise<boolean>
 export async function planFreeing(trashes: Iterable<FreeableTrash>, wanted: Amount): Promise<FreeingPlan | undefined> {
   const { plan, isEnough } = await planFreeingUpTo(trashes, wanted)
   return isEnough ? plan : undefined
+}
+
+/** As `planFreeing`; what is planned is nobody else's until it is set aside. */
+export async function planAndHold(trashes: Iterable<FreeableTrash>, wanted: Amount): Promise<FreeingPlan | undefined> {
+  for (;;) {
+    const plan = await planFreeing(trashes, wanted)
+    if (!plan || tryHold(plan)) return plan
+  }
+}
+
+/** False, and nothing is held, where somebody was quicker with a part of it. */
+export function tryHold(plan: FreeingPlan): boolean {
+  const ids = [...plan].flatMap(([{ held }, items]) =>
+    items.map(({ batch, index }) => ({ held, id: itemId(batch, index) })),
+  )
+  if (ids.some(({ held, id }) => held.has(id))) return false
+  for (const { held, id } of ids) held.add(id)
+  return true
 }
 
 /** As `planFreeing`, but with what there is where all that may go is less. */
@@ -95,16 +131,20 @@ export function ignoreLeaving(error: unknown): [] {
 export function createTrashMeasure() {
   const known = new Map<string, readonly TrashedItem[]>()
   let count = 0
+  let forgotten = 0
   return {
     forget(batch: string): void {
+      forgotten++
       count -= known.get(batch)?.length ?? 0
       known.delete(batch)
     },
     async measure(trash: Directory, batch: string, turn: Turns): Promise<readonly TrashedItem[]> {
       const found = known.get(batch)
       if (found) return found
+      const before = forgotten
       const { items, isFinal } = await measureBatch(trash, batch, turn)
-      if (!isFinal) return items
+      // Something may have left it while it was measured.
+      if (!isFinal || forgotten !== before) return items
       if (count + items.length > MEASURED_MAX) {
         known.clear()
         count = 0
@@ -164,7 +204,7 @@ async function measureItem(folder: Directory, slot: string, turn: Turns): Promis
 }
 
 /** Takes the items out of the trash, into a folder that says what they are and why they go. Answers its name. */
-export async function setAside(
+export async function moveAside(
   trash: Directory,
   items: readonly TrashedItem[],
   why: Pick<FreeingRecord, 'reason' | 'requestedBy'>,

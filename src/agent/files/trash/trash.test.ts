@@ -142,7 +142,8 @@ test('Trash is freed oldest first, item by item, no more than needed', async (t)
   assert.equal(await planFreeing([server.trash], { bytes: 6 * 4096 + 1, entries: 0 }), undefined)
   const { items } = await agent.listTrash({ serverId })
   await agent.restoreTrash(request({ trashId: items[0]?.id ?? '' }))
-  for (const [trash, planned] of plan ?? []) await trash.free(planned, { reason: 'quota', requestedBy: serverId })
+  for (const [trash, planned] of plan ?? [])
+    await (await trash.setAside(planned, { reason: 'quota', requestedBy: serverId }))()
   assert.deepEqual(
     (await agent.listTrash({ serverId })).items.map(({ path }) => path),
     ['/c', '/d'],
@@ -170,7 +171,8 @@ test('After a crash, the next start finishes and records this.', async (t) => {
   await agent.remove(request({ root: '/', files: ['tree', 'b'] }))
   const plan = await planFreeing([server.trash], { bytes: 12_288, entries: 0 })
   const free = async () => {
-    for (const [trash, items] of plan ?? []) await trash.free(items, { reason: 'disk', requestedBy: 'srv_other' })
+    for (const [trash, items] of plan ?? [])
+      await (await trash.setAside(items, { reason: 'disk', requestedBy: 'srv_other' }))()
   }
   await assert.rejects(free(), /killed here/)
   assert.deepEqual((await agent.listTrash({ serverId })).items, [])

@@ -24,7 +24,6 @@ import { removeTree } from '../sandbox/remove-tree.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Staging } from '../sandbox/staging.ts'
 import { type Amount, diskBytes, minus } from '../space/amounts.ts'
-import type { RoomForParents } from '../space/parents.ts'
 import { batchNames, hasItems, namesIn, newestBatches } from './trash-batches.ts'
 import {
   createTrashMeasure,
@@ -32,10 +31,12 @@ import {
   FREEING,
   type FreeableTrash,
   type FreedTrash,
-  setAside,
+  moveAside,
+  type Removal,
 } from './trash-freeing.ts'
 import {
   dropRecord,
+  itemId,
   parseItemId,
   readRecord,
   sizeOfBatch,
@@ -54,8 +55,8 @@ export interface Trash extends FreeableTrash {
   prepare(reason: TrashRecord['reason'], items: TrashRecord['items'], id?: string): Promise<TrashBatch>
   /** Where an item was, and its inode. */
   find(id: string): { path: string; inode: string }
-  /** Answers the path that the item has now. `room` is for the directories on the way to it. */
-  restore(id: string, room: RoomForParents): Promise<string>
+  /** Answers the path that the item has now. `takeRoom` is for the directories that are missing on the way to it. */
+  restore(id: string, takeRoom: () => Promise<void>): Promise<string>
   /** Empties what is older than the time that things are kept. */
   expire(signal?: AbortSignal): Promise<void>
   /** Empties all of it. Answers how many bytes that freed. */
@@ -88,6 +89,7 @@ export function createTrash(deps: {
   const isFilled = (batch: string) => !filling.has(batch) && !deps.isHeld(batch)
   /** What is being freed now is not for `recover`. */
   const freeing = new Set<string>()
+  const held = new Set<string>()
   const sizes = createTrashMeasure()
 
   const turns = (signal?: AbortSignal) => createTurns(deps.files.share, signal)
@@ -103,22 +105,28 @@ export function createTrash(deps: {
     if (statsIfThere(trash, batch) === undefined) return 0
     sizes.forget(batch)
     renameAt(trash, batch, trash, `${EMPTYING}${batch}`)
-    return await removeEmptying(trash, `${EMPTYING}${batch}`, isRelaxed, signal)
+    let freed = 0
+    const onRemoved = ({ bytes }: Amount) => {
+      freed += bytes
+    }
+    await removeEmptying(trash, `${EMPTYING}${batch}`, { isRelaxed, onRemoved, ...(signal ? { signal } : {}) })
+    return freed
   }
 
-  async function removeEmptying(trash: Directory, name: string, isRelaxed: boolean, signal?: AbortSignal) {
-    let freed = 0
+  async function removeEmptying(
+    trash: Directory,
+    name: string,
+    { onRemoved, ...options }: { isRelaxed: boolean; signal?: AbortSignal; onRemoved?: (amount: Amount) => void },
+  ): Promise<void> {
     await removeTree(trash, name, {
       share: deps.files.share,
-      isRelaxed,
-      ...(signal ? { signal } : {}),
+      ...options,
       onRemoved: (stats) => {
-        const bytes = stats.isDirectory() || stats.nlink === 1n ? diskBytes(stats) : 0
-        freed += bytes
-        deps.onChanged({ bytes: -bytes, entries: -1 })
+        const amount = { bytes: stats.isDirectory() || stats.nlink === 1n ? diskBytes(stats) : 0, entries: 1 }
+        deps.onChanged(minus(amount))
+        onRemoved?.(amount)
       },
     })
-    return freed
   }
 
   /** A server that is put aside has told of everything that it lost before: what is told takes its lock. */
@@ -130,28 +138,39 @@ export function createTrash(deps: {
     return emptying
   }
 
-  async function setAsideAndTell(trash: Directory, ...[items, why]: Parameters<Trash['free']>): Promise<string> {
-    using _held = deps.share()
+  async function setAside(trash: Directory, ...[items, why]: Parameters<Trash['setAside']>): Promise<string> {
     const touched = new Set(items.map(({ batch }) => batch))
-    for (const batch of touched) sizes.forget(batch)
-    const name = await setAside(trash, items, why, { now: deps.now(), underWay: freeing })
+    const name = await moveAside(trash, items, why, { now: deps.now(), underWay: freeing })
     try {
+      for (const batch of touched) sizes.forget(batch)
       countBatch(trash, name)
       for (const batch of touched) dropIfEmptied(trash, batch, deps.onChanged)
-      return await tellFreed(trash, name)
-    } finally {
+      return name
+    } catch (error) {
       freeing.delete(name)
+      throw error
     }
+  }
+
+  async function tellAndRemove(
+    trash: Directory,
+    name: string,
+    shared: Disposable,
+    onRemoved?: (amount: Amount) => void,
+  ) {
+    using _trash = trash
+    const emptying = await tellSetAside(trash, name, shared).finally(() => freeing.delete(name))
+    await removeEmptying(trash, emptying, { isRelaxed: false, ...(onRemoved ? { onRemoved } : {}) })
+  }
+
+  async function tellSetAside(trash: Directory, name: string, shared: Disposable): Promise<string> {
+    using _shared = shared
+    return await tellFreed(trash, name)
   }
 
   function countBatch(trash: Directory, name: string): void {
     using folder = openChild(trash, name)
     deps.onChanged(sizeOfBatch(folder))
-  }
-
-  async function tellLeft(trash: Directory, name: string): Promise<string> {
-    using _held = deps.share()
-    return await tellFreed(trash, name)
   }
 
   return {
@@ -176,7 +195,7 @@ export function createTrash(deps: {
       return { path: item.path, inode: inodeOf(lstatAt(folder, wanted.slot)) }
     },
 
-    async restore(id, room) {
+    async restore(id, takeRoom) {
       using trash = open()
       const { wanted, item, folder: opened } = openItem(trash, id)
       using folder = opened
@@ -185,7 +204,7 @@ export function createTrash(deps: {
       const isPlaced = await explainedAsync(item.path, () =>
         placedWithParents(deps, source, segments, { anyName: true }),
       )
-      if (!isPlaced) await room.renew()
+      if (!isPlaced) await takeRoom()
       using place = deps.files.openNewPlace(segments, { anyName: true })
       const names = freeNames(place.name, item.kind === 'directory', 'restored', true)
       const { path } = isPlaced ? place : moveToFreeName(source, place.parent, names)
@@ -225,20 +244,31 @@ export function createTrash(deps: {
     },
     async measure(batch) {
       using trash = open()
-      return await sizes.measure(trash, batch, turns())
+      const items = await sizes.measure(trash, batch, turns())
+      return held.size === 0 ? items : items.filter(({ index }) => !held.has(itemId(batch, index)))
     },
-    async free(items, why) {
-      using trash = open()
-      await removeEmptying(trash, await setAsideAndTell(trash, items, why), false)
+    held,
+    async setAside(items, why): Promise<Removal> {
+      try {
+        using opened = new DisposableStack()
+        const trash = opened.use(open())
+        const shared = opened.use(deps.share())
+        const name = await setAside(trash, items, why)
+        opened.move()
+        return (onRemoved) => tellAndRemove(trash, name, shared, onRemoved)
+      } finally {
+        for (const { batch, index } of items) held.delete(itemId(batch, index))
+      }
     },
 
     async recover(signal) {
       using trash = open()
       const isLeft = (name: string) => name.startsWith(EMPTYING) || name.startsWith(FREEING)
       for (const name of await Array.fromAsync(namesIn(trash, turns(signal), isLeft))) {
-        if (name.startsWith(EMPTYING)) await removeEmptying(trash, name, true, signal)
-        else if (!freeing.has(name) && statsIfThere(trash, name))
-          await removeEmptying(trash, await tellLeft(trash, name), true, signal)
+        const isOurs = name.startsWith(EMPTYING) || (!freeing.has(name) && statsIfThere(trash, name))
+        if (!isOurs) continue
+        const emptying = name.startsWith(EMPTYING) ? name : await tellSetAside(trash, name, deps.share())
+        await removeEmptying(trash, emptying, { isRelaxed: true, ...(signal ? { signal } : {}) })
       }
     },
   }

@@ -3,15 +3,17 @@
 import type { FileEntry } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/limits.ts'
+import { createTurns } from '../../../kit/turns.ts'
 import { type Change, journaled } from '../changes/changes.ts'
 import { inodeOf, uploadProperties } from '../changes/probes.ts'
-import { checkTarget, placeFile } from '../content.ts'
+import { checkTarget, placeWithRoom } from '../content.ts'
 import { createFileAt, type Directory, fsyncFile, mkdirAt, openChild } from '../sandbox/directory.ts'
 import { explainedAsync } from '../sandbox/errors.ts'
 import { createPathTree } from '../sandbox/path-tree.ts'
 import { formatPath, parseEntry, parsePath, type Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'
-import { spaceOf } from '../space/amounts.ts'
+import { NOTHING, spaceOf, sum } from '../space/amounts.ts'
+import { recordsOf, roomForParents } from '../space/parents.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 
 export interface BatchOptions {
@@ -99,17 +101,35 @@ function openStagedFolder(server: ServerFiles, held: AsyncDisposableStack): Dire
   return held.use(openChild(folder, name))
 }
 
-/** What can be refused is looked for in all before the first is placed. */
+/** What can be refused is looked for in all, and has its room, before the first is placed. */
 async function placeAll(
   server: ServerFiles,
   folder: Directory,
   received: readonly Received[],
   { overwrite }: BatchOptions,
 ): Promise<FileEntry[]> {
-  for (const { segments } of received) checkTarget(server, segments, { overwrite })
+  using _held = server.lock.share()
+  const turn = createTurns(server.files.share)
+  const replacing = new Set<Segments>()
+  let needed = NOTHING
+  for (const { segments } of received) {
+    if (turn.due()) await turn.take()
+    if (!checkTarget(server, segments, { overwrite })) continue
+    replacing.add(segments)
+    needed = sum(needed, recordsOf([{ path: formatPath(segments) }]))
+  }
+  using records = await server.usage.room(needed)
+  using room = await roomForParents(
+    server,
+    received.map(({ segments }) => segments),
+  )
   const entries: FileEntry[] = []
   for (const { segments, stagedName } of received) {
-    const { entry } = await placeFile(server, segments, { folder, name: stagedName }, { overwrite })
+    await room.renew(segments)
+    const source = { folder, name: stagedName }
+    const held = replacing.has(segments) ? records : undefined
+    const { entry } = await placeWithRoom(server, segments, source, { overwrite, records: held }, room)
+    room.made(segments)
     entries.push(entry)
   }
   return entries
