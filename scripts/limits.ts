@@ -1,8 +1,8 @@
 // `npm run limits`: writes docs/limits.md from the contract. A test compares the file with what this would write.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import * as limits from '../src/contract/fixed-limits.ts'
 import { OPERATIONS } from '../src/contract/index.ts'
-import * as limits from '../src/contract/limits.ts'
 import { LINK_OPERATIONS } from '../src/contract/link-operations.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -49,7 +49,7 @@ function reasons(source: string): Map<string, string> {
 const row = (...cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
 
 export function limitsDocument(): string {
-  const comments = reasons(readFileSync(at('src/contract/limits.ts'), 'utf8'))
+  const comments = reasons(readFileSync(at('src/contract/fixed-limits.ts'), 'utf8'))
   return [
     '# Limits',
     '',

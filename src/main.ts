@@ -10,7 +10,7 @@ import { findStore, listStore, type Taken, takeOver } from './agent/backups/stor
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
-import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/limits.ts'
+import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
 import type { NewServer, Server } from './contract/servers.ts'
 import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'

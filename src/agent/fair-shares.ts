@@ -1,7 +1,7 @@
 // Limits heavy work: a maximum at once in total, and one per server, beyond which its work waits. Waiting servers are
 // served in turn, so that a busy one delays only its own work.
 import { fail } from '../contract/errors.ts'
-import { TRANSFERS } from '../contract/limits.ts'
+import { TRANSFERS } from '../contract/fixed-limits.ts'
 
 export interface SharesOptions {
   /** Of all servers together; as many as there are by default. */

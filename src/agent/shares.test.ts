@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFailure } from '../contract/errors.ts'
-import { TRANSFERS } from '../contract/limits.ts'
+import { TRANSFERS } from '../contract/fixed-limits.ts'
 import { createShares, createTransferShares } from './fair-shares.ts'
 
 const STAYS = new AbortController().signal

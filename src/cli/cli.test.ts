@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { useCli } from '../../test/support/cli.ts'
 import { runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 import { startScripted } from '../../test/support/unreliable.ts'
-import { DEFAULT_ENTRIES_MAX } from '../contract/limits.ts'
+import { DEFAULT_ENTRIES_MAX } from '../contract/fixed-limits.ts'
 import { type AnyCommand, parse } from './command.ts'
 import { COMMANDS } from './command-list.ts'
 

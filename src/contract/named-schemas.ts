@@ -6,7 +6,8 @@ import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './ba
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files.ts'
 import { Job, Progress, WorkError } from './jobs.ts'
 import type { TSchema } from './schema.ts'
-import { Deletion, DeletionPlan, Freed, Limits, NewServer, Server, ServerChange } from './servers.ts'
+import { Limits } from './server-limits.ts'
+import { Deletion, DeletionPlan, Freed, NewServer, Server, ServerChange } from './servers.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
 import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 

@@ -1,6 +1,6 @@
+import { DEFAULT_ENTRIES_MAX } from './fixed-limits.ts'
 import { GAME_IDS } from './games.ts'
 import { Job, jobExample } from './jobs.ts'
-import { DEFAULT_ENTRIES_MAX } from './limits.ts'
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
 import {
@@ -20,13 +20,8 @@ import {
   Timestamp,
   Type,
 } from './schema.ts'
+import { Limits, NewLimits } from './server-limits.ts'
 
-const Count = Type.Integer({ minimum: 0, maximum: 1_000_000 })
-const Entries = Type.Integer({
-  minimum: 0,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: `Files, directories and symlinks, those in the trash included. ${DEFAULT_ENTRIES_MAX} by default`,
-})
 const Description = Type.String({ maxLength: 2000, pattern: MULTILINE })
 const GameId = OneOf(GAME_IDS, { description: 'The id of a game that we know' })
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
@@ -35,19 +30,6 @@ const Labels = Type.Record(
   Type.String({ maxLength: 191, pattern: `^$|${TEXT}` }),
   { additionalProperties: false, maxProperties: 32, description: 'Up to 32 names and values of your own' },
 )
-
-export const Limits = Type.Object(
-  { diskBytes: Nullable(Bytes), entries: Nullable(Entries), backups: Nullable(Count), subdomains: Nullable(Count) },
-  { description: 'null is no limit' },
-)
-export type Limits = Static<typeof Limits>
-
-const NewLimits = Closed({
-  diskBytes: Type.Optional(Nullable(Bytes)),
-  entries: Type.Optional(Nullable(Entries)),
-  backups: Type.Optional(Nullable(Count)),
-  subdomains: Type.Optional(Nullable(Count)),
-})
 
 export const SERVER_STATUSES = ['ready', 'deleting', 'deleted', 'undeleting', 'purging'] as const
 

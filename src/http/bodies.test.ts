@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { fail } from '../contract/errors.ts'
-import { THROWN_AWAY } from '../contract/limits.ts'
+import { THROWN_AWAY } from '../contract/fixed-limits.ts'
 import { answerBeforeTheEnd, bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { createHttpServer } from './server.ts'
 

@@ -10,7 +10,7 @@ import {
   PIPELINED_MAX,
   SLOW_CLIENT,
   UNREAD_ANSWER_MS,
-} from '../contract/limits.ts'
+} from '../contract/fixed-limits.ts'
 import { networkOf } from '../kit/networks.ts'
 
 export interface ConnectionLimits {

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { until } from '../../test/support/until.ts'
-import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/limits.ts'
+import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/fixed-limits.ts'
 import { bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { createHttpServer } from './server.ts'
 

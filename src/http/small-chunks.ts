@@ -5,7 +5,7 @@
 import { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
-import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/limits.ts'
+import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/fixed-limits.ts'
 import { networkOf } from '../kit/networks.ts'
 import { createPace } from '../kit/pace.ts'
 import { holdSocket, releaseSocket } from './held-sockets.ts'

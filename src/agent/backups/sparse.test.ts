@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HOLES_READ_MAX_BYTES, SPARSE_RATIO } from '../../contract/limits.ts'
+import { HOLES_READ_MAX_BYTES, SPARSE_RATIO } from '../../contract/fixed-limits.ts'
 import { createHoleBudget } from '../files/space/hole-budget.ts'
 import { assertSameTree, snapshot, testAgent } from './backups.testing.ts'
 

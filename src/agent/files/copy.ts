@@ -3,7 +3,7 @@
 import { type BigIntStats, chmodSync, fchmodSync, fstatSync, symlinkSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
-import { MAX_DEPTH } from '../../contract/limits.ts'
+import { MAX_DEPTH } from '../../contract/fixed-limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { createWorkGroup } from '../../kit/work-group.ts'
 import { type Change, journaled } from './changes/changes.ts'

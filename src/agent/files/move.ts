@@ -2,7 +2,7 @@
 // is made; if one fails anyway, those before it are undone, with the directories made for them.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
-import { MAX_DEPTH } from '../../contract/limits.ts'
+import { MAX_DEPTH } from '../../contract/fixed-limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { createTurns, type Turns } from '../../kit/turns.ts'
 import { type Change, journaled } from './changes/changes.ts'

@@ -2,7 +2,7 @@
 import { existsSync, fstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Failure, fail, serverDeleted } from '../../contract/errors.ts'
-import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import type { Intent, Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
-import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
+import { USER_AGENT_MAX_CHARS } from '../../contract/fixed-limits.ts'
 import type { LinkPurpose, OpenedLink, SignedLinks } from '../../http/signed-links.ts'
 import type { Shares } from '../fair-shares.ts'
 import type { Change } from '../files/changes/changes.ts'

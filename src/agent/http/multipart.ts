@@ -1,7 +1,7 @@
 // multipart/form-data (RFC 7578, RFC 2046) as a stream of parts, each a stream of bytes. See
 // docs/decisions/multipart.md for why this is not a library.
 import { fail } from '../../contract/errors.ts'
-import { FORM_FILES_MAX, PART_HEADER_BYTES_MAX, PART_HEADERS_MAX } from '../../contract/limits.ts'
+import { FORM_FILES_MAX, PART_HEADER_BYTES_MAX, PART_HEADERS_MAX } from '../../contract/fixed-limits.ts'
 
 /** RFC 2046 allows no longer one. */
 const BOUNDARY_MAX = 70

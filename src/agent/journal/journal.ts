@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentFact, AgentFacts, FactCause, KeptRequest } from '../../contract/agent.ts'
-import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
+import { PROPERTIES_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { newId } from '../../kit/ids.ts'
 import { shortened } from '../../kit/shorten.ts'

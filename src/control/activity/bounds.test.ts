@@ -8,7 +8,7 @@ import { appendOldEntries } from '../../../test/support/old-entries.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
 import type { ActivityEntry } from '../../contract/activity.ts'
-import { JOB_INPUT_KEPT_BYTES, PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
+import { JOB_INPUT_KEPT_BYTES, PROPERTIES_MAX_BYTES } from '../../contract/fixed-limits.ts'
 
 const MANY = Array.from({ length: 1000 }, (_, i) => `${i}-${'x'.repeat(240)}/${'y'.repeat(240)}/${'z'.repeat(240)}`)
 

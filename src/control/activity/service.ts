@@ -1,6 +1,6 @@
 import type { ActivityEntry, ActivityEvent, ActivityQuery, Verification } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
-import { PROPERTIES_MAX_BYTES } from '../../contract/limits.ts'
+import { PROPERTIES_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Scope } from '../../contract/scopes.ts'
 import { newId } from '../../kit/ids.ts'

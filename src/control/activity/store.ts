@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { STREAM_BATCH_BYTES } from '../../contract/limits.ts'
+import { STREAM_BATCH_BYTES } from '../../contract/fixed-limits.ts'
 import { timeOfId } from '../../kit/ids.ts'
 import { createTurns } from '../../kit/turns.ts'
 import { containing } from '../db/containing.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createWorld } from '../../../test/support/backups.ts'
 import { startTestService } from '../../../test/support/service.ts'
-import { ARCHIVES_BEGUN } from '../../contract/limits.ts'
+import { ARCHIVES_BEGUN } from '../../contract/fixed-limits.ts'
 
 test('archives of one server begin at a pace, and those that would wait for too long are refused', async (t) => {
   await using service = await startTestService()

@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ActivitySource, SOURCES } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'
-import { USER_AGENT_MAX_CHARS } from '../../contract/limits.ts'
+import { USER_AGENT_MAX_CHARS } from '../../contract/fixed-limits.ts'
 import { ID_FORM } from '../../contract/schema.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import { countHeader } from '../../http/server.ts'

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { sendRaw } from '../../../test/support/raw.ts'
 import { startTestService } from '../../../test/support/service.ts'
 import { isFailure } from '../../contract/errors.ts'
-import { LARGE_BODIES } from '../../contract/limits.ts'
+import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import { createBodyPace } from './body-pace.ts'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,6 @@
 // Paces large JSON bodies. Parsing one blocks the main thread for some milliseconds that cannot be divided, and the
 // limit on requests alone would allow a token a hundred of them a second.
-import { LARGE_BODIES } from '../../contract/limits.ts'
+import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import { createPaced } from '../../http/paced.ts'
 
 export interface BodyPace {

@@ -2,7 +2,7 @@
 // checking and using it each take their own turn of the event loop.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import { LARGE_BODIES } from '../../contract/limits.ts'
+import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { BodyPace } from './body-pace.ts'

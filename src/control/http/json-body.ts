@@ -2,7 +2,7 @@
 // whether it wants one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
-import { LARGE_BODIES } from '../../contract/limits.ts'
+import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { bodyOf } from '../../http/bodies.ts'
 import { dropAbsent } from './absent-fields.ts'

@@ -1,7 +1,7 @@
 // Jobs that were running when the process crashed. They may have caused the crash, and retrying them forever would
 // block everything else. So crashes are counted, and a job is given up after some attempts.
 import { fail } from '../../contract/errors.ts'
-import { JOB_CRASHES_MAX } from '../../contract/limits.ts'
+import { JOB_CRASHES_MAX } from '../../contract/fixed-limits.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'

@@ -1,8 +1,8 @@
 // One attempt at one job, from the claimed row to the row that says how it ended.
 import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
+import { JOB_CRASHES_MAX } from '../../contract/fixed-limits.ts'
 import type { WorkError } from '../../contract/jobs.ts'
-import { JOB_CRASHES_MAX } from '../../contract/limits.ts'
 import { toFailure } from '../../http/problem.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Changes } from '../db/row-changes.ts'

@@ -2,7 +2,7 @@
 // the queue at the next start, so handlers must be idempotent; for jobs that crash the process, see crashes.ts.
 import type { Logger } from 'pino'
 import { fail } from '../../contract/errors.ts'
-import { UNFINISHED_JOBS_MAX, UNFINISHED_JOBS_MAX_BYTES } from '../../contract/limits.ts'
+import { UNFINISHED_JOBS_MAX, UNFINISHED_JOBS_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import { newId } from '../../kit/ids.ts'
 import type { Changes } from '../db/row-changes.ts'
 import type { Db, JobRow, Trx } from '../db/tables.ts'

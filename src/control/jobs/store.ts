@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { JOB_INPUT_KEPT_BYTES, JOB_RESULT_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import type { Job, Progress, WorkError } from '../../contract/jobs.ts'
-import { JOB_INPUT_KEPT_BYTES, JOB_RESULT_MAX_BYTES } from '../../contract/limits.ts'
 import { jsonWithin } from '../../kit/shorten.ts'
 import { iso, isoOrNull } from '../../kit/time.ts'
 import { DELETE_BATCH, deleteInBatches } from '../db/delete-batches.ts'

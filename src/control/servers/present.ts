@@ -1,5 +1,5 @@
 // Converts a server between its three shapes: the request, the row, and the response.
-import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'

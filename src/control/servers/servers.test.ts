@@ -7,7 +7,7 @@ import { withDatabase } from '../../../test/support/database.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
-import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
 
 onBothEngines('servers', (engine) => {
   let service: TestService

@@ -1,6 +1,6 @@
 import type { Agent } from '../../contract/agent.ts'
 import { isFailure } from '../../contract/errors.ts'
-import { DEFAULT_ENTRIES_MAX } from '../../contract/limits.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { newId } from '../../kit/ids.ts'

@@ -1,6 +1,6 @@
 // What a walk finds, as entries of a manifest, and what a backup has to say about it.
 import { accessSync, type BigIntStats, constants } from 'node:fs'
-import { MAX_DEPTH } from '../../../contract/limits.ts'
+import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'

@@ -1,6 +1,6 @@
 // What a tar says of an entry before the entry itself: pax records, and the long names of GNU tar. An archive may hold any
 // number of them, so only what is used is kept, and they are counted.
-import { TAR_EXTENDED_MAX_BYTES, TAR_EXTENDED_MAX_HEADERS } from '../../../contract/limits.ts'
+import { TAR_EXTENDED_MAX_BYTES, TAR_EXTENDED_MAX_HEADERS } from '../../../contract/fixed-limits.ts'
 import { MAX_PATH_BYTES } from '../sandbox/paths.ts'
 import { invalidArchive } from './entry.ts'
 import type { TarReader } from './tar-blocks.ts'

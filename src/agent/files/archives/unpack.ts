@@ -8,7 +8,7 @@ import {
   ARCHIVE_MAX_BYTES,
   ARCHIVE_MAX_ENTRIES,
   ARCHIVE_MAX_RATIO,
-} from '../../../contract/limits.ts'
+} from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import type { TaskContext } from '../../tasks.ts'

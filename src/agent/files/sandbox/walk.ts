@@ -2,7 +2,7 @@
 // synchronous: on a local disk one costs a few microseconds, a round trip through the thread pool ten times that
 // (`npm run bench -- backups`, `unchanged`); the event loop gets its turn every few milliseconds instead.
 import { type BigIntStats, type Dir, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
-import { MAX_DEPTH } from '../../../contract/limits.ts'
+import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'

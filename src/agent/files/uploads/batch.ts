@@ -2,7 +2,7 @@
 // are they moved into place, each by one rename. A refusal before that leaves nothing behind.
 import type { FileEntry } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
-import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/limits.ts'
+import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/fixed-limits.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { type Change, journaled } from '../changes/changes.ts'
 import { inodeOf, uploadProperties } from '../changes/probes.ts'

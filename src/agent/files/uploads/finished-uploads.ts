@@ -1,6 +1,6 @@
 // Records of finished uploads, read only by a sender that missed the answer. They do not count in any quota, and a
 // sender may finish thousands in a minute, so their number is limited.
-import { FINISHED_UPLOADS_KEPT } from '../../../contract/limits.ts'
+import { FINISHED_UPLOADS_KEPT } from '../../../contract/fixed-limits.ts'
 import type { Directory } from '../sandbox/directory.ts'
 import { dropDone } from './partial-records.ts'
 

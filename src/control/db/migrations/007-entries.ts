@@ -1,4 +1,4 @@
-import { DEFAULT_ENTRIES_MAX } from '../../../contract/limits.ts'
+import { DEFAULT_ENTRIES_MAX } from '../../../contract/fixed-limits.ts'
 import type { Migration } from '../migrate.ts'
 
 export const entries: Migration = {

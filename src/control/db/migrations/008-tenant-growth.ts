@@ -1,4 +1,4 @@
-import { ANSWER_SMALL_BYTES } from '../../../contract/limits.ts'
+import { ANSWER_SMALL_BYTES } from '../../../contract/fixed-limits.ts'
 import type { Migration } from '../migrate.ts'
 
 /** What is asked for by index, however many rows a tenant has made. */

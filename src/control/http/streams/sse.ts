@@ -2,7 +2,7 @@
 // dropped, and resumes from the last event that it has seen.
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
-import { SLOW_READER_MS } from '../../../contract/limits.ts'
+import { SLOW_READER_MS } from '../../../contract/fixed-limits.ts'
 
 /** Sends each chunk as it comes, an empty one as a sign of life. Ends when the source ends or the client goes away. */
 export async function sendEvents(
