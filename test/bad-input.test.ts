@@ -228,7 +228,7 @@ onBothEngines('bad input', (engine) => {
     }
   })
 
-  test('A cursor belongs to the list that gave it out; one that was altered is refused.', async () => {
+  test('A cursor is valid only for the list that issued it; an altered one is refused.', async () => {
     for (let i = 0; i < 2; i++) await service.createServer()
     const { nextCursor } = (await service.call('GET', '/servers?limit=1')).body
     const bytes = Buffer.from(nextCursor, 'base64url')

@@ -181,8 +181,8 @@ function clientOf(url: string, token: string) {
   }
 }
 
-onBothEngines('Every change is recorded exactly once, also when a crash comes in between.', (engine) => {
-  test("A change of a server's files is in the agent's journal before the disk is touched, and has exactly one entry: at once, or when the database takes entries again.", async (t) => {
+onBothEngines('Every change is recorded exactly once, even across a crash.', (engine) => {
+  test("A change to a server's files is in the agent's journal before the disk is touched, and gets exactly one entry: at once, or when the database accepts entries again.", async (t) => {
     const [folder, token] = [await dataDir(t), `gk_admin_${randomBytes(32).toString('hex')}`]
     const databaseUrl = await freshDatabase(engine)
     const database = { dataDir: folder, databaseUrl }

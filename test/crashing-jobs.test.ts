@@ -22,7 +22,7 @@ const switches: Switches = {
 after(killLeftovers)
 
 onBothEngines('a job that brings the process down', (engine) => {
-  test('A job with which the process went down three times is failed with job_crashed, recorded, and not started again.', async () => {
+  test('A job during which the process crashed three times fails with job_crashed, is recorded, and is not started again.', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-crashing-'))
     const databaseUrl = await freshDatabase(engine)
     const token = `gk_admin_${randomBytes(32).toString('hex')}`

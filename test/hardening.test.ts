@@ -12,7 +12,7 @@ import { createCursors } from '../src/control/http/paging.ts'
 import { startTestService } from './support/service.ts'
 import { until } from './support/until.ts'
 
-test('A cursor that a list has given out is one that it takes, however long the names are.', async () => {
+test('A list accepts every cursor it has issued, however long the names are.', async () => {
   await using service = await startTestService()
   const { id } = await service.createServer()
   const folder = Buffer.from(join(service.dataDir, 'servers', id, 'files'))
@@ -47,7 +47,7 @@ test('any cursor over a path of 4,096 bytes fits its schema and is read back', (
   )
 })
 
-test('Limits on requests go by a clock that nobody sets.', async (t) => {
+test('Request limits use a monotonic clock.', async (t) => {
   await using service = await startTestService({ env: { GAMEKEEPER_RATE_LIMIT: '3' } })
   const { token } = await service.mint(['servers:read'])
   for (let i = 0; i < 3; i++) assert.equal((await service.call('GET', '/servers', { token })).status, 200)
@@ -61,7 +61,7 @@ test('Limits on requests go by a clock that nobody sets.', async (t) => {
   }
 })
 
-test('Of refusals that follow each other within a minute the first has an entry, and the others have one with their `count`.', async () => {
+test('Of such refusals within a minute, the first gets its own entry, and the rest share one with their count.', async () => {
   await using service = await startTestService()
   const { id } = await service.createServer()
   const { token } = await service.mint(['files:read'], [id])
@@ -108,7 +108,7 @@ test('the database and what SQLite keeps beside it are private, also a copy of i
   assert.deepEqual(files.map(modeOf), ['600', '600', '600', '600'])
 })
 
-test('A name that is not known and one that leads inside get one answer.', async () => {
+test('An unknown name and one that leads inside get the same response.', async () => {
   await using service = await startTestService()
   const { id } = await service.createServer()
   const errorOf = async (url: string) => {

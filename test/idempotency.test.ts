@@ -48,7 +48,7 @@ onBothEngines('idempotency', (engine) => {
     assert.equal((await named('Order')).length, 1)
   })
 
-  test('With another request the same key is idempotency_conflict', async () => {
+  test('The same key with a different request is idempotency_conflict', async () => {
     await create('two', { name: 'Two' })
     const other = await create('two', { name: 'Other' })
     assert.equal(other.status, 409)
@@ -84,7 +84,7 @@ onBothEngines('idempotency', (engine) => {
     assert.equal((await service.call('GET', '/servers', { token: second.body.token })).status, 200)
   })
 
-  test('Answers are kept encrypted under the token that asked.', async () => {
+  test("Responses are stored encrypted with a key derived from the caller's token.", async () => {
     const body = { name: 'hidden-name', scopes: ['servers:read'], servers: '*' }
     const minted = await service.call('POST', '/tokens', { body, headers: { 'idempotency-key': 'hidden' } })
     const rows = await withDatabase(service, (db) => db.selectFrom('idempotency').selectAll().execute())
@@ -95,12 +95,12 @@ onBothEngines('idempotency', (engine) => {
     }
   })
 
-  test('A request that was refused is not kept.', async () => {
+  test('A request that was refused does not use up its key.', async () => {
     assert.equal((await create('later', { name: '' })).status, 400)
     assert.equal((await create('later', { name: 'Later' })).status, 201)
   })
 
-  test('the same request gives the same answer for 24 hours, also after a restart', async () => {
+  test('the same request gets the same response for 24 hours, even after a restart', async () => {
     const first = await create('old', { name: 'Old' })
     const age = (ms: number) =>
       withDatabase(service, (db) =>

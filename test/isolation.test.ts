@@ -10,7 +10,7 @@ import { startTestService, type TestService } from './support/service.ts'
 const NEVER = 'srv_00000000000000000000000000'
 const OF_A_SERVER = OPERATIONS.filter((operation) => operation.path.includes('{serverId}'))
 
-onBothEngines('A server that a token cannot see answers exactly as one that does not exist.', (engine) => {
+onBothEngines('A server that a token cannot see is indistinguishable from one that does not exist.', (engine) => {
   let service: TestService
   let theirs: string
   let token: string
@@ -80,7 +80,7 @@ onBothEngines('A server that a token cannot see answers exactly as one that does
     )
   })
 
-  test('A refusal for want of a scope is recorded too.', async () => {
+  test('A request refused for a missing scope is recorded too.', async () => {
     const server = await service.createServer()
     for (const operation of OF_A_SERVER) {
       // Those that follow the first of a token within a minute become one entry.

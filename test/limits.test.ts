@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestService } from './support/service.ts'
 
-test('6,000 a minute (GAMEKEEPER_RATE_LIMIT); told by RateLimit-Policy and RateLimit on every answer', async () => {
+test('6,000 a minute (GAMEKEEPER_RATE_LIMIT); reported by RateLimit-Policy and RateLimit on every response', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_RATE_LIMIT: '10' } })
   const { token } = await service.mint(['servers:read'])
   for (let left = 9; left >= 0; left--) {
@@ -26,7 +26,7 @@ test('no limit where none is wanted', async () => {
   assert.equal(reply.headers.get('ratelimit'), null)
 })
 
-test('60 a minute; a good token gets in regardless', async () => {
+test('60 a minute; a valid token gets in regardless', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_TRUSTED_PROXIES: '127.0.0.1' } })
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const attempt = (address: string) =>
@@ -52,7 +52,7 @@ test('an IPv6 network of 64 bits counts as one', async () => {
   assert.equal((await attempt(100)).status, 429)
 })
 
-test('Past a limit of requests, sign-ins or streams the answer is rate_limited with Retry-After in seconds', async () => {
+test('Beyond the limits on requests, sign-ins and streams the response is rate_limited with Retry-After in seconds', async () => {
   await using service = await startTestService()
   const server = await service.createServer()
   const url = `${service.url}/v1/game/servers/${server.id}/activity`

@@ -23,7 +23,7 @@ async function originOf(service: TestService, serverId: string, headers: Record<
   return url.slice(0, url.indexOf('/v1/game'))
 }
 
-test('one that is no plain host and port is not used', async () => {
+test('one that is not a plain host and port is ignored', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_HOST: '0.0.0.0' } })
   const { id } = await service.createServer()
   const { port } = new URL(service.url)

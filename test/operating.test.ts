@@ -44,7 +44,7 @@ test('the first start shows the admin token once, with the address to open', asy
   await rm(dir, { recursive: true, force: true })
 })
 
-test('A start with faults names every one of them', async () => {
+test('A start with invalid settings names every one of them', async () => {
   const { code, output } = await runService({ ...env(), GAMEKEEPER_PORT: 'x', GAMEKEEPER_RATE_LIMIT: 'y' })
   assert.notEqual(code, 0)
   assert.match(output, /GAMEKEEPER_PORT/)
@@ -210,7 +210,7 @@ test('requests are answered with 503 not_ready and Retry-After', async (t) => {
   assert.equal(data.length, 1)
 })
 
-test('A backup that failed is logged at level error and turns /readyz and gamekeeper doctor until a later backup of that server completes', async () => {
+test('A failed backup is logged at level error and makes /readyz and gamekeeper doctor fail until a later backup of that server completes', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
   const service = await spawnService({ ...env(), GAMEKEEPER_DATA_DIR: dir, GAMEKEEPER_LOG_LEVEL: 'error' })
   const sdk = createClient({ baseUrl: service.url, token })

@@ -32,7 +32,7 @@ onBothEngines('promises', (engine) => {
   })
   after(() => service.stop())
 
-  test('A change of the database and its activity entry are one transaction.', async () => {
+  test('A database change and its activity entry are one transaction.', async () => {
     const { id } = await service.createServer()
     const minted = await service.mint(['servers:read'])
     const state = async () => {
@@ -91,7 +91,7 @@ onBothEngines('promises', (engine) => {
     assert.equal((await service.call('GET', '/servers', { token: hidden.token })).status, 200)
   })
 
-  test('Creating a server, and reading the activity of everything, need a token for all servers.', async () => {
+  test('Creating a server, and reading the activity of all servers, need a token for all servers.', async () => {
     const { id } = await service.createServer()
     const [narrow, wide] = [await service.mint(['*'], [id]), await service.mint(['servers:write', 'activity:read'])]
     for (const [method, path, body] of [
@@ -105,7 +105,7 @@ onBothEngines('promises', (engine) => {
     }
   })
 
-  test('If the third of five files is refused (its name, its size, the quota), none of the five is there.', async () => {
+  test('If the third of five files is refused (its name, its size, the quota), none of the five appears.', async () => {
     for (const { name, sizeBytes, diskBytes, code } of [
       { name: '../third', sizeBytes: 1, diskBytes: null, code: 'invalid_path' },
       { name: 'third', sizeBytes: MAX_UPLOAD_BYTES + 1, diskBytes: null, code: 'too_large' },
@@ -126,7 +126,7 @@ onBothEngines('promises', (engine) => {
   })
 })
 
-test('What is written is written beside, synced, renamed, and the directory synced.', async () => {
+test('Every write goes to a temporary file, which is synced and renamed, and the directory is synced.', async () => {
   const dataDir = newFolder()
   const [trace, token] = [join(dataDir, 'trace'), `gk_admin_${randomBytes(32).toString('hex')}`]
   const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, TRACE_FILES_TO: trace }
@@ -171,7 +171,7 @@ test('What is written is written beside, synced, renamed, and the directory sync
   await service.kill('SIGTERM')
 })
 
-test('at each start the data directory is made 0700, and the database, the secret and the other files in it 0600, also where they were there with other modes', async () => {
+test('each start sets the mode of the data directory to 0700, and of the database, the secret and the other files in it to 0600', async () => {
   const parent = newFolder()
   const [made, open] = [join(parent, 'made'), join(parent, 'open')]
   mkdirSync(open)

@@ -208,7 +208,7 @@ for (const [label, key] of [
   })
 }
 
-test('It is safe to repeat, and to go on with after a crash.', async () => {
+test('It is safe to repeat, and to continue after a crash.', async () => {
   const { dir: old, past } = await copyOfLife('cut', null)
   const disk = join(folder, 'cut disk')
   cpSync(join(old, 'backups'), disk, { recursive: true })

@@ -53,7 +53,7 @@ onBothEngines('the first token', (engine) => {
       db.selectFrom('tokens').select(['id', 'name']).execute(),
     )
 
-  test('The first start that listens makes the admin token and shows it.', async () => {
+  test('The first start that listens creates the admin token and shows it.', async () => {
     const env = await settings()
     const occupied = createServer().listen(0, '127.0.0.1')
     await once(occupied, 'listening')
@@ -70,7 +70,7 @@ onBothEngines('the first token', (engine) => {
     assert.equal(await service.kill('SIGTERM'), 0)
   })
 
-  test('a start that is killed in between, or that cannot write to its standard output, has made none, and the next one shows another', async () => {
+  test('a start that is killed in between, or cannot write to its standard output, creates none, and the next one shows another', async () => {
     const env = await settings()
     // The reading end is closed before the service writes to it.
     const child = spawn('sh', ['-c', `exec "$0" "$@" | true`, process.execPath, BINARY, 'serve'], {
@@ -85,7 +85,7 @@ onBothEngines('the first token', (engine) => {
     assert.equal(await service.kill('SIGTERM'), 0)
   })
 
-  test('It prints a new token that can do everything, once, and records that in the activity.', async () => {
+  test('It prints a new token with full access, once, and records that in the activity.', async () => {
     const env = await settings()
     const first = await spawnService(env)
     const [lost] = first.output().match(TOKEN) ?? []
@@ -112,7 +112,7 @@ onBothEngines('the first token', (engine) => {
     assert.equal(await second.kill('SIGTERM'), 0)
   })
 
-  test('A missing secret.key beside a database that was used is refused, and not replaced', async () => {
+  test('A start with a used database but no secret.key is refused, and the key is not replaced', async () => {
     const env = await settings()
     const secret = join(env.GAMEKEEPER_DATA_DIR ?? '', 'secret.key')
     const first = await spawnService(env)
@@ -186,7 +186,7 @@ onBothEngines('a later version', (engine) => {
   })
 })
 
-test('A key can be given, changed or taken away while the store is still empty', async () => {
+test('A key can be set, changed or removed while the store is still empty', async () => {
   const env = { GAMEKEEPER_DATA_DIR: await newFolder(), GAMEKEEPER_ADMIN_TOKEN: `gk_admin_${'a'.repeat(64)}` }
   const headers = { authorization: `Bearer ${env.GAMEKEEPER_ADMIN_TOKEN}`, 'content-type': 'application/json' }
   const [key, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
@@ -226,8 +226,8 @@ test('PostgreSQL: what stands against a start is said in a sentence', async (t) 
   assert.match(await at('postgres://x@127.0.0.1:9/x'), /cannot be reached \(ECONNREFUSED\)\.$/m)
 })
 
-describe('One process has a data directory, and one has a database.', () => {
-  test('One process per data directory; a second one is refused with a sentence and exit code 2.', async () => {
+describe('Only one process uses a data directory, and only one uses a database.', () => {
+  test('One process per data directory; a second one is refused with a message and exit code 2.', async () => {
     const env = { GAMEKEEPER_DATA_DIR: await newFolder() }
     const first = await spawnService(env)
     const second = await runService(env)
@@ -241,7 +241,7 @@ describe('One process has a data directory, and one has a database.', () => {
     assert.equal(await third.kill('SIGTERM'), 0)
   })
 
-  test('One process per database: a second one is refused with a sentence and exit code 2, whichever data directory it has.', async (t) => {
+  test('One process per database: a second one is refused with a message and exit code 2, whichever data directory it uses.', async (t) => {
     const databaseUrl = process.env.GAMEKEEPER_TEST_POSTGRES && (await freshDatabase('postgres'))
     if (!databaseUrl) return t.skip('no PostgreSQL: run the tests with npm test')
     const settings = async () => ({
@@ -269,7 +269,7 @@ describe('One process has a data directory, and one has a database.', () => {
   })
 })
 
-test('if another process has it by then, this one answers nothing more, says so in a sentence and exits with code 1', async (t) => {
+test('if another process holds it by then, this one stops answering, says why and exits with code 1', async (t) => {
   const databaseUrl = process.env.GAMEKEEPER_TEST_POSTGRES && (await freshDatabase('postgres'))
   if (!databaseUrl) return t.skip('no PostgreSQL: run the tests with npm test')
   const service = await spawnService({

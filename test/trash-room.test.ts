@@ -99,7 +99,7 @@ function stagedBytes(service: TestService, serverId: string): number {
 }
 
 onBothEngines('room at the cost of the trash', (engine) => {
-  test('A size that is only announced (Content-Length, Upload-Length, the length that a pull is told) frees nothing.', {
+  test("A size that is only announced (Content-Length, Upload-Length, the length a pull's source reports) frees nothing.", {
     skip: withoutRoot(),
   }, async (t) => {
     await onSmallDisk(t, engine, async (service) => {
@@ -125,7 +125,7 @@ onBothEngines('room at the cost of the trash', (engine) => {
     })
   })
 
-  test('one that is refused or broken off costs nothing', async () => {
+  test('one that is refused or aborted frees nothing', async () => {
     await using service = await startTestService({ engine })
     const { id } = await service.createServer({ limits: { diskBytes: MIB } })
     const own = filesOf(service, id)
@@ -148,7 +148,7 @@ onBothEngines('room at the cost of the trash', (engine) => {
     assert.equal((await own.usage()).reservedBytes, 0)
   })
 
-  test('For its quota a server gives its own trash only', async () => {
+  test('To meet its quota a server frees only its own trash', async () => {
     await using service = await startTestService({ engine })
     // A record of a deletion takes two blocks, and goes with what it tells of.
     const { id } = await service.createServer({ limits: { diskBytes: 4 * MIB + 2 * RECORD_BYTES } })
@@ -182,7 +182,7 @@ onBothEngines('room at the cost of the trash', (engine) => {
     assert.deepEqual([usedBytes, reservedBytes], [4 * MIB, 0])
   })
 
-  test('When the disk runs short, trash makes way for bytes that have arrived: the oldest items of all servers on that disk.', {
+  test('When the disk runs short, trash is freed for bytes that have arrived: the oldest items of all servers on that disk.', {
     skip: withoutRoot(),
   }, async (t) => {
     await onSmallDisk(t, engine, async (service) => {

@@ -1,5 +1,5 @@
-// A directory that is there already becomes the files of a server, by one rename: nothing is copied, so modes, owners,
-// times and links stay what they are.
+// Turns an existing directory into a server's files by one rename: nothing is copied, so modes, owners, times and links
+// stay the same.
 import { access, constants, lstat, open, realpath, rename } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import { StartFault } from '../kit/start-fault.ts'

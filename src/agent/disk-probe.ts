@@ -1,5 +1,5 @@
-// Whether the disks of this machine take bytes, found out by writing some: a full or read-only disk goes on answering
-// everything else.
+// Whether this machine's disks accept writes, found out by writing: a full or read-only disk still answers everything
+// else.
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, stat, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'

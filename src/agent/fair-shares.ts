@@ -1,5 +1,5 @@
-// Who may do heavy work now: a number of pieces at once in all, and a number for one server, whose others wait. The
-// servers that wait are served one after the other, so that a busy one delays its own work and nobody else's.
+// Limits heavy work: a maximum at once in total, and one per server, beyond which its work waits. Waiting servers are
+// served in turn, so that a busy one delays only its own work.
 import { fail } from '../contract/errors.ts'
 import { TRANSFERS } from '../contract/fixed-limits.ts'
 

@@ -1,5 +1,5 @@
-// The folders of the servers on this machine: making them, putting them aside, and taking them away without ever leaving
-// half a server.
+// The folders of the servers on this machine: creating, setting aside and removing them without ever leaving half a
+// server.
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

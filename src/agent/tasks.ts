@@ -1,5 +1,5 @@
 // Runs the agent's long work and answers polls about it. A finished task is remembered for a while, so that a caller
-// who was away can still learn how it ended.
+// who was disconnected can still learn how it ended.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentTasks, TaskKind, TaskProgress, TaskResults, TaskState, TaskWork, WorkOf } from '../contract/agent.ts'
 import { toFailure } from '../http/problem.ts'

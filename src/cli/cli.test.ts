@@ -49,13 +49,13 @@ describe('help and usage', () => {
     [['server', 'ls', '--limit'], '--limit needs a value'],
     [['server', 'ls', '--json=yes'], '--json takes no value'],
     [['server', 'show'], 'SERVER is missing'],
-    [['server', 'show', 'a', 'b'], '"b" is one argument too many'],
+    [['server', 'show', 'a', 'b'], '"b" is an extra argument'],
     [['server', 'create', 'x', '--disk', 'huge'], '--disk must be a size'],
     [['server', 'create', 'x', '--game', 'minecraft'], 'Did you mean minecraft-java?'],
     [['token', 'create', 'x', '--scope', 'server:read'], 'Did you mean servers:read?'],
     [['activity', '--follow'], '--follow needs a server'],
     [['activity', '--since', 'yesterday'], '--since must be a time'],
-    [['server', 'ls', '--url', 'nowhere'], 'is not an address'],
+    [['server', 'ls', '--url', 'nowhere'], 'is not a URL'],
     [['constructor'], 'There is no command'],
   ] as const) {
     test(`wrong usage is exit code 2: ${args.join(' ')}`, async () => {

@@ -121,7 +121,7 @@ interface Description {
 function describe(error: unknown): Description {
   if (error instanceof ApiError) {
     const { code, detail, status, errors: fields, requestId, attempts } = error
-    const hint = attempts > 1 ? 'An earlier attempt had no answer; it may have done what was asked.' : undefined
+    const hint = attempts > 1 ? 'An earlier attempt got no answer; it may have succeeded.' : undefined
     return { code, detail, status, fields, ...(requestId ? { requestId } : {}), ...(hint ? { hint } : {}) }
   }
   if (error instanceof UsageError)
@@ -130,7 +130,7 @@ function describe(error: unknown): Description {
     return {
       code: `unreachable_${error.fault}`,
       detail: error.message,
-      hint: 'Does the service run, and is the address right? "gamekeeper doctor" looks.',
+      hint: 'Is the service running, and is the address right? Try "gamekeeper doctor".',
     }
   }
   if (error instanceof NoToken) return { code: 'unauthenticated', detail: error.message }

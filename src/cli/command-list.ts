@@ -10,7 +10,7 @@ export interface Entry {
 export const COMMANDS: Readonly<Record<string, Entry>> = {
   serve: { summary: 'Run the service', load: async () => (await import('./commands/serve.ts')).serve },
   service: {
-    summary: 'Make this installation a service of systemd',
+    summary: 'Set this installation up as a systemd service',
     load: async () => (await import('./commands/service.ts')).service,
   },
   server: {
@@ -18,31 +18,34 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/server.ts')).server,
   },
   files: {
-    summary: 'List, get, put, move, copy, delete and bring back files',
+    summary: 'List, get, put, move, copy, delete and restore files',
     load: async () => (await import('./commands/files/files.ts')).files,
   },
   backup: {
-    summary: 'Make, list, look into, restore, download and delete backups',
+    summary: 'Create, list, browse, restore, download and delete backups',
     load: async () => (await import('./commands/backup/backup.ts')).backup,
   },
   schedule: {
-    summary: 'Make backups by a schedule',
+    summary: 'Schedule backups',
     load: async () => (await import('./commands/schedule.ts')).schedule,
   },
   subdomain: {
     summary: 'List, add and remove subdomains',
     load: async () => (await import('./commands/subdomain.ts')).subdomain,
   },
-  dns: { summary: 'Compare DNS with what it should hold', load: async () => (await import('./commands/dns.ts')).dns },
+  dns: {
+    summary: 'Check DNS against what it should contain',
+    load: async () => (await import('./commands/dns.ts')).dns,
+  },
   activity: {
-    summary: 'Read, follow, export and verify what has happened',
+    summary: 'Read, follow, export and verify the activity log',
     load: async () => (await import('./commands/activity.ts')).activity,
   },
   jobs: {
-    summary: 'Look at long work, wait for it, cancel it',
+    summary: 'List, show, wait for and cancel jobs',
     load: async () => (await import('./commands/jobs.ts')).jobs,
   },
-  token: { summary: 'Make, list and revoke tokens', load: async () => (await import('./commands/token.ts')).token },
+  token: { summary: 'Create, list and revoke tokens', load: async () => (await import('./commands/token.ts')).token },
   completion: {
     summary: 'Complete commands and names in your shell',
     load: async () => (await import('./commands/completion.ts')).completion,

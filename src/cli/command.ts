@@ -57,9 +57,9 @@ export const command = <const O extends Options, const A extends readonly string
 
 export const GLOBAL_OPTIONS = {
   url: { type: 'string', value: 'URL', help: 'The service; GAMEKEEPER_URL, else http://127.0.0.1:8080' },
-  'token-file': { type: 'string', value: 'FILE', help: 'A file that holds the token; else GAMEKEEPER_TOKEN' },
+  'token-file': { type: 'string', value: 'FILE', help: 'A file with the token; else GAMEKEEPER_TOKEN' },
   json: { type: 'boolean', help: 'Print JSON for programs' },
-  'no-color': { type: 'boolean', help: 'No colours, as NO_COLOR does' },
+  'no-color': { type: 'boolean', help: 'No colours, like NO_COLOR' },
   help: { type: 'boolean', short: 'h', help: 'Show this help' },
 } as const satisfies Options
 
@@ -107,7 +107,7 @@ function checkOption(known: Options, token: { name: string; rawName: string; val
 function unknownOption(rawName: string, name: string, known: readonly string[]): UsageError {
   if (name === 'token') {
     return new UsageError(
-      'A token is not taken from the command line, where everybody on this machine can see it.',
+      'A token is not accepted on the command line, where everybody on this machine can see it.',
       'Put it into a file and use --token-file FILE, or set GAMEKEEPER_TOKEN.',
     )
   }
@@ -125,6 +125,6 @@ function readArguments(names: readonly string[], given: readonly string[]): Pars
     const empty = args[plain] === undefined || args[plain]?.length === 0
     if (empty && !/[?*]$/.test(name)) throw new UsageError(`${plain.toUpperCase()} is missing.`)
   }
-  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one argument too many.`)
+  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is an extra argument.`)
   return args
 }

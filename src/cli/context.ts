@@ -72,7 +72,7 @@ export function createContext(io: Io, environment: Environment, globals: GlobalV
     client() {
       const value = token()
       if (value === null) {
-        throw new NoToken('No token. Set GAMEKEEPER_TOKEN, or name a file that holds it with --token-file.')
+        throw new NoToken('No token. Set GAMEKEEPER_TOKEN, or pass a file that contains it with --token-file.')
       }
       return connect(url, value)
     },
@@ -101,7 +101,7 @@ export function connect(url: string, token: string | null): Client {
     const headers = { 'user-agent': `gamekeeper-cli/${VERSION}` }
     return createClient({ baseUrl: url, token, client: 'cli', headers })
   } catch (error) {
-    if (error instanceof TypeError) throw new UsageError(`"${url}" is not an address such as http://127.0.0.1:8080.`)
+    if (error instanceof TypeError) throw new UsageError(`"${url}" is not a URL such as http://127.0.0.1:8080.`)
     throw error
   }
 }
@@ -118,7 +118,7 @@ function readTokenFile(path: string): string {
 
 /** What cannot be sent in a header is no token. */
 function checkToken(text: string, where: string): string {
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new NoToken(`${where} does not hold a token.`)
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new NoToken(`${where} does not contain a token.`)
   return text
 }
 

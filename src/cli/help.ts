@@ -18,7 +18,7 @@ export function overview(): string {
     `\nCommands:\n${columns(commands)}`,
     `\nOptions of every command:\n${optionLines(GLOBAL_OPTIONS)}`,
     `\nExamples:\n${exampleLines(['gamekeeper serve', 'gamekeeper server create Castle --game minecraft-java', 'gamekeeper activity Castle --follow'])}`,
-    '\n"gamekeeper COMMAND --help" says more. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not allowed, 4 not found,\n5 conflict, 6 unreachable, 7 too many requests, 130 interrupted.',
+    '\nSee "gamekeeper COMMAND --help" for details. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not allowed, 4 not found,\n5 conflict, 6 unreachable, 7 too many requests, 130 interrupted.',
   ].join('\n')
 }
 

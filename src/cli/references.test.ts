@@ -33,7 +33,7 @@ test('a backup is named by its id, its name, the beginning of either, or latest'
   }
 })
 
-test('What stands for several is refused, with the candidates.', async () => {
+test('An ambiguous reference is refused, with the candidates listed.', async () => {
   await json('server', 'create', 'Ambiguous')
   const ids = await backUp('Ambiguous', 'Before a', 'Before b', 'Twin', 'Twin')
   for (const [reference, candidates] of [
@@ -70,7 +70,7 @@ test('of many candidates the first ten are shown, and no name can steer the term
   const many = Array.from({ length: 12 }, (_, index) => ({ id: `bkp_${index}`, name: `n${index}\u202e` }) as Backup)
   assert.throws(
     () => pick(BACKUP, many, 'n'),
-    (error: Error) => /stands for 12 backups.*\n(?: {2}bkp_\d {2}n\d\\u202e\n){10} {2}and 2 more$/.test(error.message),
+    (error: Error) => /matches 12 backups.*\n(?: {2}bkp_\d {2}n\d\\u202e\n){10} {2}and 2 more$/.test(error.message),
   )
 })
 

@@ -94,7 +94,7 @@ export function pick<T extends Named>(kind: Kind<T>, items: readonly T[], refere
 function ambiguous(noun: string, candidates: readonly Named[], reference: string): CommandError {
   const more = candidates.length - SHOWN_MAX
   const lines = [
-    `${JSON.stringify(reference)} stands for ${candidates.length} ${noun}s. Name one by its id, or by more of its name:`,
+    `${JSON.stringify(reference)} matches ${candidates.length} ${noun}s. Use its id, or more of its name:`,
     ...candidates.slice(0, SHOWN_MAX).map(({ id, name }) => `  ${id}  ${safe(name)}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ]

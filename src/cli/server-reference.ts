@@ -45,7 +45,7 @@ function theOne<S extends { id: string }>(found: readonly S[], name: string, del
   if (!server) throw new CommandError(`No ${deleted ? 'deleted ' : ''}server is named "${name}".`, EXIT.notFound)
   if (others.length > 0) {
     const ids = found.map(({ id }) => id).join(', ')
-    throw new CommandError(`${found.length} servers are named "${name}". Name one by its id: ${ids}`, EXIT.conflict)
+    throw new CommandError(`${found.length} servers are named "${name}". Use an id: ${ids}`, EXIT.conflict)
   }
   return server
 }

@@ -35,7 +35,7 @@ export function readTime(text: string, option: string, direction: 'past' | 'futu
   }
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at))
-    throw new UsageError(`${option} must be a time such as 2026-11-15T12:00:00Z or a span such as 2h.`)
+    throw new UsageError(`${option} must be a time such as 2026-11-15T12:00:00Z or a duration such as 2h.`)
   return new Date(at).toISOString()
 }
 

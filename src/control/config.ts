@@ -1,4 +1,4 @@
-// The one file that reads the environment. Every fault is named at once, so that a start is fixed in one go.
+// The only file that reads the environment. All faults are reported together, so that they can be fixed in one go.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'

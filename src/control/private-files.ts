@@ -1,5 +1,5 @@
-// The data directory is nobody's business but ours: it holds every token's hash, the secret, and all tenants' files. A
-// copy, a restore of a machine or an older version may have left it open.
+// Keeps the data directory private: it holds every token's hash, the secret, and all tenants' files. A copy, a machine
+// restore or an older version may have left it open.
 import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'

@@ -1,4 +1,4 @@
-// The instance's secret, and a key of its own for each purpose: no key is used for two things.
+// The instance's secret, and a separate key derived from it for each purpose.
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { fsyncSync, linkSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'

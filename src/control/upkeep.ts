@@ -1,4 +1,4 @@
-// What has to be done now and then, each at its own pace. One that fails is logged and tried at its next turn.
+// Periodic tasks, each at its own interval. One that fails is logged and retried at its next turn.
 import type { Logger } from 'pino'
 
 export interface Chore {

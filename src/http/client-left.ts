@@ -1,4 +1,4 @@
-// A client that has left waits for nothing: what is done for its answer alone ends with it.
+// When a client disconnects, work done only for its response stops.
 import type { FastifyReply } from 'fastify'
 import { fail } from '../contract/errors.ts'
 

@@ -1,6 +1,6 @@
-// Who may be connected, and for how long without a word. Connections are counted in all and by address; where they are too
-// many, the one that has waited longest for its next request makes room. A body that does not arrive is cut, and so is an
-// answer that nobody reads. A connection has one request under way: what a request holds is held once by each connection.
+// Limits connections, and how long they may be idle. Connections are counted in total and per address; at the limit,
+// the one that has been idle longest is closed. A body that stalls is cut off, and so is a response that nobody reads.
+// A connection has one request under way, so each connection holds the resources of at most one request.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv4, isIPv6, type Server, type Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'

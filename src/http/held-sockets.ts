@@ -1,5 +1,5 @@
-// Sockets of HTTP that are not read for a while. Pausing them is not enough: Node resumes them whenever somebody reads a body,
-// at the end of every request, and once more if that was asked for before they were paused.
+// HTTP sockets whose reading is suspended for a while. Pausing them is not enough: Node resumes them whenever somebody
+// reads a body, at the end of every request, and once more if that was requested before they were paused.
 import type { Socket } from 'node:net'
 
 /** Held twice, it has to be released twice. */

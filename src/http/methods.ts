@@ -1,4 +1,4 @@
-// A path that is there with another method than the one asked for: 405, and `Allow` says which it takes.
+// A known path with an unsupported method: 405, with the supported ones in `Allow`.
 import type { FastifyInstance } from 'fastify'
 
 const ORDER = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -1,4 +1,4 @@
-// Work that each of many may do at a pace: whoever comes sooner waits, and is refused where that would take too long.
+// A rate limiter that delays: work that comes too soon waits, and is refused if the wait would be too long.
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../contract/errors.ts'
 import { createPace, type PaceOptions } from '../kit/pace.ts'

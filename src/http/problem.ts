@@ -1,4 +1,4 @@
-// The one place where an error becomes an answer.
+// The only place where an error becomes a response.
 import type { FastifyError } from 'fastify'
 import { ERRORS, type ErrorCode, type Failure, fail, isFailure } from '../contract/errors.ts'
 import type { Problem } from '../contract/schema.ts'

@@ -1,5 +1,5 @@
-// A schema is compiled by the first request or answer that needs it: compiling those of all routes would be the longest part
-// of a start.
+// Schemas are compiled by the first request or response that needs them: compiling those of all routes would be the
+// longest part of a start.
 import serializers from '@fastify/fast-json-stringify-compiler'
 import type { Ajv, ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'

@@ -1,4 +1,5 @@
-// What both doors share: request ids, headers that harden, one error handler. It builds, it never listens.
+// What control's and the agent's HTTP servers share: request ids, hardening headers, one error handler. It builds, it
+// never listens.
 import type { IncomingMessage } from 'node:http'
 import type { ServerOptions } from 'node:https'
 import type { Socket } from 'node:net'

@@ -1,5 +1,5 @@
-// Links that open one door of an agent for a short time: signed by control, checked by the agent. A link for one
-// purpose opens nothing else, whatever else about it is right.
+// Links that give access to one agent route for a short time: signed by control, checked by the agent. A link is valid
+// for one purpose only, whatever else about it is right.
 import { errors, jwtVerify, SignJWT } from 'jose'
 import type { ArchiveFormat } from '../contract/agent-files.ts'
 import { fail } from '../contract/errors.ts'

@@ -1,7 +1,7 @@
-// Bodies in very small chunks. Node parses all of a read of 64 KiB at once, up to 32 reads in one turn of the event loop, and
-// calls back for every chunk: 350,000 chunks of one byte are half a second in which nobody else is answered, and 200 MB of
-// Buffers. So the chunks of such a body are taken together, its connection is read once in a while only, and a turn in which
-// there were very many of them, on whichever connections, reads nothing more.
+// Bodies in very small chunks. Node parses all of a 64 KiB read at once, up to 32 reads in one turn of the event loop,
+// and calls back for every chunk: 350,000 one-byte chunks block the event loop for half a second and take 200 MB of
+// Buffers. So the chunks of such a body are coalesced, its connection is read only now and then, and a turn that has
+// seen very many of them, on whichever connections, reads nothing more.
 import { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'

@@ -1,5 +1,5 @@
-// Requests are held against their schemas by two validators: in a query everything is text, so numbers are read from
-// it; in a JSON body a number is a number. Every fault is named, not just the first.
+// Requests are validated by two validators: in a query everything is text, so numbers are parsed from it; in a JSON
+// body a number is a number. Every fault is reported, not just the first.
 import { Ajv, type ErrorObject, type Options } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'

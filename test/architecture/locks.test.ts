@@ -23,7 +23,7 @@ const readsServers = ({ text }: Source) => /selectFrom\(\s*'servers'/.test(text)
 const unlockedIn = ({ text }: Source) =>
   [...text.matchAll(/\b(?:find|require\w*)Server\w*\(\s*trx\b/g)].map(([call]) => call)
 
-test('Lock, then read, then decide: a transaction that changes anything of a server begins by locking its row (lockReadyServer), which answers the row as it is then.', () => {
+test('Lock, then read, then decide: a transaction that changes anything about a server first locks its row (lockReadyServer), which returns the row as of then.', () => {
   const sources = sourcesUnder('src/control').filter(({ path }) => !isTest(path))
   assert.ok(sources.length > 50)
   const readers = sources.filter(readsServers).map(({ path }) => path)

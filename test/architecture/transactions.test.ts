@@ -31,7 +31,7 @@ function strangersIn({ path, text }: Source): string[] {
   })
 }
 
-test('Within a database transaction nothing is awaited but the database.', () => {
+test('Within a database transaction only the database is awaited.', () => {
   const sources = sourcesUnder('src/control').filter(({ path }) => !/\.(test|testing)\.ts$/.test(path))
   const transactions = sources.flatMap(({ text }) => [...text.matchAll(WORK)])
   assert.ok(transactions.length > 40)

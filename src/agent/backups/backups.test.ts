@@ -268,7 +268,7 @@ it('deleting backups and reclaiming gives their space back, and leaves every oth
   assert.equal((await agent.run({ kind: 'backups.reclaim' })).freedBytes, 0)
 })
 
-it('With replace, what was made since goes to the trash, from where it can be restored.', async (t) => {
+it('With replace, anything created since the backup goes to the trash and can be restored from there.', async (t) => {
   const agent = await testAgent(t)
   const root = agent.filesOf('srv_a')
   mkdirSync(join(root, 'world'))

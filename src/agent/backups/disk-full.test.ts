@@ -67,7 +67,7 @@ it('Other backups do not count on its blocks before step 3 is done.', async (t) 
   await agent.stop()
 })
 
-it('If anything goes wrong before the swap, the files are as they were.', { skip: withoutRoot() }, async (t) => {
+it('If anything goes wrong before the swap, the files are unchanged.', { skip: withoutRoot() }, async (t) => {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'servers'))
   using _mounted = mount(join(folder, 'servers'), '-t', 'tmpfs', '-o', 'size=16m', 'none')

@@ -14,7 +14,7 @@ function fill(root: string, text: string): void {
   for (const name of ['a', 'b', 'world/c', `world/only ${text}`]) writeFileSync(join(root, name), `${text} ${name}`)
 }
 
-it('A crash at any instant leaves the old tree or the new one: a swap that it interrupts is carried on at the next start.', async (t) => {
+it('A crash at any instant leaves the old tree or the new one: an interrupted swap is completed at the next start.', async (t) => {
   const folder = temporaryFolder(t)
   const first = await startAgent(folder)
   const root = first.filesOf('srv_a')

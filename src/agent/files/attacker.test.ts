@@ -59,8 +59,8 @@ function secretsIn(folder: string): string {
   return spawnSync('grep', ['-rl', SECRET, folder], { encoding: 'utf8' }).stdout
 }
 
-describe('A path from outside goes through the sandbox and nowhere else.', () => {
-  test('No path and no symlink leads out, also when the game changes directories into symlinks while we work.', async (t) => {
+describe('Every path from outside goes through the sandbox.', () => {
+  test('No path and no symlink leads out, even if the game turns directories into symlinks while we work.', async (t) => {
     t.diagnostic(`${ROUNDS} rounds of everything, with an attacker swapping directories`)
     const base = workplace(t)
     const outside = join(base, 'outside')

@@ -8,7 +8,7 @@ import { openContent, streamContent, writeContent } from './content.ts'
 import { bytes, code, request, serverId, startServer } from './server.testing.ts'
 import { fillTree, openDescriptors } from './trees.testing.ts'
 
-test('What is replaced or deleted goes to the trash first.', async (t) => {
+test('Replaced and deleted files go to the trash first.', async (t) => {
   const { agent, server, at, folders } = await startServer(t, { 'a.txt': 'old' })
   chmodSync(at('a.txt'), 0o600)
   const content = openContent(server, '/a.txt')

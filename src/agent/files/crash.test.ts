@@ -30,7 +30,7 @@ function dropGrowth(files: string, trash: string): void {
   }
 }
 
-test('A crash leaves a thing in its place, or in the trash with its record.', async (t) => {
+test('A crash leaves an item either in its place or in the trash with its record.', async (t) => {
   t.diagnostic(`killed ${ROUNDS} times`)
   const dataDir = makeTree(t)
   const places = layout(dataDir)

@@ -1,5 +1,5 @@
-// Whoever changes a server's files holds the lock with others; whoever swaps the whole tree, or puts the server aside,
-// holds it alone.
+// A read-write lock per server: changes to its files hold it shared; swapping the whole tree, or setting the server
+// aside, holds it exclusively.
 import { fail } from '../../contract/errors.ts'
 import { createSharedLock } from '../../kit/shared-lock.ts'
 import type { RestoreGate } from '../restore-state.ts'

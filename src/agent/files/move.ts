@@ -1,5 +1,5 @@
-// Moving and renaming, one thing or many: every move is checked, and all have room for the directories that are missing,
-// before any is made; when one fails after all, those before it are taken back, with the directories made for them.
+// Moving and renaming, one thing or many: every move is checked, and all have room for missing directories, before any
+// is made; if one fails anyway, those before it are undone, with the directories made for them.
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/fixed-limits.ts'

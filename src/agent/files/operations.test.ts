@@ -239,7 +239,7 @@ test('search finds by name and content, and passes special files by', async (t) 
   assert.deepEqual([limited.matches.length, limited.isComplete], [3, false])
 })
 
-test('It is built in staging and appears when it is whole.', async (t) => {
+test('It is built in staging and appears only when complete.', async (t) => {
   const { agent, at, folders, tree } = await startServer(t)
   writeFileSync(at('big'), '')
   truncateSync(at('big'), 64 * 1024 ** 3)

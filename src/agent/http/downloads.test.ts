@@ -96,7 +96,7 @@ test('A FIFO, socket or device is never opened.', async (t) => {
   assert.equal((await get(await agent.downloadUrl('/absent', 'tar.zst'))).status, 404)
 })
 
-test('Links for uploads and downloads are signed for one purpose, one server and fifteen minutes.', async (t) => {
+test('Upload and download links are signed for one purpose, one server and fifteen minutes.', async (t) => {
   const agent = await startAgent(t)
   writeFileSync(agent.at('a'), 'x')
   const url = await agent.downloadUrl('/a')

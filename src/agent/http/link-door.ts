@@ -1,4 +1,4 @@
-// What a request under a signed link is let in for, and for how long the link of an upload is good.
+// What a signed link gives access to, and how long an upload link is valid.
 import type { FastifyRequest } from 'fastify'
 import type { FactCause } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// The agent's own door: bytes in and out, for whoever holds a signed link. None of these routes asks for a token: the
-// link is one, for one purpose, for one server, for a short time, and it dies with the token that it was made for.
+// The agent's own HTTP routes: bytes in and out, for the holder of a signed link. They take no token: the link is one,
+// for one purpose, one server and a short time, and it dies with the token it was issued for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ARCHIVES_BEING_SENT } from '../../contract/fixed-limits.ts'
 import { UPLOAD_QUERY } from '../../contract/link-operations.ts'

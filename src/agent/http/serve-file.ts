@@ -1,4 +1,4 @@
-// One file as an answer: whole, in part, or only the word that the client has it already.
+// One file as a response: whole, in part, or 304 if the client already has it.
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'

@@ -33,7 +33,7 @@ test('Space in the quota for the whole length is taken when the upload is create
   })
 })
 
-test('the upload waits, whole, until there is room', async (t) => {
+test('the complete upload waits until there is room', async (t) => {
   const agent = await startAgent(t)
   const { files } = agent.agent
   await files.setQuota({ serverId, quotaBytes: 4 * MIB, maxEntries: null })
@@ -56,7 +56,7 @@ test('the upload waits, whole, until there is room', async (t) => {
   )
 })
 
-test('A crash in between is made good at the next start.', async (t) => {
+test('After a crash in between, the next start completes this.', async (t) => {
   const agent = await startAgent(t)
   const url = await begun(agent, 4)
   const id = url.slice(url.lastIndexOf('/') + 1)

@@ -1,4 +1,4 @@
-// The uploads under way on this machine: which there are, that each has one request at a time, and that old ones go.
+// The uploads under way on this machine: lists them, allows each one request at a time, and removes old ones.
 import { readdirSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'

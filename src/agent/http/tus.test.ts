@@ -197,7 +197,7 @@ test('a link past its time still serves the upload that receives bytes, also aft
   assert.equal((await call(url, 'HEAD')).status, 404)
 })
 
-test('A request for an upload ends an older one for the same upload: whoever lost a connection does not wait for it to time out.', async (t) => {
+test('A new request for an upload ends an older one for the same upload: a client that lost its connection need not wait for it to time out.', async (t) => {
   const agent = await startAgent(t)
   const content = randomBytes(MIB)
   const url = await begun(agent, content.length)

@@ -1,5 +1,5 @@
-// tus 1.0 on the link of an upload. @tus/server speaks the protocol; the bytes go to disk on our own way, without
-// passing through its web streams, and checksums, which it does not know, are seen to here.
+// tus 1.0 on an upload link. @tus/server implements the protocol; the bytes go to disk without passing through its web
+// streams, and checksums, which it does not support, are handled here.
 import { DataStore, Server, Upload } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, type Failure, fail, isFailure } from '../../contract/errors.ts'

@@ -203,7 +203,7 @@ test('curl gets the answer to a refused upload while it is still sending', async
   assert.ok((uploaded ?? 0) < 150 * MIB, `${uploaded} bytes were sent`)
 })
 
-test('uploads that run together share it', async (t) => {
+test('concurrent uploads share it', async (t) => {
   const agent = await startAgent(t)
   await agent.agent.files.setQuota({ serverId, quotaBytes: 10 * MIB, maxEntries: null })
   const url = await agent.uploadUrl()
@@ -255,7 +255,7 @@ test('a body that ends before its form does is refused', async (t) => {
   await nothingLeft(agent)
 })
 
-test('is dead at once when the token that asked for it is revoked: what runs under it then ends', async (t) => {
+test('stops working at once when the token that requested it is revoked, which also ends transfers under way', async (t) => {
   const agent = await startAgent(t)
   const doomed = begin(await agent.uploadUrl())
   const other = begin(await agent.uploadUrl(MIB, { tokenId: 'tok_other' }), 'other.bin')
@@ -274,7 +274,7 @@ test('is dead at once when the token that asked for it is revoked: what runs und
   await nothingLeft(agent, ['other.bin'])
 })
 
-test('Anything else about a link that is not right is not_found.', async (t) => {
+test('Any other invalid link is not_found.', async (t) => {
   const agent = await startAgent(t)
   const good = await agent.uploadUrl()
   const base = good.slice(0, good.lastIndexOf('/'))
@@ -301,7 +301,7 @@ test('Anything else about a link that is not right is not_found.', async (t) => 
   await nothingLeft(agent)
 })
 
-test("An upload's link is renewed while bytes arrive under it, for six days at most.", async (t) => {
+test('An upload link is renewed while bytes arrive through it, for six days at most.', async (t) => {
   const agent = await startAgent(t)
   const [idle, busy] = [await agent.uploadUrl(), await agent.uploadUrl()]
   const running = begin(busy)

@@ -1,6 +1,6 @@
-// Every change of a server's files is written down here before the disk is touched (an intent), and what happened after
-// it (a fact), until control has recorded it. An intent that a crash has left is settled at the next start by looking at
-// the disk, so a change that happened has its fact, and one that did not has none.
+// Every change to a server's files is recorded here before the disk is touched (an intent), and its result afterwards
+// (a fact), until control has recorded it. An intent left by a crash is settled at the next start by looking at the
+// disk, so a change that happened has its fact, and one that did not has none.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentFact, AgentFacts, FactCause, KeptRequest } from '../../contract/agent.ts'

@@ -13,19 +13,19 @@ import { formatTime, readTime, readWhole } from '../units.ts'
 const OPTIONS = {
   event: { type: 'string', value: 'EVENT', help: 'Only this event, or a family such as "backup.*"' },
   actor: { type: 'string', value: 'ID', help: 'Only by this token, or "system"' },
-  since: { type: 'string', value: 'TIME', help: 'Not older than a time, or a span such as 2h' },
-  until: { type: 'string', value: 'TIME', help: 'Not newer than a time, or a span such as 1d' },
-  search: { type: 'string', value: 'TEXT', help: 'Only with this text in them' },
+  since: { type: 'string', value: 'TIME', help: 'Not older than a time, or a duration such as 2h' },
+  until: { type: 'string', value: 'TIME', help: 'Not newer than a time, or a duration such as 1d' },
+  search: { type: 'string', value: 'TEXT', help: 'Only entries containing this text' },
   limit: { type: 'string', value: 'N', help: 'At most this many; 50 by default' },
   follow: { type: 'boolean', short: 'f', help: 'Show entries as they are written, until interrupted' },
-  after: { type: 'string', value: 'ID', help: 'With --follow: begin after this entry' },
+  after: { type: 'string', value: 'ID', help: 'With --follow: start after this entry' },
   format: { type: 'string', value: 'ndjson|csv', help: 'Write everything that matches to standard output' },
 } as const
 type Values = ValuesOf<typeof OPTIONS>
 
 const main = command({
-  summary: 'Read what has happened, newest first',
-  description: 'Of one server, or of everything when none is named. With --json --follow, one JSON document a line.',
+  summary: 'Read the activity log, newest first',
+  description: 'Of one server, or of all servers if none is given. With --json --follow, one JSON document per line.',
   args: ['server?'],
   options: OPTIONS,
   examples: [
@@ -46,11 +46,11 @@ const main = command({
 })
 
 function checkCombination(options: Values, server: string | undefined): void {
-  if (options.follow && options.format !== undefined) throw new UsageError('--follow and --format exclude each other.')
+  if (options.follow && options.format !== undefined) throw new UsageError('--follow and --format cannot be combined.')
   if (options.follow && server === undefined) throw new UsageError('--follow needs a server.')
-  if (options.after !== undefined && !options.follow) throw new UsageError('--after goes with --follow.')
+  if (options.after !== undefined && !options.follow) throw new UsageError('--after needs --follow.')
   if (options.limit !== undefined && (options.follow || options.format !== undefined)) {
-    throw new UsageError('--limit goes neither with --follow nor with --format.')
+    throw new UsageError('--limit cannot be combined with --follow or --format.')
   }
 }
 
@@ -70,7 +70,7 @@ async function list(
       : client.activity.all(serverId, paged, { signal })
   const taken = await take(entries, limit)
   if (context.json) context.print(taken)
-  else if (taken.length === 0) context.note('Nothing of the kind has happened.')
+  else if (taken.length === 0) context.note('No matching entries.')
   else context.say(formatTable(taken, columnsFor(serverId === null), context.paint))
 }
 
@@ -107,7 +107,7 @@ async function writeOut(
 }
 
 const verify = command({
-  summary: 'Check that nobody has tampered with the activity',
+  summary: 'Check that the activity has not been tampered with',
   description: 'Exits with 0 when it is intact and with 1 when an entry was altered, removed or inserted.',
   args: ['server?'],
   options: {},

@@ -59,10 +59,11 @@ const script = (shell: string, text: string, install: string) =>
   })
 
 const words = command({
-  summary: 'Print what could follow; the scripts call this',
-  description: 'A line each: a word, a tab and a description. Nothing at all where only you can know, such as a file.',
+  summary: 'Print completions; called by the scripts',
+  description:
+    'One per line: a word, a tab and a description. Prints nothing where it cannot know, such as for a file.',
   args: ['word*'],
-  options: { line: { type: 'string', value: 'TEXT', help: 'The line as bash has it; the answer is quoted for bash' } },
+  options: { line: { type: 'string', value: 'TEXT', help: 'The line as bash has it; the output is quoted for bash' } },
   examples: ['gamekeeper completion words -- server s', 'gamekeeper completion words --line "gamekeeper server s"'],
   async run(context, { line }, { word: given }) {
     const lines = line === undefined ? await described(context, given) : await quoted(context, line)

@@ -5,10 +5,10 @@ import { EXIT } from '../exit-codes.ts'
 import { type Column, formatTable } from '../text.ts'
 
 const check = command({
-  summary: 'Compare every zone with what it should hold',
+  summary: 'Compare every zone with what it should contain',
   description: 'The exit code is 1 if something is wrong and was not repaired. Needs a token for all servers.',
   args: [],
-  options: { repair: { type: 'boolean', help: 'Put right what can be; records of others are never touched' } },
+  options: { repair: { type: 'boolean', help: 'Repair our own records; others are never touched' } },
   examples: ['gamekeeper dns check', 'gamekeeper dns check --repair --json'],
   async run(context, options) {
     const body = { repair: options.repair ?? false }

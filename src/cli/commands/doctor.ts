@@ -65,12 +65,12 @@ function checkDataDir({ url, environment: { dataDir } }: Context): Finding[] {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EROFS') {
       const remedy = 'Find out why the disk was made read-only, then mount it for writing again.'
-      return [{ check, status: 'fail', detail: `${place} is on a disk that is read-only`, remedy }]
+      return [{ check, status: 'fail', detail: `${place} is on a read-only disk`, remedy }]
     }
     const remedy = 'Let the user that runs the service write there, or set GAMEKEEPER_DATA_DIR.'
     return [{ check, status: 'fail', detail: `${place} cannot be written to`, remedy }]
   }
-  const detail = exists ? `${dataDir} can be written to` : `${dataDir} is not there yet; the first start makes it`
+  const detail = exists ? `${dataDir} can be written to` : `${dataDir} does not exist yet; the first start creates it`
   return [{ check, status: 'ok', detail }, checkSpace(place)]
 }
 
@@ -119,7 +119,7 @@ async function askUntilSettled(context: Context): Promise<{ readiness: Readiness
 
 function checkReady([name, state]: [string, string]): Finding {
   if (state === 'ok') return { check: name, status: 'ok', detail: 'ready' }
-  return { check: name, status: 'fail', detail: state, remedy: 'The log of the service says why.' }
+  return { check: name, status: 'fail', detail: state, remedy: 'See the log of the service.' }
 }
 
 function checkClock({ time }: Readiness, now: number): Finding {
@@ -127,8 +127,8 @@ function checkClock({ time }: Readiness, now: number): Finding {
   // The header has whole seconds, cut off: on average half of one is missing.
   const skewMs = Math.abs(time.getTime() + 500 - now)
   if (skewMs < SKEW_WARN_MS) return { check: 'clock', status: 'ok', detail: 'agrees with that of the service' }
-  const detail = `${Math.round(skewMs / 1000)} s away from that of the service`
-  return { check: 'clock', status: 'warn', detail, remedy: 'Let both machines set their clocks by NTP.' }
+  const detail = `${Math.round(skewMs / 1000)} s off from that of the service`
+  return { check: 'clock', status: 'warn', detail, remedy: 'Synchronise both clocks with NTP.' }
 }
 
 async function* checkToken(context: Context): AsyncGenerator<Finding, void, undefined> {
@@ -160,7 +160,7 @@ async function checkChain(context: Context, client: Client): Promise<Finding> {
   const check = 'activity'
   try {
     const { intact, entries, fault } = await client.activity.verifyEverything({ signal: context.io.signal })
-    if (intact) return { check, status: 'ok', detail: `${entries} entries, nobody has tampered with them` }
+    if (intact) return { check, status: 'ok', detail: `${entries} entries, not tampered with` }
     const remedy = 'Find out who can write to the database. "gamekeeper activity verify" says more.'
     return { check, status: 'fail', detail: `an entry was ${fault?.kind}`, remedy }
   } catch (error) {

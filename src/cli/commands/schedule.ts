@@ -13,12 +13,12 @@ const SETTINGS = {
   pattern: {
     type: 'string',
     value: 'TEXT',
-    help: 'What its backups are called; {date} {time} {zone} {server} are filled in',
+    help: 'Name of its backups; {date} {time} {zone} {server} are filled in',
   },
-  ignore: { type: 'string', multiple: true, value: 'PATTERN', help: 'What to leave out; may be repeated' },
+  ignore: { type: 'string', multiple: true, value: 'PATTERN', help: 'What to exclude; may be repeated' },
   lock: { type: 'string', value: 'yes|no', help: 'Whether its backups are locked' },
-  'if-changed': { type: 'string', value: 'yes|no', help: 'Whether nothing is made when nothing has changed' },
-  enabled: { type: 'string', value: 'yes|no', help: 'Whether it runs' },
+  'if-changed': { type: 'string', value: 'yes|no', help: 'Whether to skip the backup if nothing has changed' },
+  enabled: { type: 'string', value: 'yes|no', help: 'Whether it is enabled' },
 } as const satisfies Options
 
 const add = command({
@@ -70,7 +70,7 @@ const set = command({
       ...(cron === undefined ? {} : { cron }),
       ...settingsOf(options),
     }
-    if (Object.keys(body).length === 0) throw new UsageError('Nothing to change was named.')
+    if (Object.keys(body).length === 0) throw new UsageError('Nothing to change was given.')
     present(context, [await client.backups.changeSchedule(serverId, scheduleId, body, { signal: context.io.signal })])
     return undefined
   },

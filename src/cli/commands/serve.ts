@@ -26,7 +26,7 @@ export type { RecoveredStore }
 const STOP_WITHIN_MS = 10_000
 
 const main = command({
-  summary: 'Run the service in the foreground, until it is told to stop',
+  summary: 'Run the service in the foreground',
   description:
     'Its settings come from the environment: GAMEKEEPER_HOST, GAMEKEEPER_PORT, GAMEKEEPER_DATA_DIR and the others of\n' +
     'docs/operating.md. The first start makes the admin token and shows it once.',

@@ -10,13 +10,13 @@ import { formatSize, formatTime } from '../units.ts'
 export const rm = command({
   summary: 'Delete a server',
   description:
-    'Shows what that frees, then asks for the name of the server; where there is nobody to ask, --confirm has to give it. ' +
+    'Shows what that frees, then asks for the name of the server; without a terminal, pass it with --confirm. ' +
     'A deleted server can be brought back for some days with `gamekeeper server undelete`, unless --purge is given.',
   args: ['server'],
   options: {
-    confirm: { type: 'string', value: 'NAME', help: 'The name of the server, exactly' },
-    purge: { type: 'boolean', help: 'For good, at once; also a server that is deleted already' },
-    'no-wait': { type: 'boolean', help: 'Return once the deletion has begun' },
+    confirm: { type: 'string', value: 'NAME', help: 'The exact name of the server' },
+    purge: { type: 'boolean', help: 'Delete for good at once, even if already deleted' },
+    'no-wait': { type: 'boolean', help: 'Return once the deletion has started' },
   },
   examples: [
     'gamekeeper server rm Castle',
@@ -44,7 +44,7 @@ export const rm = command({
 
 export const undelete = command({
   summary: 'Bring a deleted server back',
-  description: 'With its files, backups, schedules, names and settings as they were.',
+  description: 'With its files, backups, schedules, names and settings intact.',
   args: ['server'],
   options: {},
   examples: ['gamekeeper server undelete Castle'],
@@ -93,7 +93,7 @@ async function ask(context: Context, client: Client, server: Server, purge: bool
   context.note(`This deletes ${server.name} with ${describe(plan)}.`)
   const until = formatTime(plan.purgeAt)
   context.note(purge ? 'It cannot be brought back.' : `It can be brought back until ${until}.`)
-  return context.ask('Type its name to go on: ')
+  return context.ask('Type its name to continue: ')
 }
 
 function describe({ frees: { files, trash, backups, subdomains } }: DeletionPlan): string {

@@ -13,7 +13,7 @@ import { rm, undelete } from './server-deletion.ts'
 const SETTINGS = {
   game: { type: 'string', value: 'GAME', help: 'The id of the game, such as minecraft-java; "none" for none' },
   port: { type: 'string', value: 'PORT', help: 'The port that players use' },
-  description: { type: 'string', value: 'TEXT', help: 'A text of your own' },
+  description: { type: 'string', value: 'TEXT', help: 'A free-form description' },
   disk: { type: 'string', value: 'SIZE', help: 'How much disk it may use, such as 20GiB; "none" for no limit' },
   entries: { type: 'string', value: 'N', help: 'How many files and folders it may have; "none" for no limit' },
   backups: { type: 'string', value: 'N', help: 'How many backups it may have; "none" for no limit' },
@@ -30,7 +30,7 @@ const create = command({
   args: ['name'],
   options: {
     ...SETTINGS,
-    adopt: { type: 'string', value: 'DIR', help: 'Move this directory in as its files; the service is stopped' },
+    adopt: { type: 'string', value: 'DIR', help: 'Move this directory in as its files; stop the service first' },
     data: { type: 'string', value: 'DIR', help: 'With --adopt: the data directory; GAMEKEEPER_DATA_DIR, else ./data' },
   },
   examples: [
@@ -61,9 +61,9 @@ const ls = command({
   summary: 'List servers, newest first',
   args: [],
   options: {
-    game: { type: 'string', value: 'GAME', help: 'Only those of a game' },
-    deleted: { type: 'boolean', help: 'Those that are deleted and can be brought back' },
-    search: { type: 'string', value: 'TEXT', help: 'Only those with this in their name' },
+    game: { type: 'string', value: 'GAME', help: 'Only servers of this game' },
+    deleted: { type: 'boolean', help: 'Only deleted servers that can be brought back' },
+    search: { type: 'string', value: 'TEXT', help: 'Only those whose name contains this' },
     limit: { type: 'string', value: 'N', help: 'At most this many; all by default' },
   },
   examples: [
@@ -103,7 +103,7 @@ const show = command({
 
 const set = command({
   summary: 'Change a server',
-  description: 'What is not named stays as it is. Labels are replaced as a whole; --label "" takes them all away.',
+  description: 'Only the settings you give change. Labels are replaced as a whole; --label "" removes them all.',
   args: ['server'],
   options: { name: { type: 'string', value: 'NAME', help: 'A new name' }, ...SETTINGS },
   examples: [
@@ -112,7 +112,7 @@ const set = command({
   ],
   async run(context, options, { server: reference }) {
     const body: ServerChange = { ...(options.name === undefined ? {} : { name: options.name }), ...settingsOf(options) }
-    if (Object.keys(body).length === 0) throw new UsageError('Nothing to change was named.')
+    if (Object.keys(body).length === 0) throw new UsageError('Nothing to change was given.')
     const client = context.client()
     const serverId = await serverIdOf(client, reference, context.io.signal)
     const server = await client.servers.change(serverId, body, { signal: context.io.signal })

@@ -15,7 +15,7 @@ export const unitText = ({
   user,
   dataDir,
   settingsFile,
-}: Unit) => `# Made by "gamekeeper service install"; it is written anew by the next one. Changes of your own: systemctl edit gamekeeper
+}: Unit) => `# Written by "gamekeeper service install", which overwrites it each time. For your own changes: systemctl edit gamekeeper
 [Unit]
 Description=Gamekeeper, which keeps the files, backups and history of game servers
 # How long deleted servers are kept is counted by the clock, so it has to be right.

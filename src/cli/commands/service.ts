@@ -20,15 +20,15 @@ interface Step {
 }
 
 const install = command({
-  summary: 'Make this installation a service of systemd',
+  summary: 'Set this installation up as a systemd service',
   description:
-    'Makes a system user, a data directory, a file for settings with an admin token, and a hardened unit, each only where\n' +
-    'it is missing; the unit is written anew. Nothing is started. It needs root, and systemd unless --root is given.',
+    'Creates a system user, a data directory, a settings file with an admin token, and a hardened unit, each only if it\n' +
+    'is missing; the unit is always rewritten. Starts nothing. Needs root, and systemd unless --root is given.',
   args: [],
   options: {
     'data-dir': { type: 'string', value: 'DIR', help: `The data directory; by default ${DATA_DIR}` },
-    root: { type: 'string', value: 'DIR', help: 'Install into the system below DIR, such as that of an image' },
-    'dry-run': { type: 'boolean', help: 'Show the unit and what would be done, and do nothing' },
+    root: { type: 'string', value: 'DIR', help: 'Install into the system under DIR, such as an image root' },
+    'dry-run': { type: 'boolean', help: 'Show the unit and the steps without taking them' },
   },
   examples: ['gamekeeper service install --dry-run', 'gamekeeper service install --data-dir /srv/gamekeeper'],
   async run(context, options) {
@@ -123,7 +123,7 @@ function makeUser(root: string, { user, dataDir }: Unit): boolean {
 function makeDataDir(root: string, { user, dataDir }: Unit): boolean {
   const path = join(root, dataDir)
   const owner = findUser(root, user)
-  if (!owner) throw new CommandError(`The user ${user} was made and is not to be found in ${join(root, 'etc/passwd')}.`)
+  if (!owner) throw new CommandError(`The user ${user} was created but is missing from ${join(root, 'etc/passwd')}.`)
   // One that is there belongs to whoever made it, and may hold everything.
   if (existsSync(path)) return false
   mkdirSync(path, { recursive: true })

@@ -26,7 +26,7 @@ const ls = command({
 })
 
 const zones = command({
-  summary: 'List the zones in which a server can have subdomains',
+  summary: 'List the zones available for subdomains',
   args: ['server'],
   options: {},
   examples: ['gamekeeper subdomain zones Castle'],
@@ -35,19 +35,19 @@ const zones = command({
     const serverId = await serverIdOf(client, server, context.io.signal)
     const { data } = await client.subdomains.zones(serverId, { signal: context.io.signal })
     if (context.json) context.print(data)
-    else if (data.length === 0) context.note('The service has no zones. GAMEKEEPER_ZONES names them.')
+    else if (data.length === 0) context.note('The service has no zones. Set GAMEKEEPER_ZONES.')
     else context.say(formatTable(data, ZONE_COLUMNS, context.paint))
     return undefined
   },
 })
 
 const add = command({
-  summary: 'Give a server a subdomain',
-  description: 'Waits until the name servers answer with it, for a minute at most; the service goes on in any case.',
+  summary: 'Add a subdomain to a server',
+  description: 'Waits until the name servers resolve it, for a minute at most; the service continues in any case.',
   args: ['server', 'name'],
   options: {
-    zone: { type: 'string', value: 'ZONE', help: 'The zone; may be left out where there is only one' },
-    'no-wait': { type: 'boolean', help: 'Return once the service has taken it on' },
+    zone: { type: 'string', value: 'ZONE', help: 'The zone; optional if there is only one' },
+    'no-wait': { type: 'boolean', help: 'Return once the service has accepted it' },
   },
   examples: [
     'gamekeeper subdomain add Castle castle --zone play.example.org',
@@ -67,10 +67,10 @@ const add = command({
 })
 
 const rm = command({
-  summary: 'Delete a subdomain, from DNS too',
-  description: 'The subdomain is its name, its full name or its id.',
+  summary: 'Delete a subdomain and its DNS records',
+  description: 'Give the subdomain as its name, its full name or its id.',
   args: ['server', 'subdomain'],
-  options: { 'no-wait': { type: 'boolean', help: 'Do not wait for a provider that takes longer than 5 seconds' } },
+  options: { 'no-wait': { type: 'boolean', help: 'Do not wait for a provider slower than 5 seconds' } },
   examples: [
     'gamekeeper subdomain rm Castle castle',
     'gamekeeper subdomain rm Castle castle.play.example.org --no-wait',
@@ -82,7 +82,7 @@ const rm = command({
     const { id, hostname } = await findSubdomain(client, serverId, reference, signal)
     const left = await client.subdomains.delete(serverId, id, { signal })
     if (left && !options['no-wait']) {
-      context.note(`${hostname} is on its way out. ${left.reason?.detail ?? 'The DNS provider has not confirmed yet.'}`)
+      context.note(`${hostname} is being removed. ${left.reason?.detail ?? 'The DNS provider has not confirmed yet.'}`)
       await client.subdomains.waitUntilGone(serverId, id, { signal })
     }
     const gone = !left || !options['no-wait']
@@ -107,7 +107,7 @@ async function untilAnswered(context: Context, client: Client, made: Subdomain):
     return await client.subdomains.waitUntilAnswered(made.serverId, made.id, { signal })
   } catch (error) {
     if (!enough.aborted || context.io.signal.aborted) throw error
-    context.note('The name servers do not answer with it yet; the service keeps asking.')
+    context.note('The name servers do not resolve it yet; the service keeps checking.')
     return client.subdomains.read(made.serverId, made.id, { signal: context.io.signal })
   }
 }
@@ -127,7 +127,7 @@ async function findSubdomain(
   if (!one) throw new CommandError(`The server has no subdomain "${reference}".`, EXIT.notFound)
   if (others.length === 0) return one
   const names = found.map(({ hostname }) => hostname).join(', ')
-  throw new CommandError(`"${reference}" is in several zones. Name one in full: ${names}`, EXIT.conflict)
+  throw new CommandError(`"${reference}" is in several zones. Use the full name: ${names}`, EXIT.conflict)
 }
 
 const STYLES = { active: 'green', pending: 'yellow', withdrawn: 'yellow', deleting: 'yellow', failed: 'red' } as const

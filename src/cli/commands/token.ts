@@ -11,15 +11,20 @@ import { type Column, formatTable } from '../text.ts'
 import { formatAgo, formatTime, readTime } from '../units.ts'
 
 const create = command({
-  summary: 'Make a token',
+  summary: 'Create a token',
   description:
-    'The value is printed once, by itself on standard output, or written to a file that only you can read.\n' +
+    'Only the value is printed to standard output, once, or written to a file that only you can read.\n' +
     `Scopes: ${SCOPES.join(', ')}.`,
   args: ['name'],
   options: {
-    scope: { type: 'string', multiple: true, value: 'SCOPE', help: 'What it may do; may be repeated, or with commas' },
-    server: { type: 'string', multiple: true, value: 'SERVER', help: 'A server that it may reach; all by default' },
-    expires: { type: 'string', value: 'TIME', help: 'When it ends: a time, or a span such as 30d' },
+    scope: {
+      type: 'string',
+      multiple: true,
+      value: 'SCOPE',
+      help: 'What it may do; may be repeated or comma-separated',
+    },
+    server: { type: 'string', multiple: true, value: 'SERVER', help: 'A server it may access; all by default' },
+    expires: { type: 'string', value: 'TIME', help: 'When it expires: a time, or a duration such as 30d' },
     output: { type: 'string', value: 'FILE', help: 'Write the value to a new file instead' },
   },
   examples: [
@@ -51,7 +56,9 @@ async function mintInto(path: string, mint: () => Promise<MintedToken>): Promise
   try {
     file = openSync(path, 'wx', 0o600)
   } catch (error) {
-    throw new CommandError(`${path} cannot be made (${(error as NodeJS.ErrnoException).code}); no token was made.`)
+    throw new CommandError(
+      `${path} cannot be created (${(error as NodeJS.ErrnoException).code}); no token was created.`,
+    )
   }
   try {
     const minted = await mint().catch((error) => {
@@ -84,12 +91,12 @@ function present(context: Context, minted: MintedToken, file: string | undefined
   const reach = minted.servers === '*' ? 'all servers' : minted.servers.join(', ')
   const until = minted.expiresAt === null ? 'until it is revoked' : `until ${formatTime(minted.expiresAt)}`
   context.note(`${minted.id} may use ${minted.scopes.join(', ')} on ${reach}, ${until}.`)
-  if (file === undefined) context.note('Its value is shown this once:')
+  if (file === undefined) context.note('Its value is shown only once:')
   context.say(file === undefined ? value : `The token is in ${file}.`)
 }
 
 const ls = command({
-  summary: 'List the tokens that are not revoked, newest first',
+  summary: 'List tokens that are not revoked, newest first',
   args: [],
   options: {},
   examples: ['gamekeeper token ls', 'gamekeeper token ls --json'],
@@ -102,7 +109,7 @@ const ls = command({
 })
 
 const rm = command({
-  summary: 'Revoke tokens, at once',
+  summary: 'Revoke tokens immediately',
   args: ['tokens...'],
   options: {},
   examples: ['gamekeeper token rm tok_01k9zq6m3t8v5w2x7y4c1b6d9e'],
@@ -118,11 +125,11 @@ const rm = command({
 })
 
 const rescue = command({
-  summary: 'Make a token that can do everything, on the machine of a stopped service',
+  summary: 'Create a token with full access, while the service is stopped',
   description:
     'For when the admin token is lost. It works on the data directory, and on the PostgreSQL of GAMEKEEPER_DATABASE_URL if\n' +
-    'that is set, with the settings of the service and while the service is stopped. The value is printed once, by itself\n' +
-    'on standard output. Revoke the lost token afterwards with "gamekeeper token rm".',
+    'that is set, with the settings of the service and while the service is stopped. Only the value is printed, once,\n' +
+    'to standard output. Revoke the lost token afterwards with "gamekeeper token rm".',
   args: [],
   options: { data: { type: 'string', value: 'DIR', help: 'The data directory; GAMEKEEPER_DATA_DIR, else ./data' } },
   examples: ['gamekeeper token rescue', 'gamekeeper token rescue --data /srv/gamekeeper'],
@@ -132,10 +139,10 @@ const rescue = command({
     // Before the token is kept: a value that nobody has seen must not be made.
     const show = (value: string) =>
       context.hand(`${context.json ? JSON.stringify({ token: value }) : value}\n`).catch((error) => {
-        throw new CommandError(`The token could not be shown (${error.code}); none was made.`)
+        throw new CommandError(`The token could not be shown (${error.code}); none was created.`)
       })
     const { id } = await rescueToken(context.environment.all, { data }, show)
-    context.note(`${id} can do everything, until it is revoked. Its value is shown this once.`)
+    context.note(`${id} has full access until it is revoked. Its value is shown only once.`)
     return undefined
   },
 })

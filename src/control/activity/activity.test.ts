@@ -29,7 +29,7 @@ onBothEngines('activity', (engine) => {
   const toName = (entry: ActivityEntry) =>
     (entry.properties as { changes?: { name: { to: string } } }).changes?.name.to ?? entry.event
 
-  test('An entry says who (actor), through what (source), from where (ip, userAgent), in which request (requestId), and what (event, properties).', async () => {
+  test('An entry records who (actor), by what means (source), from where (ip, userAgent), in which request (requestId), and what (event, properties).', async () => {
     const minted = await service.mint(['*'])
     const sent = { token: minted.token, headers: { 'user-agent': 'tester/1', 'x-gamekeeper-client': 'cli' } }
     const created = await service.call('POST', '/servers', { ...sent, body: { name: 'Seen', game: 'rust', port: 1 } })
@@ -168,7 +168,7 @@ onBothEngines('activity', (engine) => {
     assert.deepEqual(entries, await read(`/servers/${id}/activity`))
   })
 
-  test('what a spreadsheet would take for a formula is made text by an apostrophe', async () => {
+  test('what a spreadsheet would treat as a formula is escaped with an apostrophe', async () => {
     const evil = await service.call('POST', '/tokens', {
       body: { name: '=cmd|"/c calc"!A1', scopes: ['*'], servers: '*' },
     })
@@ -243,7 +243,7 @@ onBothEngines('activity', (engine) => {
     assert.equal(wrong.status, 400)
   })
 
-  test('The stream of a server that is purged ends after telling of it.', async () => {
+  test('When a server is purged, its stream reports that and ends.', async () => {
     const server = await service.createServer()
     const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, service.adminToken)
     await service.call('DELETE', `/servers/${server.id}`, { body: { name: server.name, purge: true } })
@@ -271,7 +271,7 @@ test('behind a trusted proxy the address is the one it names', async () => {
   assert.equal(data[0].ip, '203.0.113.9')
 })
 
-test('Revoking acts at once, on open streams and exports too.', async () => {
+test('Revoking takes effect at once, including on open streams and exports.', async () => {
   await using service = await startTestService()
   const { id } = await service.createServer()
   await withDatabase(service, async (db) => {

@@ -33,7 +33,7 @@ onBothEngines('bounds of the activity', (engine) => {
     return job
   }
 
-  test('The properties of an entry have 8 KiB at most. A list keeps its first items, a text its beginning, and `cut` says how many items or characters were left out where', async () => {
+  test('The properties of an entry are limited to 8 KiB. Long lists and texts are truncated, and cut says how many items or characters were left out where', async () => {
     const { id } = await service.createServer()
     const { body: job } = await service.call('POST', `/files/${id}/pack`, { body: { files: MANY } })
     const { body: deleted } = await service.call('DELETE', `/files/${id}`, { body: { files: MANY } })
@@ -66,7 +66,7 @@ onBothEngines('bounds of the activity', (engine) => {
     assert.equal(await isWhole(id), true)
   })
 
-  test('What a job was asked for is kept whole until it has ended, and a large one no longer.', async () => {
+  test("A job's input is kept in full until it has ended; large input is then dropped.", async () => {
     const { id } = await service.createServer()
     const { body: job } = await service.call('POST', `/files/${id}/pack`, { body: { files: MANY } })
     assert.equal((await ended(id, job.id)).status, 'failed')
@@ -76,7 +76,7 @@ onBothEngines('bounds of the activity', (engine) => {
     assert.ok(Buffer.byteLength(row.input) <= JOB_INPUT_KEPT_BYTES)
   })
 
-  test('Entries of older versions that are larger verify, page, export and follow', async () => {
+  test('Larger entries from older versions can still be verified, paged, exported and followed', async () => {
     const { id } = await service.createServer()
     const files = (index: number) => Array.from({ length: 1000 }, (_, i) => `${index} ${i} ${'x'.repeat(500)}`)
     const ids = await appendOldEntries(service, id, 5, (index) => ({ files: files(index) }))

@@ -1,5 +1,5 @@
-// The hash chain: each entry's hash covers its content and the hash before it, under a key that is not in the database.
-// Who can write to the database alone cannot make an altered chain look whole.
+// The hash chain: each entry's hash covers its content and the previous hash, with a key that is not in the database.
+// With write access to only the database, nobody can make an altered chain look intact.
 import { createHmac } from 'node:crypto'
 import type { ActivityHeadRow, ActivityRow } from '../db/tables.ts'
 

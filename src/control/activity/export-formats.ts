@@ -1,4 +1,4 @@
-// Entries as text for other programs: a line of JSON each, or a row of a spreadsheet.
+// Entries as text for other programs: one line of JSON each, or one row of a spreadsheet.
 import type { ActivityEntry } from '../../contract/activity.ts'
 import type { ActivityRow } from '../db/tables.ts'
 

@@ -1,6 +1,6 @@
-// Records what agents tell of: changes of files, uploads that arrived, damage that a scrub found. An entry has the id of
-// its fact, so a fact is recorded once, however often it is read and whoever comes first: the request that caused it, or
-// the reader in the background.
+// Records the facts that agents report: file changes, finished uploads, damage found by a scrub. An entry has the id of
+// its fact, so a fact is recorded once, however often it is read and whether the request that caused it or the
+// background reader gets there first.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type ActivityEvent, EVENTS } from '../../contract/activity.ts'

@@ -1,5 +1,5 @@
-// Refusals are worth an entry, and a stranger who is refused a hundred times a second must not fill the activity with
-// them: the first is recorded at once, those that follow within a minute are counted and become one.
+// Refusals are worth an entry, but a stranger who is refused a hundred times a second must not fill the activity with
+// them: the first is recorded at once, those within the next minute are counted and become one entry.
 import type { Scope } from '../../contract/scopes.ts'
 import type { Actor } from '../http/actor.ts'
 

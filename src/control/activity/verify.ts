@@ -1,4 +1,4 @@
-// Follows a chain from where retention has cut it to its head and names the first entry that does not fit.
+// Follows a chain from where retention truncated it to its head and names the first entry that does not fit.
 import type { Verification } from '../../contract/activity.ts'
 import { createTurns } from '../../kit/turns.ts'
 import type { ActivityHeadRow, ActivityRow, Db } from '../db/tables.ts'

@@ -68,7 +68,7 @@ onBothEngines('backups', (engine) => {
     assert.equal((await service.call('POST', '/backups/srv_none', {})).body.code, 'not_found')
   })
 
-  test('A locked backup is not deleted by anyone, and its server cannot be deleted, until it is unlocked', async () => {
+  test('Nobody can delete a locked backup or its server until the backup is unlocked', async () => {
     const server = await world.server({ a: '1' })
     const { id } = await world.backup(server)
     for (let i = 0; i < 3; i++) {

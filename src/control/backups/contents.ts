@@ -1,4 +1,4 @@
-// Looking into backups: what they hold, which versions of a file, what changed, and the links by which bytes are had.
+// Looking into backups: their files, the versions of a file, what changed, and download links.
 import type { Agent } from '../../contract/agent.ts'
 import type { BackupChange, BackupFile, FileVersion } from '../../contract/backup-contents.ts'
 import type { ArchiveFormat, DownloadLocation } from '../../contract/files.ts'

@@ -1,4 +1,4 @@
-// Everything about backups, put together.
+// Wires everything about backups together.
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Agent } from '../../contract/agent.ts'

@@ -1,4 +1,4 @@
-// The work behind a backup. A row is there before it, and says how it ended after it, whatever happens in between.
+// The work behind a backup. Its row exists before the work starts, and says how it ended, whatever happens in between.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import type { BackupReport } from '../../contract/agent-backups.ts'

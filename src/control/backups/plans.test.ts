@@ -86,7 +86,7 @@ onBothEngines('backup plans', (engine) => {
       db.updateTable('schedules').set({ next_run_at: 1000 }).where('id', '=', scheduleId).execute(),
     )
 
-  test('Runs that were missed while the service was down are made up for once.', async () => {
+  test('Runs missed while the service was down are made up for by a single run.', async () => {
     const server = await world.server({ a: '1' }, { limits: { backups: 2 } })
     const where = `/backups/${server}/schedules`
     const body = { name: 'Hourly', cron: '0 * * * *', namePattern: 'At {time}', isLocked: true, onlyIfChanged: true }
@@ -123,7 +123,7 @@ onBothEngines('backup plans', (engine) => {
     assert.equal(data[0].source, 'schedule')
   })
 
-  test('After a crash or a restart a backup that was under way is begun again and finds what it had already stored.', async () => {
+  test('After a crash or a restart a backup that was under way starts again and reuses what it had already stored.', async () => {
     const server = await world.server({ big: Buffer.alloc(60_000_000, 'big ') })
     const started = await world.start(server, 3)
     await until(async () => (await listed(server)).some(({ status }) => status === 'running'))
@@ -132,7 +132,7 @@ onBothEngines('backup plans', (engine) => {
     assert.equal((await world.restore(server, started[0] ?? '')).status, 'completed')
   })
 
-  test('It never stays running: what cannot go on is failed, and error says why.', async () => {
+  test('It never stays running: if it cannot continue it is failed, and error says why.', async () => {
     const server = await world.server({ a: '1' })
     const { id } = await world.backup(server)
     await service.halt()
@@ -154,7 +154,7 @@ onBothEngines('backup plans', (engine) => {
     )
   })
 
-  test('a backup in the store that is not in the list is taken back (backup.adopted), and one in the list that is not in the store is failed (backup.lost)', async () => {
+  test('a backup in the store but not in the list is added (backup.adopted), and one in the list but not in the store is marked failed (backup.lost)', async () => {
     const server = await world.server({ 'world/level.dat': 'old' })
     const forgotten = await world.backup(server, { name: 'Forgotten', isLocked: true })
     const lost = await world.backup(server, { name: 'Lost' })
@@ -185,7 +185,7 @@ onBothEngines('backup plans', (engine) => {
     await until(async () => !existsSync(manifestOf(service, server, id)))
   })
 
-  test('Where one of the two says that a backup is locked, it is locked', async () => {
+  test('If either says that a backup is locked, it is locked', async () => {
     const server = await world.server({ a: '1' })
     const made: string[] = []
     for (const isLocked of [false, true, true]) made.push((await world.backup(server, { isLocked })).id)
@@ -206,7 +206,7 @@ onBothEngines('backup plans', (engine) => {
     await until(async () => !(await readdir(join(service.dataDir, 'backups/locks', server))).includes(unlocked))
   })
 
-  test('The store is enough: the folder backups of the data directory, or a copy of it, on whichever disk it has survived.', async () => {
+  test('The store is enough: the backups folder of the data directory, or a copy of it, on whichever disk it survived.', async () => {
     const server = await world.server({ 'world/level.dat': 'years of work' })
     const { id } = await world.backup(server, { name: 'Precious', isLocked: true })
     await service.halt()

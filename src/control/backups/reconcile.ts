@@ -1,5 +1,5 @@
-// The database and the store cannot disagree for long: what the one knows and the other does not is put right at the
-// start, once a day, and when somebody asks for it because the database is gone.
+// The database and the store cannot disagree for long: what only one of them knows is reconciled at the start, once a
+// day, and on request when the database is gone.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import type { BackupReport, DamageReport, StoredBackup } from '../../contract/agent-backups.ts'

@@ -1,5 +1,4 @@
-// Getting rid of backups: gone for their owner in the transaction that says so, then from the store, then the row, and
-// some time later the space.
+// Deleting backups: from the list in one transaction, then from the store, then the row, and some time later the space.
 import type { ActivityEvent } from '../../contract/activity.ts'
 import type { Agent } from '../../contract/agent.ts'
 import type { Activity } from '../activity/service.ts'

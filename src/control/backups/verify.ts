@@ -1,5 +1,5 @@
-// Proof that backups are what was written: one when somebody asks, and the whole store a share a day. Damage is written
-// down with every backup that it touches, and stays shown until a verification finds it healed.
+// Proof that backups are intact: one on request, and part of the whole store each day. Damage is recorded with every
+// backup it affects, and stays visible until a verification finds it repaired.
 import type { Agent } from '../../contract/agent.ts'
 import type { DamageReport } from '../../contract/agent-backups.ts'
 import { isFailure } from '../../contract/errors.ts'

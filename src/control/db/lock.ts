@@ -1,5 +1,5 @@
-// One process per data directory. The lock is SQLite's own file lock, which the system lets go of when the process
-// dies, however it dies: there is no stale lock to clean up.
+// One process per data directory. The lock is SQLite's own file lock, which the system releases when the process dies,
+// however it dies: there is no stale lock to clean up.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,5 +1,5 @@
-// Brings the database to this version of the code: forward only, in one transaction, recorded. On PostgreSQL an
-// advisory lock of its own keeps out a version that does not know yet that one process has the database.
+// Migrates the database to this version of the code: forward only, in one transaction, recorded. On PostgreSQL a
+// separate advisory lock keeps out versions from before one process owned the database.
 import { sql } from 'kysely'
 import { StartFault } from '../../kit/start-fault.ts'
 import type { Engine } from './database.ts'

@@ -1,6 +1,6 @@
-// One process per PostgreSQL. The lock is an advisory lock that PostgreSQL lets go of when the connection ends, however
-// that ends. It is held by a transaction that stays open and has touched nothing: so it holds through PgBouncer in
-// transaction mode too, which would hand a lock of the session to somebody else.
+// One process per PostgreSQL database. The lock is an advisory lock that PostgreSQL releases when the connection ends,
+// however that happens. It is held by a transaction that stays open and has touched nothing, so it also holds through
+// PgBouncer in transaction mode, which would hand a session lock to another client.
 import pg from 'pg'
 import { StartFault } from '../../kit/start-fault.ts'
 

@@ -1,4 +1,5 @@
-// A pool whose faults say whether PostgreSQL is away: then nothing is wrong with what was asked, and it may be asked again.
+// A pool whose errors say whether PostgreSQL is unavailable: then nothing is wrong with the query, and it may be
+// retried.
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { fail } from '../../contract/errors.ts'

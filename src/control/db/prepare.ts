@@ -1,6 +1,6 @@
-// Building a query's text costs more than running it against SQLite. What nearly every request asks is built once and
-// reused with other values (`npm run bench -- api`); on SQLite through a connection that only reads, so that it waits for
-// no writer.
+// Building a query's text costs more than running it against SQLite. Queries that nearly every request makes are built
+// once and reused with other values (`npm run bench -- api`); on SQLite through a read-only connection, so that they
+// wait for no writer.
 import type { CompiledQuery } from 'kysely'
 import type { Db } from './tables.ts'
 

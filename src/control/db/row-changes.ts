@@ -1,5 +1,5 @@
-// Wakes those who wait for a row to change, at once: nobody but this process changes rows. A commit whose answer was lost
-// wakes nobody, so whoever waits looks again after a while of its own choice.
+// Wakes waiters when a row changes, at once: only this process changes rows. A commit whose result was lost wakes
+// nobody, so waiters also poll at an interval of their choice.
 import type { Trx } from './tables.ts'
 import { onCommit } from './transact.ts'
 

@@ -1,4 +1,4 @@
-// What keeps the database from being used at a start, in a sentence that says what to do.
+// Why the database cannot be used at a start, in a sentence that says what to do.
 import pg from 'pg'
 import { isFailure } from '../../contract/errors.ts'
 import { StartFault } from '../../kit/start-fault.ts'

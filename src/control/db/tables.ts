@@ -1,4 +1,4 @@
-// The rows as they lie in the database. Times are milliseconds, flags are 0 or 1, JSON is text, so that one query text
+// The rows as stored in the database. Times are milliseconds, flags are 0 or 1, JSON is text, so that one query text
 // serves both engines. Row types stop at the services.
 import type { Kysely, Transaction } from 'kysely'
 

@@ -1,5 +1,5 @@
-// From a request to the actor behind it, or to the refusal. The order matters: who, then how often, then whether the
-// server is visible, then whether the scope allows it, all before a body is read.
+// From a request to the actor behind it, or to a refusal. The order matters: authenticate, then apply the rate limit,
+// then check that the server is visible, then that the scope allows it, all before a body is read.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ActivitySource, SOURCES } from '../../contract/activity.ts'
 import { fail } from '../../contract/errors.ts'

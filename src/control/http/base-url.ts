@@ -1,5 +1,5 @@
-// How links begin that are given to a caller. Only ever used for the answer to an authenticated request: whoever lies about
-// the host is given a link that does not work, and nobody else sees it.
+// The base URL of links given to a caller. Only ever used in the response to an authenticated request: a caller that
+// lies about the host gets a link that does not work, and nobody else sees it.
 import type { FastifyRequest } from 'fastify'
 import { countHeader } from '../../http/server.ts'
 

@@ -1,5 +1,5 @@
-// Large JSON bodies, each in its time. Reading one is work of the thread that answers everybody, some milliseconds that
-// cannot be divided, and the limit on requests would allow a token a hundred of them a second.
+// Paces large JSON bodies. Parsing one blocks the main thread for some milliseconds that cannot be divided, and the
+// limit on requests alone would allow a token a hundred of them a second.
 import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import { createPaced } from '../../http/paced.ts'
 

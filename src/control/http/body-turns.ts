@@ -1,5 +1,5 @@
-// The JSON body of a request, read when it is its turn: a large one waits for the pace of its token before it is read, and
-// reading, checking and using it are a turn of the event loop each.
+// Reads the JSON body of a request in its turn: a large one waits for its token's pace before it is read, and reading,
+// checking and using it each take their own turn of the event loop.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import { LARGE_BODIES } from '../../contract/fixed-limits.ts'

@@ -1,4 +1,4 @@
-// For those who watch over the service: whether it lives, whether it can work, and what it counts.
+// For monitoring: whether the service is alive, whether it can work, and its metrics.
 import { BlockList } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'

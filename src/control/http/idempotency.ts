@@ -1,6 +1,6 @@
-// The same key with the same request gives the same answer for 24 hours. The answer is written in the transaction of
-// the change, so that a crash between the two cannot happen, and encrypted under the caller's own token: an answer may
-// hold a new token's value, and nobody else can read it back, not even from a stolen database.
+// The same key with the same request gives the same response for 24 hours. The response is written in the transaction
+// of the change, so a crash cannot separate the two, and encrypted with a key derived from the caller's own token: a
+// response may contain a new token's value, and nobody else can read it back, not even from a stolen database.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { sql } from 'kysely'

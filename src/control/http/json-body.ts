@@ -1,4 +1,4 @@
-// The JSON body of a request. Bodies arrive as bytes, whatever their type: only when the operation is known is it known
+// The JSON body of a request. Bodies arrive as bytes, whatever their type: only once the operation is known is it clear
 // whether it wants one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// How much there is in a JSON text, before it is parsed: a megabyte of brackets takes a second to parse, and a megabyte
-// of small values as long to validate.
+// Measures a JSON text before it is parsed: a megabyte of brackets takes a second to parse, and a megabyte of small
+// values as long to validate.
 import { JSON_TOKENS_MAX } from '../../contract/fixed-limits.ts'
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b]

@@ -1,4 +1,4 @@
-// What a link is signed for in the name of a caller: it lives no longer than the caller's token.
+// What a link issued to a caller is signed for: it lives no longer than the caller's token.
 import type { LinkGrant, LinkPurpose } from '../../http/signed-links.ts'
 import type { Actor } from './actor.ts'
 

@@ -1,5 +1,5 @@
-// Keyset cursors. A cursor is signed for the list that gave it out: one that was made up, altered or carried over from
-// another list is refused.
+// Keyset cursors. A cursor is signed for the list that issued it: one that was made up, altered or taken from another
+// list is refused.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { fail } from '../../contract/errors.ts'

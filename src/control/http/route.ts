@@ -1,4 +1,4 @@
-// Puts an operation of the contract behind a route: who may call it, what it takes, one call, what it answers.
+// Puts an operation of the contract behind a route: who may call it, its input, one call, its response.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import {
   type AnswerOf,

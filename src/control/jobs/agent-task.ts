@@ -1,5 +1,5 @@
-// Runs a task on the agent as a job: starts it, follows it, passes on a wish to stop. The task has the job's id, so
-// that after a crash of control the same task is found again, or begun again if the agent has forgotten it too.
+// Runs a task on the agent as a job: starts it, follows it, passes on cancellation. The task has the job's id, so that
+// after a crash of control the same task is found again, or started again if the agent has forgotten it too.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentTasks, TaskKind, TaskResults, WorkOf } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'

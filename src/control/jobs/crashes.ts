@@ -1,5 +1,5 @@
-// What was under way when the process went down. It may be what brought it down: whoever starts it again and again would
-// never get anything else done. So it is counted, and given up after some starts.
+// Jobs that were running when the process crashed. They may have caused the crash, and retrying them forever would
+// block everything else. So crashes are counted, and a job is given up after some attempts.
 import { fail } from '../../contract/errors.ts'
 import { JOB_CRASHES_MAX } from '../../contract/fixed-limits.ts'
 import { lockServer } from '../db/lock-server.ts'

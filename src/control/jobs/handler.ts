@@ -1,4 +1,4 @@
-// What a kind of job has to offer, and what it is given to work with.
+// What a kind of job must provide, and what it is given to work with.
 import type { Progress, WorkError } from '../../contract/jobs.ts'
 import type { JobRow, Trx } from '../db/tables.ts'
 import type { Actor } from '../http/actor.ts'

@@ -1,4 +1,4 @@
-// Writes down how far a job has come, now and then: what is reported often must not become a write each time.
+// Saves a job's progress now and then: frequent reports must not each become a write.
 import type { Logger } from 'pino'
 import type { Progress } from '../../contract/jobs.ts'
 import type { Changes } from '../db/row-changes.ts'

@@ -101,7 +101,7 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
 const servers = (count: number, prefix = 'srv_a') =>
   Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(5, '0')}`)
 
-onBothEngines('No queued job delays one of another kind or of another server.', (engine) => {
+onBothEngines('No queued job delays one of another kind or another server.', (engine) => {
   const giveUp = { timeout: 60_000 }
 
   test('no number of queued jobs of one kind delays another kind', giveUp, () =>

@@ -1,7 +1,7 @@
-// Which job is next. Every kind has its own slots and is looked at by itself, and within a kind the servers take turns,
-// so that no number of queued jobs of one kind or of one server delays another. What is asked of the database does not
-// grow with the length of the queue: a kind is looked at when something about it may have changed, and then one row at
-// a time, by index.
+// Which job is next. Every kind has its own slots and is checked by itself, and within a kind the servers take turns,
+// so that no number of queued jobs of one kind or of one server delays another. The database work does not grow with
+// the length of the queue: a kind is checked when something about it may have changed, and then one row at a time, by
+// index.
 
 import { lockServer } from '../db/lock-server.ts'
 import type { Changes } from '../db/row-changes.ts'

@@ -1,5 +1,5 @@
-// Long work, safe across crashes. A job is a row before it is work: what was under way when the process died is put
-// back into the queue at the next start, so a handler must be safe to repeat; what the process died of, see crashes.ts.
+// Long work, safe across crashes. A job is a row before it runs: work under way when the process died goes back into
+// the queue at the next start, so handlers must be idempotent; for jobs that crash the process, see crashes.ts.
 import type { Logger } from 'pino'
 import { fail } from '../../contract/errors.ts'
 import { UNFINISHED_JOBS_MAX, UNFINISHED_JOBS_MAX_BYTES } from '../../contract/fixed-limits.ts'

@@ -1,4 +1,5 @@
-// When the queue is looked at: as soon as something may run, and at the latest when the next job is due. One look at a time.
+// When the queue is checked: as soon as something may run, and at the latest when the next job is due. One check at a
+// time.
 import type { Logger } from 'pino'
 import type { Db } from '../db/tables.ts'
 import type { Queue } from './queue.ts'

@@ -1,5 +1,5 @@
-// Who may read and who may change a server. A transaction that changes anything of a server begins with `lockReadyServer`
-// or `lockVisibleServer`; the functions that only read refuse to be called in one.
+// Who may read and who may change a server. A transaction that changes anything about a server starts with
+// `lockReadyServer` or `lockVisibleServer`; the read-only functions refuse to be called in one.
 import { fail, serverDeleted } from '../../contract/errors.ts'
 import { lockServer, type OutsideTransaction } from '../db/lock-server.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'

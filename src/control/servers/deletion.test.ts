@@ -228,7 +228,7 @@ onBothEngines('deleting a server', (engine) => {
     await service.restart()
   }
 
-  test('A job is a row before it is work, and its handler is safe to repeat.', async () => {
+  test('A job is a row before it runs, and its handler is idempotent.', async () => {
     const id = await world.server({ 'world.dat': 'years of work' })
     const read = () => readFile(join(world.folder(id), 'world.dat'), 'utf8')
     const aside = () => rename(folder('servers', id), folder('held', id))

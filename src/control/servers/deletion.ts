@@ -1,6 +1,6 @@
-// Deleting a server in two steps. First it is put aside: its work has ended, its names are out of DNS, its folders lie
+// Deletes a server in two steps. First it is set aside: its work has ended, its names are out of DNS, its folders are
 // where nothing reaches them, and everything it had is kept. After some days it is purged, and that cannot be undone.
-// Each step is a job that is safe to repeat, so a crash between any two of its statements only delays it.
+// Each step is an idempotent job, so a crash between any two of its statements only delays it.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import { fail, isFailure } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// Sees that the agent enforces the disk quota that was committed last. The row is the truth; what the agent has is a
-// copy of it, and a copy that could not be made is made at the next start or when disk usage is next measured.
+// Makes the agent enforce the disk quota that was committed last. The row is authoritative; the agent has a copy of it,
+// and a copy that could not be made is made at the next start or when disk usage is next measured.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import { createKeyedMutex } from '../../kit/mutex.ts'

@@ -42,7 +42,7 @@ onBothEngines('two requests on one server', (engine) => {
     }
   })
 
-  test('of several at once exactly one is taken, the others are server_busy', async () => {
+  test('of several at once exactly one is accepted, the others are server_busy', async () => {
     const { id } = await service.createServer()
     const replies = await inOrder(service, id, [remove(id), remove(id), remove(id)])
     assert.deepEqual(statuses(replies).sort(), [202, 409, 409])

@@ -1,4 +1,4 @@
-// A server between its three shapes: what was asked for, the row, and what is shown.
+// Converts a server between its three shapes: the request, the row, and the response.
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'

@@ -1,4 +1,4 @@
-// The regular comparison of every zone with the database, and the one that somebody asks for.
+// Compares every zone with the database, at intervals and on request.
 import type { Logger } from 'pino'
 import { isFailure } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsFinding } from '../../contract/subdomains.ts'

@@ -1,4 +1,4 @@
-// A circuit breaker: a provider that does not answer is not called for a moment, and then by one call only. Otherwise
+// A circuit breaker: a provider that does not answer is not called for a while, and then by a single call. Otherwise
 // every job of its zone would wait for the same timeout, and the jobs of other zones behind them.
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 

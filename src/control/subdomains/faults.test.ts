@@ -123,7 +123,7 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
     proxy.set(zoneOf('deaf'), null)
   })
 
-  test('Nothing leaves the database before it has left DNS.', async () => {
+  test('Nothing is removed from the database before it has been removed from DNS.', async () => {
     const { serverId, calls, dns } = await begin('leaving')
     const { id } = (await calls.create('castle', zoneOf('leaving'))).body
     await calls.settled(id)

@@ -1,4 +1,4 @@
-// Which names may be given out. Pure.
+// Which names may be used. Pure.
 
 /** Names that people take for the owner of the zone, also with a number after them. */
 const RESERVED = [

@@ -1,4 +1,4 @@
-// How subdomains and zones look from outside.
+// Subdomains and zones as callers see them.
 import { DNS_REASONS, type DnsReason, type Subdomain, type ZoneInfo } from '../../contract/subdomains.ts'
 import type { ServerRow, SubdomainRow } from '../db/tables.ts'
 import { connectAddress, hostnameOf, planRecords, presentSet } from './records.ts'

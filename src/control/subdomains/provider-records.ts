@@ -1,4 +1,4 @@
-// The records of one subdomain at its provider: put there, taken away, and asked for over DNS. Nothing counts before the
+// The records of one subdomain at its provider: created, removed, and queried over DNS. Nothing counts until the
 // provider shows it.
 import type { DnsReason } from '../../contract/subdomains.ts'
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'

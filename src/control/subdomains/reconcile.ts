@@ -1,5 +1,5 @@
-// Compares a zone with the database: what of ours is missing or altered, what of ours nobody owns. What we did not
-// make is only looked at where it stands in the way. Pure: finding is done here, repairing elsewhere.
+// Compares a zone with the database: which of our records are missing, altered or orphaned. Records that are not ours
+// are only considered where they are in the way. Pure: it finds; repairing is done elsewhere.
 import { DNS_REASONS, type DnsFinding } from '../../contract/subdomains.ts'
 import type { ZoneListing } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'

@@ -1,5 +1,5 @@
-// What a subdomain needs in DNS, as a pure function of the server and the zone; and how records that are ours are told
-// from records that are not: by a TXT marker that names the instance, the subdomain and the sets that we made for it.
+// The DNS records a subdomain needs, as a pure function of the server and the zone; and how our records are told apart
+// from others: by a TXT marker that names the instance, the subdomain and the record sets we made for it.
 import { isIPv4, isIPv6 } from 'node:net'
 import { GAMES, type Game, type GameId } from '../../contract/games.ts'
 import type { Change, ZoneListing } from '../../dns/provider.ts'

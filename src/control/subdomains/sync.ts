@@ -1,5 +1,5 @@
-// Brings DNS to what the database says of one subdomain. Every step is safe to repeat, so that it does not matter
-// where a crash or a failing provider cut it short.
+// Makes DNS match the database for one subdomain. Every step is idempotent, so that it does not matter where a crash or
+// a failing provider interrupted it.
 import type { Logger } from 'pino'
 import { fail } from '../../contract/errors.ts'
 import { DNS_REASONS, type DnsReason } from '../../contract/subdomains.ts'

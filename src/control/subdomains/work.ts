@@ -1,4 +1,4 @@
-// The job behind each subdomain: at most one that waits, however often it is asked for.
+// The job behind each subdomain: at most one is queued, however often it is requested.
 import { fail, isFailure } from '../../contract/errors.ts'
 import { isDnsFault } from '../../dns/provider.ts'
 import { lockServer } from '../db/lock-server.ts'

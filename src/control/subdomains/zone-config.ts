@@ -1,4 +1,4 @@
-// The zones as they are configured. Credentials are given by reference, so that the configuration can be shown around.
+// The configured zones. Credentials are given by reference, so that the configuration can be shown to others.
 import Type, { type Static } from 'typebox'
 
 const Closed = { additionalProperties: false }

@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => service.stop())
 
-test('A link ends when its token expires, as it does when the token is revoked, also while bytes flow.', {
+test('A link stops working when its token expires or is revoked, even in the middle of a transfer.', {
   timeout: 60_000,
 }, async () => {
   const { id } = await service.createServer()

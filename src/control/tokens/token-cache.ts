@@ -1,5 +1,5 @@
-// The tokens in use, in memory: most requests are identified without asking the database. It is true since this process
-// alone revokes them; where it cannot know whether it has, it asks.
+// Tokens in use, cached in memory: most requests are authenticated without a database query. The cache is valid because
+// only this process revokes tokens; when it cannot know whether it has, it asks the database.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Identity } from '../http/auth.ts'
 

@@ -32,7 +32,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal(read.body.name, server.name)
   })
 
-  test('A token reaches what it was given and nothing else.', async () => {
+  test('A token gives access to what it was issued for and nothing else.', async () => {
     const [mine, other] = [await service.createServer(), await service.createServer()]
     const { token } = await service.mint(['*'], [mine.id])
     assert.equal((await service.call('GET', `/servers/${mine.id}`, { token })).status, 200)
@@ -47,7 +47,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal((await service.call('GET', '/activity/verify', { token })).status, 403)
   })
 
-  test('The value is in the answer to POST /tokens, once: only a hash is kept.', async () => {
+  test('The value is shown once, in the response to POST /tokens: only a hash is kept.', async () => {
     const minted = await newToken({ name: 'once', scopes: ['servers:read'], servers: '*' })
     assert.equal(minted.status, 201)
     const secret = minted.body.token.split('_').at(-1) as string
@@ -106,7 +106,7 @@ onBothEngines('tokens', (engine) => {
     }
   })
 
-  test('Revoking it acts at once, also on open streams and on links that it has signed.', async () => {
+  test('Revoking it takes effect at once, including on open streams and links issued with it.', async () => {
     const server = await service.createServer()
     const { id, token } = await service.mint(['*'])
     const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, token)
@@ -133,7 +133,7 @@ onBothEngines('tokens', (engine) => {
     assert.equal((await service.call('GET', '/servers', { token })).status, 401)
   })
 
-  test('Nobody can make a token that can do, reach or outlast more than their own; nor see or revoke one.', async () => {
+  test('Nobody can make, see or revoke a token that can do more, reach more or last longer than their own.', async () => {
     const [mine, other] = [await service.createServer(), await service.createServer()]
     const soon = new Date(Date.now() + 3600_000).toISOString()
     const { token } = await service.mint(['tokens:admin', 'servers:read'], [mine.id], { expiresAt: soon })
@@ -243,7 +243,7 @@ onBothEngines('the first token', (engine) => {
     await service.stop()
   })
 
-  test("A start with a GAMEKEEPER_ADMIN_TOKEN that was revoked, that is another token's id or that cannot do everything is refused.", async () => {
+  test("A start is refused if GAMEKEEPER_ADMIN_TOKEN was revoked, has another token's id or lacks full access.", async () => {
     const { service, config } = await blank()
     await service.halt()
     const value = `gk_mine_${randomBytes(32).toString('hex')}`

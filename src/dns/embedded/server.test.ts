@@ -115,7 +115,7 @@ suite('the embedded server on disk', () => {
     assert.deepEqual(await readdir(directory), [`${zone}.json`])
   })
 
-  test('A zone file that cannot be read stops the start and is left as it is.', async (t) => {
+  test('An unreadable zone file prevents the start and is left untouched.', async (t) => {
     const directory = ownDirectory(t)
     const holding = (set: unknown) => JSON.stringify({ format: 1, zone, serial: 1, recordSets: [set] })
     const damaged = [

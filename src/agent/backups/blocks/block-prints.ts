@@ -1,7 +1,7 @@
-// Of a large file that has changed, most stretches mostly have not. A print tells which, for a tenth of the price of their
-// blocks' names. It is no name: it is made with a key that is drawn when the store is opened and never leaves memory, as
-// the prints do not. Without the key nobody can make two stretches with one print; by chance it happens once in 2^113
-// pairs. See docs/decisions/0005-prints.md.
+// Most stretches of a large file that has changed have not. A print (a keyed fingerprint) tells which, for a tenth of
+// the cost of hashing their blocks. It does not replace a block's name: its key is drawn when the store is opened, and
+// neither the key nor the prints ever leave memory. Without the key nobody can construct two stretches with the same
+// print; by chance it happens once in 2^113 pairs. See docs/decisions/0005-prints.md.
 import { createCipheriv } from 'node:crypto'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 

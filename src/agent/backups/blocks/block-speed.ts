@@ -1,5 +1,5 @@
-// What names and compares blocks fastest depends on the processor: one with SHA instructions does SHA-256 in half the time
-// of BLAKE2b, one with carry-less multiplication a GMAC in a tenth.
+// Which algorithm hashes and compares blocks fastest depends on the processor: with SHA instructions SHA-256 takes half
+// the time of BLAKE2b, with carry-less multiplication a GMAC a tenth.
 import { randomBytes } from 'node:crypto'
 import { BLOCK_BYTES, type BlockHash, createHasher } from '../format/format.ts'
 import { createPrinter, PRINT_KEY_BYTES, STRETCH_BYTES } from './block-prints.ts'

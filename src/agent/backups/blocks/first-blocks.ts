@@ -1,4 +1,4 @@
-// Of the blocks that are read together, which are the first with their content: files are often alike.
+// Finds the first occurrence of each content among blocks that are read together: files are often alike.
 
 import { ID_BYTES } from '../format/format.ts'
 import { wordAt } from './block-filter.ts'

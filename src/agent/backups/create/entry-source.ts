@@ -1,5 +1,5 @@
-// For each thing that the walk finds: taken over from the last manifest as it stands, or described anew and, where it is a
-// file whose content is not known, read.
+// For each entry the walk finds: reused from the last manifest, or described anew and, if it is a file whose content is
+// not known, read.
 import type { BigIntStats } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { hasCode } from '../../../kit/errno.ts'

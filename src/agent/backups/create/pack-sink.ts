@@ -1,5 +1,5 @@
-// Where a backup's new blocks go: pack after pack, the full ones made durable while the next is filled. Until the backup
-// is done, only it knows of them: so nothing else can count on blocks that go when it fails.
+// Writes a backup's new blocks: pack after pack, full ones made durable while the next is filled. Until the backup is
+// done, only it knows these blocks, so nothing else can rely on blocks that are deleted if it fails.
 import { createWorkGroup } from '../../../kit/work-group.ts'
 import { createBlockIndex } from '../blocks/block-index.ts'
 import { packBlob } from '../format/format.ts'

@@ -1,7 +1,7 @@
-// Gives back the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing
-// needed go; packs with little needed have that copied to a new pack first. Runs exclusively, so no backup can begin to
-// count on a block between the two. Order: new packs, new index, old indexes away, old packs away; see
-// docs/backup-format.md.
+// Frees the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing needed
+// are deleted; packs with little needed have that copied to a new pack first. Runs exclusively, so no backup can start
+// to rely on a block between the two. Order: write new packs, then the new index, delete old indexes, then old packs;
+// see docs/backup-format.md.
 import type { ReclaimReport } from '../../../contract/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { visitIds } from '../format/entries.ts'

@@ -1,5 +1,5 @@
-// Verifies the whole store, a share at a time, and remembers how far it came. It lets go of the store after every piece:
-// whoever waits to have it alone would otherwise keep every new backup waiting until the scrub is through.
+// Verifies the whole store, a share at a time, and remembers its position. It releases the store's lock after every
+// piece: otherwise a waiting exclusive holder would block every new backup until the scrub is done.
 import { BlobMissing } from '../../../blobs/store.ts'
 import type { ScrubReport } from '../../../contract/agent-backups.ts'
 import { SCRUB_BLOB } from '../format/format.ts'

@@ -1,4 +1,4 @@
-// Reads what the store holds and checks every byte of it. Damage is named with every file and backup that it touches.
+// Reads what the store contains and checks every byte of it. Damage is reported with every file and backup it affects.
 import { BlobMissing, isLost } from '../../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'

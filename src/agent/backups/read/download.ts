@@ -1,6 +1,6 @@
-// A backup as one archive, straight from the blocks. The same backup in the same format is the same bytes every time, so
-// that a broken download can go on where it ended: in a tar by computing where that is, in the others by making the
-// bytes before it again and leaving them out.
+// A backup as one archive, straight from the blocks. The same backup in the same format yields the same bytes every
+// time, so that a broken download can resume: in a tar by computing the position, in the other formats by generating
+// the bytes before it again and discarding them.
 import { Readable } from 'node:stream'
 import type { ArchiveFormat } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'

@@ -1,4 +1,4 @@
-// Reads content out of a backup for whoever is waiting for it: one block after another, each checked, in constant memory.
+// Streams content out of a backup: one block after another, each checked, in constant memory.
 
 import { BlobMissing } from '../../../blobs/store.ts'
 import { fail } from '../../../contract/errors.ts'

@@ -1,7 +1,7 @@
-// Takes back what a committed restore has done so far. What was placed goes back to staging, so that forward can still be
-// chosen, or to the trash where it was changed since; what was displaced comes back from the trash. Whatever else is newer
-// stays where it is, or is in the trash. Must be idempotent, from any point at which an earlier run ended in either
-// direction.
+// Undoes what a committed restore has done so far. Restored files go back to staging, so that forward can still be
+// chosen, or to the trash if they were changed since; displaced files come back from the trash. Anything else that is
+// newer stays where it is, or is in the trash. Must be idempotent, from any point at which an earlier run ended in
+// either direction.
 import { lstatSync, type Stats } from 'node:fs'
 import { hasCode } from '../../../kit/errno.ts'
 import { createTurns } from '../../../kit/turns.ts'

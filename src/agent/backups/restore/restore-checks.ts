@@ -1,5 +1,5 @@
-// Files that have the right size and other times: read and compared with what the backup holds, which is cheaper than
-// writing them. The worker threads do it while the restore goes on to be planned.
+// Files with the right size but different times are read and compared with the backup, which is cheaper than writing
+// them. The worker threads do this while planning continues.
 import type { Descriptor } from '../../../kit/descriptor.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { Repository } from '../store/repository.ts'

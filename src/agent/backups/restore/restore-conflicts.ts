@@ -1,6 +1,6 @@
-// Whatever a step of a restore finds in its way is newer than the plan: somebody has written it since. It goes to a batch
-// of the trash of its own, which is durable, and noted beside the journal, before it is moved. So that both directions can
-// be chosen again and again, each brings back what the other has moved away, where its place is free.
+// Whatever a step of a restore finds in its way is newer than the plan: somebody has written it since. It goes to its
+// own batch of the trash, which is made durable and noted beside the journal before anything moves. Each direction
+// brings back what the other has moved away, if its place is free, so that both can be chosen repeatedly.
 import { writeSync } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'

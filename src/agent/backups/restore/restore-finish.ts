@@ -1,4 +1,4 @@
-// From a committed journal to its end, in one direction or the other. What may pass is waited out; anything else stops the
+// Completes a committed journal in one direction or the other. Transient errors are retried; any other stops the
 // restore in the middle, and the server stays busy until somebody has chosen a direction.
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// After a restore, files and trash may take more than the quota. Then trash goes, oldest first. Of what this restore has
-// displaced an item may go only if the safety backup holds the same, which is looked at byte by byte: it may have been
+// After a restore, files and trash may exceed the quota. Trash is then freed, oldest first. An item that this restore
+// displaced may be freed only if the safety backup holds the same content, compared byte by byte: it may have been
 // changed since, or left out by a `.backupignore`.
 import { isFailure } from '../../../contract/errors.ts'
 import { openDescriptor } from '../../../kit/descriptor.ts'

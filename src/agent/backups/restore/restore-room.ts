@@ -1,6 +1,6 @@
-// Whether a restore fits the quota of its server. What must fit is the tree that it leaves; what it displaces is in the
-// trash, which is freed afterwards (restore-freeing.ts) as far as the safety backup holds the same. To go back to a backup
-// of one's own, all of it, is never refused: it cannot be used to grow.
+// Whether a restore fits its server's quota. The tree it leaves must fit; what it displaces is in the trash, which is
+// freed afterwards (restore-freeing.ts) as far as the safety backup holds the same content. A full restore of the
+// server's own backup is never refused: it cannot be used to grow.
 import { fail } from '../../../contract/errors.ts'
 import { type Amount, diskBytes, NOTHING, sum } from '../../files/space/amounts.ts'
 import { segmentsOf } from '../format/entries.ts'

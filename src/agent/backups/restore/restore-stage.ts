@@ -1,5 +1,5 @@
-// Has the files of a restore built beside the tree, many at a time: large ones in windows of so many bytes, small ones in
-// their company.
+// Builds the files of a restore beside the tree, many at a time: large ones in windows of a fixed number of bytes,
+// small ones alongside.
 import { createWorkGroup } from '../../../kit/work-group.ts'
 import type { Directory } from '../../files/sandbox/directory.ts'
 import type { KeyedEntry } from '../format/entries.ts'

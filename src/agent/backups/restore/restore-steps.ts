@@ -1,5 +1,5 @@
-// What carrying out a journal needs in either direction: each step on its own, with the path at which it failed, and what
-// it found in its way moved aside.
+// What both directions need to carry out a journal: each step by itself, with the path at which it failed, moving aside
+// whatever is in its way.
 
 import { getSystemErrorMessage } from 'node:util'
 import { isFailure } from '../../../contract/errors.ts'

@@ -1,4 +1,4 @@
-// Makes what a restore has made durable: each by itself where they are few, else all of the file system at once.
+// Makes the output of a restore durable: each file by itself if there are few, else the whole file system at once.
 import { execFile } from 'node:child_process'
 import { fsync } from 'node:fs'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-// The server that is restored into, as far as a restore has to do with it.
+// The server that is restored into, as a restore sees it.
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import type { Usage } from '../../files/space/usage.ts'
 import type { TrashBatch, TrashRecord } from '../../files/trash/trash-records.ts'

@@ -1,5 +1,5 @@
-// What each pack holds, written down apart from the packs, so that opening a store reads a few blobs and not every pack.
-// Nothing is lost with them: they can be had again from the packs.
+// What each pack contains, stored apart from the packs, so that opening a store reads a few blobs and not every pack.
+// Losing them loses nothing: they can be rebuilt from the packs.
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { newId } from '../../../kit/ids.ts'

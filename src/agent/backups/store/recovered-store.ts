@@ -1,5 +1,5 @@
-// A store that was found, on a disk that outlived its service: looked at without a trace, and taken over into the store of
-// this agent blob by blob.
+// A store found on a disk that outlived its service: inspected without writing to it, and imported into this agent's
+// store blob by blob.
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBlobStore } from '../../../blobs/open-store.ts'

@@ -1,4 +1,4 @@
-// A store that is open: its index in memory, its worker threads, and what of it is known to be damaged.
+// An open store: its index in memory, its worker threads, and its known damage.
 import { randomBytes } from 'node:crypto'
 import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open-store.ts'
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'

@@ -1,5 +1,5 @@
-// `[a-z]` and its kin, and how upper and lower case are made one: as a JavaScript regular expression with the flag `i` does,
-// which is what patterns have meant here from the beginning.
+// `[a-z]` and the like, and case folding: the same as in a JavaScript regular expression with the flag `i`, which
+// patterns here have always followed.
 
 /** Of a character of a folded name. */
 export type CharacterClass = (code: number) => boolean

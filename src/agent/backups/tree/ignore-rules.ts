@@ -1,6 +1,6 @@
-// Which paths of a tree are ignored. Patterns come from strangers, so no input may cost much: all patterns that mean paths
-// are one automaton whose states are bits, and it takes one step for each name of a path. The states of the directories on
-// the way to the last path are kept, so in a walk each entry costs one step, however deep it lies.
+// Which paths of a tree are ignored. Patterns come from strangers, so no input may cost much: all patterns for paths
+// form one automaton whose states are bits, and it takes one step for each name of a path. The states of the
+// directories leading to the last path are kept, so in a walk each entry costs one step, however deep it is.
 import { foldCase } from './character-class.ts'
 import { GLOBSTAR, type IgnorePattern, type Name, parsePatterns } from './ignore-patterns.ts'
 import { createNameGlobs, type NameGlobs } from './name-automaton.ts'

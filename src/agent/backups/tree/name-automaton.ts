@@ -1,6 +1,6 @@
-// Every glob of a list that has a `?` or a class, against one name and at once: thousands fit into a list, so one after the
-// other would cost a main thread too much for each entry of a walk. The state is a bit for each character that a glob may
-// have come to (Shift-And), so 32 of them cost one step for each character of the name.
+// Matches every glob of a list that has a `?` or a class against one name at once: a list can hold thousands, so
+// matching them one by one would cost the main thread too much per entry of a walk. The state is a bit for each
+// character a glob may have reached (Shift-And), so 32 of them cost one step per character of the name.
 import { type Atom, compileName, hasOnlyText, type NameGlob, STAR, testOf } from './name-glob.ts'
 
 const PLAIN = 0x80

@@ -1,4 +1,4 @@
-// How a file is opened to read it, and whether a thing on disk is what a manifest says of it without reading it.
+// How a file is opened for reading, and whether something on disk matches its manifest entry without reading it.
 import { type BigIntStats, constants } from 'node:fs'
 import type { Entry } from '../format/entries.ts'
 

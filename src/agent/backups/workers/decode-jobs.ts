@@ -1,5 +1,5 @@
-// What a worker is to decode and check, as rows of numbers: to clone a small object for every block costs both threads
-// more than what they do with it.
+// What a worker has to decode and check, as rows of numbers: cloning a small object for every block costs both threads
+// more than the work itself.
 import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { ID_BYTES } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'

@@ -1,4 +1,5 @@
-// Writes the blocks of large files around the page cache: neighbours together, one run while the next is put together.
+// Writes the blocks of large files bypassing the page cache: adjacent blocks together, one run while the next is
+// assembled.
 import { writeSync } from 'node:fs'
 import { alignedBuffer, createWriteBehind, type DirectTarget, writeAround } from '../../../blobs/direct-io.ts'
 

@@ -1,5 +1,5 @@
-// Whether a file is what a backup holds, asked of the worker threads in pieces: so that nobody else's work waits for the
-// whole of a large file, and whoever is not interested any more is heard after each.
+// Compares a file with a backup on the worker threads, in pieces: so that other work does not wait for all of a large
+// file, and a cancellation takes effect after each piece.
 import { idsOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import type { Pool } from './pool.ts'

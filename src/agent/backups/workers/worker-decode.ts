@@ -1,5 +1,5 @@
-// A worker thread's writing: frames are fetched, decoded and checked, and the blocks in them written to where files want
-// them. It works on descriptors and never sees a path.
+// The writing side of a worker thread: fetches, decodes and checks frames, and writes their blocks into files. It works
+// on descriptors and never sees a path.
 import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../../blobs/store.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'

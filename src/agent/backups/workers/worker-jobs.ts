@@ -1,4 +1,4 @@
-// What travels between the engine and its worker threads.
+// The messages between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from '../format/format.ts'

@@ -1,5 +1,5 @@
-// A worker thread's reading: files are read, cut into blocks, named and compressed. It works on descriptors and never sees
-// a path.
+// The reading side of a worker thread: reads files, splits them into blocks, hashes and compresses them. It works on
+// descriptors and never sees a path.
 import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { filterHas } from '../blocks/block-filter.ts'

@@ -126,7 +126,7 @@ for (const [what, entries] of Object.entries(EVIL))
       assert.deepEqual(openDescriptors(), descriptors)
     })
 
-test('Unpacking builds the whole tree in staging and then moves it into place; nothing is left of an archive that is refused.', async (t) => {
+test('Unpacking builds the whole tree in staging and then moves it into place; a refused archive leaves nothing behind.', async (t) => {
   const { agent, server, at, context, tree } = await start(t)
   const bomb = writeArchive(
     'zip',

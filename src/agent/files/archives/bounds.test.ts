@@ -80,7 +80,7 @@ const MALFORMED: Record<string, Buffer> = {
 for (const [what, body] of Object.entries(MALFORMED))
   test(`tar: ${what} is refused`, (t) => refuse(t, whole(tarMember({ type: 'x' }, body), FILE)))
 
-test('What is inflated counts, headers and what is passed over included', async (t) => {
+test('All inflated bytes count, including headers and skipped data', async (t) => {
   const limits = { ...UNPACK_LIMITS, harmlessBytes: 1024 * 1024 }
   const big = paxRecord('comment', 'x'.repeat(TAR_EXTENDED_MAX_BYTES - 1024))
   const stretch = whole(times(40, () => Buffer.concat([pax(big), tarHeader({ name: 'd', type: '5' })])))

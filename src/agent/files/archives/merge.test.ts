@@ -69,7 +69,7 @@ test('what comes while it runs is replaced too, and kept in the trash; what goes
   assert.deepEqual(items.map(({ path }) => path).sort(), ['/d/late', '/d/old'])
 })
 
-test('All of it is checked before the first thing moves.', async (t) => {
+test('Everything is checked before the first item moves.', async (t) => {
   const { server, at } = await start(t)
   fillTree(at(''), { 'd/e/2999': 'old' })
   const staged = makeTree(t)

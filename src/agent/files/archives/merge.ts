@@ -1,6 +1,7 @@
-// Moves a finished tree into a directory: what is not there yet moves as a whole, directories that are on both sides are
-// gone into, and a file in the way is refused or goes to the trash. All is checked before anything moves. Both trees may
-// be as large as a server: nothing is kept of them but a group of moves, and others have their turn between moves.
+// Moves a finished tree into a directory: what is new moves as a whole, directories on both sides are merged
+// recursively, and a file in the way is refused or goes to the trash. Everything is checked before anything moves. Both
+// trees may be as large as a server: only one group of moves is kept in memory, and the event loop gets its turn
+// between moves.
 import { opendirSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'

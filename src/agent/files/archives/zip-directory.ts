@@ -1,5 +1,5 @@
-// The directory at the end of a zip, which says where things are. It may be as large as an archive: it is read in steps,
-// each of which lets others have their turn, and what is kept of an entry is one number.
+// The central directory at the end of a zip. It may be as large as an archive: it is read in steps, yielding to the
+// event loop between them, and only one number is kept per entry.
 import { ARCHIVE_MAX_ENTRIES, ZIP_DIRECTORY_MAX_BYTES } from '../../../contract/fixed-limits.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 import { invalidArchive } from './entry.ts'

@@ -1,6 +1,5 @@
-// Reads zip by its directory, which is what says where things are; and holds every entry to what the directory says of
-// it: no overlaps, no other size, no other checksum. The directory is gone through twice: all of it is checked before
-// the first entry is given.
+// Reads zip by its central directory, and checks every entry against it: no overlaps, no other size, no other checksum.
+// The directory is read twice: all of it is checked before the first entry is returned.
 import { crc32, createInflateRaw } from 'node:zlib'
 import type { OpenFile } from '../sandbox/directory.ts'
 import { nameFromBytes } from '../sandbox/names.ts'

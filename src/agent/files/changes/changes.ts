@@ -1,5 +1,5 @@
-// How a change of a server's files is made: its intent is in the journal before the disk is touched, and the result of
-// it afterwards. A change that fails, or that a crash cuts short, is settled by what is on the disk.
+// How a change to a server's files is made: its intent is in the journal before the disk is touched, and its result
+// afterwards. A change that fails, or that a crash interrupts, is settled by what is on the disk.
 import type { ChangeOrigin } from '../../../contract/agent.ts'
 import { fail } from '../../../contract/errors.ts'
 import type { Intent } from '../../journal/journal.ts'

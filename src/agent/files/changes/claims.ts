@@ -1,5 +1,5 @@
-// Two changes of one thing at the same time must not both find, after a crash, that it was they who changed it: each
-// has what it changes to itself from before its intent until its fact is written down.
+// Two concurrent changes to one thing must not both conclude, after a crash, that they made the change: each has
+// exclusive use of what it changes from before its intent until its fact is written.
 export interface Claims {
   /**
    * Runs `work` when nobody holds any of the keys. They are asked for again after every wait, and nothing is awaited

@@ -1,5 +1,5 @@
-// Placing a file below directories that are not there yet. They are made in staging, with the file in them under a second
-// name, and come into the server's files by one rename: whatever cuts it short, both are there or neither.
+// Places a file below directories that do not exist yet. They are created in staging, with the file in them under a
+// second name, and enter the server's files by one rename: even if interrupted, either both are there or neither.
 import { isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import {

@@ -1,6 +1,6 @@
-// Long work that is begun again after a crash must know what it has already put in its place, or it would meet its own
-// file and take it for somebody else's. A note of what will be where is on disk before the file is in its place; it counts
-// only while that very file is there.
+// Long work resumed after a crash must know what it has already put in place, or it would mistake its own file for
+// somebody else's. A note of what will be where is on disk before the file is in place; it counts only while that very
+// file is there.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// How far a change came, seen on the disk alone: for changes that failed, and for those that a crash cut short. What is
-// put in its place by a rename keeps its inode, so the inode at the place says whether it got there.
+// How far a change got, judged only by the disk: for changes that failed, and for those that a crash interrupted. A
+// rename keeps the inode, so the inode at the target says whether the file got there.
 import { type BigIntStats, opendirSync } from 'node:fs'
 import type { FileEntry } from '../../../contract/agent-files.ts'
 import { isFailure } from '../../../contract/errors.ts'

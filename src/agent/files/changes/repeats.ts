@@ -1,4 +1,4 @@
-// A caller that did not hear the answer asks again with the same id: it gets the answer of the first time.
+// A caller that missed the answer asks again with the same id: it gets the first answer.
 const REMEMBER_MS = 10 * 60_000
 
 export interface Repeats {

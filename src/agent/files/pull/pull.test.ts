@@ -87,7 +87,7 @@ test('a file is fetched, through redirects, under the name that it is given or h
   await assert.rejects(fetchFrom(`${from}/x`, open, '../c.jar'), code('invalid_path'))
 })
 
-describe('Fetching a file from an address never reaches loopback, private or link-local addresses, also not by redirect or by a name that changes its address meanwhile.', () => {
+describe('Fetching a file from a URL never reaches loopback, private or link-local addresses, not even by a redirect or DNS rebinding.', () => {
   test('addresses inside are never connected to, however they are written', async (t) => {
     const { port, hits, fetchFrom, left } = await start(t, (_, response) => response.end('secret'))
     const hosts = [

@@ -1,4 +1,4 @@
-// The thread beside the main one that reads what grows with a tenant's data. It is started when it is needed first.
+// The thread that reads whatever grows with a tenant's data. It is started on first use.
 import { Worker } from 'node:worker_threads'
 import { fail } from '../../../contract/errors.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'

@@ -1,5 +1,5 @@
-// Readings that grow with a tenant's data: lists, pages of the trash, searches. What is small is read at once; the rest is
-// left to the reader thread, and each server has its share of it.
+// Reads whose cost grows with a tenant's data: lists, pages of the trash, searches. Small ones run at once; the rest go
+// to the reader thread, where each server has its share.
 import type { FileEntry, ListPosition, ListRequest, SearchMatch, TrashItem } from '../../../contract/agent-files.ts'
 import { PAGES_BEING_READ, SEARCHES } from '../../../contract/fixed-limits.ts'
 import { createShares } from '../../fair-shares.ts'

@@ -1,6 +1,6 @@
 // Down a tree and up again, however deep it is, with a bounded number of open directories. The first levels stay open;
-// further down only the directory that one is in does, and the one above it is opened again by `..`. What `..` leads to
-// counts only if it is the directory that was left: one that was moved meanwhile could lead anywhere.
+// further down only the current directory does, and its parent is reopened by `..`. The result of `..` counts only if
+// it is the directory that was left: one that was moved meanwhile could lead anywhere.
 import { type BigIntStats, fstatSync } from 'node:fs'
 import { hasCode } from '../../../kit/errno.ts'
 import { type Directory, openAbove, openChild } from './directory.ts'

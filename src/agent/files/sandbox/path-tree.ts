@@ -1,4 +1,4 @@
-// Many paths, and how each lies to the others. Every name is kept once, however many paths lead through it.
+// A set of paths, and how they relate to each other. Every name is kept once, however many paths lead through it.
 import type { Segments } from './paths.ts'
 
 export interface Neighbour {

@@ -90,7 +90,7 @@ test('names that are not valid UTF-8 are listed, read and removed', async (t) =>
   assert.deepEqual(readdirSync(base), [])
 })
 
-test('Nothing replaces anything unasked', (t) => {
+test('Nothing is overwritten unless requested', (t) => {
   const base = makeTree(t, { a: 'a', b: 'b', 'empty/': '', 'full/x': 'x', c: 'c' })
   using top = openSandbox(base).openDirectory('/')
   const taken = { code: 'EEXIST' }

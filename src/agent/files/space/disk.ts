@@ -1,6 +1,6 @@
-// Room on a disk that servers share. Whoever has bytes to write takes room for them here first. When there is none left,
-// the oldest items in the trash of all servers on that disk make way: only for bytes that are really there to be
-// written, only as many items as are needed, and none where all of them would not be enough.
+// Space on a disk that servers share. Every writer reserves space here first. When there is none left, the oldest items
+// in the trash of all servers on that disk are freed: only for bytes that have really arrived, only as many items as
+// needed, and none if all of them would not be enough.
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { fail } from '../../../contract/errors.ts'

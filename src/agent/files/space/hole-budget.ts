@@ -1,4 +1,4 @@
-// How much of what is not there a backup or an archive reads. Node cannot ask where the holes of a file are, and st_blocks
+// How many bytes of holes a backup or an archive reads. Node cannot ask where the holes of a file are, and st_blocks
 // alone does not prove that a file is empty (docs/decisions/sparse-files.md), so holes are read like data, and counted.
 import { fail } from '../../../contract/errors.ts'
 import { HOLES_READ_MAX_BYTES, SPARSE_RATIO } from '../../../contract/fixed-limits.ts'

@@ -1,5 +1,5 @@
-// Room in a server's quota for what comes into being beside the files themselves: directories on the way to them, and the
-// records of what they replace.
+// Quota for what is created besides the files themselves: their parent directories, and the records of what they
+// replace.
 import { createTurns } from '../../../kit/turns.ts'
 import { createPathTree } from '../sandbox/path-tree.ts'
 import type { Segments } from '../sandbox/paths.ts'

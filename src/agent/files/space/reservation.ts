@@ -1,5 +1,5 @@
-// Room that one transfer holds: in the account of its server from when it is announced, on the disk only for what has
-// really arrived and a short step ahead of it, so that a sender who announces much and sends little costs nobody anything.
+// Space reserved by one transfer: in its server's quota from when it is announced, on the disk only for what has really
+// arrived and a little ahead of it, so that a sender who announces much and sends little costs nobody anything.
 import { type Amount, NOTHING, sum } from './amounts.ts'
 import type { ServerDisk } from './disk.ts'
 import type { Account } from './usage.ts'

@@ -18,7 +18,7 @@ import { writeBatch } from '../uploads/batch.ts'
 import type { PartialRecord } from '../uploads/partial-records.ts'
 import { createPartialUploads } from '../uploads/partial-uploads.ts'
 
-test('usedBytes never passes the quota by what goes through Gamekeeper', async (t) => {
+test('Nothing that goes through Gamekeeper makes usedBytes exceed the quota', async (t) => {
   const { agent, server, folders } = await startServer(t, { old: Buffer.alloc(40_960) })
   await agent.setQuota({ serverId, quotaBytes: 102_400, maxEntries: null })
   const body = async function* () {

@@ -1,7 +1,7 @@
-// How much of its quota a server uses, in bytes and in entries. What we write is accounted for as it is written; what the
-// game writes is found by a rescan. Files, directories and trash count, by the disk space they take; what is still being
-// staged is held by reservations, so that transfers that run together cannot pass the quota together. The trash of the
-// server makes way for what would not fit otherwise, in the moment in which a transfer that is complete is put in its place.
+// How much of its quota a server uses, in bytes and in entries. Our own writes are counted as they happen; the game's
+// are found by a rescan. Files, directories and trash count by the disk space they occupy; staged data is held by
+// reservations, so that concurrent transfers cannot exceed the quota together. The server's trash is freed for what
+// would not fit otherwise, at the moment a complete transfer is moved into place.
 import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'

@@ -1,5 +1,5 @@
-// Making room at the cost of the trash: the oldest items first, no more of them than are needed, and none at all where
-// all of them would not be enough. What goes is recorded, also when a crash comes between its going and its entry.
+// Makes room by freeing trash: the oldest items first, no more than needed, and none if all of them would not be
+// enough. Each removal is recorded, even if a crash comes between the removal and its entry.
 
 import { newId } from '../../../kit/ids.ts'
 import { createTurns, type Turns } from '../../../kit/turns.ts'

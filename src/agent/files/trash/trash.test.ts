@@ -42,7 +42,7 @@ test('a repeated request gets its first answer', async (t) => {
   assert.deepEqual(tree(), ['b', 'b copy'])
 })
 
-test('Restoring renames it back, making missing parents; where the name is taken, it gets a free one (a restored.txt).', async (t) => {
+test('Restoring renames it back, creating missing parents; if the name is taken, it gets a free one (a restored.txt).', async (t) => {
   const { agent, at } = await startServer(t, { 'd/a.txt': 'first', 'e/f/g': 'g' })
   await agent.remove(request({ root: '/d', files: ['a.txt'] }))
   await agent.remove(request({ root: '/', files: ['e'] }))
@@ -130,7 +130,7 @@ test('what somebody is about to move things into is not emptied, however much sp
   assert.deepEqual(readdirSync(folders.trash), [])
 })
 
-test('It goes oldest first, item by item, no more than are needed', async (t) => {
+test('Trash is freed oldest first, item by item, no more than needed', async (t) => {
   const freed: FreedTrash[] = []
   const names = ['a', 'b', 'c', 'd']
   const tree = Object.fromEntries(names.map((name) => [name, Buffer.alloc(4096)]))
@@ -155,7 +155,7 @@ test('It goes oldest first, item by item, no more than are needed', async (t) =>
   )
 })
 
-test('A crash in between is finished, and recorded, by the next start.', async (t) => {
+test('After a crash, the next start finishes and records this.', async (t) => {
   const recorded: FreedTrash[] = []
   let isBroken = true
   const { agent, server, folders } = await startServer(

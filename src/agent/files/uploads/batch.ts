@@ -1,5 +1,5 @@
-// The files of one request on their way in: all are received and synced beside the server's files first, and only when
-// every one is complete are they put in their places, each by one rename. Whatever is refused before that leaves nothing.
+// The files of one upload request: all are received and synced in staging first, and only when every one is complete
+// are they moved into place, each by one rename. A refusal before that leaves nothing behind.
 import type { FileEntry } from '../../../contract/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/fixed-limits.ts'

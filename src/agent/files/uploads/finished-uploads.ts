@@ -1,4 +1,4 @@
-// The records of uploads that are done, which nobody reads but a sender that missed the answer. They are in no quota, and a
+// Records of finished uploads, read only by a sender that missed the answer. They do not count in any quota, and a
 // sender may finish thousands in a minute, so their number is limited.
 import { FINISHED_UPLOADS_KEPT } from '../../../contract/fixed-limits.ts'
 import type { Directory } from '../sandbox/directory.ts'

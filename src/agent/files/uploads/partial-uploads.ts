@@ -1,6 +1,6 @@
-// Files that arrive in pieces, over many requests and restarts. The length of the part file is the offset: after a crash
-// of the process it is exact, and after a power cut it is what the file system has kept, which may be less than the
-// sender was told; the sender asks before it goes on. The bytes are synced before the file is put in its place.
+// Files that arrive in pieces, over many requests and restarts. The length of the part file is the offset: after a
+// crash of the process it is exact, and after a power cut it is what the file system has kept, which may be less than
+// was acknowledged; the sender asks before it resumes. The bytes are synced before the file is moved into place.
 import { createHash } from 'node:crypto'
 import { fstatSync, ftruncateSync } from 'node:fs'
 import { fail, isFailure } from '../../../contract/errors.ts'

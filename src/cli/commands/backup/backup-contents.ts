@@ -14,13 +14,13 @@ import { type Column, formatTable } from '../../text.ts'
 import { formatSize, formatTime } from '../../units.ts'
 
 export const download = command({
-  summary: 'Download a backup, or one file out of it',
-  description: 'To standard output with --output -. A file that is there is replaced once the download is whole.',
+  summary: 'Download a backup, or one file from it',
+  description: 'Writes to standard output with --output -. An existing file is replaced once the download is complete.',
   args: ['server', 'backup'],
   options: {
     format: { type: 'string', value: 'FORMAT', help: `${ARCHIVE_FORMATS.join(', ')}; tar.zst by default` },
     path: { type: 'string', value: 'PATH', help: 'Only this file, as it is' },
-    output: { type: 'string', short: 'o', value: 'FILE', help: 'Where to; named after the backup by default' },
+    output: { type: 'string', short: 'o', value: 'FILE', help: 'Output file; named after the backup by default' },
   },
   examples: [
     'gamekeeper backup download Castle latest --format zip',

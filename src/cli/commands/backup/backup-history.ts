@@ -8,7 +8,7 @@ import { type Column, formatTable, type Style } from '../../text.ts'
 import { formatAgo, formatSize, formatTime, readWhole } from '../../units.ts'
 
 export const versions = command({
-  summary: 'List the versions of a file that backups hold, newest first',
+  summary: 'List the versions of a file in backups, newest first',
   description: 'Backups with the same VERSION hold the same content.',
   args: ['server', 'path'],
   options: {},
@@ -19,7 +19,7 @@ export const versions = command({
     const serverId = await serverIdOf(client, server, signal)
     const { data } = await client.backups.versions(serverId, path, { signal })
     if (context.json) context.print(data)
-    else if (data.length === 0) context.note('No backup holds it.')
+    else if (data.length === 0) context.note('No backup contains it.')
     else context.say(formatTable(data, versionColumns(context), context.paint))
     return undefined
   },
@@ -34,7 +34,7 @@ const versionColumns = ({ now }: Context): Column<FileVersion>[] => [
 ]
 
 export const compare = command({
-  summary: 'List what changed from one backup to another, or to the files as they are now',
+  summary: 'List changes from one backup to another, or to the current files',
   args: ['server', 'backup', 'other?'],
   options: { limit: { type: 'string', value: 'N', help: 'At most this many; all by default' } },
   examples: [

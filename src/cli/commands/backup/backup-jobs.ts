@@ -8,17 +8,17 @@ import { backupIdOf } from '../../references.ts'
 import { serverIdOf } from '../../server-reference.ts'
 import { formatSize } from '../../units.ts'
 
-export const NO_WAIT = { type: 'boolean', help: 'Return once the work has begun' } as const
+export const NO_WAIT = { type: 'boolean', help: 'Return once the work has started' } as const
 
 export const restore = command({
   summary: 'Restore a backup',
   description:
-    'Everything is checked before anything is touched, and what is there now is backed up first. What was made since goes to the trash, unless --merge leaves it.',
+    'Everything is checked before anything is touched, and the current files are backed up first. Files created since go to the trash, unless you pass --merge.',
   args: ['server', 'backup'],
   options: {
     path: { type: 'string', multiple: true, value: 'PATH', help: 'Only this file or folder; may be repeated' },
-    merge: { type: 'boolean', help: 'Leave what the backup does not have' },
-    'no-safety': { type: 'boolean', help: 'Take no backup of what is there now' },
+    merge: { type: 'boolean', help: 'Keep files that are not in the backup' },
+    'no-safety': { type: 'boolean', help: 'Skip the safety backup' },
     into: { type: 'string', value: 'SERVER', help: 'Restore into another server' },
     'no-wait': NO_WAIT,
   },
@@ -50,11 +50,11 @@ export const restore = command({
 export const finishRestore = command({
   summary: 'Finish a restore that has stopped in the middle',
   description:
-    'With --forward the files become what the backup has, with --back what they were before the restore. Nothing newer is lost: it stays, or goes to the trash.',
+    '--forward completes the restore, --back returns to the files before it. Nothing newer is lost: it stays, or goes to the trash.',
   args: ['server'],
   options: {
-    forward: { type: 'boolean', help: 'Go on to what the backup has' },
-    back: { type: 'boolean', help: 'Go back to what was there before' },
+    forward: { type: 'boolean', help: 'Complete the restore' },
+    back: { type: 'boolean', help: 'Go back to the files before the restore' },
     'no-wait': NO_WAIT,
   },
   examples: ['gamekeeper backup finish-restore Castle --forward', 'gamekeeper backup finish-restore Castle --back'],
@@ -67,7 +67,7 @@ export const finishRestore = command({
     if (options['no-wait']) return sayJob(context, job)
     const done = await followJob(context, client, serverId, job.id, 'Finishing')
     if (context.json) context.print(done)
-    else if (options.back) context.say('The files are what they were before the restore.')
+    else if (options.back) context.say('The files are back as they were before the restore.')
     else context.say(`Restored: ${summaryOf(done.result)}.`)
     return undefined
   },
@@ -88,7 +88,7 @@ export const verify = command({
     const done = await followJob(context, client, serverId, job.id, 'Verifying')
     const { damage } = done.result as { damage: { what: string; touches: { path: string }[] }[] }
     if (context.json) context.print(done)
-    else if (damage.length === 0) context.say('Every block is what was written.')
+    else if (damage.length === 0) context.say('Every block is intact.')
     else for (const { what, touches } of damage) context.say(`${what}: ${touches.map(({ path }) => path).join(', ')}`)
     return damage.length === 0 ? EXIT.ok : EXIT.failed
   },
@@ -96,7 +96,7 @@ export const verify = command({
 
 function sayJob(context: Context, job: { id: string }): undefined {
   if (context.json) context.print(job)
-  else context.say(`Begun as ${job.id}.`)
+  else context.say(`Started as ${job.id}.`)
 }
 
 async function followJob(context: Context, client: Client, serverId: string, jobId: string, label: string) {
@@ -118,6 +118,6 @@ function summaryOf(result: unknown): string {
     bytesRestored: number
     safetyBackupId: string | null
   }
-  const written = `${filesRestored} files written (${formatSize(bytesRestored)}), ${filesKept} were right already`
-  return safetyBackupId === null ? written : `${written}; what was there is in ${safetyBackupId}`
+  const written = `${filesRestored} files written (${formatSize(bytesRestored)}), ${filesKept} already matched`
+  return safetyBackupId === null ? written : `${written}; the previous files are in ${safetyBackupId}`
 }

@@ -6,20 +6,20 @@ import { formatFields } from '../../text.ts'
 import { orNone, readWhole } from '../../units.ts'
 
 const RULES = {
-  last: { type: 'string', value: 'N', help: 'The newest N; "none" takes a rule away' },
-  hourly: { type: 'string', value: 'N', help: 'The newest of each of N hours' },
-  daily: { type: 'string', value: 'N', help: 'The newest of each of N days' },
-  weekly: { type: 'string', value: 'N', help: 'The newest of each of N weeks' },
-  monthly: { type: 'string', value: 'N', help: 'The newest of each of N months' },
+  last: { type: 'string', value: 'N', help: 'Keep the newest N; "none" removes a rule' },
+  hourly: { type: 'string', value: 'N', help: 'Keep the newest of each of N hours' },
+  daily: { type: 'string', value: 'N', help: 'Keep the newest of each of N days' },
+  weekly: { type: 'string', value: 'N', help: 'Keep the newest of each of N weeks' },
+  monthly: { type: 'string', value: 'N', help: 'Keep the newest of each of N months' },
 } as const satisfies Options
 
 export const keep = command({
-  summary: 'Show or say which backups of a server are kept',
-  description: 'Rules that are not named stay as they are. Locked backups are always kept. Applied after each backup.',
+  summary: 'Show or set the retention rules of a server',
+  description: 'Rules you do not give stay as they are. Locked backups are always kept. Applied after each backup.',
   args: ['server'],
   options: {
     ...RULES,
-    'dry-run': { type: 'boolean', help: 'Show what the rules as they are now would delete' },
+    'dry-run': { type: 'boolean', help: 'Show what the current rules would delete' },
     apply: { type: 'boolean', help: 'Apply the rules now' },
   },
   examples: ['gamekeeper backup keep Castle --last 5 --daily 7 --weekly 4', 'gamekeeper backup keep Castle --dry-run'],

@@ -10,18 +10,18 @@ import { formatSize, formatTime } from '../../units.ts'
 import type { RecoveredStore } from '../serve.ts'
 
 export const recover = command({
-  summary: 'Rebuild the list of backups from a store alone',
+  summary: 'Rebuild the list of backups from a store',
   description:
-    'For the day when the database is gone. With --store, on this machine and while the service is stopped: the backups\n' +
-    'in DIR are copied into the data directory unless they are there already, and its database learns of them and of\n' +
-    'their servers. Without it, the running service takes back what is in its own store. Safe to repeat. Exits with 1\n' +
+    'For when the database is lost. With --store, on this machine and while the service is stopped: the backups\n' +
+    'in DIR that the data directory lacks are copied into it, and added to its database with their servers. Without\n' +
+    'it, the running service restores to its list what is in its own store. Safe to repeat. Exits with 1\n' +
     'when a backup is damaged.',
   args: [],
   options: {
-    store: { type: 'string', value: 'DIR', help: 'A store of backups, or the data directory that holds it' },
-    list: { type: 'boolean', help: 'Only show what the store holds; nothing is written anywhere' },
+    store: { type: 'string', value: 'DIR', help: 'A backup store, or the data directory that contains it' },
+    list: { type: 'boolean', help: 'Only show what the store contains; writes nothing' },
     data: { type: 'string', value: 'DIR', help: 'The data directory; GAMEKEEPER_DATA_DIR, else ./data' },
-    'key-file': { type: 'string', value: 'FILE', help: 'A file that holds the key; else GAMEKEEPER_BACKUP_KEY' },
+    'key-file': { type: 'string', value: 'FILE', help: 'A file with the key; else GAMEKEEPER_BACKUP_KEY' },
   },
   examples: [
     'gamekeeper backup recover --store /mnt/old/backups --list',
@@ -32,7 +32,7 @@ export const recover = command({
     const { store, list = false, data, 'key-file': keyFile } = options
     if (store !== undefined) return recoverHere(context, { store, list, data, keyFile })
     if (list || data !== undefined || keyFile !== undefined)
-      throw new UsageError('--list, --data and --key-file go with --store DIR.')
+      throw new UsageError('--list, --data and --key-file need --store DIR.')
     const found = await context.client().backups.recover({ signal: context.io.signal })
     if (context.json) context.print(found)
     else context.say(`${countsOf(found)}.`)
@@ -104,24 +104,24 @@ const COLUMNS: Column<StoredBackup>[] = [
   { title: 'FILES', cell: ({ backup }) => String(backup?.fileCount ?? '-'), right: true },
   { title: 'SIZE', cell: ({ backup }) => (backup ? formatSize(backup.sizeBytes) : '-'), right: true },
   { title: 'CREATED', cell: ({ backup }) => (backup ? formatTime(new Date(backup.createdAt).toISOString()) : '-') },
-  { title: 'STATE', cell: ({ damage }) => (damage === null ? 'whole' : `damaged: ${damage}`) },
+  { title: 'STATE', cell: ({ damage }) => (damage === null ? 'intact' : `damaged: ${damage}`) },
 ]
 
 function show(context: Context, { store, backups, done }: RecoveredStore): void {
   const servers = byServer(backups)
-  const how = store.isEncrypted ? 'encrypted' : 'in the clear'
+  const how = store.isEncrypted ? 'encrypted' : 'unencrypted'
   context.say(`${store.dir} holds ${backups.length} backups of ${servers.length} servers, ${how}.`)
   for (const { id, name, backups: own } of servers) {
-    context.say(`\n${name ?? 'Its name is not known'} (${id})`)
+    context.say(`\n${name ?? 'Unknown name'} (${id})`)
     context.say(formatTable(own, COLUMNS, context.paint))
   }
   if (!done) return
   const { blobCount, bytes } = done.taken
-  context.say(`\n${blobCount} pieces (${formatSize(bytes)}) copied. ${countsOf(done.recovery)}.`)
+  context.say(`\n${blobCount} files (${formatSize(bytes)}) copied. ${countsOf(done.recovery)}.`)
   context.say('Start the service, then restore with "gamekeeper backup restore".')
 }
 
 function countsOf({ adopted, servers, missing, damaged }: Recovery): string {
-  const taken = `${adopted.length} backups and ${servers.length} servers taken back`
+  const taken = `${adopted.length} backups and ${servers.length} servers recovered`
   return `${taken}, ${missing.length} missing, ${damaged.length} damaged`
 }

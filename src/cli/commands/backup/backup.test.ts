@@ -55,12 +55,12 @@ test('create, list, show, lock, browse, verify, download, restore, delete', asyn
   await world.write(server, { 'world/level.dat': 'new' })
   const restored = await run('backup', 'restore', 'Keep', made.id)
   assert.equal(restored.code, 0, restored.stderr)
-  assert.match(restored.stdout, /^Restored: 1 files written .* what was there is in bkp_/)
+  assert.match(restored.stdout, /^Restored: 1 files written .* the previous files are in bkp_/)
   assert.equal(readFileSync(join(world.folder(server), 'world/level.dat'), 'utf8'), 'old')
   await run('backup', 'unlock', 'Keep', made.id)
   assert.deepEqual(await json('backup', 'rm', 'Keep', made.id), { deleted: [made.id] })
   assert.equal((await run('backup', 'show', 'Keep', made.id)).code, 4)
-  assert.match((await run('backup', 'recover')).stdout, /^0 backups and 0 servers taken back/)
+  assert.match((await run('backup', 'recover')).stdout, /^0 backups and 0 servers recovered/)
 })
 
 test('versions of a file, and what changed between backups or since one', async () => {
@@ -81,7 +81,7 @@ test('versions of a file, and what changed between backups or since one', async 
     (await run('backup', 'versions', 'History', '/gone.txt')).stdout,
     new RegExp(`^${first.id} .* 1 B `, 'm'),
   )
-  assert.match((await run('backup', 'versions', 'History', '/nowhere')).stderr, /No backup holds it/)
+  assert.match((await run('backup', 'versions', 'History', '/nowhere')).stderr, /No backup contains it/)
   const changes = await json('backup', 'compare', 'History', 'First', 'Second')
   const told = changes.map(({ change, path }: { change: string; path: string }) => `${change} ${path}`)
   assert.deepEqual(told, ['removed /gone.txt', 'changed /level.dat', 'added /new.txt'])

@@ -23,7 +23,7 @@ const create = command({
       type: 'string',
       multiple: true,
       value: 'PATTERN',
-      help: 'What to leave out, as in a .gitignore; may be repeated',
+      help: 'What to exclude, as in a .gitignore; may be repeated',
     },
     lock: { type: 'boolean', help: 'Lock it, so that nothing deletes it' },
     'no-wait': NO_WAIT,

@@ -19,8 +19,8 @@ export const get = command({
     'file appears when all of it is there; one that is there already is replaced only with --force.',
   args: ['server', 'path', 'local?'],
   options: {
-    format: { type: 'string', value: 'FORMAT', help: 'Of the archive: zip, tar, tar.gz or tar.zst; zip by default' },
-    force: { type: 'boolean', short: 'f', help: 'Replace a file on this machine' },
+    format: { type: 'string', value: 'FORMAT', help: 'Archive format: zip, tar, tar.gz or tar.zst; zip by default' },
+    force: { type: 'boolean', short: 'f', help: 'Replace an existing local file' },
   },
   examples: [
     'gamekeeper files get Castle /server.properties -',
@@ -63,7 +63,7 @@ async function save(context: Context, download: Download, path: string, local: s
     () => true,
     () => false,
   )
-  if (isTaken && !force) throw new CommandError(`${target} is there already; --force replaces it.`, EXIT.conflict)
+  if (isTaken && !force) throw new CommandError(`${target} already exists; --force replaces it.`, EXIT.conflict)
   const sizeBytes = await writeBeside(target, download.bytes)
   if (context.json) context.print({ path, local: target, sizeBytes })
   else context.say(`${safe(target)}  ${formatSize(sizeBytes)}`)
@@ -74,7 +74,7 @@ async function targetOf(local: string, name: string): Promise<string> {
   const isDirectory = local.endsWith('/') || (await stat(local).catch(() => null))?.isDirectory()
   if (!isDirectory) return local
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
-    throw new CommandError('The service gives it a name that cannot be used here; name the file yourself.')
+    throw new CommandError('The service suggests a name that cannot be used here; name the file yourself.')
   }
   return join(local, name)
 }

@@ -9,7 +9,7 @@ import { serverIdOf } from '../../server-reference.ts'
 import { safe } from '../../text.ts'
 
 const COMMON = {
-  'no-wait': { type: 'boolean', help: 'Return once it has begun; "gamekeeper jobs" says how it goes' },
+  'no-wait': { type: 'boolean', help: 'Return once it has started; follow it with "gamekeeper jobs"' },
 } as const satisfies Options
 const OVERWRITE = { type: 'boolean', help: 'Replace what is there; it goes to the trash' } as const
 
@@ -38,7 +38,7 @@ export const pack = command({
 
 export const unpack = command({
   summary: 'Unpack an archive that is on the server',
-  description: 'zip, tar, tar.gz or tar.zst. When anything is wrong with it, nothing of it is left.',
+  description: 'zip, tar, tar.gz or tar.zst. If anything is wrong with it, nothing is unpacked.',
   args: ['server', 'path', 'directory?'],
   options: { overwrite: OVERWRITE, ...COMMON },
   examples: [
@@ -56,10 +56,10 @@ export const unpack = command({
 })
 
 export const pull = command({
-  summary: 'Let the server fetch a file from an address on the Internet',
+  summary: 'Fetch a file from a URL into the server',
   args: ['server', 'url', 'directory?'],
   options: {
-    name: { type: 'string', value: 'NAME', help: 'What to call it; what its address does by default' },
+    name: { type: 'string', value: 'NAME', help: 'Name of the file; taken from the URL by default' },
     overwrite: OVERWRITE,
     ...COMMON,
   },
@@ -99,7 +99,7 @@ async function work(
   const begun = await start(client, serverId)
   const job = noWait ? begun : await wait(context, client, serverId, begun, label)
   if (context.json) context.print(job)
-  else if (noWait) context.say(`Begun as ${job.id}.`)
+  else if (noWait) context.say(`Started as ${job.id}.`)
   else context.say(`Done: ${safe((job.result as { path?: string } | null)?.path ?? '')}`)
   return undefined
 }

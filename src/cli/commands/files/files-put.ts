@@ -25,7 +25,7 @@ export const put = command({
   options: {
     to: { type: 'string', value: 'PATH', help: 'The directory on the server; "/" by default' },
     as: { type: 'string', value: 'PATH', help: 'The path on the server, for a single file' },
-    contents: { type: 'boolean', help: 'Of a directory, send what is in it and not the directory itself' },
+    contents: { type: 'boolean', help: 'Send the contents of a directory, not the directory itself' },
     'no-overwrite': { type: 'boolean', help: 'Refuse to replace anything' },
   },
   examples: [
@@ -40,7 +40,7 @@ export const put = command({
     const serverId = await serverIdOf(client, server, context.io.signal)
     const directory = options.as === undefined ? (options.to ?? '/') : '/'
     const uploaded = await send(context, client, serverId, tree, { directory, overwrite: !options['no-overwrite'] })
-    for (const path of tree.leftOut) context.note(`Left out ${safe(path)}`)
+    for (const path of tree.leftOut) context.note(`Skipped ${safe(path)}`)
     if (context.json) context.print({ uploaded, leftOut: tree.leftOut })
     else context.say(summaryOf(uploaded))
     return undefined

@@ -73,7 +73,7 @@ describe('the files of a server', () => {
       assert.equal((await edit('/', 'true')).code, 2)
     })
 
-    test('Nothing is written over a change that somebody else has made meanwhile, and your version is kept.', async () => {
+    test('If somebody else has changed the file meanwhile, it is not overwritten, and your version is kept.', async () => {
       writeFileSync(remote('both.txt'), 'first')
       for (const theirs of [`printf theirs > '${remote('both.txt')}'`, `rm '${remote('both.txt')}'`]) {
         const { code, stderr } = await edit('/both.txt', `${theirs}; printf ours >`)
@@ -90,7 +90,7 @@ describe('the files of a server', () => {
       writeFileSync(remote('fails.txt'), 'old')
       const { code, stderr } = await edit('/fails.txt', 'printf half > "$1"; exit 7; true')
       assert.deepEqual([code, read('fails.txt')], [1, 'old'])
-      assert.match(stderr, /The editor ended with 7; nothing was written/)
+      assert.match(stderr, /The editor exited with 7; nothing was written/)
       assert.equal(readFileSync(keptIn(stderr), 'utf8'), 'half')
       rmSync(dirname(keptIn(stderr)), { recursive: true })
     })

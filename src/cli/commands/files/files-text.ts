@@ -14,7 +14,7 @@ import { createLineCleaner, safe } from '../../text.ts'
 
 export const cat = command({
   summary: 'Print files',
-  description: 'As they are; on a terminal, control characters are shown and not obeyed.',
+  description: 'Prints them unchanged; on a terminal, control characters are escaped.',
   args: ['server', 'path...'],
   options: {},
   examples: ['gamekeeper files cat Castle /server.properties', 'gamekeeper files cat Castle /ops.json /whitelist.json'],
@@ -71,7 +71,8 @@ async function readOriginal(context: Context, client: Client, serverId: string, 
   try {
     const { bytes, etag } = await client.files.read(serverId, path, { signal: context.io.signal })
     const content = await bytesOf(bytes)
-    if (etag === null) throw new CommandError('The service does not say which version this is; nothing was changed.')
+    if (etag === null)
+      throw new CommandError('The service did not report the version of the file; nothing was changed.')
     return { bytes: content, etag }
   } catch (error) {
     if (!isApiError(error, 'not_found')) throw error
@@ -103,7 +104,7 @@ async function editAndWrite(context: Context, client: Client, draft: Draft): Pro
 async function openEditor(editor: string, local: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', local], { stdio: 'inherit' })
   const [code, signal] = await once(child, 'exit')
-  if (code !== 0) throw new CommandError(`The editor ended with ${code ?? signal}; nothing was written.`)
+  if (code !== 0) throw new CommandError(`The editor exited with ${code ?? signal}; nothing was written.`)
 }
 
 async function writeBack(

@@ -8,8 +8,8 @@ import { type Column, formatTable, safe } from '../../text.ts'
 import { formatAgo, formatSize, readWhole } from '../../units.ts'
 
 export const trash = command({
-  summary: 'List what was deleted or replaced, newest first, or empty the trash',
-  description: 'What is "replaced" is an older version of a file that is still there.',
+  summary: 'List deleted and replaced files, newest first, or empty the trash',
+  description: '"replaced" marks an older version of a file that still exists.',
   args: ['server'],
   options: {
     limit: { type: 'string', value: 'N', help: 'At most this many; all by default' },
@@ -53,12 +53,12 @@ const columnsFor = ({ now }: Context): Column<TrashItem>[] => [
 ]
 
 export const undo = command({
-  summary: 'Bring back what was deleted',
+  summary: 'Restore what was deleted',
   description:
     'Without an item, all that the last "rm" has deleted. An item is named by its id or its path, of which the newest\n' +
     'counts. What has its name taken meanwhile comes back under a free one, or with --replace under its own.',
   args: ['server', 'item*'],
-  options: { replace: { type: 'boolean', help: 'Replace what has its name now; that goes to the trash' } },
+  options: { replace: { type: 'boolean', help: 'Replace what has its name now, moving that to the trash' } },
   examples: ['gamekeeper files undo Castle', 'gamekeeper files undo Castle /world/level.dat --replace'],
   async run(context, { replace = false }, { server, item: wanted }) {
     const client = context.client()
@@ -93,6 +93,6 @@ function named(items: readonly TrashItem[], name: string): TrashItem {
 /** What one request has deleted has one time. */
 function lastDeleted(items: readonly TrashItem[]): TrashItem[] {
   const last = items.find(({ reason }) => reason === 'deleted')
-  if (!last) throw new CommandError('Nothing was deleted that could be brought back.', EXIT.notFound)
+  if (!last) throw new CommandError('There is nothing to restore.', EXIT.notFound)
   return items.filter(({ reason, deletedAt }) => reason === 'deleted' && deletedAt === last.deletedAt)
 }

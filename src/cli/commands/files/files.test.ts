@@ -66,7 +66,7 @@ describe('put and get', () => {
     const { code, stdout, stderr } = await runBinary(['files', 'put', 'Castle', 'world'], { env: envOf(), cwd: root })
     assert.equal(code, 0, stderr)
     assert.match(stdout, /^22 files {2}3\.1 MiB\n$/)
-    assert.match(stderr, /Left out world\/link/)
+    assert.match(stderr, /Skipped world\/link/)
     rmSync(join(root, 'world/link'))
     execFileSync('diff', ['-r', join(root, 'world'), remote('world')])
     const back = await runBinary(['files', 'get', 'Castle', '/world', '--format', 'tar'], { env: envOf(), cwd: root })
@@ -123,7 +123,7 @@ describe('put and get', () => {
   })
 })
 
-test('Both show how far they are on a terminal, and go on by themselves when the connection breaks or the service restarts.', async () => {
+test('Both show progress on a terminal, and resume by themselves when the connection breaks or the service restarts.', async () => {
   const port = await freePort()
   const events = new Map<number, () => unknown>()
   await using proxy = await startProxy(`http://127.0.0.1:${port}`, (total) => {
@@ -221,7 +221,7 @@ describe('the rest', () => {
     assert.equal((await run('ls', 'Castle', '/absent')).code, 4)
   })
 
-  test('undo brings back all that the last rm has deleted, or the items that are named, by id or by path', async () => {
+  test('undo brings back everything the last rm deleted, or the items you name, by id or by path', async () => {
     for (const name of ['r1', 'r2', 'r3']) writeFileSync(remote(name), name)
     assert.deepEqual(await json('rm', 'Castle', '/r1'), { deleted: ['/r1'], missing: [] })
     const partly = await run('rm', 'Castle', '/r2', '/r3', '/r4')
@@ -262,7 +262,7 @@ describe('the rest', () => {
     assert.equal((await run('pack', 'Castle', '/p', '--to', '/p.tar.gz')).code, 1)
     assert.match((await run('unpack', 'Castle', '/p.tar.gz', '/q')).stdout, /^Done: \/q\n$/)
     assert.equal(readFileSync(remote('q/p/one.txt'), 'utf8'), 'hello there')
-    assert.match((await run('unpack', 'Castle', '/p.tar.gz', '/z', '--no-wait')).stdout, /^Begun as job_/)
+    assert.match((await run('unpack', 'Castle', '/p.tar.gz', '/z', '--no-wait')).stdout, /^Started as job_/)
     const inside = await run('pull', 'Castle', 'http://127.0.0.1:1/x')
     assert.equal(inside.code, 1)
     assert.match(inside.stderr, /not on the public Internet/)

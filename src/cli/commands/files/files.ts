@@ -19,7 +19,7 @@ const ls = command({
   args: ['server', 'path?'],
   options: {
     sort: { type: 'string', value: 'KEY', help: `By ${SORTS.join(', ')}; name by default` },
-    reverse: { type: 'boolean', short: 'r', help: 'The other way round' },
+    reverse: { type: 'boolean', short: 'r', help: 'Reverse the order' },
     limit: { type: 'string', value: 'N', help: 'At most this many; all by default' },
   },
   examples: ['gamekeeper files ls Castle', 'gamekeeper files ls Castle /world/region --sort time --reverse --limit 10'],
@@ -56,7 +56,7 @@ function nameOf({ name, kind, symlinkTarget }: FileEntry): string {
 
 const rm = command({
   summary: 'Delete files and directories; "undo" brings them back',
-  description: 'They go to the trash, at once whatever their size. Exits with 4 when any of them was not there.',
+  description: 'They go to the trash, instantly whatever their size. Exits with 4 if any of them was not there.',
   args: ['server', 'path...'],
   options: {},
   examples: ['gamekeeper files rm Castle /logs/latest.log /crash-reports', 'gamekeeper files rm Castle /world --json'],
@@ -146,7 +146,7 @@ const chmod = command({
 })
 
 const mkdir = command({
-  summary: 'Make a directory, with those above it',
+  summary: 'Create a directory and its parents',
   args: ['server', 'path'],
   options: {},
   examples: ['gamekeeper files mkdir Castle /plugins/disabled'],
@@ -159,10 +159,10 @@ const mkdir = command({
 })
 
 const find = command({
-  summary: 'Search for files by name, or by what is in them',
+  summary: 'Search for files by name or content',
   args: ['server', 'text'],
   options: {
-    path: { type: 'string', value: 'PATH', help: 'Only beneath this directory' },
+    path: { type: 'string', value: 'PATH', help: 'Only below this directory' },
     content: { type: 'boolean', help: 'Search in the files too' },
     limit: { type: 'string', value: 'N', help: 'At most this many, up to 100; 50 by default' },
   },
@@ -181,7 +181,7 @@ const find = command({
       context.say(safe(lineNumber === null ? path : `${path}:${lineNumber}: ${line}`))
     }
     if (found.data.length === 0) context.note('Nothing was found.')
-    else if (!found.isComplete) context.note('There may be more; narrow it by --path, or raise --limit.')
+    else if (!found.isComplete) context.note('There may be more; narrow it down with --path, or raise --limit.')
     return undefined
   },
 })

@@ -1,5 +1,5 @@
-// How restores end, in the transaction that says so. The agent keeps the result of a restore until it is recorded here, and
-// is told afterwards, so that whatever refuses the transaction, it is recorded once.
+// Records how restores end, in one transaction. The agent keeps the result of a restore until it is told that it has
+// been recorded here, so even if the transaction fails, it is recorded once.
 import type { Agent } from '../../../contract/agent.ts'
 import type { RestoreReport, StoppedRestore } from '../../../contract/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'

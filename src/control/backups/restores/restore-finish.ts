@@ -1,5 +1,5 @@
 // A restore that has stopped in the middle ends by choice: forward, to what the backup has, or back, to what was there
-// before it. Until then its server is busy; the agent, which has it on disk, is asked whether there is one.
+// before it. Until then its server is busy; the agent, which has the state on disk, knows whether there is one.
 import type { Logger } from 'pino'
 import type { Agent } from '../../../contract/agent.ts'
 import type { StoppedRestore } from '../../../contract/agent-backups.ts'

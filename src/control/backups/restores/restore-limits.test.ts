@@ -14,7 +14,7 @@ onBothEngines('limits of restores', (engine) => {
   })
   after(() => service.stop())
 
-  test('A path that the backup does not hold is refused (not_found) by the request itself, before anything is made.', async () => {
+  test('The request itself refuses a path that the backup does not contain (not_found), before anything is created.', async () => {
     const server = await world.server({ 'world/level.dat': 'one' })
     const { id } = await world.backup(server)
     for (const state of ['two', 'three', 'four']) {
@@ -34,7 +34,7 @@ onBothEngines('limits of restores', (engine) => {
     assert.deepEqual((await service.call('GET', `/servers/${server}/jobs?status=failed`)).body.data, [])
   })
 
-  test('A restore that failed or was cancelled makes none go.', async () => {
+  test('A restore that failed or was cancelled removes none.', async () => {
     const server = await world.server({ big: Buffer.alloc(3_000_000, 'a') })
     const { id } = await world.backup(server)
     const other = await world.server({ mine: 'mine' }, { limits: { diskBytes: 2_000_000 } })

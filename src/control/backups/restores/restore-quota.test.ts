@@ -88,7 +88,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.equal(upload.status, 201, upload.text)
   })
 
-  test('What has to fit the quota is the tree that the restore leaves.', async () => {
+  test('The tree that the restore leaves has to fit the quota.', async () => {
     const server = await world.server({}, LIMITS)
     const ids: string[] = []
     for (let i = 0; i < 4; i++) {
@@ -109,7 +109,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.deepEqual([...outcomes].sort(), ['completed', 'quota_exceeded'])
   })
 
-  test('With safetyBackup: false nothing that was displaced is freed', async () => {
+  test('With safetyBackup: false nothing displaced is freed', async () => {
     const server = await world.server(some({ world: 6 }), LIMITS)
     const { id } = await world.backup(server)
     const newer = some({ world: 6 })
@@ -137,7 +137,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.ok((await readFile(inTrash)).equals(changed.world as Buffer))
   })
 
-  test('A replace of everything from a backup of the same server is never refused for the quota, also if that was lowered since.', async () => {
+  test('A replace of everything from a backup of the same server is never refused for the quota, even if it has been lowered since.', async () => {
     const old = some({ a: 4, b: 4 })
     const server = await world.server(old, LIMITS)
     const { id } = await world.backup(server)
@@ -169,7 +169,7 @@ onBothEngines('restores and the quota', (engine) => {
     assert.ok((await usage(target)).usedBytes <= QUOTA)
   })
 
-  test('what a .backupignore has left out, or somebody has written since, stays in the trash', async () => {
+  test('what a .backupignore left out, or somebody has written since, stays in the trash', async () => {
     const server = await world.server(some({ cache: 6 }), LIMITS)
     const { id } = await world.backup(server)
     const unsaved = some({ cache: 6 })

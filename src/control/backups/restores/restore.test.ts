@@ -127,7 +127,7 @@ onBothEngines('restore', (engine) => {
     await world.ended(server, second)
   })
 
-  test('While a restore is queued or running, another restore and a backup of the server are refused with server_busy', async () => {
+  test('While a restore is queued or running, other restores and backups of the server are refused with server_busy', async () => {
     const server = await world.server({ big: 'x'.repeat(60_000_000) })
     const { id } = await world.backup(server)
     await writeFile(join(world.folder(server), 'big'), 'y'.repeat(60_000_000))
@@ -148,7 +148,7 @@ onBothEngines('restore', (engine) => {
     await world.ended(server, running)
   })
 
-  test('The backup that is being restored is neither deleted (server_busy) nor expired meanwhile.', async () => {
+  test('The backup being restored cannot be deleted (server_busy) or expire meanwhile.', async () => {
     const server = await world.server({ a: 'first' })
     const safeties: string[] = []
     for (const state of ['second', 'third', 'fourth']) {
@@ -189,7 +189,7 @@ onBothEngines('restore', (engine) => {
     assert.equal((await world.backup(server)).status, 'completed')
   })
 
-  test('The next backup that still has the content puts it right, and the next verification, a day later at most, takes the mark away.', async () => {
+  test('The next backup that still has the content repairs it, and the next verification, a day later at most, clears the mark.', async () => {
     const server = await world.server({ 'a.bin': randomBytes(400_000), 'b.bin': randomBytes(1000) })
     const { id } = await world.backup(server)
     await damagePacks(service)

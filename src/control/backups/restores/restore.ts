@@ -1,6 +1,6 @@
-// Restoring: a backup of what is there now first, then the agent verifies, stages and swaps. A failure before the swap
-// leaves the files as they were. One in the middle of it is an end of its own: the restore is unfinished, and the server
-// stays busy until somebody has chosen how it ends; see restore-finish.ts.
+// Restoring: first a backup of the current files, then the agent verifies, stages and swaps. A failure before the swap
+// leaves the files unchanged. One in the middle of it is an outcome of its own: the restore is unfinished, and the
+// server stays busy until somebody has chosen how it ends; see restore-finish.ts.
 import type { Agent } from '../../../contract/agent.ts'
 import type { StoppedRestore } from '../../../contract/agent-backups.ts'
 import type { RestoreRequest } from '../../../contract/backups.ts'

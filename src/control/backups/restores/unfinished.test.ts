@@ -105,7 +105,7 @@ onBothEngines('unfinished restores', (engine) => {
     await finish(server, 'back')
   })
 
-  test('Until somebody chooses how it ends, also after a restart, changes to the files, uploads, backups and other restores of that server are refused with server_busy; reading works.', {
+  test('Until somebody chooses how it ends, even after a restart, file changes, uploads, backups and other restores of that server are refused with server_busy; reading works.', {
     skip,
   }, async () => {
     const { server, id } = await stopped()
@@ -140,7 +140,7 @@ onBothEngines('unfinished restores', (engine) => {
     assert.equal(again.body.code, 'not_found')
   })
 
-  test('Nothing that is newer than the restore is replaced without going to the trash, in either direction.', {
+  test('In either direction, nothing newer than the restore is replaced without going to the trash.', {
     skip,
   }, async () => {
     const { server } = await stopped()
@@ -165,7 +165,7 @@ onBothEngines('unfinished restores', (engine) => {
     assert.equal(await count(server, 'backup.restored'), 1)
   })
 
-  test('On the way back, what was displaced comes back from the trash, and what was placed goes away, into the trash if it was changed since.', {
+  test('Going back returns displaced files from the trash and removes restored ones, moving those changed since to the trash.', {
     skip,
   }, async () => {
     const { server } = await stopped()
@@ -182,7 +182,7 @@ onBothEngines('unfinished restores', (engine) => {
     assert.equal((await world.backup(server)).status, 'completed')
   })
 
-  test('If it stops again, both directions can be chosen again.', { skip }, async () => {
+  test('If it stops again, you can choose either direction again.', { skip }, async () => {
     const { server } = await stopped()
     const before = await trashOf(server)
     await withImmutable(at(server, 'dir/c'), async () => {
@@ -200,7 +200,7 @@ onBothEngines('unfinished restores', (engine) => {
     ])
   })
 
-  test('Whatever a game writes while the restore runs, at a path that the restore fills, goes there too.', async () => {
+  test('So does whatever a game writes, while the restore runs, to a path that the restore fills.', async () => {
     const server = await world.server({ a: 'old-1', 'deep/er/b': 'old-2', 'dir/c': 'old-3' })
     const { id } = await world.backup(server)
     await rm(world.folder(server), { recursive: true })

@@ -1,4 +1,4 @@
-// The OpenAPI document and the page to read and try it.
+// The OpenAPI document and its interactive page.
 import swagger from '@fastify/swagger'
 import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'

@@ -1,4 +1,4 @@
-// What somebody sees who opens the address of the service in a browser.
+// What a browser shows at the address of the service.
 import type { FastifyInstance } from 'fastify'
 import { NO_QUERY } from './openapi.ts'
 

@@ -1,5 +1,5 @@
-// Answers that stay open. Each ends at once when its token is revoked or expires, when its server goes, and when the
-// service stops.
+// Responses that stay open. Each ends at once when its token is revoked or expires, when its server is deleted, and
+// when the service stops.
 import { fail } from '../../../contract/errors.ts'
 import type { Actor } from '../actor.ts'
 
