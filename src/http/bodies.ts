@@ -1,5 +1,6 @@
 // The body of a request as it arrives, and how a request is answered that is refused before its body has ended.
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
@@ -137,7 +138,8 @@ function throwAway(request: IncomingMessage): void {
   const read = () => {
     if (leftUnread.delete(request)) releaseSocket(socket)
     request.resume()
-    socket.resume()
+    // A request that was injected, not sent, has something else in its place.
+    if (socket instanceof Socket) socket.resume()
   }
   request.on('data', () => {
     request.pause()

@@ -56,9 +56,10 @@ type Settler<P> = (server: ServerFiles, probe: P, turn: Turns) => Promise<Outcom
 
 // Others have their turn between any two things that are looked at: what belongs together is one look.
 const SETTLERS: { [P in Probe as P['op']]: Settler<P> } = {
-  async folder(server, { missing }, turn) {
+  // In one turn: nothing on the disk tells a folder made by this change from one that somebody else makes meanwhile.
+  async folder(server, { missing }) {
     const made: FileEntry[] = []
-    for await (const path of inTurns(missing, turn)) {
+    for (const path of missing) {
       const entry = entryAt(server, path, (stats) => stats.isDirectory())
       if (entry) made.push(entry)
     }
