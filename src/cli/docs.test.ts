@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import type { Ran } from '../../test/support/ran.ts'
 import { startTestService, type TestService } from '../../test/support/service.ts'
 import { LOCAL_DNS } from '../../test/support/subdomains.ts'
-import { BINARY, type Ran } from '../../test/support/terminal.ts'
+import { BINARY } from '../../test/support/terminal.ts'
 import { EXIT } from './exit-codes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -29,20 +29,27 @@ export function limitSmallChunks(server: Server): void {
   })
 }
 
+interface SmallChunks {
+  count: number
+  gathered: Buffer[]
+  gatheredBytes: number
+}
+
 /** A request whose small chunks, after the first few, come as larger pieces. */
 export class ChunkedMessage extends IncomingMessage {
-  #smallChunks = 0
-  /** Made for the body that needs it: most requests have none (`npm run bench -- api`). */
-  #gathered: Buffer[] | undefined
-  #gatheredBytes = 0
+  /** Made with the first of them: most requests have none (`npm run bench -- api`). */
+  #small: SmallChunks | undefined
 
   override push(chunk: Buffer | null): boolean {
-    if (chunk !== null && chunk.length < SMALL_CHUNKS.bytes && ++this.#smallChunks > SMALL_CHUNKS.free) {
-      this.#gathered ??= []
-      this.#gathered.push(chunk)
-      this.#gatheredBytes += chunk.length
-      countSmallChunk(this)
-      return true
+    if (chunk !== null && chunk.length < SMALL_CHUNKS.bytes) {
+      this.#small ??= { count: 0, gathered: [], gatheredBytes: 0 }
+      const small = this.#small
+      if (++small.count > SMALL_CHUNKS.free) {
+        small.gathered.push(chunk)
+        small.gatheredBytes += chunk.length
+        countSmallChunk(this)
+        return true
+      }
     }
     this.#pushGathered()
     return super.push(chunk) && this.readableLength < UNREAD_BODY_BYTES
@@ -50,14 +57,15 @@ export class ChunkedMessage extends IncomingMessage {
 
   /** What is still small waits for more, or for the end: one byte in each read would be as many pieces as bytes. */
   endTurn(): void {
-    if (this.#gatheredBytes >= SMALL_CHUNKS.bytes) this.#pushGathered()
+    if (this.#small && this.#small.gatheredBytes >= SMALL_CHUNKS.bytes) this.#pushGathered()
   }
 
   #pushGathered(): void {
-    if (this.#gathered === undefined) return
-    super.push(Buffer.concat(this.#gathered, this.#gatheredBytes))
-    this.#gathered = undefined
-    this.#gatheredBytes = 0
+    const small = this.#small
+    if (!small || small.gathered.length === 0) return
+    super.push(Buffer.concat(small.gathered, small.gatheredBytes))
+    small.gathered = []
+    small.gatheredBytes = 0
   }
 }
 

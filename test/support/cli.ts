@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
+import type { Ran } from './ran.ts'
 import { startTestService, type TestService } from './service.ts'
-import { type Ran, runPiped } from './terminal.ts'
+import { runPiped } from './terminal.ts'
 
 /** To be called at the top of a test file. What it gives can be used from `before` on. */
 export function useCli() {

@@ -1,10 +1,9 @@
 // The package as an owner makes it, from a copy of the checkout, so that suites that run at the same time do not meet in `dist`.
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ROOT } from '../architecture/sources.ts'
-import type { Ran } from './terminal.ts'
+import { type Ran, ranOf } from './ran.ts'
 
 const PACKED = ['bin', 'src', 'docs', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
 const TEXTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.gitignore']
@@ -42,16 +41,7 @@ export async function pack(folder: string): Promise<string> {
 }
 
 export async function run(file: string, args: readonly string[], cwd: string, env = plainEnv()): Promise<Ran> {
-  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const [code] = await once(child, 'close')
-  return { code, stdout, stderr }
+  return await ranOf(spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Throws with what it said when it fails. */

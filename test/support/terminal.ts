@@ -1,17 +1,11 @@
 // The command line in a test: as a process of its own, or in this one with somebody at a terminal.
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { runCli } from '../../src/cli/cli.ts'
+import { type Ran, ranOf } from './ran.ts'
 
 export const BINARY = fileURLToPath(new URL('../../bin/gamekeeper.js', import.meta.url))
-
-export interface Ran {
-  code: number
-  stdout: string
-  stderr: string
-}
 
 export interface RunOptions {
   env?: Record<string, string>
@@ -26,16 +20,7 @@ export function startBinary(args: readonly string[], { env = {}, cwd, node = pro
 }
 
 export async function runBinary(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const child = startBinary(args, options)
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  const [code] = await once(child, 'close')
-  return { code, stdout, stderr }
+  return await ranOf(startBinary(args, options))
 }
 
 /** With nobody at a terminal, as in a script. */

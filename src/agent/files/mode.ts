@@ -1,7 +1,6 @@
 // Changing the mode of files and directories: everything is checked before anything is touched, and when one fails after
 // all, those before it are taken back.
-import { type BigIntStats, chmodSync, fsync } from 'node:fs'
-import { promisify } from 'node:util'
+import { type BigIntStats, chmodSync } from 'node:fs'
 import type { FileEntry } from '../../contract/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Descriptor } from '../../kit/descriptor.ts'
@@ -11,7 +10,7 @@ import { type Change, journaled } from './changes/changes.ts'
 import { modeProperties } from './changes/probes.ts'
 import { type CheckedEntry, withEntries } from './named-entries.ts'
 import { describeAt, kindOf } from './reading/entries.ts'
-import { addressOf } from './sandbox/directory.ts'
+import { addressOf, fsyncFile } from './sandbox/directory.ts'
 import { explained } from './sandbox/errors.ts'
 import {
   hasPermissions,
@@ -27,8 +26,6 @@ import type { ServerFiles } from './server-files.ts'
 
 /** Files that are changed before they are synced together: no more descriptors than this for one request. */
 const SYNCED_AT_ONCE = 32
-
-const fsyncAsync = promisify(fsync)
 
 /**
  * What the owner must keep. The service may be the owner and no more than that: without these, backups could not read what is
@@ -120,7 +117,7 @@ async function apply(server: ServerFiles, items: Item[], mode: number, done: Cha
       if (item.isChange) unsynced.push(opened.use(changeAt(place, item, mode, done)))
       entries.push(describeAt(place.parent, place.name))
     }
-    await Promise.all(unsynced.map((file) => file.use(fsyncAsync)))
+    await Promise.all(unsynced.map(fsyncFile))
   }
   return entries
 }
@@ -150,7 +147,7 @@ async function takeBack(server: ServerFiles, { item, before }: Changed, mode: nu
     // First: it may be back to a mode in which nobody can open it.
     using file = reference.openToSync()
     chmodSync(reference.address, keptModeOf(before, before.isDirectory()))
-    await file.use(fsyncAsync)
+    await fsyncFile(file)
   } catch (error) {
     if (!isFailure(error) && !hasCode(error, 'ENOENT')) server.onUnexpected(error)
   }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import type { Ran } from '../../../test/support/ran.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { ask, editZoneFile, LOCAL_DNS } from '../../../test/support/subdomains.ts'
-import { type Ran, runPiped } from '../../../test/support/terminal.ts'
+import { runPiped } from '../../../test/support/terminal.ts'
 import { EXIT } from '../exit-codes.ts'
 
 const zone = { zone: 'play.test', provider: 'embedded', target: '203.0.113.7' }

@@ -1,11 +1,10 @@
 // Makes the output of a restore durable: each file by itself if there are few, else the whole file system at once.
 import { execFile } from 'node:child_process'
-import { fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { forEachAtOnce } from '../../../kit/work-group.ts'
-import { addressOf, type Directory, fsyncDirectory } from '../../files/sandbox/directory.ts'
+import { addressOf, type Directory, fsyncDirectory, fsyncFile } from '../../files/sandbox/directory.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import { isGone } from './restore-journal.ts'
@@ -14,8 +13,6 @@ import { isGone } from './restore-journal.ts'
 export const SYNCED_ONE_BY_ONE = 128
 /** A file system makes what comes together durable in one go. */
 const SYNCED_TOGETHER = 16
-
-const fsyncAsync = promisify(fsync)
 
 /** What is in staging under the numbers from 0 on. */
 export async function syncStaged(staging: Directory, count: number): Promise<void> {
@@ -34,7 +31,7 @@ async function syncAddress(address: string | Buffer): Promise<void> {
     throw error
   }
   using file = opened
-  await file.use(fsyncAsync)
+  await fsyncFile(file)
 }
 
 /** What is gone by now needs no sync, but that it is gone does: then the nearest directory above it is meant. */

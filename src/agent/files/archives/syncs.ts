@@ -1,12 +1,9 @@
 // Many small files reach the disk together: their syncs run side by side, so that one commit of the journal does for all.
-import { fsync } from 'node:fs'
-import { promisify } from 'node:util'
 import type { Descriptor } from '../../../kit/descriptor.ts'
 import { createWorkGroup } from '../../../kit/work-group.ts'
-import type { OpenFile } from '../sandbox/directory.ts'
+import { fsyncFile, type OpenFile } from '../sandbox/directory.ts'
 
 const AT_ONCE = 32
-const fsyncAsync = promisify(fsync)
 
 export interface Syncs extends AsyncDisposable {
   /** Takes the file over and closes it once it is on disk. */
@@ -30,5 +27,5 @@ export function createSyncs(): Syncs {
 
 async function syncAndClose(taken: Descriptor): Promise<void> {
   using file = taken
-  await file.use(fsyncAsync)
+  await fsyncFile(file)
 }

@@ -305,6 +305,6 @@ export function fsyncDirectory(target: Directory): Promise<void> {
   return target.use(fsyncAsync)
 }
 
-export function fsyncFile(file: OpenFile): Promise<void> {
+export function fsyncFile(file: Pick<Descriptor, 'use'>): Promise<void> {
   return file.use(fsyncAsync)
 }
