@@ -42,8 +42,9 @@ test('an error comes with its stack, and nothing in it can steer the terminal', 
 test('on a terminal the log is for people and the start stands out from it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-log-'))
   const env = { ...process.env, GAMEKEEPER_PORT: '0', GAMEKEEPER_DATA_DIR: folder, TERM: 'xterm', NO_COLOR: '' }
-  // `script` gives it a terminal, and hands on how it ended.
-  const child = spawn('script', ['-qefc', `"${process.execPath}" "${BINARY}" serve`, '/dev/null'], { env })
+  // `script` gives it a terminal, and hands on how it ended; a shell that stayed would die of the Ctrl-C.
+  const command = `exec "${process.execPath}" "${BINARY}" serve`
+  const child = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...env, SHELL: '/bin/sh' } })
   let text = ''
   for await (const chunk of child.stdout.setEncoding('utf8')) {
     text += chunk

@@ -16,17 +16,16 @@ export async function inOrder<T>(
   try {
     await client.query('begin')
     await client.query('select id from servers where id = $1 for update', [serverId])
-    const before = await countWaiting(client)
     const replies: Promise<T>[] = []
+    let unanswered = 0
     for (const send of requests) {
       const reply = send()
-      let isAnswered = false
-      reply.finally(() => {
-        isAnswered = true
-      })
-      replies.push(reply)
+      unanswered++
       // Refused without the lock is in order too: it then decides nothing.
-      await until(async () => isAnswered || (await countWaiting(client)) >= before + replies.length)
+      const answered = () => void unanswered--
+      reply.then(answered, answered)
+      replies.push(reply)
+      await until(async () => (await countWaiting(client)) >= unanswered)
     }
     await client.query('commit')
     return await Promise.all(replies)
@@ -35,10 +34,16 @@ export async function inOrder<T>(
   }
 }
 
+/** Those who wait for us, or for one who does; other work of the service may wait for other rows meanwhile. */
 async function countWaiting(client: pg.Client): Promise<number> {
   const { rows } = await client.query(
-    `select count(*)::int as waiting from pg_locks join pg_stat_activity using (pid)
-     where not granted and datname = current_database()`,
+    `with recursive waits as (
+       select pid, unnest(pg_blocking_pids(pid)) as holder from pg_stat_activity where datname = current_database()
+     ), waiting as (
+       select pid from waits where holder = pg_backend_pid()
+       union select waits.pid from waits join waiting on waits.holder = waiting.pid
+     )
+     select count(*)::int as waiting from waiting`,
   )
   return rows[0].waiting
 }

@@ -1,18 +1,24 @@
 // Watches the turns of this thread's event loop, by the processor time that they take and not by the clock, so that a
 // busy machine is no false alarm. A worker thread looks on and asks for the stack of a turn that is too long already.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { PerformanceObserver } from 'node:perf_hooks'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 
 export const LONGEST_TURN_MS = 100
+/** Requests that arrive together begin in one turn, and no more than this of it is due to each of them. */
+const REQUEST_MS = 2
+const REQUEST_BEGINS = 'http.server.request.start'
+
 /** The clock of the watch: a turn is seen with at most this much of the ones before it. */
 export const BEAT_MS = 10
 
-/** What the garbage collector took, and the stack, are known a few turns later. */
+/** What the garbage collector took, and the stack, are known a few turns later, however long those take. */
 const VERDICT_MS = 3 * BEAT_MS
+const VERDICT_TURNS = 3
 
 export interface LongTurn {
-  /** Processor time of this thread, without that of the garbage collector. */
+  /** Processor time of this thread, without that of the garbage collector and of requests that began in it. */
   cpuMs: number
   /** Where it was when it had been too long already; empty for one that ended before it could be asked. */
   stack: string
@@ -60,18 +66,23 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   })
   collector.observe({ entryTypes: ['gc'] })
   let before = cpuMs()
+  let requests = 0
+  const countRequest = () => void requests++
+  subscribe(REQUEST_BEGINS, countRequest)
 
   function beat(): void {
     const now = cpuMs()
-    const spent = now - before
+    const spent = now - before - requests * REQUEST_MS
     before = now
+    requests = 0
     const number = Atomics.add(beats, 0, 1)
     if (spent - BEAT_MS <= LONGEST_TURN_MS) collectedMs = 0
     else judge(spent, number)
   }
 
   function judge(spent: number, number: number): void {
-    setTimeout(() => {
+    setTimeout(async () => {
+      for (let turn = 0; turn < VERDICT_TURNS; turn++) await immediate()
       const turnMs = spent - BEAT_MS - collectedMs
       collectedMs = 0
       const stack = stacks.get(number) ?? ''
@@ -88,10 +99,12 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
     ready,
     async longTurns() {
       await delay(VERDICT_MS + 2 * BEAT_MS)
+      for (let turn = 0; turn <= VERDICT_TURNS; turn++) await immediate()
       return found
     },
     [Symbol.dispose]() {
       clearInterval(timer)
+      unsubscribe(REQUEST_BEGINS, countRequest)
       collector.disconnect()
       void onlooker.terminate()
     },
