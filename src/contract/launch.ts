@@ -1,0 +1,49 @@
+// What a runtime needs to run a game: a template with its variables filled in. Nothing in it is a line for a shell, but for
+// `shellLine`, which only a container may run.
+
+/**
+ * Found in a line of the console wherever it stands; `*` is any text, `{name}` any text without spaces that is handed on.
+ * No regular expressions: templates come from strangers, and one expression can take for ever on one line.
+ */
+export type LinePattern = string
+
+export type LaunchPort = { name: string; port: number; protocol: 'tcp' | 'udp' }
+
+/** One rung of the ladder by which a game is stopped. SIGKILL comes after the last one and is not listed. */
+export type StopStep = { timeoutSeconds: number; message: string | null } & (
+  | { command: string }
+  | { signal: 'SIGINT' | 'SIGTERM' | 'SIGQUIT' }
+)
+
+/** How the world is held still for a backup: what is sent, what the game says when it is so, and what lets it go on. */
+export interface Quiesce {
+  before: readonly string[]
+  isStill: LinePattern | null
+  timeoutSeconds: number
+  after: readonly string[]
+}
+
+export interface Launch {
+  templateId: string
+  /** The program and its arguments. A program without a slash is looked for in the system's usual directories. */
+  argv: readonly [string, ...string[]]
+  shellLine: string | null
+  /** All of the environment, but for HOME, PATH, TERM and LANG, which the runtime sets. */
+  environment: Readonly<Record<string, string>>
+  /** Below the server's files, beginning with a slash. */
+  workingDirectory: string
+  /** A line with one of these says that players can join; with none, a game runs as soon as it has started. */
+  ready: readonly LinePattern[]
+  stop: readonly StopStep[]
+  /** Lines by which a game says that it was told to stop from inside, so that its end is no crash. */
+  stopsByItself: readonly LinePattern[]
+  /** `{player}` in a pattern is the name. */
+  joins: readonly LinePattern[]
+  leaves: readonly LinePattern[]
+  ports: readonly LaunchPort[]
+  /** The game's type in gamedig, and the port of `ports` that is asked. */
+  query: { type: string; port: string } | null
+  quiesce: Quiesce | null
+  /** For the container runtime. */
+  image: string | null
+}
