@@ -138,3 +138,22 @@ export const JSON_BODY_MAX_BYTES = 1024 * 1024
  * largest that means something, a move of a thousand entries, has 7,000.
  */
 export const JSON_TOKENS_MAX = 20_000
+
+// The console of a server, which a game can fill as fast as it likes.
+/** Of one line; the rest of a longer one is left out. */
+export const CONSOLE_LINE_MAX_BYTES = 16 * 1024
+/** Lines are kept in files of this size; the oldest go first. */
+export const CONSOLE_SEGMENT_BYTES = 1024 * 1024
+export const CONSOLE_KEPT_BYTES = 64 * 1024 * 1024
+export const CONSOLE_KEPT_MS = 30 * 24 * 3_600_000
+export const CONSOLE_PAGE_MAX = 500
+export const CONSOLE_COMMAND_MAX_BYTES = 4096
+/** Of commands that the game has not read yet; `server_busy` beyond. */
+export const CONSOLE_INPUT_MAX_BYTES = 64 * 1024
+
+/** Starts of a game that crashes again and again, first after 1 s, then twice as long each time. It is given up after these. */
+export const CRASH_RESTARTS = { count: 10, firstMs: 1000, longestMs: 300_000, healthyMs: 600_000 } as const
+/** Where its limits say nothing else: more than any game has, and few enough that one cannot take all of a machine's. */
+export const DEFAULT_PROCESSES_MAX = 1024
+/** As root, each game has a user of its own out of these: numbers that distributions, containers and systemd leave alone. */
+export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } as const

@@ -25,6 +25,7 @@ export {
   requireReadyServer,
   requireServer,
   requireServerFiles,
+  requireStopped,
 } from './access.ts'
 
 export interface Servers {
