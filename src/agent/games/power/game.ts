@@ -14,6 +14,10 @@ import { isCrash, reasonOf, restartDelayMs, restartsAfter } from './exits.ts'
 import { type GameRecord, readGame, writeGame } from './game-record.ts'
 import { descend, type Timers } from './stop-ladder.ts'
 
+/** Records that the action was asked for, once nothing speaks against it and before anything is done. */
+type Accept = () => Promise<unknown>
+const accepted: Accept = async () => {}
+
 type Request = Parameters<AgentGames['power']>[0]
 
 export interface Game {
@@ -92,7 +96,7 @@ export function createGame(deps: GameDeps): Game {
 
   // Starting.
 
-  async function start(): Promise<void> {
+  async function start(accept: Accept = accepted): Promise<void> {
     const { launch, limits } = record
     if (!launch) throw fail('not_startable', 'Nothing says how the game of this server is started.')
     cancelRestart()
@@ -103,6 +107,7 @@ export function createGame(deps: GameDeps): Game {
       using _files = deps.shareFiles()
       await runtime.check({ serverId, launch, limits })
       mine.signal.throwIfAborted()
+      await accept()
       const runId = newId('run', timers.now())
       const fresh = { readyFactId: newId('act', timers.now()), runningSince: null, restartAt: null, asked: null }
       const next = { ...record, ...fresh, isWanted: true, runId, bootId: bootId(), ...inState('starting', null) }
@@ -144,7 +149,7 @@ export function createGame(deps: GameDeps): Game {
 
   // Ending.
 
-  async function ended(end: RunEnd): Promise<void> {
+  async function ended(end: RunEnd, at = timers.now()): Promise<void> {
     const { asked, runId, runningSince } = record
     const reason = reasonOf(end, asked)
     const exit = { reason, code: end.code, signal: end.signal, at: iso(end.at), lastLine: end.lastLine }
@@ -161,7 +166,7 @@ export function createGame(deps: GameDeps): Game {
     ladder?.abort()
     record = { ...record, power: { ...record.power, exit } }
     const over = { runId: null, asked: null }
-    if (hasCrashed) crash({ ...over, restarts: restartsAfter(record.restarts, end.at - (runningSince ?? end.at)) })
+    if (hasCrashed) crash({ ...over, restarts: restartsAfter(record.restarts, at - (runningSince ?? at)) })
     else enter('stopped', { ...over, isWanted: asked === 'restart', restarts: 0 })
     for (const tellEnd of endings) tellEnd()
     if (asked === 'restart') await startAgain()
@@ -215,13 +220,14 @@ export function createGame(deps: GameDeps): Game {
 
   // What each action means in each state. False: it is so already.
 
-  type Handlers = Record<Exclude<PowerAction, 'kill'>, () => Promise<boolean>>
-  const begin = async () => {
-    await start()
+  type Handlers = Record<Exclude<PowerAction, 'kill'>, (accept: Accept) => Promise<boolean>>
+  const begin = async (accept: Accept) => {
+    await start(accept)
     return true
   }
   const nothing = async () => false
-  const stopNow = (asked: 'stop' | 'restart') => async () => {
+  const stopNow = (asked: 'stop' | 'restart') => async (accept: Accept) => {
+    await accept()
     beginStop(asked)
     return true
   }
@@ -236,21 +242,14 @@ export function createGame(deps: GameDeps): Game {
       start: async () => {
         throw fail('server_busy', 'The game is stopping. Use `restart` to have it started again after that.')
       },
-      async stop() {
-        const isChange = record.asked === 'restart'
-        if (isChange) save({ asked: 'stop', isWanted: false })
-        return isChange
-      },
-      async restart() {
-        const isChange = record.asked !== 'restart'
-        if (isChange) save({ asked: 'restart', isWanted: true })
-        return isChange
-      },
+      stop: (accept) => changeMind(accept, 'stop'),
+      restart: (accept) => changeMind(accept, 'restart'),
     },
     crashed: {
       start: begin,
       restart: begin,
-      async stop() {
+      async stop(accept) {
+        await accept()
         cancelRestart()
         enter('stopped', { isWanted: false, restartAt: null, restarts: 0 })
         return true
@@ -258,22 +257,33 @@ export function createGame(deps: GameDeps): Game {
     },
   }
 
-  /** Outside the mutex: whatever hangs there, this does not. */
-  async function kill(): Promise<boolean> {
-    ladder?.abort()
-    starting?.abort()
-    if (!run && !starting) return record.power.state === 'crashed' && mutex(HANDLERS.crashed.stop)
-    enter('stopping', { asked: 'kill', isWanted: false }, 'waiting for SIGKILL to end it')
-    await run?.kill()
+  /** While it stops: what comes after that. */
+  async function changeMind(accept: Accept, asked: 'stop' | 'restart'): Promise<boolean> {
+    if (record.asked === asked) return false
+    await accept()
+    save({ asked, isWanted: asked === 'restart' })
     return true
   }
 
-  async function act(request: Request): Promise<boolean> {
-    const { action, launch, limits, autoRestart } = request
-    if (action === 'kill') return kill()
+  /** Outside the mutex: whatever hangs there, this does not. */
+  async function kill(accept: Accept): Promise<boolean> {
+    ladder?.abort()
+    starting?.abort()
+    if (!run && !starting) return record.power.state === 'crashed' && mutex(() => HANDLERS.crashed.stop(accept))
+    const noted = accept()
+    enter('stopping', { asked: 'kill', isWanted: false }, 'waiting for SIGKILL to end it')
+    await run?.kill()
+    await noted
+    return true
+  }
+
+  async function act({ action, launch, limits, autoRestart, origin }: Request): Promise<boolean> {
+    const cause = origin?.cause ?? null
+    const accept = () => addFact({ serverId, kind: 'power.requested', cause, properties: { action } })
+    if (action === 'kill') return kill(accept)
     return mutex(async () => {
       if (action !== 'stop') save({ autoRestart, limits, ...(launch ? { launch } : {}), restarts: 0 })
-      return HANDLERS[record.power.state][action]()
+      return HANDLERS[record.power.state][action](accept)
     })
   }
 
@@ -281,10 +291,7 @@ export function createGame(deps: GameDeps): Game {
     read,
     isActive,
     async power(request) {
-      const { action, origin } = request
       const isChange = await act(request)
-      if (isChange)
-        await deps.addFact({ serverId, kind: 'power.requested', cause: origin?.cause ?? null, properties: { action } })
       return { game: read(), isChange }
     },
 
@@ -309,7 +316,7 @@ export function createGame(deps: GameDeps): Game {
     async end() {
       if (!isActive()) return cancelRestart()
       const over = new Promise<void>((resolve) => endings.add(resolve))
-      await kill()
+      await kill(accepted)
       if (isActive()) await over
       cancelRestart()
     },
@@ -328,7 +335,7 @@ export function createGame(deps: GameDeps): Game {
       save({ runId: null, asked: null })
       return record.isWanted ? startAgain() : enter('stopped')
     }
-    if (hasEnded(found)) return ended(found)
+    if (hasEnded(found)) return ended(found, found.at)
     run = found
     if (record.power.state === 'starting' && run.isReady()) comeUp()
     if (record.asked === 'kill') await run.kill()

@@ -33,13 +33,12 @@ function settingsOf(version: 1 | 2, controller: Controller, limits: GameLimits):
 }
 
 /** A fresh group of each kind that can be made, with its limits set. */
-export function makeGroups(serverId: string, limits: GameLimits): GameGroups {
+export function makeGroups(runId: string, limits: GameLimits): GameGroups {
   const folders: GroupFolder[] = []
   const controllers = new Set<Controller>()
   for (const { version, parent, own, names } of parentsOf(readFileSync('/proc/self/cgroup', 'utf8'), readMounts())) {
-    const folder = join(parent, `gamekeeper-${serverId}`)
+    const folder = join(parent, `gamekeeper-${runId}`)
     try {
-      removeGroup(folder)
       mkdirSync(folder)
       for (const name of names)
         for (const [file, value] of settingsOf(version, name, limits)) writeFileSync(join(folder, file), value)
@@ -57,7 +56,7 @@ export function removeGroup(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // Not there, or something in it still ends: the next start tries again.
+    // Not there, or something in it still ends.
   }
 }
 

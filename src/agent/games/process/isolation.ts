@@ -143,7 +143,9 @@ const dropPrivileges = ({ uid, gid }: GameUser) => [
 
 function systemArguments(): string[] {
   const etc = [...OF_ETC.map((name) => `/etc/${name}`), ...OF_ETC_SSL, ...javaSettings()]
-  return [...SYSTEM.flatMap(asItIs), ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
+  // Made by bubblewrap itself, they would be root's alone.
+  const parents = ['/etc', '/etc/ssl'].flatMap((path) => ['--perms', '0755', '--dir', path])
+  return [...SYSTEM.flatMap(asItIs), ...parents, ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
 }
 
 /** Debian's Java keeps them there. */

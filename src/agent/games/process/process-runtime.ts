@@ -147,7 +147,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       removeOldRuns(folder)
       const wrapper = await requireIsolation()
       const user = await ownFiles(serverId)
-      const groups = makeGroups(serverId, limits)
+      const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
       const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, bubblewrap: wrapper, controllers })
