@@ -13,7 +13,7 @@ import type { RunRecord } from './supervisor/protocol.ts'
 const S = 'srv_castle'
 
 suite('while the service is away', needs('bubblewrap'), () => {
-  test('no line is lost, and console and power work on the game afterwards', async () => {
+  test('No line is lost, and console and power work on the game afterwards', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
     await harness.power(S, 'start')
@@ -50,7 +50,7 @@ suite('while the service is away', needs('bubblewrap'), () => {
     )
   })
 
-  test('what ran before the machine went down runs again; what was stopped does not', async () => {
+  test('What ran before the machine went down runs again; what was stopped does not', async () => {
     await using harness = await openGames()
     for (const serverId of [S, 'srv_other']) {
       await harness.create(serverId, 'plain')

@@ -46,7 +46,7 @@ suite('power', needs('bubblewrap'), () => {
     assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'in_game')
   })
 
-  test('a crash is restarted after 1 s, then twice as long each time up to 5 min, and given up in the end', async () => {
+  test('A crash is restarted after 1 s, then twice as long each time up to 5 min, and given up in the end', async () => {
     const timers = createManualTimers()
     await using harness = await openGames({ timers })
     await harness.create(S, 'plain')
@@ -68,7 +68,7 @@ suite('power', needs('bubblewrap'), () => {
     assert.deepEqual(timers.pendingMs(), [], 'it is given up')
   })
 
-  test('after 10 healthy minutes a crash counts as the first one again', async () => {
+  test('After 10 healthy minutes a crash counts as the first one again', async () => {
     const timers = createManualTimers()
     await using harness = await openGames({ timers })
     await harness.create(S, 'plain')
@@ -104,7 +104,7 @@ suite('power', needs('bubblewrap'), () => {
     assert.deepEqual([exit?.reason, exit?.signal], ['killed', 'SIGKILL'])
   })
 
-  test('kill works while a stop hangs', async () => {
+  test('kill works whatever else is under way, also while a stop hangs', async () => {
     await using harness = await openGames()
     await harness.create(S, 'stubborn')
     await harness.power(S, 'start', { stop: [{ command: 'stop', timeoutSeconds: 3600, message: null }] })
