@@ -16,6 +16,8 @@ export function createPowerApi(transport: Transport) {
     (serverId: string, options: CallOptions = {}) =>
       power(serverId, action, options)
   return {
+    /** Any of them, by its name. */
+    act: power,
     /** Each answers the server once it has begun; `power` of the server says how it goes on. */
     start: act('start'),
     stop: act('stop'),

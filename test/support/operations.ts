@@ -28,6 +28,7 @@ type Things = ReturnType<typeof createThings>
 export function createThings(service: TestService) {
   const world = createWorld(service)
   let count = 0
+  let running: Promise<string> | undefined
   const unique = () => `n${process.pid}x${count++}`
 
   const server = () => world.server({ 'a.txt': 'a', 'world/level.dat': 'level' })
@@ -44,12 +45,16 @@ export function createThings(service: TestService) {
       await world.jobEnded(serverId, body.id)
       return serverId
     },
-    /** Its game runs, and reads its console. */
-    async runningServer() {
-      const serverId = await server()
-      copyFileSync(gameFile('plain'), join(world.folder(serverId), 'start'))
-      await service.call('POST', `/servers/${serverId}/power`, { body: { action: 'start' } })
-      return serverId
+    /** Its game runs, and reads its console. The same each time: a command more or less is nothing to it. */
+    runningServer() {
+      running ??= (async () => {
+        const serverId = await server()
+        copyFileSync(gameFile('plain'), join(world.folder(serverId), 'start'))
+        const { status, text } = await service.call('POST', `/servers/${serverId}/power`, { body: { action: 'start' } })
+        if (status !== 202) throw new Error(text)
+        return serverId
+      })()
+      return running
     },
     /** With a restore that has stopped at a file that nobody could change then. */
     async stoppedRestore() {

@@ -1,5 +1,5 @@
 // The games of an agent on a real disk, for tests: with a clock that the test moves, and what the agent told of them.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -14,6 +14,7 @@ import { createAgentFiles } from '../files/index.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { createAgentGames, type GamesOfAgent } from './index.ts'
+import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
 
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
@@ -51,6 +52,8 @@ export interface GamesHarness extends AsyncDisposable {
   /** Resolves once it is in the state. */
   reach(serverId: string, state: PowerState): Promise<void>
   linesOf(serverId: string): Promise<string[]>
+  /** While there is no service: what it left on disk is changed. `restart` goes on from there. */
+  edit(serverId: string, change: (record: GameRecord) => GameRecord): void
   /** As a service that was ended and started again: the games do not notice. */
   restart(): Promise<void>
 }
@@ -102,6 +105,11 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
     async linesOf(serverId) {
       const { lines } = await harness.games.readConsole({ serverId, before: null, limit: 500, q: null })
       return lines.map(({ text }) => text).reverse()
+    },
+    edit(serverId, change) {
+      harness.games.stop()
+      const file = join(layout.server(serverId).root, 'game', 'power.json')
+      writeFileSync(file, JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8')))))
     },
     async restart() {
       harness.games.stop()

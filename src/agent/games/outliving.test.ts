@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
-import { openGames } from './games.testing.ts'
-import type { GameRecord } from './power/game-record.ts'
+import { createManualTimers, type GamesHarness, openGames } from './games.testing.ts'
 import { identify, isAlive, signalGroup } from './process-identity.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
 
@@ -32,7 +31,8 @@ suite('while the service is away', needs('bubblewrap'), () => {
   })
 
   test('a crash that happened meanwhile is seen, told once, and restarted', async () => {
-    await using harness = await openGames()
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
     await harness.create(S, 'plain')
     await harness.power(S, 'start')
     await harness.reach(S, 'running')
@@ -41,6 +41,7 @@ suite('while the service is away', needs('bubblewrap'), () => {
     assert.ok(game && signalGroup(game, 'SIGKILL'))
     await until(async () => !isAlive(supervisor))
     await harness.restart()
+    timers.advance(1000)
     await until(async () => (await harness.linesOf(S)).filter((line) => line === 'Started.').length === 2)
     await harness.reach(S, 'running')
     const crashes = harness.facts.filter(({ kind }) => kind === 'game.crashed')
@@ -63,7 +64,7 @@ suite('while the service is away', needs('bubblewrap'), () => {
     harness.games.stop()
     assert.ok(game && signalGroup(game, 'SIGKILL'))
     await until(async () => !isAlive(supervisor))
-    inAnotherBoot(harness.dataDir)
+    inAnotherBoot(harness)
     await harness.restart()
     await harness.reach(S, 'running')
     assert.equal((await harness.games.read({ serverId: 'srv_other' })).power.state, 'stopped')
@@ -85,7 +86,8 @@ suite('while the service is away', needs('bubblewrap'), () => {
       // Of our own group, were it sent.
       assert.equal(signalGroup(other, 'SIGKILL'), false)
     }
-    await using harness = await openGames()
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
     await harness.create(S, 'plain')
     await harness.power(S, 'start')
     await harness.reach(S, 'running')
@@ -97,6 +99,7 @@ suite('while the service is away', needs('bubblewrap'), () => {
     // As if both numbers had been given out again: to us.
     writeRun(harness.dataDir, { ...real, game: { ...own, startTime: '1' }, supervisor: { ...own, startTime: '1' } })
     await harness.restart()
+    timers.advance(1000)
     await harness.reach(S, 'running')
   })
 
@@ -107,10 +110,9 @@ suite('while the service is away', needs('bubblewrap'), () => {
     await harness.reach(S, 'running')
     await harness.power(S, 'kill')
     await harness.reach(S, 'stopped')
-    harness.games.stop()
     // As a service leaves it that is killed just before it starts the supervisor.
     const change = { runId: 'run_00000000000000000000000000', isWanted: true }
-    editRecord(harness.dataDir, (record) => ({ ...record, ...change, power: { ...record.power, state: 'starting' } }))
+    harness.edit(S, (record) => ({ ...record, ...change, power: { ...record.power, state: 'starting' } }))
     await harness.restart()
     await harness.reach(S, 'running')
     assert.equal((await harness.linesOf(S)).filter((line) => line === 'Started.').length, 2)
@@ -123,13 +125,8 @@ const runFileOf = (dataDir: string) =>
 const runOf = (dataDir: string) => JSON.parse(readFileSync(runFileOf(dataDir), 'utf8')) as RunRecord
 const writeRun = (dataDir: string, record: RunRecord) => writeFileSync(runFileOf(dataDir), JSON.stringify(record))
 
-function editRecord(dataDir: string, edit: (record: GameRecord) => GameRecord): void {
-  const file = join(gameFolder(dataDir), 'power.json')
-  writeFileSync(file, JSON.stringify(edit(JSON.parse(readFileSync(file, 'utf8')))))
-}
-
-function inAnotherBoot(dataDir: string): void {
-  editRecord(dataDir, (record) => ({ ...record, bootId: 'another' }))
+function inAnotherBoot({ dataDir, edit }: GamesHarness): void {
+  edit(S, (record) => ({ ...record, bootId: 'another' }))
   const run = runOf(dataDir)
   const game = run.game && { ...run.game, bootId: 'another' }
   writeRun(dataDir, { ...run, game, supervisor: { ...run.supervisor, bootId: 'another' } })

@@ -8,6 +8,7 @@ import { until } from '../../../../test/support/until.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { CRASH_RESTARTS } from '../../../contract/fixed-limits.ts'
 import { createManualTimers, NO_LIMITS, openGames } from '../games.testing.ts'
+import { restartDelayMs } from './exits.ts'
 
 const S = 'srv_castle'
 const kinds = (facts: { kind: string }[]) => facts.map(({ kind }) => kind)
@@ -52,18 +53,28 @@ suite('power', needs('bubblewrap'), () => {
     await harness.create(S, 'plain')
     const crash = { argv: ['/bin/false'] as [string] }
     await harness.power(S, 'start', crash)
-    const delays: number[] = []
-    for (let n = 0; n < CRASH_RESTARTS.count; n++) {
+    const expected = [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, undefined]
+    assert.deepEqual(
+      expected.map((_, restarts) => restartDelayMs(restarts)),
+      expected,
+    )
+    const nextDelay = async () => {
       await until(async () => timers.pendingMs().length > 0)
-      const [delayMs = 0] = timers.pendingMs()
-      delays.push(delayMs)
+      return timers.pendingMs()[0] as number
+    }
+    for (const delayMs of expected.slice(0, 3)) {
+      assert.equal(await nextDelay(), delayMs)
       const { power } = await harness.games.read({ serverId: S })
       assert.deepEqual([power.state, power.exit?.reason, power.exit?.code], ['crashed', 'crashed', 1])
-      timers.advance(delayMs)
+      timers.advance(await nextDelay())
     }
-    assert.deepEqual(delays, [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000])
+    await nextDelay()
+    // As it is before the last of them.
+    harness.edit(S, (record) => ({ ...record, restarts: CRASH_RESTARTS.count }))
+    await harness.restart()
+    timers.advance(await nextDelay())
     const crashes = () => kinds(harness.facts).filter((kind) => kind === 'game.crashed').length
-    await until(async () => crashes() === CRASH_RESTARTS.count + 1)
+    await until(async () => crashes() === 5)
     await until(async () => !harness.games.isRunning(S))
     assert.deepEqual(timers.pendingMs(), [], 'it is given up')
   })
