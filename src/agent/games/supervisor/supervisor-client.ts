@@ -1,7 +1,8 @@
 // The service's end of the line to a supervisor: starts one, or finds one that an earlier service has started.
 import { spawn } from 'node:child_process'
+import { getCompileCacheDir } from 'node:module'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -22,12 +23,18 @@ const PROGRAM = fileURLToPath(moduleBeside(import.meta.url, 'supervisor'))
 const NODE_FLAGS = ['--max-old-space-size=48', '--max-semi-space-size=1', '--v8-pool-size=0']
 const REPLY_WITHIN_MS = 5000
 
+/** Nothing of the service's, but for where compiled modules are kept, if they are: it starts in half the time with them. */
+function environment(): Record<string, string> {
+  const compiled = getCompileCacheDir()
+  return compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) }
+}
+
 /** Resolves once the game has been started, or could not be. The supervisor stays whatever becomes of us. */
 export async function spawnSupervisor(folder: string, order: SupervisorOrder): Promise<StartAnswer> {
   const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
     cwd: folder,
     detached: true,
-    env: {},
+    env: environment(),
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
   })
   const failed = new Promise<StartAnswer>((resolve) => {
