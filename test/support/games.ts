@@ -6,7 +6,7 @@ import { signalGroup } from '../../src/agent/games/process-identity.ts'
 import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
 import type { Launch } from '../../src/contract/launch.ts'
 
-export type TestGame = 'plain' | 'stubborn' | 'hungry' | 'forking' | 'flood' | 'spy' | 'rubbish'
+export type TestGame = 'plain' | 'stubborn' | 'hungry' | 'forking' | 'flood' | 'spy' | 'rubbish' | 'ticking'
 
 export const gameFile = (game: TestGame) => fileURLToPath(new URL(`games/${game}`, import.meta.url))
 

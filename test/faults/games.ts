@@ -1,0 +1,150 @@
+// Kills the service with SIGKILL at random instants while games run and are started, stopped and typed to, starts it again, and
+// looks: no game has died, no line is lost, the state shown is true, and every power action works.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isAlive, type ProcessIdentity } from '../../src/agent/games/process-identity.ts'
+import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
+import { type Client, type ConsoleLine, createClient } from '../../src/sdk/index.ts'
+import { temporaryDirectory } from '../support/daemons.ts'
+import { endGames, gameFile } from '../support/games.ts'
+import { spawnService } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const GAMES = 3
+const MOST_MS = 150
+
+interface World {
+  env: Record<string, string>
+  dataDir: string
+  token: string
+  servers: string[]
+}
+
+export async function killGames(rounds: number, say: (line: string) => void = () => {}): Promise<void> {
+  const directory = temporaryDirectory('faults-games')
+  const token = `gk_admin_${randomBytes(32).toString('hex')}`
+  const env = {
+    GAMEKEEPER_DATA_DIR: directory.path,
+    GAMEKEEPER_ADMIN_TOKEN: token,
+    GAMEKEEPER_RATE_LIMIT: '0',
+  }
+  const world: World = { env, dataDir: directory.path, token, servers: [] }
+  try {
+    for (let round = 1; round <= rounds; round++) say(`round ${round} of ${rounds}: ${await killOnce(world, round)}`)
+    say(await inspect(world))
+  } finally {
+    endGames(directory.path)
+    directory.remove()
+  }
+}
+
+const clientOf = ({ token }: World, url: string) => createClient({ baseUrl: url, token, retries: 0 })
+
+async function killOnce(world: World, round: number): Promise<string> {
+  const service = await spawnService(world.env)
+  const client = clientOf(world, service.url)
+  while (world.servers.length < GAMES) await addGame(world, client)
+  const before = new Map(world.servers.map((serverId) => [serverId, gameOf(world, serverId)]))
+  // One of them is in the middle of something, which differs from round to round; the others are left alone.
+  const busy = world.servers[round % GAMES] as string
+  const work = WORK[round % WORK.length] as (client: Client, serverId: string) => Promise<unknown>
+  const underWay = work(client, busy).catch(() => {})
+  await delay(Math.random() * MOST_MS)
+  await service.kill('SIGKILL')
+  await underWay
+  for (const [serverId, game] of before)
+    if (serverId !== busy) assert.ok(isAlive(game), `round ${round}: ${serverId} has died`)
+
+  const again = await spawnService(world.env)
+  const next = clientOf(world, again.url)
+  for (const serverId of world.servers) await settle(world, next, serverId)
+  for (const [serverId, game] of before)
+    if (serverId !== busy)
+      assert.deepEqual(gameOf(world, serverId), game, `round ${round}: ${serverId} was started again`)
+  let lines = 0
+  for (const serverId of world.servers) lines += await requireEveryLine(next, serverId)
+  await again.kill('SIGKILL')
+  return `${work.name} cut short; ${lines} lines, none lost`
+}
+
+const WORK = [
+  async function command(client: Client, serverId: string) {
+    for (let n = 0; ; n++) await client.console.send(serverId, `command ${n}`)
+  },
+  async function restart(client: Client, serverId: string) {
+    for (;;) await client.power.restart(serverId)
+  },
+  async function stop(client: Client, serverId: string) {
+    await client.power.stop(serverId)
+  },
+  async function kill(client: Client, serverId: string) {
+    await client.power.kill(serverId)
+  },
+  async function start(client: Client, serverId: string) {
+    await client.power.kill(serverId)
+    for (;;) await client.power.start(serverId)
+  },
+]
+
+async function addGame(world: World, client: Client): Promise<void> {
+  const { id } = await client.servers.create({ name: 'Castle' })
+  copyFileSync(gameFile('ticking'), join(world.dataDir, 'servers', id, 'files', 'start'))
+  await client.power.start(id)
+  world.servers.push(id)
+}
+
+/** Whatever it was in the middle of ends; then it is made to run, and obeys. */
+async function settle(world: World, client: Client, serverId: string): Promise<void> {
+  const stateOf = async () => (await client.servers.read(serverId)).power.state
+  await until(async () => ['running', 'stopped'].includes(await stateOf()))
+  if ((await stateOf()) === 'stopped') await client.power.start(serverId)
+  await until(async () => (await stateOf()) === 'running')
+  assert.ok(isAlive(gameOf(world, serverId)), `${serverId} is shown as running, and does not`)
+  const words = `are you there ${randomBytes(4).toString('hex')}`
+  await client.console.send(serverId, words)
+  await until(async () => (await client.console.read(serverId, { q: `heard ${words}`, limit: 1 })).data.length === 1)
+}
+
+function gameOf({ dataDir }: World, serverId: string): ProcessIdentity {
+  const folder = join(dataDir, 'servers', serverId, 'game')
+  const name = readdirSync(folder).find((entry) => /^run-.*\.json$/.test(entry))
+  const { game } = JSON.parse(readFileSync(join(folder, name ?? ''), 'utf8')) as RunRecord
+  return game as ProcessIdentity
+}
+
+/** Numbers of lines without a gap, and ticks without a gap within each run. Answers how many lines there are. */
+async function requireEveryLine(client: Client, serverId: string): Promise<number> {
+  const lines: ConsoleLine[] = await Array.fromAsync(client.console.all(serverId, { limit: 500 }))
+  lines.reverse()
+  let tick = 0
+  for (const [index, { line, source, text }] of lines.entries()) {
+    assert.equal(line, index + 1, `${serverId}: a line is missing`)
+    if (source === 'gamekeeper' && text === 'Started.') tick = 0
+    const [, number] = /^tick (\d+)$/.exec(source === 'stdout' ? text : '') ?? []
+    if (number !== undefined) assert.equal(Number(number), ++tick, `${serverId}: what the game wrote is missing`)
+  }
+  return lines.length
+}
+
+/** In the end every one of them stops as it is told to, and starts again. */
+async function inspect(world: World): Promise<string> {
+  const service = await spawnService(world.env)
+  const client = clientOf(world, service.url)
+  for (const serverId of world.servers) {
+    await settle(world, client, serverId)
+    await client.power.stop(serverId)
+    const stopped = await until(async () => {
+      const { power } = await client.servers.read(serverId)
+      return power.state === 'stopped' && power
+    })
+    assert.equal(stopped.exit?.reason, 'requested')
+    assert.equal((await client.power.start(serverId)).power.state, 'running')
+    await client.power.kill(serverId)
+    await until(async () => (await client.servers.read(serverId)).power.state === 'stopped')
+  }
+  await service.kill('SIGKILL')
+  return 'every power action works'
+}
