@@ -21,6 +21,8 @@ interface World {
   dataDir: string
   token: string
   servers: string[]
+  /** How far the console of each was looked at. */
+  seen: Map<string, { line: number; tick: number }>
 }
 
 export async function killGames(rounds: number, say: (line: string) => void = () => {}): Promise<void> {
@@ -31,7 +33,7 @@ export async function killGames(rounds: number, say: (line: string) => void = ()
     GAMEKEEPER_ADMIN_TOKEN: token,
     GAMEKEEPER_RATE_LIMIT: '0',
   }
-  const world: World = { env, dataDir: directory.path, token, servers: [] }
+  const world: World = { env, dataDir: directory.path, token, servers: [], seen: new Map() }
   try {
     for (let round = 1; round <= rounds; round++) say(`round ${round} of ${rounds}: ${await killOnce(world, round)}`)
     say(await inspect(world))
@@ -65,7 +67,7 @@ async function killOnce(world: World, round: number): Promise<string> {
     if (serverId !== busy)
       assert.deepEqual(gameOf(world, serverId), game, `round ${round}: ${serverId} was started again`)
   let lines = 0
-  for (const serverId of world.servers) lines += await requireEveryLine(next, serverId)
+  for (const serverId of world.servers) lines += await requireEveryLine(world, next, serverId)
   await again.kill('SIGKILL')
   return `${work.name} cut short; ${lines} lines, none lost`
 }
@@ -115,17 +117,21 @@ function gameOf({ dataDir }: World, serverId: string): ProcessIdentity {
   return game as ProcessIdentity
 }
 
-/** Numbers of lines without a gap, and ticks without a gap within each run. Answers how many lines there are. */
-async function requireEveryLine(client: Client, serverId: string): Promise<number> {
-  const lines: ConsoleLine[] = await Array.fromAsync(client.console.all(serverId, { limit: 500 }))
-  lines.reverse()
-  let tick = 0
-  for (const [index, { line, source, text }] of lines.entries()) {
-    assert.equal(line, index + 1, `${serverId}: a line is missing`)
+/** Since the last look: numbers of lines without a gap, and ticks without a gap within each run. Answers how many lines. */
+async function requireEveryLine(world: World, client: Client, serverId: string): Promise<number> {
+  let { line: last, tick } = world.seen.get(serverId) ?? { line: 0, tick: 0 }
+  const lines: ConsoleLine[] = []
+  for await (const line of client.console.all(serverId, { limit: 500 })) {
+    if (line.line <= last) break
+    lines.push(line)
+  }
+  for (const { line, source, text } of lines.toReversed()) {
+    assert.equal(line, ++last, `${serverId}: a line is missing`)
     if (source === 'gamekeeper' && text === 'Started.') tick = 0
     const [, number] = /^tick (\d+)$/.exec(source === 'stdout' ? text : '') ?? []
     if (number !== undefined) assert.equal(Number(number), ++tick, `${serverId}: what the game wrote is missing`)
   }
+  world.seen.set(serverId, { line: last, tick })
   return lines.length
 }
 
