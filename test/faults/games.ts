@@ -10,14 +10,12 @@ import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
 import { type Client, type ConsoleLine, createClient } from '../../src/sdk/index.ts'
 import { temporaryDirectory } from '../support/daemons.ts'
 import { endGames, gameFile } from '../support/games.ts'
-import { spawnService } from '../support/process.ts'
+import { type ServiceProcess, spawnService } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-const GAMES = 3
 const MOST_MS = 150
 
 interface World {
-  env: Record<string, string>
   dataDir: string
   token: string
   servers: string[]
@@ -25,7 +23,12 @@ interface World {
   seen: Map<string, { line: number; tick: number }>
 }
 
-export async function killGames(rounds: number, say: (line: string) => void = () => {}): Promise<void> {
+export async function killGames(
+  rounds: number,
+  say: (line: string) => void = () => {},
+  _args: readonly string[] = [],
+  games = 3,
+): Promise<void> {
   const directory = temporaryDirectory('faults-games')
   const token = `gk_admin_${randomBytes(32).toString('hex')}`
   const env = {
@@ -33,11 +36,19 @@ export async function killGames(rounds: number, say: (line: string) => void = ()
     GAMEKEEPER_ADMIN_TOKEN: token,
     GAMEKEEPER_RATE_LIMIT: '0',
   }
-  const world: World = { env, dataDir: directory.path, token, servers: [], seen: new Map() }
+  const world: World = { dataDir: directory.path, token, servers: [], seen: new Map() }
+  let service = await spawnService(env)
   try {
-    for (let round = 1; round <= rounds; round++) say(`round ${round} of ${rounds}: ${await killOnce(world, round)}`)
-    say(await inspect(world))
+    while (world.servers.length < games) await addGame(world, clientOf(world, service.url))
+    for (let round = 1; round <= rounds; round++) {
+      const what = await killOnce(world, service, round)
+      service = await spawnService(env)
+      const lines = await compare(world, service, what)
+      say(`round ${round} of ${rounds}: ${what.work} cut short; ${lines} lines, none lost`)
+    }
+    say(await inspect(world, service))
   } finally {
+    await service.kill('SIGKILL')
     endGames(directory.path)
     directory.remove()
   }
@@ -45,31 +56,36 @@ export async function killGames(rounds: number, say: (line: string) => void = ()
 
 const clientOf = ({ token }: World, url: string) => createClient({ baseUrl: url, token, retries: 0 })
 
-async function killOnce(world: World, round: number): Promise<string> {
-  const service = await spawnService(world.env)
-  const client = clientOf(world, service.url)
-  while (world.servers.length < GAMES) await addGame(world, client)
+interface Killed {
+  work: string
+  busy: string
+  /** The games as they were. */
+  before: Map<string, ProcessIdentity>
+}
+
+/** One of the games is in the middle of something, which differs from round to round; the others are left alone. */
+async function killOnce(world: World, service: ServiceProcess, round: number): Promise<Killed> {
   const before = new Map(world.servers.map((serverId) => [serverId, gameOf(world, serverId)]))
-  // One of them is in the middle of something, which differs from round to round; the others are left alone.
-  const busy = world.servers[round % GAMES] as string
+  const busy = world.servers[round % world.servers.length] as string
   const work = WORK[round % WORK.length] as (client: Client, serverId: string) => Promise<unknown>
-  const underWay = work(client, busy).catch(() => {})
+  const underWay = work(clientOf(world, service.url), busy).catch(() => {})
   await delay(Math.random() * MOST_MS)
   await service.kill('SIGKILL')
   await underWay
   for (const [serverId, game] of before)
     if (serverId !== busy) assert.ok(isAlive(game), `round ${round}: ${serverId} has died`)
+  return { work: work.name, busy, before }
+}
 
-  const again = await spawnService(world.env)
-  const next = clientOf(world, again.url)
-  for (const serverId of world.servers) await settle(world, next, serverId)
+/** Answers how many lines there are. */
+async function compare(world: World, service: ServiceProcess, { before, busy }: Killed): Promise<number> {
+  const client = clientOf(world, service.url)
+  for (const serverId of world.servers) await settle(world, client, serverId)
   for (const [serverId, game] of before)
-    if (serverId !== busy)
-      assert.deepEqual(gameOf(world, serverId), game, `round ${round}: ${serverId} was started again`)
+    if (serverId !== busy) assert.deepEqual(gameOf(world, serverId), game, `${serverId} was started again`)
   let lines = 0
-  for (const serverId of world.servers) lines += await requireEveryLine(world, next, serverId)
-  await again.kill('SIGKILL')
-  return `${work.name} cut short; ${lines} lines, none lost`
+  for (const serverId of world.servers) lines += await requireEveryLine(world, client, serverId)
+  return lines
 }
 
 const WORK = [
@@ -136,8 +152,7 @@ async function requireEveryLine(world: World, client: Client, serverId: string):
 }
 
 /** In the end every one of them stops as it is told to, and starts again. */
-async function inspect(world: World): Promise<string> {
-  const service = await spawnService(world.env)
+async function inspect(world: World, service: ServiceProcess): Promise<string> {
   const client = clientOf(world, service.url)
   for (const serverId of world.servers) {
     await settle(world, client, serverId)
@@ -151,6 +166,5 @@ async function inspect(world: World): Promise<string> {
     await client.power.kill(serverId)
     await until(async () => (await client.servers.read(serverId)).power.state === 'stopped')
   }
-  await service.kill('SIGKILL')
   return 'every power action works'
 }
