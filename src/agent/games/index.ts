@@ -6,7 +6,8 @@ import { fail } from '../../contract/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
-import { readAfter, readLastLine, readPage } from './console/console-reader.ts'
+import { readLastLine, readPage } from './console/console-reader.ts'
+import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
 import { createLineWaits } from './console/line-waits.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
@@ -54,6 +55,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
   const lines = createLineWaits()
+  const tails = new Map<string, ConsoleTail>()
   const runtime =
     deps.runtime ??
     createProcessRuntime({
@@ -92,6 +94,12 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     return made
   }
 
+  function tailOf(serverId: string): ConsoleTail {
+    const tail = tails.get(serverId) ?? createConsoleTail(consoleOf(serverId))
+    tails.set(serverId, tail)
+    return tail
+  }
+
   const isRunning = (serverId: string) => games.get(serverId)?.isActive() ?? false
 
   return {
@@ -108,7 +116,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       if (after === null) return { lines: [], position: await tail() }
       using waiting = lines.watch(serverId)
       if ((await tail()) <= after) await waiting.wait(waitMs, signal)
-      const found = await readAfter(folder, after)
+      const found = await tailOf(serverId).after(after)
       return { lines: found, position: found.at(-1)?.line ?? after }
     },
 
@@ -120,6 +128,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     forget(serverId) {
       games.get(serverId)?.detach()
       games.delete(serverId)
+      tails.delete(serverId)
       changes.forget(serverId)
       lines.tell(serverId)
     },

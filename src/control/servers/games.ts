@@ -11,6 +11,7 @@ import type { PowerAction } from '../../contract/power.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Server } from '../../contract/servers.ts'
 import { createKeyedMutex } from '../../kit/mutex.ts'
+import { createTurns } from '../../kit/turns.ts'
 import type { Db, ServerRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, originOf } from '../http/actor.ts'
@@ -118,9 +119,12 @@ export function createGames(deps: { db: Db; agent: Pick<Agent, 'games'>; log: Lo
       // Says that the stream has begun: whatever is written from here on will be seen.
       yield []
       const wanted = q?.toLowerCase()
+      const turns = createTurns(serverId, signal)
       while (!signal.aborted) {
         const batch = await games.followConsole({ serverId, after: position, waitMs: HEARTBEAT_MS }, signal)
         position = batch.position
+        // However fast a game writes and however many follow it, others have their turn.
+        if (batch.lines.length > 0) await turns.take()
         yield wanted === undefined ? batch.lines : batch.lines.filter(({ text }) => text.toLowerCase().includes(wanted))
       }
     },

@@ -1,12 +1,9 @@
 // Reads a server's console from its files, one of them at a time: however much there is, one file is in memory.
 import { readFile } from 'node:fs/promises'
 import type { ConsoleLine } from '../../../contract/console.ts'
-import { STREAM_BATCH_BYTES } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { LINE_END, listSegments, parseLine, type Segment } from './segments.ts'
-
-const LINES_AT_ONCE = 2000
 
 export interface ConsolePage {
   lines: ConsoleLine[]
@@ -41,27 +38,6 @@ export async function readPage(
     }
   }
   return { lines, next: null }
-}
-
-/** Oldest first, above `after`, as much as a reader is handed at a time. */
-export async function readAfter(folder: string, after: number): Promise<ConsoleLine[]> {
-  const segments = listSegments(folder)
-  const first = segments.findLastIndex(({ firstLine }) => firstLine <= after + 1)
-  for (const segment of segments.slice(Math.max(0, first))) {
-    const content = await readWhole(segment)
-    if (!content) continue
-    const lines: ConsoleLine[] = []
-    const ends = endsOf(content)
-    let bytes = 0
-    for (let index = Math.max(0, after + 1 - segment.firstLine); index < ends.length; index++) {
-      const raw = lineAt(content, ends, index)
-      bytes += raw.length
-      if (lines.length > 0 && (bytes > STREAM_BATCH_BYTES || lines.length >= LINES_AT_ONCE)) break
-      lines.push(parseLine(raw, segment.firstLine + index))
-    }
-    if (lines.length > 0) return lines
-  }
-  return []
 }
 
 /** The number of the last line that is there; 0 where there is none. */

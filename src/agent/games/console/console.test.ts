@@ -10,7 +10,8 @@ import {
   CONSOLE_LINE_MAX_BYTES,
   CONSOLE_SEGMENT_BYTES,
 } from '../../../contract/fixed-limits.ts'
-import { readAfter, readLastLine, readPage } from './console-reader.ts'
+import { readLastLine, readPage } from './console-reader.ts'
+import { createConsoleTail } from './console-tail.ts'
 import { openConsoleWriter } from './console-writer.ts'
 import { createLineMatcher } from './line-pattern.ts'
 import { createLineSplitter } from './line-splitter.ts'
@@ -42,13 +43,16 @@ test('numbers go on across writers, and every line can be read by page and by fo
   }
   assert.ok(readdirSync(folder).length > 3, 'it is kept in several files')
   assert.equal(await readLastLine(folder), 30_000)
+  const tail = createConsoleTail(folder)
   const followed: number[] = []
-  for (let lines = await readAfter(folder, 0); lines.length > 0; lines = await readAfter(folder, followed.at(-1) ?? 0))
+  for (let lines = await tail.after(0); lines.length > 0; lines = await tail.after(followed.at(-1) ?? 0))
     for (const { line, text } of lines) {
       assert.equal(text, textOf(line).toString())
       followed.push(line)
     }
   assert.deepEqual([followed.length, followed[0], followed.at(-1)], [30_000, 1, 30_000])
+  const [resumed] = await createConsoleTail(folder).after(12_344)
+  assert.equal(resumed?.line, 12_345, 'from any line, without having been there before')
   let before: number | null = null
   const paged: number[] = []
   do {
@@ -77,7 +81,7 @@ test('a flood is bounded on disk, and the numbers go on', async () => {
   assert.ok(kept <= CONSOLE_KEPT_BYTES + CONSOLE_SEGMENT_BYTES, `${kept} bytes are kept`)
   const newest = await readPage(folder, 's', { ...ALL, limit: 1 })
   assert.equal(newest.lines[0]?.line, writer.lastLine)
-  const [oldest] = await readAfter(folder, 0)
+  const [oldest] = await createConsoleTail(folder).after(0)
   assert.ok(oldest && oldest.line > 1, 'a reader who comes too late sees by the number what has gone')
 })
 
