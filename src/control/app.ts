@@ -124,8 +124,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     quotas,
     parts,
   })
-  const games = createGames({ db, agent, log })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
+  const games = createGames({ db, agent, facts: factKeeper, log })
   const deletion = createDeletion({
     db,
     agent,

@@ -40,7 +40,13 @@ export interface Games {
   stop(): Promise<void>
 }
 
-export function createGames(deps: { db: Db; agent: Pick<Agent, 'games'>; log: Logger }): Games {
+export function createGames(deps: {
+  db: Db
+  agent: Pick<Agent, 'games'>
+  /** What the agent has told of a server, and has no entry yet. */
+  facts: { recordAllOf(serverId: string): Promise<void> }
+  log: Logger
+}): Games {
   const { db, log } = deps
   const { games } = deps.agent
   const mutex = createKeyedMutex()
@@ -58,6 +64,12 @@ export function createGames(deps: { db: Db; agent: Pick<Agent, 'games'>; log: Lo
       const game_state = JSON.stringify(state)
       if (row.game_state !== game_state) await store.saveGameState(db, serverId, game_state)
       return { ...row, game_state }
+    })
+
+  /** So that whoever reads the activity after the answer finds it there. What cannot be recorded now is recorded later. */
+  const recordNow = (serverId: string) =>
+    deps.facts.recordAllOf(serverId).catch((error: unknown) => {
+      log.warn({ err: error, serverId }, 'what was asked of a game could not be recorded; it is tried again')
     })
 
   async function refreshAll(serverIds: readonly string[]): Promise<void> {
@@ -101,6 +113,7 @@ export function createGames(deps: { db: Db; agent: Pick<Agent, 'games'>; log: Lo
         autoRestart: row.auto_restart === 1,
         origin: originOf(actor),
       })
+      if (isChange) await recordNow(serverId)
       const answer = { server: present(await refresh(serverId)), isChange }
       if (actor.remember) await transact(db, actor, async () => answer)
       return answer
@@ -134,6 +147,7 @@ export function createGames(deps: { db: Db; agent: Pick<Agent, 'games'>; log: Lo
       if (Buffer.byteLength(command) > CONSOLE_COMMAND_MAX_BYTES)
         throw invalidField('/command', `must be at most ${CONSOLE_COMMAND_MAX_BYTES} bytes`)
       await games.sendCommand({ serverId, command, origin: originOf(actor) })
+      await recordNow(serverId)
       if (actor.remember) await transact(db, actor, async () => undefined)
     },
 

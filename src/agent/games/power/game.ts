@@ -118,7 +118,7 @@ export function createGame(deps: GameDeps): Game {
       run = started.run
       save({ runtime: started.runtime })
       if (mine.signal.aborted) await run.kill()
-      else if (run.isReady()) comeUp()
+      else if (run.isReady()) await comeUp()
     } catch (error) {
       run = undefined
       const change = { runId: null, asked: null, isWanted: false }
@@ -134,17 +134,17 @@ export function createGame(deps: GameDeps): Game {
   function eventsOf(runId: string): RunEvents {
     const isCurrent = () => record.runId === runId && !isDetached
     return {
-      ready: () => void (isCurrent() && comeUp()),
+      ready: () => background(isCurrent() ? comeUp() : Promise.resolve()),
       lines: deps.lines,
       ended: (end) => background(mutex(async () => (isCurrent() ? ended(end) : undefined))),
     }
   }
 
-  function comeUp(): void {
+  async function comeUp(): Promise<void> {
     if (record.power.state !== 'starting') return
     enter('running', { runningSince: timers.now() })
     const id = record.readyFactId
-    if (id !== null) void addFact({ id, serverId, kind: 'game.running', cause: null, properties: {} })
+    if (id !== null) await addFact({ id, serverId, kind: 'game.running', cause: null, properties: {} })
   }
 
   // Ending.
@@ -337,7 +337,7 @@ export function createGame(deps: GameDeps): Game {
     }
     if (hasEnded(found)) return ended(found, found.at)
     run = found
-    if (record.power.state === 'starting' && run.isReady()) comeUp()
+    if (record.power.state === 'starting' && run.isReady()) await comeUp()
     if (record.asked === 'kill') await run.kill()
     else if (record.asked !== null) beginStop(record.asked)
   }
