@@ -11,6 +11,7 @@ import type { Launch } from '../../contract/launch.ts'
 import type { PowerAction, PowerState } from '../../contract/power.ts'
 import { createAgent } from '../agent.ts'
 import { createAgentFiles } from '../files/index.ts'
+import type { ServerLock } from '../files/locks.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { createAgentGames, type GamesOfAgent } from './index.ts'
@@ -47,6 +48,8 @@ export interface GamesHarness extends AsyncDisposable {
   errors: unknown[]
   dataDir: string
   filesOf(serverId: string): string
+  /** As whoever restores the files, or puts the server aside, holds them. */
+  lockOf(serverId: string): ServerLock
   create(serverId: string, game: TestGame): Promise<void>
   power(serverId: string, action: PowerAction, change?: Partial<Launch>, limits?: GameLimits): Promise<boolean>
   /** Resolves once it is in the state. */
@@ -90,6 +93,7 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
     errors,
     dataDir,
     filesOf: (serverId) => layout.server(serverId).files,
+    lockOf: (serverId) => files.server(serverId).lock,
     async create(serverId, game) {
       await folders.servers.create({ serverId })
       serverIds.add(serverId)

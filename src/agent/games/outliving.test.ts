@@ -103,6 +103,20 @@ suite('while the service is away', needs('bubblewrap'), () => {
     await harness.reach(S, 'running')
   })
 
+  test('a game whose supervisor was killed may save, counts as crashed, and is started again', async () => {
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const { game, supervisor } = runOf(harness.dataDir)
+    assert.ok(signalGroup(supervisor, 'SIGKILL'))
+    await harness.reach(S, 'crashed')
+    assert.ok(game && !isAlive(game), 'nobody would hear it any more')
+    timers.advance(1000)
+    await harness.reach(S, 'running')
+  })
+
   test('a start that was cut short is made again, and a supervisor that comes late starts nothing', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')

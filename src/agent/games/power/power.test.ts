@@ -142,6 +142,24 @@ suite('power', needs('bubblewrap'), () => {
     assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
   })
 
+  test('a restore and a start exclude each other, whichever comes first', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    {
+      using _restore = await harness.lockOf(S).exclude()
+      await assert.rejects(harness.power(S, 'start'), (error) => isFailure(error, 'server_busy'))
+      harness.games.requireStopped(S)
+    }
+    const starting = harness.power(S, 'start')
+    await until(async () => harness.games.isRunning(S))
+    using _restore = await harness.lockOf(S).exclude()
+    assert.throws(
+      () => harness.games.requireStopped(S),
+      (error) => isFailure(error, 'server_running'),
+    )
+    assert.equal(await starting, true)
+  })
+
   test('ten starts at once start one game', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
