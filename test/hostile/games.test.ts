@@ -22,7 +22,8 @@ test(
     const scopes = [...TENANT_SCOPES, 'power:write', 'console:read', 'console:write']
     const scene = await openScene(t, { scopes })
     const { attacker, keeper } = scene
-    t.after(() => endGames(keeper.dataDir))
+    // Before the folder goes, by which they are found.
+    using _games = { [Symbol.dispose]: () => endGames(keeper.dataDir) }
     copyFileSync(gameFile('flood'), join(attacker.folder, 'start'))
     const path = `/servers/${attacker.serverId}/console`
     const url = `${keeper.url}/v1/game${path}`

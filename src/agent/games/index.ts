@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentGames } from '../../contract/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
+import { createMutex } from '../../kit/mutex.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
@@ -55,6 +56,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
   const lines = createLineWaits()
+  const startTurn = createMutex()
   const tails = new Map<string, ConsoleTail>()
   const runtime =
     deps.runtime ??
@@ -83,6 +85,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       timers,
       addFact: deps.journal.add,
       shareFiles: () => deps.server(serverId).lock.share(),
+      startTurn,
       changed() {
         changes.tell(serverId)
         lines.tell(serverId)

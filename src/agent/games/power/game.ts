@@ -5,7 +5,7 @@ import type { AgentGames, GameState } from '../../../contract/agent-games.ts'
 import { fail } from '../../../contract/errors.ts'
 import type { PowerAction, PowerState } from '../../../contract/power.ts'
 import { newId } from '../../../kit/ids.ts'
-import { createMutex } from '../../../kit/mutex.ts'
+import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { bootId } from '../process-identity.ts'
@@ -46,6 +46,8 @@ export interface GameDeps {
   addFact(fact: NewFact): Promise<void>
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
+  /** Of the starts that the machine's own start brings, one at a time. */
+  startTurn: Mutex
   changed(): void
   lines(): void
   onUnexpected(error: unknown): void
@@ -64,6 +66,8 @@ export function createGame(deps: GameDeps): Game {
 
   const read = (): GameState => ({ power: record.power, runtime: record.runtime })
   const isActive = () => run !== undefined || starting !== undefined
+  /** After the machine has started, until it is its turn. */
+  const isQueued = () => record.power.state === 'starting' && !isActive()
 
   /** A full disk must not keep the state from being shown as it is; what it could not take is written with the next change. */
   function save(change: Partial<GameRecord>): void {
@@ -85,6 +89,12 @@ export function createGame(deps: GameDeps): Game {
   }
 
   const addFact = (fact: NewFact) => deps.addFact(fact).catch(deps.onUnexpected)
+
+  /** For those who wait until nothing of it runs. */
+  function tellEnd(): void {
+    for (const resolve of endings) resolve()
+    endings.clear()
+  }
 
   const tell = (step: string) => save({ power: { ...record.power, step } })
   const background = (work: Promise<unknown>) => void work.catch(deps.onUnexpected)
@@ -128,6 +138,7 @@ export function createGame(deps: GameDeps): Game {
       throw error
     } finally {
       starting = undefined
+      if (!run) tellEnd()
     }
   }
 
@@ -168,7 +179,7 @@ export function createGame(deps: GameDeps): Game {
     const over = { runId: null, asked: null }
     if (hasCrashed) crash({ ...over, restarts: restartsAfter(record.restarts, at - (runningSince ?? at)) })
     else enter('stopped', { ...over, isWanted: asked === 'restart', restarts: 0 })
-    for (const tellEnd of endings) tellEnd()
+    tellEnd()
     if (asked === 'restart') await startAgain()
   }
 
@@ -206,6 +217,13 @@ export function createGame(deps: GameDeps): Game {
     }
   }
 
+  /** Nobody waits for it: a machine with many games answers before the last of them is up. */
+  function startSoon(): void {
+    enter('starting')
+    const isStillWanted = () => record.isWanted && record.runId === null && !isDetached
+    background(deps.startTurn(() => mutex(async () => (isStillWanted() ? startAgain() : undefined))))
+  }
+
   function beginStop(asked: 'stop' | 'restart'): void {
     const current = run
     if (!current) return
@@ -227,8 +245,16 @@ export function createGame(deps: GameDeps): Game {
   }
   const nothing = async () => false
   const stopNow = (asked: 'stop' | 'restart') => async (accept: Accept) => {
+    if (isQueued()) return asked === 'stop' && giveUp(accept)
     await accept()
     beginStop(asked)
+    return true
+  }
+  /** It is not started again, or at all. */
+  const giveUp = async (accept: Accept) => {
+    await accept()
+    cancelRestart()
+    enter('stopped', { isWanted: false, restartAt: null, restarts: 0 })
     return true
   }
   const active: Handlers = { start: nothing, stop: stopNow('stop'), restart: stopNow('restart') }
@@ -248,12 +274,7 @@ export function createGame(deps: GameDeps): Game {
     crashed: {
       start: begin,
       restart: begin,
-      async stop(accept) {
-        await accept()
-        cancelRestart()
-        enter('stopped', { isWanted: false, restartAt: null, restarts: 0 })
-        return true
-      },
+      stop: giveUp,
     },
   }
 
@@ -269,7 +290,8 @@ export function createGame(deps: GameDeps): Game {
   async function kill(accept: Accept): Promise<boolean> {
     ladder?.abort()
     starting?.abort()
-    if (!run && !starting) return record.power.state === 'crashed' && mutex(() => HANDLERS.crashed.stop(accept))
+    const isPending = () => isQueued() || record.power.state === 'crashed'
+    if (!run && !starting) return isPending() && mutex(async () => isPending() && giveUp(accept))
     const noted = accept()
     enter('stopping', { asked: 'kill', isWanted: false }, 'waiting for SIGKILL to end it')
     await run?.kill()
@@ -309,7 +331,7 @@ export function createGame(deps: GameDeps): Game {
         const { runId, isWanted, restartAt, power } = record
         if (runId !== null) return takeUp(runId)
         if (!isWanted) return
-        if (record.bootId !== bootId()) return startAgain()
+        if (record.bootId !== bootId()) return startSoon()
         if (power.state === 'crashed' && restartAt !== null) scheduleRestart(restartAt)
       }),
 
@@ -333,7 +355,7 @@ export function createGame(deps: GameDeps): Game {
     const found = await runtime.find({ serverId, runId }, eventsOf(runId))
     if (found === 'lost' || (hasEnded(found) && record.bootId !== bootId() && record.isWanted)) {
       save({ runId: null, asked: null })
-      return record.isWanted ? startAgain() : enter('stopped')
+      return record.isWanted ? startSoon() : enter('stopped')
     }
     if (hasEnded(found)) return ended(found, found.at)
     run = found

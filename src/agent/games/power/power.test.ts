@@ -160,6 +160,19 @@ suite('power', needs('bubblewrap'), () => {
     assert.equal(await starting, true)
   })
 
+  test('a kill ends a start that is under way, and whoever waits for the end of it is told', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    const starting = harness.power(S, 'start')
+    await until(async () => harness.games.isRunning(S))
+    await harness.games.end(S)
+    await starting
+    assert.deepEqual(
+      [(await harness.games.read({ serverId: S })).power.state, harness.games.isRunning(S)],
+      ['stopped', false],
+    )
+  })
+
   test('ten starts at once start one game', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
