@@ -21,9 +21,13 @@ import {
   Type,
 } from './schema.ts'
 import { Limits, NewLimits } from './server-limits.ts'
+import { TemplateId } from './template-format.ts'
 
 const Description = Type.String({ maxLength: 2000, pattern: MULTILINE })
-const GameId = OneOf(GAME_IDS, { description: 'The id of a game that we know' })
+const GameId = Type.String({
+  ...TemplateId,
+  description: `The id of a template, shipped or your own, or of a game that we know: ${GAME_IDS.join(', ')}`,
+})
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
 const Labels = Type.Record(
   Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { createAgent, type LocalAgent } from '../../src/agent/agent.ts'
+import { SHIPPED_TEMPLATES } from '../../src/agent/games/templates/index.ts'
 import { buildApp } from '../../src/control/app.ts'
 import { readConfig } from '../../src/control/config.ts'
 import { type Engine, openDatabase } from '../../src/control/db/database.ts'
@@ -132,6 +133,7 @@ async function assemble(dataDir: string, url: string | null, cleanUp: CleanUp) {
     forward: withForwardBarriers(agent.forward),
     ownUrl: () => 'http://localhost',
     providers,
+    templates: SHIPPED_TEMPLATES,
     secret,
     clock,
     log,

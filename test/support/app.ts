@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { pino } from 'pino'
 import { createAgent } from '../../src/agent/agent.ts'
+import { SHIPPED_TEMPLATES } from '../../src/agent/games/templates/index.ts'
 import { buildApp } from '../../src/control/app.ts'
 import { readConfig } from '../../src/control/config.ts'
 import { openDatabase } from '../../src/control/db/database.ts'
@@ -33,6 +34,7 @@ export async function withBuiltApp(
     forward,
     ownUrl: () => 'http://localhost',
     providers,
+    templates: SHIPPED_TEMPLATES,
     secret,
     clock,
     log,

@@ -1,6 +1,7 @@
 // `gamekeeper server create|ls|show|set`; deleting and bringing back have a file of their own.
-import { GAME_IDS, type GameId } from '../../contract/games.ts'
-import type { NewServer, Server, ServerChange } from '../../sdk/index.ts'
+import { GAME_IDS } from '../../contract/games.ts'
+import { TEMPLATE_ID_FORM } from '../../contract/template-format.ts'
+import { isApiError, type NewServer, type Server, type ServerChange } from '../../sdk/index.ts'
 import { command, type Family, type Options, type ValuesOf } from '../command.ts'
 import type { Context } from '../context.ts'
 import { UsageError } from '../exit-codes.ts'
@@ -11,7 +12,7 @@ import { formatAgo, formatSize, formatTime, orNone, readSize, readWhole } from '
 import { rm, undelete } from './server-deletion.ts'
 
 const SETTINGS = {
-  game: { type: 'string', value: 'GAME', help: 'The id of the game, such as minecraft-java; "none" for none' },
+  game: { type: 'string', value: 'GAME', help: 'A template or game, such as minecraft-java; "none" for none' },
   port: { type: 'string', value: 'PORT', help: 'The port that players use' },
   description: { type: 'string', value: 'TEXT', help: 'A free-form description' },
   disk: { type: 'string', value: 'SIZE', help: 'How much disk it may use, such as 20GiB; "none" for no limit' },
@@ -50,7 +51,7 @@ const create = command({
 async function make(context: Context, body: NewServer, { adopt, data }: { adopt?: string; data?: string }) {
   if (adopt === undefined) {
     if (data !== undefined) throw new UsageError('--data goes with --adopt DIR.')
-    return context.client().servers.create(body, { signal: context.io.signal })
+    return explainGame(body.game, context.client().servers.create(body, { signal: context.io.signal }))
   }
   // Only now: other commands do not wait for the service to be read from disk.
   const { adoptServer } = await import('./serve.ts')
@@ -115,7 +116,7 @@ const set = command({
     if (Object.keys(body).length === 0) throw new UsageError('Nothing to change was given.')
     const client = context.client()
     const serverId = await serverIdOf(client, reference, context.io.signal)
-    const server = await client.servers.change(serverId, body, { signal: context.io.signal })
+    const server = await explainGame(body.game, client.servers.change(serverId, body, { signal: context.io.signal }))
     if (context.json) context.print(server)
     else context.say(describeServer(context, server))
     return undefined
@@ -140,14 +141,23 @@ function withoutAbsent<T extends object>(values: T): { [K in keyof T]?: Exclude<
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }
 
-function readGame(text: string): GameId {
-  const game = GAME_IDS.find((id) => id === text)
-  if (game) return game
+function readGame(text: string): string {
+  if (new RegExp(TEMPLATE_ID_FORM).test(text)) return text
+  throw unknownGame(text)
+}
+
+/** Templates of the user's own are known to the service only. */
+async function explainGame<T>(game: string | null | undefined, asked: Promise<T>): Promise<T> {
+  return asked.catch((error: unknown) => {
+    const isGame = isApiError(error) && error.errors.some(({ path }) => path === '/game')
+    throw isGame && typeof game === 'string' ? unknownGame(game) : error
+  })
+}
+
+function unknownGame(text: string): UsageError {
   const close = nearest(text, GAME_IDS)
-  throw new UsageError(
-    `The game "${text}" is not known.`,
-    close ? `Did you mean ${close}?` : `Known: ${GAME_IDS.join(', ')}.`,
-  )
+  const known = 'See "gamekeeper template ls".'
+  return new UsageError(`The game "${text}" is not known.`, close ? `Did you mean ${close}?` : known)
 }
 
 function readLabels(given: readonly string[]): Record<string, string> {

@@ -198,6 +198,17 @@ export interface ScheduleRow {
   updated_at: number
 }
 
+/** One of the user's own; those that come with us are no rows. */
+export interface TemplateRow {
+  id: string
+  name: string
+  description: string | null
+  runtimes: string
+  /** All of it, as JSON. */
+  content: string
+  created_at: number
+}
+
 export interface Tables {
   tokens: TokenRow
   servers: ServerRow
@@ -211,6 +222,7 @@ export interface Tables {
   backups: BackupRow
   retention: RetentionRow
   schedules: ScheduleRow
+  templates: TemplateRow
 }
 
 export type Db = Kysely<Tables>

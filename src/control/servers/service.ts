@@ -9,6 +9,7 @@ import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import type { Templates } from '../templates/service.ts'
 import { found, lockReadyServer } from './access.ts'
 import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
@@ -57,6 +58,7 @@ export interface ServerDeps {
   cursors: Cursors
   clock: { now(): number }
   quotas: Quotas
+  templates: Pick<Templates, 'requireGame' | 'lockGame'>
   /** Asked at the time of use, since parts are made after the servers that they belong to. */
   parts: () => readonly ServerPart[]
 }
@@ -65,11 +67,12 @@ const LIST = 'servers'
 const DELETED_LIST = 'deleted servers'
 
 export function createServers(deps: ServerDeps): Servers {
-  const { db, agent, activity, cursors, clock, quotas, parts } = deps
+  const { db, agent, activity, cursors, clock, quotas, templates, parts } = deps
 
   return {
     async create(actor, request) {
       requireAllServers(actor)
+      if (typeof request.game === 'string') await templates.requireGame(request.game)
       const now = clock.now()
       const row = newServerRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
@@ -78,6 +81,7 @@ export function createServers(deps: ServerDeps): Servers {
       if (quotaBytes !== null || maxEntries !== DEFAULT_ENTRIES_MAX)
         await agent.files.setQuota({ serverId: row.id, quotaBytes, maxEntries })
       return transact(db, actor, async (trx) => {
+        if (row.game !== null) await templates.lockGame(trx, row.game)
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
         return present(row)
@@ -109,6 +113,7 @@ export function createServers(deps: ServerDeps): Servers {
         const before = await lockReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
         if (Object.keys(columns).length === 0) return present(before)
+        if (typeof columns.game === 'string') await templates.lockGame(trx, columns.game)
         const after = { ...before, ...columns, updated_at: clock.now() }
         await store.updateServer(trx, serverId, { ...columns, updated_at: after.updated_at })
         for (const part of parts()) await part.changed?.(trx, actor, before, after)

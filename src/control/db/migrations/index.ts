@@ -7,9 +7,10 @@ import { restores } from './005-restores.ts'
 import { jobBounds } from './006-job-bounds.ts'
 import { entries } from './007-entries.ts'
 import { tenantGrowth } from './008-tenant-growth.ts'
+import { templates } from './010-templates.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
-  ...[jobBounds, entries, tenantGrowth],
+  ...[jobBounds, entries, tenantGrowth, templates],
 ]
