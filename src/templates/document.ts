@@ -56,7 +56,8 @@ export function repeatedKeys(root: JsonNode, lineAtOffset: (offset: number) => n
   const left: { node: JsonNode; path: string }[] = [{ node: root, path: '' }]
   for (let next = left.pop(); next; next = left.pop()) {
     const { node, path } = next
-    if (node.kind === 'list') left.push(...node.items.map((item, index) => ({ node: item, path: `${path}/${index}` })))
+    if (node.kind === 'list')
+      for (const [index, item] of node.items.entries()) left.push({ node: item, path: `${path}/${index}` })
     if (node.kind !== 'object') continue
     const last = new Map(node.entries.map((entry) => [entry.key, entry]))
     for (const entry of node.entries) {

@@ -1,6 +1,6 @@
-// One text, one answer: the thread behind reader-thread.ts.
+// One text, one answer, one at a time: the thread behind reader-thread.ts.
 import { setPriority } from 'node:os'
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { readTemplate, UnreadableTemplate } from './read.ts'
 import type { ReaderAnswer, ReaderOrder } from './reader-thread.ts'
 
@@ -19,5 +19,5 @@ function answer({ text, type, options }: ReaderOrder): ReaderAnswer {
 if (parentPort) {
   // On Linux this is the calling thread alone.
   setPriority(0, NICE)
-  parentPort.postMessage(answer(workerData as ReaderOrder))
+  parentPort.on('message', (order: ReaderOrder) => parentPort?.postMessage(answer(order)))
 }
