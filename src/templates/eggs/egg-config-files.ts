@@ -28,7 +28,9 @@ const REGEX = 'regex:'
 export function importConfigFiles(egg: EggReader, variables: ReadonlySet<string>): ConfigFile[] {
   const listed = egg.value(['config', 'files'])
   if (!isRecord(listed)) {
-    if (listed) egg.ledger.dropped(['config', 'files'], 'must be an object of files by name')
+    // One that is still a text was found to be no JSON.
+    if (listed && typeof listed !== 'string')
+      egg.ledger.dropped(['config', 'files'], 'must be an object of files by name')
     return []
   }
   const files: ConfigFile[] = []
