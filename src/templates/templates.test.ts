@@ -80,7 +80,7 @@ test('every variable that is missing or invalid is named with what is wrong', ()
   }
 })
 
-test('a value never becomes more than one argument, and is not looked through for placeholders again', () => {
+test('A value never becomes more than one argument, and is not looked through for placeholders again.', () => {
   const text = fc
     .string({ maxLength: 40 })
     .filter((value) => !/[\p{Cc}\u2028\u2029]/u.test(value) && value.isWellFormed())

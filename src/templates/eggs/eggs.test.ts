@@ -38,7 +38,7 @@ function assertNothingIsLost(egg: unknown, { template, report }: ReturnType<type
   }
 }
 
-test('PTDL_v1, PTDL_v2, PLCN_v1, PLCN_v2 and PLCN_v3 are imported, as JSON and as YAML, and nothing is lost without its report saying so', () => {
+test('Every value of an egg is in the report, at its own path or with what it belongs to: what nobody claims during the import is reported as dropped.', () => {
   for (const [version, egg] of Object.entries(EGGS)) {
     const imported = read(egg)
     assert.equal(imported.template.origin?.version.toUpperCase(), version)
