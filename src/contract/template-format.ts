@@ -19,7 +19,7 @@ const line = (maxLength: number, options: object = {}) => Type.String({ maxLengt
 const prose = (maxLength: number) => Type.String({ maxLength, pattern: MULTILINE })
 
 /** Also the name of an environment variable. */
-const VariableName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' })
+export const VariableName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$' })
 /** A variable, or something known of the server, such as `server.memoryMiB`. */
 const FactName = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$' })
 const PortName = Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' })

@@ -111,6 +111,7 @@ const SCHEDULE = {
 const SERVER = {
   description: 'old',
   game: 'minecraft-java',
+  variables: { MAX_PLAYERS: 10 },
   port: 25565,
   limits: { diskBytes: 1_000_000_000, backups: 30, subdomains: 2 },
   labels: { owner: 'anna' },

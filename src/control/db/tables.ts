@@ -21,6 +21,10 @@ export interface ServerRow {
   name: string
   description: string | null
   game: string | null
+  /** Given to the variables of its template, as JSON. */
+  variables: string
+  /** The same of those that nobody is shown. */
+  secret_variables: string
   port: number | null
   limit_disk_bytes: number | null
   /** Files, directories and symlinks. */

@@ -15,6 +15,7 @@ import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
 import type { ServerPart } from './server-part.ts'
 import * as store from './store.ts'
+import { changedVariables, changeVariables, NO_VARIABLES } from './variables.ts'
 
 export {
   findServer,
@@ -72,7 +73,14 @@ export function createServers(deps: ServerDeps): Servers {
   return {
     async create(actor, request) {
       requireAllServers(actor)
-      if (typeof request.game === 'string') await templates.requireGame(request.game)
+      const game = request.game ?? null
+      // Before the folder, which would be left behind.
+      changeVariables(
+        actor,
+        game === null ? undefined : await templates.requireGame(game),
+        NO_VARIABLES,
+        request.variables,
+      )
       const now = clock.now()
       const row = newServerRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
@@ -81,7 +89,8 @@ export function createServers(deps: ServerDeps): Servers {
       if (quotaBytes !== null || maxEntries !== DEFAULT_ENTRIES_MAX)
         await agent.files.setQuota({ serverId: row.id, quotaBytes, maxEntries })
       return transact(db, actor, async (trx) => {
-        if (row.game !== null) await templates.lockGame(trx, row.game)
+        const template = game === null ? undefined : await templates.lockGame(trx, game)
+        Object.assign(row, changeVariables(actor, template, NO_VARIABLES, request.variables))
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
         return present(row)
@@ -112,8 +121,12 @@ export function createServers(deps: ServerDeps): Servers {
       const server = await transact(db, actor, async (trx) => {
         const before = await lockReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
+        if (columns.game !== undefined || change.variables) {
+          const game = columns.game === undefined ? before.game : columns.game
+          const template = game === null ? undefined : await templates.lockGame(trx, game)
+          Object.assign(columns, changedVariables(before, changeVariables(actor, template, before, change.variables)))
+        }
         if (Object.keys(columns).length === 0) return present(before)
-        if (typeof columns.game === 'string') await templates.lockGame(trx, columns.game)
         const after = { ...before, ...columns, updated_at: clock.now() }
         await store.updateServer(trx, serverId, { ...columns, updated_at: after.updated_at })
         for (const part of parts()) await part.changed?.(trx, actor, before, after)

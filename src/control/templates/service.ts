@@ -29,10 +29,10 @@ export interface Templates {
   find(templateId: string): Promise<Template | undefined>
   create(actor: Actor, request: NewTemplate): Promise<ImportedTemplate>
   remove(actor: Actor, templateId: string): Promise<undefined>
-  /** Before anything is made for a server of this game. */
-  requireGame(game: string): Promise<void>
+  /** Before anything is made for a server of this game: its template; undefined for a game that we know and that has none. */
+  requireGame(game: string): Promise<Template | undefined>
   /** The same in the transaction that gives it to a server: nobody deletes a template of the user until that has ended. */
-  lockGame(trx: Trx, game: string): Promise<void>
+  lockGame(trx: Trx, game: string): Promise<Template | undefined>
 }
 
 const LIST = 'templates'
@@ -54,6 +54,11 @@ export function createTemplates(deps: {
     const row = await store.findTemplate(db, templateId)
     if (!row) throw noSuchTemplate()
     return { ...(JSON.parse(row.content) as Template), source: 'own', createdAt: iso(row.created_at) }
+  }
+
+  async function find(templateId: string): Promise<Template | undefined> {
+    const row = shipped.has(templateId) ? undefined : await store.findTemplate(db, templateId)
+    return shipped.get(templateId) ?? (row && (JSON.parse(row.content) as Template))
   }
 
   async function keep(trx: Trx, actor: Actor, row: TemplateRow, replace: boolean): Promise<void> {
@@ -93,10 +98,7 @@ export function createTemplates(deps: {
 
     read,
 
-    async find(templateId) {
-      const row = shipped.has(templateId) ? undefined : await store.findTemplate(db, templateId)
-      return shipped.get(templateId) ?? (row && (JSON.parse(row.content) as Template))
-    },
+    find,
 
     async create(actor, { text, type, id, replace = false }) {
       requireAllServers(actor)
@@ -126,13 +128,16 @@ export function createTemplates(deps: {
     },
 
     async requireGame(game) {
-      if (shipped.has(game) || isKnownGame(game)) return
-      if (!(await store.findTemplate(db, game))) throw noSuchGame()
+      const template = await find(game)
+      if (!template && !isKnownGame(game)) throw noSuchGame()
+      return template
     },
 
     async lockGame(trx, game) {
-      if (shipped.has(game)) return
-      if (!(await store.lockTemplate(trx, game)) && !isKnownGame(game)) throw noSuchGame()
+      const row = shipped.has(game) ? undefined : await store.lockTemplate(trx, game)
+      const template = shipped.get(game) ?? (row && (JSON.parse(row.content) as Template))
+      if (!template && !isKnownGame(game)) throw noSuchGame()
+      return template
     },
   }
 }

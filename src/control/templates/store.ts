@@ -8,12 +8,12 @@ export function findTemplate(db: Db, id: string): Promise<TemplateRow | undefine
 }
 
 /** Until the transaction ends, nobody else deletes it, replaces it or gives it to a server. */
-export async function lockTemplate(trx: Trx, id: string): Promise<TemplateSummaryRow | undefined> {
+export async function lockTemplate(trx: Trx, id: string): Promise<TemplateRow | undefined> {
   return trx
     .updateTable('templates')
     .set((set) => ({ created_at: set.ref('created_at') }))
     .where('id', '=', id)
-    .returning(['id', 'name', 'description', 'runtimes', 'created_at'])
+    .returningAll()
     .executeTakeFirst()
 }
 

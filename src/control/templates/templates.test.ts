@@ -158,6 +158,46 @@ onBothEngines('templates', (engine) => {
     assert.equal(listed.length, 2)
   })
 
+  test('variables of a server are checked by its template, and secrets are never shown', async () => {
+    const template = {
+      ...ownTemplate('with-variables'),
+      variables: [
+        { name: 'PLAYERS', type: 'integer', min: 1, max: 10, default: 5 },
+        { name: 'NAME', type: 'text', isRequired: true },
+        { name: 'PASSWORD', type: 'secret', minLength: 8 },
+        { name: 'LICENCE', type: 'text', isEditable: false, isVisible: false },
+      ],
+    }
+    assert.equal((await add(template)).status, 201)
+    const create = (body: object, token = service.adminToken) =>
+      service.call('POST', '/servers', { body: { name: 'x', game: 'with-variables', ...body }, token })
+    const refused = await create({ variables: { PLAYERS: 11, PASSWORD: 'short', OTHER: 1, NAME: 'a\nb' } })
+    assert.deepEqual(refused.body.errors.map(({ path }: { path: string }) => path).toSorted(), [
+      '/variables/NAME',
+      '/variables/OTHER',
+      '/variables/PASSWORD',
+      '/variables/PLAYERS',
+    ])
+    const { body } = await create({ variables: { PLAYERS: 7, PASSWORD: 'swordfish', LICENCE: 'key' } })
+    assert.deepEqual(body.variables, { PLAYERS: 7, PASSWORD: null, LICENCE: null })
+    const path = `/servers/${body.id}`
+    const patch = (change: object, token = service.adminToken) => service.call('PATCH', path, { body: change, token })
+    const changed = await patch({ variables: { PLAYERS: null, NAME: 'Castle', PASSWORD: 'swordfish2' } })
+    assert.deepEqual(changed.body.variables, { NAME: 'Castle', PASSWORD: null, LICENCE: null })
+    assert.equal((await patch({ variables: { PASSWORD: 'short' } })).status, 400)
+    const tenant = await service.mint(['servers:read', 'servers:write'], [body.id])
+    assert.equal((await patch({ variables: { NAME: 'Keep' } }, tenant.token)).status, 200)
+    assert.equal((await patch({ variables: { LICENCE: 'mine' } }, tenant.token)).status, 403)
+    const activity = (await service.call('GET', `${path}/activity`)).text
+    assert.doesNotMatch(activity + (await service.call('GET', path)).text, /swordfish|"key"/)
+    // Another template takes what it knows.
+    const other = { ...template, id: 'other-variables', variables: [{ name: 'NAME', type: 'text', maxLength: 10 }] }
+    await add(other)
+    assert.deepEqual((await patch({ game: 'other-variables' })).body.variables, { NAME: 'Keep' })
+    assert.deepEqual((await patch({ game: null })).body.variables, {})
+    assert.equal((await patch({ variables: { NAME: 'x' } })).status, 400)
+  })
+
   test('DELETE is refused while a server uses the template, also a deleted server that can be brought back', async () => {
     await add(ownTemplate('in-use'))
     const server = await service.createServer({ game: 'in-use' })

@@ -11,6 +11,8 @@ export const templates: Migration = {
       content text not null,
       created_at bigint not null
     )`,
+    "alter table servers add column variables text not null default '{}'",
+    "alter table servers add column secret_variables text not null default '{}'",
     // Which servers use a template, asked before it is deleted.
     'create index servers_game on servers (game)',
   ],
