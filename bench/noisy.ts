@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnService } from '../test/support/process.ts'
 import { table } from './measure.ts'
-import { NOISES, type Noise } from './support/noises.ts'
+import { type NoiseReport, prepareNoise } from './support/noise.ts'
+import { NOISES } from './support/noises.ts'
 import { type QuietReport, startQuiet } from './support/quiet.ts'
-import { mintTenant, type Tenant } from './support/tenants.ts'
+import { mintTenant } from './support/tenants.ts'
 
 const RATE_LIMIT = 6000
 const ALONE_MS = Number(process.env.GAMEKEEPER_BENCH_SECONDS ?? 10) * 1000
@@ -18,16 +19,16 @@ interface Row {
   name: string
   alone: QuietReport
   noisy: QuietReport
-  noise: { sent: number; refused: number }
+  noise: NoiseReport
 }
 
 /** `GAMEKEEPER_BENCH_NOISES=searches,deep paths` measures those alone. */
 export async function run(): Promise<boolean> {
   const wanted = process.env.GAMEKEEPER_BENCH_NOISES?.split(',')
   const rows: Row[] = []
-  for (const [name, noise] of Object.entries(NOISES)) {
+  for (const name of Object.keys(NOISES)) {
     if (wanted && !wanted.includes(name)) continue
-    const row = await measure(name, noise)
+    const row = await measure(name)
     rows.push(row)
     console.log(`${name}: alone ${text(row.alone)}; beside it ${text(row.noisy)}`)
   }
@@ -54,7 +55,7 @@ const isHeld = (alone: QuietReport, noisy: QuietReport) =>
 const text = ({ p99Ms, slowestMs, count, failed }: QuietReport) =>
   `p99 ${p99Ms.toFixed(1)} ms, slowest ${slowestMs.toFixed(0)} ms of ${count}, ${failed} failed`
 
-async function measure(name: string, noise: Noise): Promise<Row> {
+async function measure(name: string): Promise<Row> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-bench-'))
   const token = `gk_admin_${'0123456789abcdef'.repeat(4)}`
   const service = await spawnService({
@@ -66,43 +67,16 @@ async function measure(name: string, noise: Noise): Promise<Row> {
     const admin = { url: service.url, token }
     const quiet = await mintTenant(admin, dataDir, 'Quiet')
     const noisy = await mintTenant(admin, dataDir, 'Noisy')
-    await noise.prepare?.(noisy)
+    using making = await prepareNoise(name, RATE_LIMIT, noisy)
     const working = await startQuiet(quiet)
     const alone = await working.during(ALONE_MS)
-    const making = makeNoise(noise, noisy)
+    making.begin()
     const beside = await working.during(ALONE_MS)
-    const made = await making.stop()
+    const noise = await making.stop()
     await working.stop()
-    return { name, alone, noisy: beside, noise: made }
+    return { name, alone, noisy: beside, noise }
   } finally {
     await service.kill('SIGKILL')
     await rm(dataDir, { recursive: true, force: true })
-  }
-}
-
-/** As many requests as the limit of a minute allows, begun evenly, with no more than `atOnce` under way. */
-function makeNoise({ request, atOnce = 100 }: Noise, noisy: Tenant) {
-  const everyMs = 60_000 / RATE_LIMIT
-  const underWay = new Set<Promise<void>>()
-  const abort = new AbortController()
-  let [sent, refused] = [0, 0]
-  const send = async (index: number) => {
-    const status = await request(noisy, index, abort.signal).catch(() => 0)
-    if (status >= 400) refused++
-  }
-  const begun = performance.now()
-  const timer = setInterval(() => {
-    while (sent < (performance.now() - begun) / everyMs && underWay.size < atOnce) {
-      const one = send(sent++).finally(() => underWay.delete(one))
-      underWay.add(one)
-    }
-  }, everyMs)
-  return {
-    async stop() {
-      clearInterval(timer)
-      abort.abort()
-      await Promise.allSettled(underWay)
-      return { sent, refused }
-    },
   }
 }

@@ -13,8 +13,9 @@ export const TOOLS = {
   chromium: { files: ['/usr/bin/chromium'], packages: ['chromium'] },
   powerdns: {
     files: ['/usr/sbin/pdns_server', '/usr/lib/x86_64-linux-gnu/pdns/libgsqlite3backend.so'],
-    packages: ['pdns-server', 'pdns-backend-sqlite3', 'sqlite3'],
+    packages: ['pdns-server', 'pdns-backend-sqlite3'],
   },
+  sqlite: { files: ['/usr/bin/sqlite3'], packages: ['sqlite3'] },
   bind: { files: ['/usr/sbin/named', '/usr/bin/dig'], packages: ['bind9', 'bind9-dnsutils'] },
   python: { files: ['/usr/bin/python3', '/usr/bin/zstd'], packages: ['python3', 'zstd'] },
   podman: { files: ['/usr/bin/podman', '/usr/sbin/runc'], packages: ['podman', 'runc'] },

@@ -83,7 +83,7 @@ export const TRANSFERS = { waitMs: 10_000 } as const
 export const LARGE_BODIES = { bytes: 64 * 1024, bytesPerSecond: 256 * 1024, waitMs: 4000 } as const
 
 /** Archives of backups of one server that begin to be made, also for a part of one; `rate_limited` where one would wait longer. */
-export const ARCHIVES_BEGUN = { perSecond: 8, burst: 20, waitMs: 5000 } as const
+export const ARCHIVES_BEGUN = { perSecond: 4, burst: 8, waitMs: 5000 } as const
 
 /** Uploads by tus that have begun and not ended, of one server; `server_busy` beyond. */
 export const UNFINISHED_UPLOADS_MAX = 1000

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { freshDatabase, onBothEngines } from '../../../test/support/engines.ts'
+import { needs } from '../../../test/support/needs.ts'
 import { openDatabase } from './database.ts'
 import { migrate, planMigrations } from './migrate.ts'
 import { MIGRATIONS } from './migrations/index.ts'
@@ -51,4 +54,17 @@ test('migrations have unique names in the order in which they run', () => {
   const names = MIGRATIONS.map((migration) => migration.name)
   assert.deepEqual(names, [...new Set(names)].sort())
   assert.deepEqual(planMigrations(names, MIGRATIONS), [])
+})
+
+test('while it runs, the database is copied by the sqlite3 that a machine has', needs('sqlite'), async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
+  const { db, close } = openDatabase({ dataDir, url: null, onBroken: () => {} })
+  await migrate(db, 'sqlite', MIGRATIONS)
+  const copied = spawnSync('sqlite3', ['gamekeeper.db', "vacuum into 'copy.db'"], { cwd: dataDir, encoding: 'utf8' })
+  assert.deepEqual([copied.status, copied.stderr], [0, ''])
+  const copy = new DatabaseSync(join(dataDir, 'copy.db'), { readOnly: true })
+  assert.equal(copy.prepare('select count(*) as n from migrations').get()?.n, MIGRATIONS.length)
+  copy.close()
+  await close()
+  await rm(dataDir, { recursive: true })
 })

@@ -65,7 +65,7 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
       .select(sql<number | string | null>`sum(octet_length(answer))`.as('bytes'))
       .where('token_id', '=', tokenId)
       // As the index has it, so that it is used.
-      .where(sql<boolean>`octet_length(answer) > ${sql.lit(ANSWER_SMALL_BYTES)}`)
+      .where(sql<boolean>`length(answer) > ${sql.lit(ANSWER_SMALL_BYTES)}`)
       .executeTakeFirstOrThrow()
     largeBytes.set(tokenId, Number(bytes ?? 0))
     return Number(bytes ?? 0)
