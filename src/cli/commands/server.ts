@@ -13,6 +13,13 @@ import { rm, undelete } from './server-deletion.ts'
 
 const SETTINGS = {
   game: { type: 'string', value: 'GAME', help: 'A template or game, such as minecraft-java; "none" for none' },
+  template: { type: 'string', value: 'TEMPLATE', help: 'The same as --game' },
+  variable: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME=VALUE',
+    help: 'A variable of the template; may be repeated; an empty value takes it away',
+  },
   port: { type: 'string', value: 'PORT', help: 'The port that players use' },
   description: { type: 'string', value: 'TEXT', help: 'A free-form description' },
   disk: { type: 'string', value: 'SIZE', help: 'How much disk it may use, such as 20GiB; "none" for no limit' },
@@ -37,6 +44,7 @@ const create = command({
   examples: [
     'gamekeeper server create Castle --game minecraft-java --port 25565 --backups 30',
     'gamekeeper server create "Old Castle" --disk 20GiB --label owner=anna',
+    'gamekeeper server create Rails --template openttd --variable MAX_CLIENTS=10',
     'gamekeeper server create Castle --adopt /home/anna/minecraft --data /srv/gamekeeper',
   ],
   async run(context, options, { name }) {
@@ -124,7 +132,10 @@ const set = command({
 })
 
 function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'name'> {
-  const game = orNone(options.game, readGame)
+  if (options.game !== undefined && options.template !== undefined)
+    throw new UsageError('--game and --template are the same: use one of them.')
+  const game = orNone(options.game ?? options.template, readGame)
+  const variables = options.variable === undefined ? undefined : readVariables(options.variable)
   const port = orNone(options.port, (text) => readWhole(text, '--port'))
   const description = orNone(options.description, (text) => text)
   const limits = withoutAbsent({
@@ -134,7 +145,14 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'nam
     subdomains: orNone(options.subdomains, (text) => readWhole(text, '--subdomains')),
   })
   const labels = options.label === undefined ? undefined : readLabels(options.label)
-  return withoutAbsent({ game, port, description, limits: Object.keys(limits).length > 0 ? limits : undefined, labels })
+  return withoutAbsent({
+    game,
+    variables,
+    port,
+    description,
+    limits: Object.keys(limits).length > 0 ? limits : undefined,
+    labels,
+  })
 }
 
 function withoutAbsent<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -161,15 +179,26 @@ function unknownGame(text: string): UsageError {
 }
 
 function readLabels(given: readonly string[]): Record<string, string> {
-  const pairs = given
-    .filter((text) => text !== '')
-    .map((text) => {
-      const at = text.indexOf('=')
-      if (at < 1) throw new UsageError(`--label must be NAME=VALUE, not "${text}".`)
-      return [text.slice(0, at), text.slice(at + 1)] as const
-    })
-  return Object.fromEntries(pairs)
+  const labels = given.filter((text) => text !== '')
+  return Object.fromEntries(labels.map((text) => readPair(text, '--label')))
 }
+
+function readVariables(given: readonly string[]): Record<string, string | null> {
+  const pairs = given.map((text) => readPair(text, '--variable'))
+  return Object.fromEntries(pairs.map(([name, value]) => [name, value === '' ? null : value]))
+}
+
+function readPair(text: string, option: string): [string, string] {
+  const at = text.indexOf('=')
+  // The value is never repeated: it may be a secret.
+  if (at < 1) throw new UsageError(`${option} must be NAME=VALUE.`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+const shownVariables = ({ variables }: Server) =>
+  Object.entries(variables)
+    .map(([name, value]) => `${name}=${value ?? '(not shown)'}`)
+    .join(', ')
 
 const columnsFor = ({ now }: Context): Column<Server>[] => [
   { title: 'NAME', cell: ({ name }) => name, style: () => 'cyan' },
@@ -196,6 +225,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       Status: server.status,
       ...(server.deletion ? { 'Gone for good': formatTime(server.deletion.purgeAt) } : {}),
       Game: server.game ?? '-',
+      Variables: shownVariables(server) || '-',
       Port: String(server.port ?? '-'),
       Description: server.description ?? '-',
       Disk: diskOf(server),
