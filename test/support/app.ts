@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { pino } from 'pino'
 import { createAgent } from '../../src/agent/agent.ts'
-import { SHIPPED_TEMPLATES } from '../../src/agent/games/templates/index.ts'
 import { buildApp } from '../../src/control/app.ts'
 import { readConfig } from '../../src/control/config.ts'
 import { openDatabase } from '../../src/control/db/database.ts'
 import { migrate } from '../../src/control/db/migrate.ts'
 import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
 import { openProviders } from '../../src/control/subdomains/providers.ts'
+import { SHIPPED_TEMPLATES } from './shipped-templates.ts'
 
 export async function withBuiltApp(
   work: (app: FastifyInstance, routes: readonly RouteOptions[]) => Promise<void>,

@@ -51,7 +51,7 @@ test('templates are imported, listed, shown and removed', async () => {
   assert.match((await run('template', 'show', 'my-egg')).stdout, /MAX_PLAYERS +integer +20 +yes/)
   const options = ['--variable', 'MAX_PLAYERS=30', '--variable', 'LICENSE_KEY=12345678']
   const created = await json('server', 'create', 'Castle', '--template', 'my-egg', ...options)
-  assert.deepEqual([created.game, created.variables], ['my-egg', { MAX_PLAYERS: '30', LICENSE_KEY: null }])
+  assert.deepEqual([created.game, created.variables], ['my-egg', { MAX_PLAYERS: 30, LICENSE_KEY: null }])
   assert.match((await run('server', 'show', 'Castle')).stdout, /Variables +MAX_PLAYERS=30, LICENSE_KEY=\(not shown\)/)
   const wrong = await run('server', 'set', 'Castle', '--variable', 'MAX_PLAYERS=300')
   assert.deepEqual([wrong.code, /MAX_PLAYERS must be at most 100/.test(wrong.stderr)], [EXIT.usage, true])

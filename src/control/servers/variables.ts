@@ -34,9 +34,10 @@ export function changeVariables(
   const definitions = new Map((template?.variables ?? []).map((variable) => [variable.name, variable]))
   refuseWrong(definitions, change)
   for (const name of Object.keys(change)) if (definitions.get(name)?.isEditable === false) requireAdmin(actor)
-  const kept = Object.entries({ ...variablesOf(row), ...change }).filter(
-    ([name, value]) => value !== null && definitions.has(name) && isTaken(definitions.get(name), name, value),
-  )
+  const kept = Object.entries({ ...variablesOf(row), ...change }).flatMap(([name, value]) => {
+    const variable = definitions.get(name)
+    return variable === undefined || value === null ? [] : takenValue(variable, value)
+  })
   const isHidden = ([name]: [string, unknown]) => {
     const variable = definitions.get(name)
     return variable?.type === 'secret' || variable?.isVisible === false
@@ -67,8 +68,12 @@ const faultsOf = (variables: readonly TemplateVariable[], values: VariableValues
     values,
   ).faults
 
-const isTaken = (variable: TemplateVariable | undefined, name: string, value: VariableValue) =>
-  variable !== undefined && faultsOf([variable], { [name]: value }).length === 0
+/** With its type: command lines and forms send texts. */
+function takenValue(variable: TemplateVariable, value: VariableValue): [string, VariableValue][] {
+  const { name } = variable
+  const { faults, values } = checkVariables([{ ...variable, isRequired: false }], { [name]: value })
+  return faults.length > 0 ? [] : [[name, values[name] ?? value]]
+}
 
 function refuseWrong(definitions: ReadonlyMap<string, TemplateVariable>, change: VariableChange): void {
   const given = Object.entries(change).filter((entry): entry is [string, VariableValue] => entry[1] !== null)

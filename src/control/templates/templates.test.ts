@@ -7,6 +7,7 @@ import { onBothEngines } from '../../../test/support/engines.ts'
 import { ownTemplate } from '../../../test/support/operations.ts'
 import { inOrder } from '../../../test/support/row-lock.ts'
 import { type CallOptions, startTestService, type TestService } from '../../../test/support/service.ts'
+import { SHIPPED_TEMPLATES } from '../../../test/support/shipped-templates.ts'
 import { until } from '../../../test/support/until.ts'
 
 const YAML = { 'content-type': 'application/yaml' }
@@ -56,6 +57,10 @@ onBothEngines('templates', (engine) => {
     const first = (await service.call('GET', '/templates?limit=5')).body
     assert.deepEqual([...first.data.map(({ id }: { id: string }) => id)], all.slice(0, 5))
     assert.deepEqual(await ids(`?limit=100&cursor=${first.nextCursor}`), all.slice(5))
+    for (const template of SHIPPED_TEMPLATES) {
+      const { source, createdAt, ...shown } = (await service.call('GET', `/templates/${template.id}`)).body
+      assert.deepEqual(shown, template)
+    }
     const read = (await service.call('GET', '/templates/openttd')).body
     assert.deepEqual([read.source, read.isTested, read.createdAt], ['shipped', true, null])
     assert.equal((await service.call('GET', '/templates/nothing')).status, 404)
@@ -178,7 +183,7 @@ onBothEngines('templates', (engine) => {
       '/variables/PASSWORD',
       '/variables/PLAYERS',
     ])
-    const { body } = await create({ variables: { PLAYERS: 7, PASSWORD: 'swordfish', LICENCE: 'key' } })
+    const { body } = await create({ variables: { PLAYERS: '7', PASSWORD: 'swordfish', LICENCE: 'key' } })
     assert.deepEqual(body.variables, { PLAYERS: 7, PASSWORD: null, LICENCE: null })
     const path = `/servers/${body.id}`
     const patch = (change: object, token = service.adminToken) => service.call('PATCH', path, { body: change, token })
