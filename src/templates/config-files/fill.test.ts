@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { parse as parseYaml } from 'yaml'
+import { createConfigFiller } from './config-filler.ts'
 import { ConfigFault, type ConfigSetting, fillConfig } from './fill.ts'
 
 const set = (key: string, value: ConfigSetting['value'], more: Partial<ConfigSetting> = {}): ConfigSetting => ({
@@ -151,4 +152,18 @@ test('whatever a value is, it is read back as it was and touches nothing else', 
     }),
     { numRuns: 200 },
   )
+})
+
+test('a large file is filled in by a thread, with the same result and the same faults', async () => {
+  const filler = createConfigFiller()
+  const text = Array.from({ length: 3000 }, (_, index) => `key${index}=v`).join('\n')
+  const order = {
+    format: 'properties',
+    text,
+    settings: [set('key7', 'new'), set('key8', 'new'), set('other', 1)],
+  } as const
+  assert.equal(await filler.fill(order), fillConfig(order.format, text, order.settings))
+  const broken = { format: 'json', text: `{"a": ${'['.repeat(70_000)}`, settings: [set('a', 1)] } as const
+  await assert.rejects(filler.fill(broken), ConfigFault)
+  await assert.rejects(filler.fill({ ...broken, text: '{' }), ConfigFault)
 })

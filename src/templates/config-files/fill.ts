@@ -20,8 +20,8 @@ const FILL: Record<ConfigFormat, (text: string, settings: readonly ConfigSetting
 
 /**
  * The text with the settings in it: what they do not name stays. Throws ConfigFault where the text is not what its format
- * says. A file that is not there yet is an empty text. In time that grows with the text times the settings: more than some
- * 64 KiB belong into a thread.
+ * says. A file that is not there yet is an empty text. It takes time that grows with the text times the settings: files of
+ * servers go through config-filler.ts.
  */
 export function fillConfig(format: ConfigFormat, text: string, settings: readonly ConfigSetting[]): string {
   if (Buffer.byteLength(text) > CONFIG_FILE_MAX_BYTES)
