@@ -87,7 +87,9 @@ function jsonNodeAt(root: JsonNode, names: readonly string[]): { start: number }
 function readYaml(text: string): TemplateDocument {
   const counter = new LineCounter()
   // Whether keys are unique is looked at below: the library compares each with each.
-  const document = parse(() => parseDocument(text, { lineCounter: counter, uniqueKeys: false, logLevel: 'silent' }))
+  const document = parse(() =>
+    parseDocument(text, { lineCounter: counter, schema: 'core', uniqueKeys: false, logLevel: 'silent' }),
+  )
   const faults = document.errors.map(({ message, pos }) => ({
     path: '',
     message: `is not valid YAML: ${message.split('\n', 1)[0]?.replace(/ at line \d+.*/, '')}`,
@@ -133,6 +135,8 @@ function requirePlain(
       }
     },
     Scalar: (_, { value, source, range }) => {
+      if (typeof value === 'object' && value !== null)
+        throw refuse('is a value of a type that is not taken: write it in quotes', lineAtOffset(range?.[0]))
       if (typeof value === 'number' && !isExact(value, source ?? ''))
         throw refuse(`${source} is no number that can be kept: write it in quotes`, lineAtOffset(range?.[0]))
     },

@@ -218,6 +218,11 @@ test('hostile texts are refused with a sentence', () => {
   assert.match(refused(`{"a": ${'['.repeat(5000)}`, 'application/json'), /nested too deeply/)
   assert.match(refused(`a: [${'x,'.repeat(6000)}x]`), /more than 5000 values/)
   assert.match(refused('? [a, b]\n: c'), /key must be a plain value/)
+  const old = readTemplate(
+    '%YAML 1.1\n---\nmeta: {version: PLCN_v3}\nname: x\nstartup: ./x\nexported_at: 2001-12-14\n',
+    'application/yaml',
+  )
+  assert.equal(old.template.origin?.exportedAt, '2001-12-14')
   assert.match(refused('- a'), /must be an object/)
   assert.match(refused('format: 1\nformat: 1'), /is there twice/)
   assert.match(refused('x'.repeat(1024 * 1024 + 1)), /larger than 1 MiB/)

@@ -71,8 +71,10 @@ export function createTemplates(deps: {
       return
     }
     if (!replace) throw fail('already_exists', `There is a template ${row.id} already. Use replace=true to replace it.`)
-    await store.updateTemplate(trx, row)
-    await activity.record(trx, actor, 'template.replaced', null, properties)
+    if (await store.updateTemplate(trx, row))
+      return void (await activity.record(trx, actor, 'template.replaced', null, properties))
+    // It was deleted since.
+    await keep(trx, actor, row, replace)
   }
 
   return {

@@ -26,8 +26,10 @@ export async function insertTemplateIfAbsent(trx: Trx, row: TemplateRow): Promis
   return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-export async function updateTemplate(trx: Trx, row: TemplateRow): Promise<void> {
-  await trx.updateTable('templates').set(row).where('id', '=', row.id).execute()
+/** Answers false if there is none of this id. */
+export async function updateTemplate(trx: Trx, row: TemplateRow): Promise<boolean> {
+  const update = trx.updateTable('templates').set(row).where('id', '=', row.id)
+  return (await update.executeTakeFirst()).numUpdatedRows > 0n
 }
 
 export async function removeTemplate(trx: Trx, id: string): Promise<void> {

@@ -220,6 +220,19 @@ onBothEngines('templates', (engine) => {
     assert.equal((await remove('openttd')).body.code, 'invalid_request')
   })
 
+  test('a template that is replaced while it is deleted is there afterwards, or was deleted after it', async () => {
+    for (const isDeletedFirst of [true, false]) {
+      const id = `replaced-${isDeletedFirst}`
+      await add(ownTemplate(id))
+      const requests = [() => remove(id), () => add(ownTemplate(id), { query: '?replace=true' })]
+      const replies = await inOrder(service, id, isDeletedFirst ? requests : requests.toReversed(), 'templates')
+      const [removed, replaced] = isDeletedFirst ? replies : replies.toReversed()
+      assert.deepEqual([removed?.status, replaced?.status], [204, 201])
+      const { status } = await service.call('GET', `/templates/${id}`)
+      if (engine === 'postgres') assert.equal(status, isDeletedFirst ? 200 : 404)
+    }
+  })
+
   test('a template that is deleted while a server is made of it: one of the two is refused, in either order', async () => {
     for (const isDeletedFirst of [true, false]) {
       const id = `race-${isDeletedFirst}`

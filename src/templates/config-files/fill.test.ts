@@ -50,6 +50,13 @@ describe('config files are filled in, and everything that no setting names stays
       servers: { one: { address: 'z' }, two: { address: 'z' } },
       c: { d: 'yes' },
     })
+    const odd =
+      'owner: 76561198000000001\nmode: 0755\nversion: 1.10\nempty:\ntilde: ~\nyes: on\ntext: "x" # c\nlist: [1, 007]\n'
+    assert.equal(
+      fillConfig('yaml', odd, [set('text', 'y z')]),
+      odd.replace('"x"', 'y z').replace('[1, 007]', '[ 1, 007 ]'),
+    )
+    assert.equal(fillConfig('yaml', 'a:\n', [set('a.b', 'on')]), 'a:\n  b: "on"\n')
     assert.equal(fillConfig('yaml', before, [set('b', 1)]), before)
     assert.deepEqual(parseYaml(fillConfig('yaml', '', [set('a.b', 1)])), { a: { b: 1 } })
   })
