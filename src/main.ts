@@ -100,6 +100,7 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     backupBytesPerSecond: config.backupBytesPerSecond,
     filesAtOnce: descriptors.filesAtOnce,
     transfersAtOnce: descriptors.transfers,
+    games: { users: config.gameUsers, allowUnisolated: config.allowUnisolatedGames },
     clock,
     log,
   })

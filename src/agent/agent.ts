@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
-import { CONNECTIONS_MAX } from '../contract/fixed-limits.ts'
+import { CONNECTIONS_MAX, DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
@@ -11,6 +11,7 @@ import { probeDisks } from './disk-probe.ts'
 import { createTransferShares } from './fair-shares.ts'
 import { createAgentFiles } from './files/index.ts'
 import { explainedDisk } from './files/sandbox/errors.ts'
+import { createAgentGames, type GamesOptions } from './games/index.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
 import { createLinkDoor } from './http/link-door.ts'
@@ -36,6 +37,8 @@ export interface AgentDeps {
   filesAtOnce?: number
   /** Uploads and downloads at once; as many as there may be connections by default. */
   transfersAtOnce?: number
+  /** How games are run; on a machine that cannot isolate them, not at all by default. */
+  games?: GamesOptions
   clock: { now(): number }
   log: Logger
 }
@@ -77,12 +80,20 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
   })
+  const games = createAgentGames({
+    layout,
+    journal,
+    server: files.server,
+    options: deps.games ?? { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
+    onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a game could not be seen to'),
+  })
   const backups = createAgentBackups({
     layout,
     server: files.server,
     key: deps.backupKey ?? null,
     bytesPerSecond: deps.backupBytesPerSecond ?? null,
     filesAtOnce: deps.filesAtOnce,
+    games,
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })
@@ -106,13 +117,16 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   const servers = createAgentServers(layout, {
     async quiesce(serverId) {
       await door.endForServer(serverId)
+      await games.end(serverId)
       // A restore that has stopped in the middle is put aside as it is, and comes back so.
       const retired = await files.server(serverId).lock.retire()
       // Whoever came through the door in between.
       await door.endForServer(serverId)
+      await games.end(serverId)
       return retired
     },
     onRemoved(serverId) {
+      games.forget(serverId)
       uploads.forget(serverId)
       files.forget(serverId)
     },
@@ -127,6 +141,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     servers,
     files,
     backups,
+    games,
     tasks,
     facts: journal,
     forward: (purpose, link, request, reply) =>
@@ -141,8 +156,10 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       await backups.start()
       await files.start()
       await uploads.start()
+      await games.start()
     },
     async stop() {
+      games.stop()
       journal.stop()
       await uploads.stop()
       await tasks.stop()

@@ -141,7 +141,9 @@ describe('server', () => {
       '--backups',
       '3',
     )
-    assert.deepEqual(changed.limits, { diskBytes: null, entries: DEFAULT_ENTRIES_MAX, backups: 3, subdomains: null })
+    const ofGames = { memoryBytes: null, cpuPercent: null, processes: null }
+    const ofFiles = { diskBytes: null, entries: DEFAULT_ENTRIES_MAX }
+    assert.deepEqual(changed.limits, { ...ofFiles, backups: 3, subdomains: null, ...ofGames })
     assert.deepEqual([changed.game, changed.labels, changed.port], [null, {}, 25565])
     assert.deepEqual(await json('server', 'ls', '--search', 'Castle'), [changed])
     const [entry] = await json('activity', created.id, '--limit', '1')
@@ -153,7 +155,7 @@ describe('server', () => {
     await json('server', 'create', '城 🏰')
     const { stdout } = await run('server', 'ls')
     const [head = '', ...rows] = stdout.trimEnd().split('\n')
-    assert.match(head, /^NAME +ID +GAME +PORT +DISK +STATUS +CREATED$/)
+    assert.match(head, /^NAME +ID +GAME +PORT +DISK +STATUS +POWER +CREATED$/)
     const wide = rows.find((row) => row.startsWith('城'))
     // One character of the name fills two columns and one unit of the string.
     assert.equal((wide?.indexOf('srv_') ?? 0) + 1, head.indexOf('ID'))

@@ -17,6 +17,20 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Create, list, show, change and delete servers',
     load: async () => (await import('./commands/server.ts')).server,
   },
+  start: { summary: 'Start the game of a server', load: async () => (await import('./commands/power.ts')).start },
+  stop: {
+    summary: 'Stop the game of a server, letting it save',
+    load: async () => (await import('./commands/power.ts')).stop,
+  },
+  restart: {
+    summary: 'Stop and start the game of a server',
+    load: async () => (await import('./commands/power.ts')).restart,
+  },
+  kill: { summary: 'End the game of a server at once', load: async () => (await import('./commands/power.ts')).kill },
+  console: {
+    summary: 'Read and follow the console of a server, and send commands',
+    load: async () => (await import('./commands/console.ts')).gameConsole,
+  },
   files: {
     summary: 'List, get, put, move, copy, delete and restore files',
     load: async () => (await import('./commands/files/files.ts')).files,

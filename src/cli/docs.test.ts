@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { needs } from '../../test/support/needs.ts'
 import type { Ran } from '../../test/support/ran.ts'
 import { startTestService, type TestService } from '../../test/support/service.ts'
 import { LOCAL_DNS } from '../../test/support/subdomains.ts'
@@ -49,6 +50,15 @@ test('docs/cli.md: every example runs, in order, in a shell', async () => {
   assert.match(stdout, /Deleted Castle\.\n$/)
   assert.match(readFileSync(join(folder, 'castle.csv'), 'utf8'), /server\.changed/)
   assert.ok(examples.length >= 6)
+  rmSync(folder, { recursive: true })
+})
+
+test('docs/games.md: every example runs, in order, in a shell', needs('bubblewrap'), async () => {
+  await using service = await startTestService()
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-docs-'))
+  const { code, stdout, stderr } = await paste(service, blocks('games.md', 'sh'), folder)
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /> say hello\nYou said: say hello\n(?:.*\n)*Arena is stopped: requested \(exit code 0\)\.\n$/)
   rmSync(folder, { recursive: true })
 })
 

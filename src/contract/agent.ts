@@ -4,12 +4,14 @@
 import type { ActivitySource } from './activity.ts'
 import type { AgentBackups, BackupsResults, BackupsWork } from './agent-backups.ts'
 import type { AgentFiles, FilesResults, FilesWork } from './agent-files.ts'
+import type { AgentGames } from './agent-games.ts'
 import type { ErrorCode } from './errors.ts'
 
 export interface Agent {
   servers: AgentServers
   files: AgentFiles
   backups: AgentBackups
+  games: AgentGames
   tasks: AgentTasks
   facts: AgentFacts
   links: AgentLinks

@@ -265,7 +265,11 @@ export const restoreBackup = operation({
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
   answers: job('restore'),
-  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy', 'invalid_path', 'agent_unreachable'],
+  errors: [
+    ...bodyErrors,
+    ...(['backup_not_ready', 'backup_damaged', 'server_busy', 'server_running', 'invalid_path'] as const),
+    'agent_unreachable',
+  ],
 })
 
 export const finishRestore = operation({

@@ -3,9 +3,11 @@ import * as activity from './activity.ts'
 import { BACKUP_CONTENT_OPERATIONS } from './backup-contents.ts'
 import { BACKUP_PLAN_OPERATIONS } from './backup-plans.ts'
 import { BACKUP_OPERATIONS } from './backups.ts'
+import * as gameConsole from './console.ts'
 import { FILE_OPERATIONS } from './files.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
+import { powerServer } from './power-operations.ts'
 import * as servers from './servers.ts'
 import { SUBDOMAIN_OPERATIONS } from './subdomains.ts'
 import { TEMPLATE_OPERATIONS } from './templates.ts'
@@ -19,6 +21,9 @@ export const OPERATIONS: readonly Operation[] = [
   servers.deleteServer,
   servers.planDeletion,
   servers.undeleteServer,
+  powerServer,
+  gameConsole.readConsole,
+  gameConsole.sendCommand,
   ...BACKUP_OPERATIONS,
   ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,

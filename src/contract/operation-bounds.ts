@@ -26,6 +26,11 @@ export const BOUNDS = {
   },
   chain: { heldBytes: 4 * MIB, turnMs: 50, by: 'batches of rows, with a turn for others after each' },
   backups: { heldBytes: 8 * MIB, turnMs: 100, by: 'the number of backups that a server may have' },
+  console: {
+    heldBytes: 16 * MIB,
+    turnMs: 50,
+    by: 'a page of at most 500 lines of at most 16 KiB; a segment of 1 MiB is read at a time, with a turn for others after each',
+  },
   store: { heldBytes: 64 * MIB, turnMs: 100, by: 'the number of backups in the store; needs a token for everything' },
   zones: { heldBytes: 1 * MIB, turnMs: 50, by: 'the names of one zone in the configuration' },
   path: { heldBytes: 256 * KIB, turnMs: 20, by: 'one path' },

@@ -15,6 +15,7 @@ export const SCOPES = [
   'console:read',
   'console:write',
   'templates:write',
+  'power:write',
   'tokens:admin',
 ] as const
 

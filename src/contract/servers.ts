@@ -3,6 +3,7 @@ import { GAME_IDS } from './games.ts'
 import { Job, jobExample } from './jobs.ts'
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
+import { Power, Runtime } from './power.ts'
 import {
   Bytes,
   Closed,
@@ -101,6 +102,9 @@ export const Server = Type.Object({
       },
     ),
   ),
+  power: Power,
+  runtime: Nullable(Runtime),
+  autoRestart: Type.Boolean({ description: 'Whether a game that has crashed is started again' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
@@ -120,6 +124,9 @@ export const NewServer = Closed({
   port: Type.Optional(Nullable(Port)),
   limits: Type.Optional(NewLimits),
   labels: Type.Optional(Labels),
+  autoRestart: Type.Optional(
+    Type.Boolean({ description: 'Whether a game that has crashed is started again. true by default' }),
+  ),
 })
 export type NewServer = Static<typeof NewServer>
 
@@ -129,19 +136,30 @@ export const ServerChange = Closed(
 )
 export type ServerChange = Static<typeof ServerChange>
 
-const example = {
+export const serverExample = {
   id: 'srv_01k9zq6m3t8v5w2x7y4c1b6d9e',
   name: 'Castle',
   description: 'The old world, since 2019',
   game: 'minecraft-java',
   variables: { MAX_PLAYERS: 10 },
   port: 25565,
-  limits: { diskBytes: 21_474_836_480, entries: DEFAULT_ENTRIES_MAX, backups: 30, subdomains: 2 },
+  limits: {
+    diskBytes: 21_474_836_480,
+    entries: DEFAULT_ENTRIES_MAX,
+    backups: 30,
+    subdomains: 2,
+    memoryBytes: 4_294_967_296,
+    cpuPercent: 200,
+    processes: 512,
+  },
   labels: { owner: 'anna' },
   status: 'ready',
   deletion: null,
   diskUsage: { sizeBytes: 1_932_735_283, measuredAt: '2026-11-15T00:00:00.000Z' },
   unfinishedRestore: null,
+  power: { state: 'stopped', since: null, step: null, exit: null },
+  runtime: null,
+  autoRestart: true,
   createdAt: '2026-11-15T00:00:00.000Z',
   updatedAt: '2026-11-15T00:00:00.000Z',
 }
@@ -168,7 +186,7 @@ export const createServer = operation({
   bound: BOUNDS.body,
   body: NewServer,
   bodyExample: { name: 'Castle', game: 'minecraft-java', port: 25565, limits: { backups: 30 } },
-  answers: { 201: { description: 'The server; its folder is there', schema: Server, example } },
+  answers: { 201: { description: 'The server; its folder is there', schema: Server, example: serverExample } },
   errors: [...bodyErrors, 'idempotency_conflict', 'agent_unreachable', 'disk_full'],
 })
 
@@ -188,7 +206,11 @@ export const listServers = operation({
     q: Type.Optional(Type.String({ minLength: 1, maxLength: 191, pattern: TEXT, description: 'Part of the name' })),
   }),
   answers: {
-    200: { description: 'A page of servers', schema: Page(Server), example: { data: [example], nextCursor: null } },
+    200: {
+      description: 'A page of servers',
+      schema: Page(Server),
+      example: { data: [serverExample], nextCursor: null },
+    },
   },
   errors: [],
 })
@@ -202,7 +224,7 @@ export const readServer = operation({
   scope: 'servers:read',
   bound: BOUNDS.rows,
   params: ServerParams,
-  answers: { 200: { description: 'The server', schema: Server, example } },
+  answers: { 200: { description: 'The server', schema: Server, example: serverExample } },
   errors: [],
 })
 
@@ -218,7 +240,7 @@ export const changeServer = operation({
   params: ServerParams,
   body: ServerChange,
   bodyExample: { description: 'Moved to the new disk', labels: { owner: 'anna' } },
-  answers: { 200: { description: 'The server as it is now', schema: Server, example } },
+  answers: { 200: { description: 'The server as it is now', schema: Server, example: serverExample } },
   errors: [...bodyErrors, 'server_busy'],
 })
 
@@ -242,7 +264,7 @@ export const deleteServer = operation({
   }),
   bodyExample: { name: 'Castle' },
   answers: { 202: { description: 'The job that deletes it', schema: Job, example: jobExample } },
-  errors: [...bodyErrors, 'backup_locked', 'server_busy'],
+  errors: [...bodyErrors, 'backup_locked', 'server_busy', 'server_running'],
 })
 
 export const planDeletion = operation({

@@ -41,6 +41,8 @@ import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
 import { createDeletion } from './servers/deletion.ts'
 import { createQuotas } from './servers/disk-quota.ts'
+import { gameRoutes } from './servers/game-routes.ts'
+import { createGames } from './servers/games.ts'
 import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
@@ -130,6 +132,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
+  const games = createGames({ db, agent, facts: factKeeper, log })
   const deletion = createDeletion({
     db,
     agent,
@@ -206,6 +209,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     answerBeforeTheEnd(app, isRefusedLargeBody)
     const api: Api = { app, auth, idempotency, bodyPace, baseUrlOf }
     serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
+    gameRoutes(api, { games, streams })
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
@@ -264,11 +268,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()
       await factKeeper.start()
+      games.start()
       await jobs.start()
       upkeep.start()
     },
     async stop() {
-      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), ...linksEnding])
+      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), games.stop(), ...linksEnding])
       await tokens.flushUse().catch((error: unknown) => {
         log.warn({ err: error }, 'when tokens were last used could not be written')
       })

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
 import { TOKEN_FORM } from '../contract/tokens.ts'
 import type { Zone } from './subdomains/zone-config.ts'
 import { parseZones, ZoneFault } from './subdomains/zones.ts'
@@ -42,6 +43,10 @@ export interface Config {
   backupsAtOnce: number
   /** What one backup may read in a second; null for no limit. */
   backupBytesPerSecond: number | null
+  /** As root, the users of games: each server has its own. */
+  gameUsers: { first: number; last: number }
+  /** Whether games may run where nothing keeps them away from everything else. */
+  allowUnisolatedGames: boolean
   /** For TLS without a proxy; null: plain HTTP. */
   tls: { certFile: string; keyFile: string } | null
 }
@@ -116,6 +121,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     backupKey: oneKey(setting('BACKUP_KEY', null, secret), setting('BACKUP_KEY_FILE', null, secretFile)),
     backupsAtOnce: setting('BACKUPS_AT_ONCE', 2, integer(1, 64)),
     backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
+    gameUsers: setting('GAME_UIDS', DEFAULT_GAME_UIDS, userRange),
+    allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
     tls: bothFiles(setting('TLS_CERT', null, path), setting('TLS_KEY', null, path)),
   }
   faults.push(...misspelt(env, known))
@@ -149,6 +156,16 @@ const oneOf =
     if (!values.includes(text)) throw new Fault(`must be one of ${values.join(', ')}`)
     return text
   }
+
+/** Users of people and of the system come first. */
+const LOWEST_GAME_UID = 1000
+
+const userRange: Read<Config['gameUsers']> = (text) => {
+  const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(text)?.map(Number) ?? []
+  if (first === undefined || last === undefined || first < LOWEST_GAME_UID || last < first || last > 4_294_967_293)
+    throw new Fault(`must be a range of user ids from ${LOWEST_GAME_UID} on, such as 1900000000-1900065535`)
+  return { first, last }
+}
 
 const path: Read<string> = (text) => resolve(text)
 

@@ -16,7 +16,7 @@ const random = new Uint8Array(RANDOM_LENGTH)
 const pool = new Uint8Array(RANDOM_LENGTH * 256)
 let taken = pool.length
 
-export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | 'req' | 'trs' | 'sch'
+export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | 'req' | 'trs' | 'sch' | 'run'
 
 /** Ids made by one process are strictly increasing, also within a millisecond. */
 export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${string}` {

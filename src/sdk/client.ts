@@ -1,6 +1,7 @@
 import { createActivityApi } from './activity.ts'
 import { createBackupsApi } from './backups.ts'
 import { createFilesApi } from './files.ts'
+import { createConsoleApi, createPowerApi } from './games.ts'
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
@@ -16,6 +17,8 @@ export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
   return {
     servers: createServersApi(transport),
+    power: createPowerApi(transport),
+    console: createConsoleApi(transport),
     backups: createBackupsApi(transport),
     files: createFilesApi(transport),
     subdomains: createSubdomainsApi(transport),

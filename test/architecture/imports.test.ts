@@ -37,6 +37,10 @@ const ROOM_ORDER = [
 /** The door to a server's files knows nothing of what is done behind it. */
 const DOOR = 'src/agent/files/sandbox/'
 
+/** A process of its own beside each game: whatever it imports, every game pays for. */
+const SUPERVISOR = 'src/agent/games/supervisor/'
+const OF_SUPERVISOR = /^src\/agent\/games\/(?:supervisor\/|console\/|process-identity\.ts)/
+
 const isTest = (path: string) => /\.(test|testing|suite)\.ts$/.test(path)
 const rankOf = (slice: string) => SLICE_ORDER.findIndex((rank) => rank.includes(slice))
 
@@ -57,6 +61,7 @@ export function faultOf(from: string, to: string): string | null {
   const [, target = '', targetSlice = ''] = to.split('/')
   if (folder !== target) return FOLDERS[folder]?.includes(target) ? null : refuse
   if (isUpward(from, to)) return refuse
+  if (from.startsWith(SUPERVISOR) && !OF_SUPERVISOR.test(to)) return refuse
   if (from.startsWith(DOOR) && to.startsWith('src/agent/files/') && !to.startsWith(DOOR) && !isTest(from)) return refuse
   if (folder !== 'control' || slice === targetSlice || WIRING.test(from)) return null
   if (SHARED_IN_CONTROL.includes(targetSlice)) return null
@@ -94,6 +99,7 @@ test('the test sees every kind of import, and refuses those across the lines', (
     "import type { I } from '../restore/restore.ts'": 'src/agent/backups/read/browse.ts',
     "import { j } from '../index.ts'": 'src/agent/backups/maintain/verify.ts',
     "import { l } from '../trash/trash.ts'": 'src/agent/files/sandbox/staging.ts',
+    "import { m } from '../power/game.ts'": 'src/agent/games/supervisor/supervisor.ts',
     "import { k } from '../new-room/x.ts'": 'src/agent/backups/maintain/verify.ts',
   }
   for (const [text, path] of Object.entries(refused)) {

@@ -4,6 +4,7 @@ import { run as killBackups } from './backups.ts'
 import { killBackupService } from './backups-service.ts'
 import { run as killDns } from './dns.ts'
 import { run as killFiles } from './files.ts'
+import { killGames } from './games.ts'
 import { runHistories } from './history/main.ts'
 import { runMutants } from './history/mutants.ts'
 import { runSweep } from './history/sweep.ts'
@@ -55,6 +56,11 @@ const FAULTS: Record<string, Fault> = {
     about: 'SIGKILL in the middle of work on files: whole files only, none lost, nothing left over, the account right',
     rounds: 200,
     run: killFiles,
+  },
+  games: {
+    about: 'SIGKILL of the service while games run: no game dies, no line is lost, every power action works afterwards',
+    rounds: 50,
+    run: killGames,
   },
   history: {
     about:

@@ -152,11 +152,10 @@ test('the routes behind links are in it, need no token and exist', async () => {
 
 test('nothing is in it that does not exist yet: every scope is needed by something', () => {
   const needed = new Set(OPERATIONS.map(({ scope }) => scope))
-  // Tokens for a console can be made before there is one. Setting the limits of a server needs `servers:admin` beside the
-  // scope of the operation.
+  // Setting the limits of a server needs `servers:admin` beside the scope of the operation.
   assert.deepEqual(
     SCOPES.filter((scope) => !needed.has(scope)),
-    ['*', 'servers:admin', 'console:read', 'console:write'],
+    ['*', 'servers:admin'],
   )
 })
 

@@ -1,8 +1,11 @@
 // A request for every operation of the contract that is right in every way, and what it needs to be so.
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { missingTools } from '../../scripts/tools.ts'
 import type { OPERATIONS } from '../../src/contract/index.ts'
 import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
 import { createWorld } from './backups.ts'
+import { gameFile } from './games.ts'
 import { withImmutable, withoutImmutable } from './immutable.ts'
 import type { TestService } from './service.ts'
 import { LOCAL_DNS, subdomainCalls } from './subdomains.ts'
@@ -25,6 +28,7 @@ type Things = ReturnType<typeof createThings>
 export function createThings(service: TestService) {
   const world = createWorld(service)
   let count = 0
+  let running: Promise<string> | undefined
   const unique = () => `n${process.pid}x${count++}`
 
   const server = () => world.server({ 'a.txt': 'a', 'world/level.dat': 'level' })
@@ -40,6 +44,17 @@ export function createThings(service: TestService) {
       const { body } = await service.call('DELETE', `/servers/${serverId}`, { body: { name: 'Castle' } })
       await world.jobEnded(serverId, body.id)
       return serverId
+    },
+    /** Its game runs, and reads its console. The same each time: a command more or less is nothing to it. */
+    runningServer() {
+      running ??= (async () => {
+        const serverId = await server()
+        copyFileSync(gameFile('plain'), join(world.folder(serverId), 'start'))
+        const { status, text } = await service.call('POST', `/servers/${serverId}/power`, { body: { action: 'start' } })
+        if (status !== 202) throw new Error(text)
+        return serverId
+      })()
+      return running
     },
     /** With a restore that has stopped at a file that nobody could change then. */
     async stoppedRestore() {
@@ -118,7 +133,10 @@ const SERVER = {
 }
 
 /** What cannot be asked for on this machine, with the reason. */
-export const UNASKABLE: Partial<Record<OperationId, string | false>> = { finishRestore: withoutImmutable() }
+export const UNASKABLE: Partial<Record<OperationId, string | false>> = {
+  finishRestore: withoutImmutable(),
+  ...(missingTools().includes('bubblewrap') ? { sendCommand: 'bubblewrap is not installed' } : {}),
+}
 
 /** With every optional field given, so that each can be left out in turn. */
 const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
@@ -129,6 +147,9 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   deleteServer: async (things) => ({ ...(await onServer(things)), body: { name: 'Castle', purge: false } }),
   planDeletion: onServer,
   undeleteServer: async (things) => ({ params: { serverId: await things.deletedServer() } }),
+  powerServer: async (things) => ({ ...(await onServer(things)), body: { action: 'stop' } }),
+  readConsole: async (things) => ({ ...(await onServer(things)), query: { before: '10', limit: '10', q: 'x' } }),
+  sendCommand: async (things) => ({ params: { serverId: await things.runningServer() }, body: { command: 'help' } }),
   createBackup: async (things) => ({ ...(await onServer(things)), body: { name: 'x', ignored: '', isLocked: true } }),
   listBackups: onServer,
   readBackup: onBackup,

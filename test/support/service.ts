@@ -9,6 +9,7 @@ import { startService } from '../../src/main.ts'
 import { type CallOptions, type Reply, sendCall } from './call.ts'
 import { holdAgainstContract } from './conformance.ts'
 import { freshDatabase } from './engines.ts'
+import { endGames } from './games.ts'
 
 export type { CallOptions, Reply } from './call.ts'
 
@@ -60,6 +61,7 @@ export async function startTestService(
   }
   const stop = async () => {
     await halt()
+    endGames(dataDir)
     await rm(dataDir, { recursive: true, force: true })
   }
 

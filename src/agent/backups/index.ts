@@ -46,6 +46,8 @@ export interface AgentBackupsOptions {
   layout: Layout
   /** From the agent's files. */
   server(serverId: string): Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'lock' | 'usage' | 'gate'>
+  /** Whether the game of a server runs; none does by default. */
+  games?: { isRunning(serverId: string): boolean; requireStopped(serverId: string): void }
   /** 32 bytes, or null: the store is not encrypted. */
   key: Uint8Array | null
   /** Of what is read from servers' files by one backup. */
@@ -155,7 +157,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
     const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
     const { backupId, name, serverName, createdAt, isLocked } = work
-    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, bytesPerSecond }
+    const isLive = () => options.games?.isRunning(serverId) ?? false
+    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, isLive, bytesPerSecond }
     const { meta, checksum } = await runBackup(opened, files, request, previous, signal, report)
     report({ filesTotal: meta.fileCount, bytesTotal: meta.sizeBytes })
     return { ...meta, checksum }
@@ -170,6 +173,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     const { blobs, sealer } = opened
     await using manifest = await holdManifest(blobs, sealer, { serverId: sourceServerId, backupId })
     using _files = await server(serverId).lock.exclude(signal)
+    // From here on none is started.
+    options.games?.requireStopped(serverId)
     using _store = await opened.writing.share(signal)
     if (paths === null) report({ filesTotal: manifest.meta.fileCount, bytesTotal: manifest.meta.sizeBytes })
     const isOrigin = sourceServerId === serverId

@@ -26,6 +26,18 @@ const SETTINGS = {
   entries: { type: 'string', value: 'N', help: 'How many files and folders it may have; "none" for no limit' },
   backups: { type: 'string', value: 'N', help: 'How many backups it may have; "none" for no limit' },
   subdomains: { type: 'string', value: 'N', help: 'How many subdomains it may have; "none" for no limit' },
+  memory: {
+    type: 'string',
+    value: 'SIZE',
+    help: 'How much memory its game may use, such as 4GiB; "none" for no limit',
+  },
+  cpu: {
+    type: 'string',
+    value: 'PERCENT',
+    help: 'How much of a core its game may use, such as 200; "none" for no limit',
+  },
+  processes: { type: 'string', value: 'N', help: 'How many processes its game may have; "none" for the default' },
+  'auto-restart': { type: 'string', value: 'yes|no', help: 'Whether a game that has crashed is started again' },
   label: { type: 'string', multiple: true, value: 'NAME=VALUE', help: 'A label; may be repeated' },
 } as const satisfies Options
 
@@ -143,16 +155,19 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'nam
     entries: orNone(options.entries, (text) => readWhole(text, '--entries')),
     backups: orNone(options.backups, (text) => readWhole(text, '--backups')),
     subdomains: orNone(options.subdomains, (text) => readWhole(text, '--subdomains')),
+    memoryBytes: orNone(options.memory, (text) => readSize(text, '--memory')),
+    cpuPercent: orNone(options.cpu, (text) => readWhole(text, '--cpu')),
+    processes: orNone(options.processes, (text) => readWhole(text, '--processes')),
   })
   const labels = options.label === undefined ? undefined : readLabels(options.label)
-  return withoutAbsent({
-    game,
-    variables,
-    port,
-    description,
-    limits: Object.keys(limits).length > 0 ? limits : undefined,
-    labels,
-  })
+  const autoRestart = options['auto-restart'] === undefined ? undefined : readYesOrNo(options['auto-restart'])
+  const anyLimits = Object.keys(limits).length > 0 ? limits : undefined
+  return withoutAbsent({ game, variables, port, description, limits: anyLimits, labels, autoRestart })
+}
+
+function readYesOrNo(text: string): boolean {
+  if (text !== 'yes' && text !== 'no') throw new UsageError('--auto-restart must be yes or no.')
+  return text === 'yes'
 }
 
 function withoutAbsent<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -207,6 +222,7 @@ const columnsFor = ({ now }: Context): Column<Server>[] => [
   { title: 'PORT', cell: ({ port }) => String(port ?? '-'), right: true },
   { title: 'DISK', cell: diskOf, right: true },
   { title: 'STATUS', cell: ({ status }) => status, style: ({ status }) => (status === 'ready' ? 'green' : 'yellow') },
+  { title: 'POWER', cell: ({ power }) => power.state },
   { title: 'CREATED', cell: ({ createdAt }) => formatAgo(createdAt, now()) },
 ]
 
@@ -223,6 +239,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       Name: server.name,
       Id: server.id,
       Status: server.status,
+      Power: server.power.step === null ? server.power.state : `${server.power.state}: ${server.power.step}`,
       ...(server.deletion ? { 'Gone for good': formatTime(server.deletion.purgeAt) } : {}),
       Game: server.game ?? '-',
       Variables: shownVariables(server) || '-',

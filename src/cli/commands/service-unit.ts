@@ -37,8 +37,8 @@ Restart=on-failure
 RestartSec=3
 TimeoutStopSec=15
 LimitNOFILE=65536
-# Everything that it starts ends with it. Once it runs games, which outlive a restart, this becomes KillMode=process.
-KillMode=control-group
+# Games outlive a restart, an upgrade and a crash of the service.
+KillMode=process
 
 # Ports below 1024: 443 for TLS without a proxy, 53 for the embedded name server.
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE

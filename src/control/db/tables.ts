@@ -31,6 +31,9 @@ export interface ServerRow {
   limit_entries: number | null
   limit_backups: number | null
   limit_subdomains: number | null
+  limit_memory_bytes: number | null
+  limit_cpu_percent: number | null
+  limit_processes: number | null
   labels: string
   status: 'ready' | 'deleting' | 'deleted' | 'undeleting' | 'purging'
   /** Set while it is deleted and can be brought back. */
@@ -42,6 +45,10 @@ export interface ServerRow {
   disk_measured_at: number | null
   /** As JSON, while a restore into it has stopped in the middle and nobody has chosen how it ends. */
   unfinished_restore: string | null
+  /** As JSON, what the agent said of its game last; null until it has said something. */
+  game_state: string | null
+  /** 1: a game that has crashed is started again. */
+  auto_restart: number
   created_at: number
   updated_at: number
 }

@@ -1,4 +1,4 @@
-import type { Agent, AgentFact, ChangeOrigin } from '../../contract/agent.ts'
+import type { Agent, AgentFact } from '../../contract/agent.ts'
 import type { ChangeRequest } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import type {
@@ -16,7 +16,7 @@ import { newId } from '../../kit/ids.ts'
 import { iso } from '../../kit/time.ts'
 import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
-import type { Actor } from '../http/actor.ts'
+import { type Actor, originOf } from '../http/actor.ts'
 import { grantOf, LINK_LIFE_MS, linkEnd } from '../http/link-grant.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import { requireReadyServer, requireServerFiles } from '../servers/service.ts'
@@ -203,10 +203,4 @@ export interface ListQuery {
 function requestKey(actor: Actor): string {
   if (actor.requestId === null) throw fail('internal')
   return actor.idempotencyKey ? `${actor.id} ${actor.idempotencyKey}` : actor.requestId
-}
-
-function originOf(actor: Actor): ChangeOrigin {
-  const { id, requestId, ip, userAgent, source } = actor
-  const cause = actor.type === 'token' ? { tokenId: id, requestId: requestId ?? '', ip, userAgent, source } : null
-  return { cause, idempotency: actor.kept ?? null }
 }

@@ -1,5 +1,5 @@
 import type { ActivitySource } from '../../contract/activity.ts'
-import type { KeptRequest } from '../../contract/agent.ts'
+import type { ChangeOrigin, KeptRequest } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import { allows, type Scope } from '../../contract/scopes.ts'
 import type { Trx } from '../db/tables.ts'
@@ -52,3 +52,10 @@ export function requireAllServers(actor: Actor): void {
 
 /** One sentence for a server that is absent and for one that the token may not see: they cannot be told apart. */
 export const noSuchServer = () => fail('not_found', 'No such server, or the token cannot see it.')
+
+/** Who asks the agent for something, for an entry that is recorded later. */
+export function originOf(actor: Actor): ChangeOrigin {
+  const { id, requestId, ip, userAgent, source } = actor
+  const cause = actor.type === 'token' ? { tokenId: id, requestId: requestId ?? '', ip, userAgent, source } : null
+  return { cause, idempotency: actor.kept ?? null }
+}

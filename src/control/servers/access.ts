@@ -1,9 +1,11 @@
 // Who may read and who may change a server. A transaction that changes anything about a server starts with
 // `lockReadyServer` or `lockVisibleServer`; the read-only functions refuse to be called in one.
 import { fail, serverDeleted } from '../../contract/errors.ts'
+import type { PowerState } from '../../contract/power.ts'
 import { lockServer, type OutsideTransaction } from '../db/lock-server.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 import { type Actor, noSuchServer, sees } from '../http/actor.ts'
+import { gameStateOf } from './present.ts'
 import * as store from './store.ts'
 
 /** For work that nobody asked for, and that goes on whether or not the server is still there. */
@@ -71,6 +73,14 @@ export function requireFinishedRestore({ unfinished_restore }: ServerRow): void 
   const choice = 'POST /servers/{serverId}/restore/finish with the direction "forward" or "back".'
   throw fail('server_busy', `A restore has stopped in the middle${where}: ${reason}. Choose how it ends: ${choice}`)
 }
+
+/** For what a game that runs must not see happen to its files. The agent looks again, when the files are held. */
+export function requireStopped(row: ServerRow): void {
+  if (!ACTIVE.has(gameStateOf(row).power.state)) return
+  throw fail('server_running', 'The game runs. Stop it first.')
+}
+
+const ACTIVE: ReadonlySet<PowerState> = new Set(['starting', 'running', 'stopping'])
 
 export function found(row: ServerRow | undefined): ServerRow {
   if (!row) throw noSuchServer()

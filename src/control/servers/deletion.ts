@@ -15,7 +15,7 @@ import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Streams } from '../http/streams/open-streams.ts'
 import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
-import { findServer, lockVisibleServer, requireReady, requireServer } from './access.ts'
+import { findServer, lockVisibleServer, requireReady, requireServer, requireStopped } from './access.ts'
 import type { Quotas } from './disk-quota.ts'
 import type { ServerPart } from './server-part.ts'
 import * as store from './store.ts'
@@ -152,6 +152,7 @@ export function createDeletion(deps: DeletionDeps): Deletion {
 
   /** The server is locked, and may be deleted or purged: says so, and has it done. */
   async function enqueue(trx: Trx, actor: Actor, row: ServerRow, isPurge: boolean): Promise<Job> {
+    requireStopped(row)
     for (const part of parts()) await part.check?.(trx, row.id, { isPurge })
     const isHeld = row.status === 'deleted'
     await store.updateServer(trx, row.id, { status: isHeld ? 'purging' : 'deleting', updated_at: clock.now() })

@@ -11,7 +11,8 @@ onBothEngines('limits of servers', (engine) => {
   })
   after(() => service.stop())
 
-  const limits = { diskBytes: 1_000_000, entries: 5000, backups: 1, subdomains: 1 }
+  const games = { memoryBytes: null, cpuPercent: null, processes: null }
+  const limits = { diskBytes: 1_000_000, entries: 5000, backups: 1, subdomains: 1, ...games }
   const limitsOf = async (id: string) => (await service.call('GET', `/servers/${id}`)).body.limits
 
   test('Limits are set and changed with servers:admin, by a token for all servers; servers:write alone changes everything else.', async () => {

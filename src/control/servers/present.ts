@@ -1,5 +1,7 @@
 // Converts a server between its three shapes: the request, the row, and the response.
+import type { GameState } from '../../contract/agent-games.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
+import { STOPPED } from '../../contract/power.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'
@@ -17,6 +19,9 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     limit_entries: request.limits?.entries === undefined ? DEFAULT_ENTRIES_MAX : request.limits.entries,
     limit_backups: request.limits?.backups ?? null,
     limit_subdomains: request.limits?.subdomains ?? null,
+    limit_memory_bytes: request.limits?.memoryBytes ?? null,
+    limit_cpu_percent: request.limits?.cpuPercent ?? null,
+    limit_processes: request.limits?.processes ?? null,
     labels: JSON.stringify(request.labels ?? {}),
     status: 'ready',
     deleted_at: null,
@@ -25,6 +30,8 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     disk_bytes: null,
     disk_measured_at: null,
     unfinished_restore: null,
+    game_state: null,
+    auto_restart: (request.autoRestart ?? true) ? 1 : 0,
     created_at: now,
     updated_at: now,
   }
@@ -42,7 +49,11 @@ export function changedColumns(row: ServerRow, change: ServerChange): Partial<Se
     limit_entries: limits.entries,
     limit_backups: limits.backups,
     limit_subdomains: limits.subdomains,
+    limit_memory_bytes: limits.memoryBytes,
+    limit_cpu_percent: limits.cpuPercent,
+    limit_processes: limits.processes,
     labels: change.labels === undefined ? undefined : JSON.stringify(change.labels),
+    auto_restart: change.autoRestart === undefined ? undefined : Number(change.autoRestart),
   }
   const entries = Object.entries(wanted) as [keyof ServerRow, unknown][]
   return Object.fromEntries(entries.filter(([column, value]) => value !== undefined && value !== row[column]))
@@ -50,7 +61,8 @@ export function changedColumns(row: ServerRow, change: ServerChange): Partial<Se
 
 export function differences(before: Server, after: Server): Record<string, { from: unknown; to: unknown }> {
   const changes: Record<string, { from: unknown; to: unknown }> = {}
-  for (const field of ['name', 'description', 'game', 'variables', 'port', 'limits', 'labels'] as const) {
+  const fields = ['name', 'description', 'game', 'variables', 'port', 'limits', 'labels', 'autoRestart'] as const
+  for (const field of fields) {
     if (JSON.stringify(before[field]) !== JSON.stringify(after[field]))
       changes[field] = { from: before[field], to: after[field] }
   }
@@ -63,6 +75,7 @@ function deletionOf({ deleted_at, purge_at, frees }: ServerRow): Server['deletio
 }
 
 export function present(row: ServerRow): Server {
+  const { power, runtime } = gameStateOf(row)
   return {
     id: row.id,
     name: row.name,
@@ -75,6 +88,9 @@ export function present(row: ServerRow): Server {
       entries: row.limit_entries,
       backups: row.limit_backups,
       subdomains: row.limit_subdomains,
+      memoryBytes: row.limit_memory_bytes,
+      cpuPercent: row.limit_cpu_percent,
+      processes: row.limit_processes,
     },
     labels: row.labels === '{}' ? {} : JSON.parse(row.labels),
     status: row.status,
@@ -84,10 +100,19 @@ export function present(row: ServerRow): Server {
         ? null
         : { sizeBytes: row.disk_bytes, measuredAt: iso(row.disk_measured_at) },
     unfinishedRestore: unfinishedRestoreOf(row),
+    power,
+    runtime,
+    autoRestart: row.auto_restart === 1,
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }
 }
+
+/** null in the row until the game was started for the first time. */
+export const gameStateOf = ({ game_state: text }: Pick<ServerRow, 'game_state'>): GameState =>
+  text === null ? NEVER_STARTED : JSON.parse(text)
+
+const NEVER_STARTED: GameState = { power: STOPPED, runtime: null }
 
 function unfinishedRestoreOf({ unfinished_restore: text }: ServerRow): Server['unfinishedRestore'] {
   if (text === null) return null

@@ -9,6 +9,8 @@ import { startTestService, type TestService } from '../../../test/support/servic
 import { until } from '../../../test/support/until.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
 
+const OF_GAMES = { memoryBytes: null, cpuPercent: null, processes: null }
+
 onBothEngines('servers', (engine) => {
   let service: TestService
   before(async () => {
@@ -31,6 +33,7 @@ onBothEngines('servers', (engine) => {
       entries: DEFAULT_ENTRIES_MAX,
       backups: 3,
       subdomains: null,
+      ...OF_GAMES,
     })
     assert.equal(changed.body.game, null)
     const read = await service.call('GET', `/servers/${created.body.id}`)
@@ -50,16 +53,22 @@ onBothEngines('servers', (engine) => {
       game: 'factorio',
       variables: { MAX_PLAYERS: 8, SERVER_NAME: '城' },
       port: 65535,
-      limits: { diskBytes: Number.MAX_SAFE_INTEGER, entries: 7, backups: 0, subdomains: 1_000_000 },
+      limits: {
+        ...{ diskBytes: Number.MAX_SAFE_INTEGER, entries: 7, backups: 0, subdomains: 1_000_000 },
+        ...{ memoryBytes: 2 ** 32, cpuPercent: 150, processes: 99 },
+      },
+      autoRestart: false,
       labels: { owner: 'anna', 'a/b.c-d': '', constructor: 'x' },
     }
     const created = await service.call('POST', '/servers', { body })
     assert.equal(created.status, 201, created.text)
-    const { id, createdAt, updatedAt, status, deletion, diskUsage, unfinishedRestore, ...rest } = created.body
+    const { id, createdAt, updatedAt, status, deletion, diskUsage, unfinishedRestore, power, runtime, ...rest } =
+      created.body
     assert.deepEqual(rest, body)
     assert.match(id, /^srv_[0-9a-z]{26}$/)
     assert.equal(status, 'ready')
-    assert.deepEqual([deletion, diskUsage, unfinishedRestore], [null, null, null])
+    assert.deepEqual([deletion, diskUsage, unfinishedRestore, runtime], [null, null, null, null])
+    assert.deepEqual(power, { state: 'stopped', since: null, step: null, exit: null })
     assert.equal(createdAt, updatedAt)
     assert.deepEqual((await get(id)).body, created.body)
   })
@@ -77,7 +86,8 @@ onBothEngines('servers', (engine) => {
     assert.equal(changed.name, 'A')
     assert.equal(changed.description, 'd')
     assert.equal(changed.port, null)
-    assert.deepEqual(changed.limits, { diskBytes: 5, entries: DEFAULT_ENTRIES_MAX, backups: null, subdomains: null })
+    const others = { backups: null, subdomains: null, ...OF_GAMES }
+    assert.deepEqual(changed.limits, { diskBytes: 5, entries: DEFAULT_ENTRIES_MAX, ...others })
     assert.deepEqual(changed.labels, { c: '3' })
     assert.ok(changed.updatedAt >= changed.createdAt)
     for (const wrong of [{}, { name: null }, { id: 'x' }, { createdAt: 'x' }, { limits: null }]) {
@@ -104,7 +114,7 @@ onBothEngines('servers', (engine) => {
         name: 'B',
         port: 7,
         description: 'x',
-        limits: { diskBytes: null, entries: DEFAULT_ENTRIES_MAX, backups: 1, subdomains: 2 },
+        limits: { diskBytes: null, entries: DEFAULT_ENTRIES_MAX, backups: 1, subdomains: 2, ...OF_GAMES },
       },
     )
   })

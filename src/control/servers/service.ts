@@ -27,6 +27,7 @@ export {
   requireReadyServer,
   requireServer,
   requireServerFiles,
+  requireStopped,
 } from './access.ts'
 
 export interface Servers {

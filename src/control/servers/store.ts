@@ -62,6 +62,10 @@ export async function saveDiskUsage(db: Db, id: string, bytes: number, at: numbe
   await db.updateTable('servers').set({ disk_bytes: bytes, disk_measured_at: at }).where('id', '=', id).execute()
 }
 
+export async function saveGameState(db: Db, id: string, state: string): Promise<void> {
+  await db.updateTable('servers').set({ game_state: state }).where('id', '=', id).execute()
+}
+
 export async function listReadyIds(db: Db): Promise<string[]> {
   return (await db.selectFrom('servers').select('id').where('status', '=', 'ready').execute()).map((row) => row.id)
 }

@@ -25,6 +25,8 @@ export interface BackupRequest {
   createdAt: number
   ignored: string
   isLocked: boolean
+  /** Whether a game that may write to the files runs now. */
+  isLive?: () => boolean
   bytesPerSecond: number | null
 }
 
@@ -68,6 +70,7 @@ export async function runBackup(
   const sink = createPackSink(repository)
   const manifest = await createManifest(repository.blobs, repository.sealer, request)
   const notes = createNotes()
+  if (request.isLive?.()) notes.changed()
   const queue = createEntryQueue(manifest, report)
   const pool = repository.pool.of(serverId)
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
@@ -121,6 +124,7 @@ async function walkAll({ sandbox, request, signal, reader, notes, queue, source 
 async function complete({ request, signal, startedAt, manifest, sink, notes, queue }: Run): Promise<BackupResult> {
   await sink.finish()
   signal.throwIfAborted()
+  if (request.isLive?.()) notes.changed()
   const { backupId, serverId, name, serverName, createdAt, ignored, isLocked } = request
   const meta = {
     ...(serverName === undefined ? {} : { serverName }),

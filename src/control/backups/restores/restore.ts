@@ -13,7 +13,7 @@ import { type Actor, SYSTEM } from '../../http/actor.ts'
 import { runAgentTask } from '../../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../../jobs/runner.ts'
 import { presentJob } from '../../jobs/store.ts'
-import { lockReadyServers, requireFinishedRestore, requireServer } from '../../servers/service.ts'
+import { lockReadyServers, requireFinishedRestore, requireServer, requireStopped } from '../../servers/service.ts'
 import type { Making } from '../making.ts'
 import { newBackupRow, noSuchBackup, requireCompleted } from '../present.ts'
 import * as store from '../store.ts'
@@ -152,6 +152,7 @@ export function createRestores(deps: {
         if (!row) throw noSuchBackup()
         requireSound(requireCompleted(row), paths)
         requireFinishedRestore(target)
+        requireStopped(target)
         await requireIdle(trx, target.id)
         const name = `Before restoring ${row.name}`.slice(0, NAME_MAX).toWellFormed()
         const safety = safetyBackup ? newBackupRow(target.id, { name }, clock.now(), 'safety') : null

@@ -1,0 +1,129 @@
+// The games of an agent on a real disk, for tests: with a clock that the test moves, and what the agent told of them.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { launchOf, putGame, type TestGame } from '../../../test/support/games.ts'
+import { until } from '../../../test/support/until.ts'
+import type { GameLimits } from '../../contract/agent-games.ts'
+import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
+import type { Launch } from '../../contract/launch.ts'
+import type { PowerAction, PowerState } from '../../contract/power.ts'
+import { createAgent } from '../agent.ts'
+import { createAgentFiles } from '../files/index.ts'
+import { createJournal, type NewFact } from '../journal/journal.ts'
+import { layout as layoutOf } from '../layout.ts'
+import { createAgentGames, type GamesOfAgent } from './index.ts'
+import type { GameRecord } from './power/game-record.ts'
+import type { Timers } from './power/stop-ladder.ts'
+
+export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
+
+/** Time stands still until the test moves it. */
+export function createManualTimers(): Timers & { advance(ms: number): void; pendingMs(): number[] } {
+  let now = Date.now()
+  const pending = new Set<{ at: number; work: () => void }>()
+  return {
+    now: () => now,
+    after(ms, work) {
+      const timer = { at: now + ms, work }
+      pending.add(timer)
+      return { [Symbol.dispose]: () => void pending.delete(timer) }
+    },
+    pendingMs: () => [...pending].map(({ at }) => at - now),
+    advance(ms) {
+      now += ms
+      for (const timer of [...pending].filter(({ at }) => at <= now)) {
+        pending.delete(timer)
+        timer.work()
+      }
+    },
+  }
+}
+
+export interface GamesHarness extends AsyncDisposable {
+  games: GamesOfAgent
+  facts: NewFact[]
+  errors: unknown[]
+  dataDir: string
+  filesOf(serverId: string): string
+  create(serverId: string, game: TestGame): Promise<void>
+  power(serverId: string, action: PowerAction, change?: Partial<Launch>, limits?: GameLimits): Promise<boolean>
+  /** Resolves once it is in the state. */
+  reach(serverId: string, state: PowerState): Promise<void>
+  linesOf(serverId: string): Promise<string[]>
+  /** While there is no service: what it left on disk is changed. `restart` goes on from there. */
+  edit(serverId: string, change: (record: GameRecord) => GameRecord): void
+  /** As a service that was ended and started again: the games do not notice. */
+  restart(): Promise<void>
+}
+
+export async function openGames({ timers, autoRestart = true }: { timers?: Timers; autoRestart?: boolean } = {}) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
+  const layout = layoutOf(dataDir)
+  const facts: NewFact[] = []
+  const errors: unknown[] = []
+  const serverIds = new Set<string>()
+  const folders = createAgent({
+    dataDir,
+    trashKeepMs: 0,
+    linksKey: Buffer.alloc(32),
+    clock: { now: Date.now },
+    log: pino({ level: 'silent' }),
+  })
+  const journal = createJournal({ folder: join(dataDir, 'other-journal'), now: Date.now, onUnexpected: () => {} })
+  const files = createAgentFiles({ layout, journal, onUnexpected: (error) => errors.push(error) })
+
+  const open = () =>
+    createAgentGames({
+      layout,
+      journal: { add: async (fact) => void facts.push(fact) },
+      server: files.server,
+      options: { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
+      ...(timers ? { timers } : {}),
+      onUnexpected: (error) => errors.push(error),
+    })
+
+  const harness: GamesHarness = {
+    games: open(),
+    facts,
+    errors,
+    dataDir,
+    filesOf: (serverId) => layout.server(serverId).files,
+    async create(serverId, game) {
+      await folders.servers.create({ serverId })
+      serverIds.add(serverId)
+      putGame(layout.server(serverId).files, game)
+    },
+    async power(serverId, action, change = {}, limits = NO_LIMITS) {
+      const request = { serverId, action, launch: launchOf(change), limits, autoRestart }
+      return (await harness.games.power(request)).isChange
+    },
+    async reach(serverId, state) {
+      await until(async () => (await harness.games.read({ serverId })).power.state === state)
+    },
+    async linesOf(serverId) {
+      const { lines } = await harness.games.readConsole({ serverId, before: null, limit: 500, q: null })
+      return lines.map(({ text }) => text).reverse()
+    },
+    edit(serverId, change) {
+      harness.games.stop()
+      const file = join(layout.server(serverId).root, 'game', 'power.json')
+      writeFileSync(file, JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8')))))
+    },
+    async restart() {
+      harness.games.stop()
+      harness.games = open()
+      await harness.games.start()
+    },
+    async [Symbol.asyncDispose]() {
+      for (const serverId of serverIds) await harness.games.end(serverId)
+      harness.games.stop()
+      journal.close()
+      await files.stop()
+      await folders.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+  return harness
+}

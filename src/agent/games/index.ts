@@ -1,0 +1,151 @@
+// The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AgentGames } from '../../contract/agent-games.ts'
+import { fail } from '../../contract/errors.ts'
+import type { ServerFiles } from '../files/server-files.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Layout } from '../layout.ts'
+import { readLastLine, readPage } from './console/console-reader.ts'
+import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { createLineWaits } from './console/line-waits.ts'
+import { createGame, type Game } from './power/game.ts'
+import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
+import { createGameUsers, type UserRange } from './process/game-users.ts'
+import { createProcessRuntime } from './process/process-runtime.ts'
+import type { GameRuntime } from './runtime.ts'
+import { createStateChanges } from './state-changes.ts'
+
+export interface GamesOptions {
+  /** The users of games, where the service is root. */
+  users: UserRange
+  /** Whether games may run on a machine that cannot keep them away from everything else. */
+  allowUnisolated: boolean
+}
+
+export interface GamesDeps {
+  layout: Layout
+  journal: Pick<Journal, 'add'>
+  server(serverId: string): ServerFiles
+  options: GamesOptions
+  timers?: Timers
+  runtime?: GameRuntime
+  onUnexpected(error: unknown, serverId: string): void
+}
+
+export interface GamesOfAgent extends AgentGames {
+  /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
+  requireStopped(serverId: string): void
+  isRunning(serverId: string): boolean
+  /** Ends the game of a server that is put aside. */
+  end(serverId: string): Promise<void>
+  /** Must be called when a server's folders are taken away. */
+  forget(serverId: string): void
+  /** Takes up the games that run, and starts those that ran before the machine went down. */
+  start(): Promise<void>
+  /** The games go on. */
+  stop(): void
+}
+
+export function createAgentGames(deps: GamesDeps): GamesOfAgent {
+  const { layout, timers = SYSTEM_TIMERS } = deps
+  const games = new Map<string, Game>()
+  const folderOf = (serverId: string) => join(layout.server(serverId).root, 'game')
+  const consoleOf = (serverId: string) => join(layout.server(serverId).root, 'console')
+  const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
+  const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
+  const lines = createLineWaits()
+  const tails = new Map<string, ConsoleTail>()
+  const runtime =
+    deps.runtime ??
+    createProcessRuntime({
+      server: deps.server,
+      gameFolder: folderOf,
+      consoleFolder: consoleOf,
+      users: createGameUsers({ layout, range: deps.options.users }),
+      allowUnisolated: deps.options.allowUnisolated,
+      onUnexpected: deps.onUnexpected,
+    })
+
+  function serverIds(): string[] {
+    return existsSync(layout.servers) ? readdirSync(layout.servers).filter((name) => name.startsWith('srv_')) : []
+  }
+
+  function game(serverId: string): Game {
+    const known = games.get(serverId)
+    if (known) return known
+    // Fails for a server that is not here.
+    deps.server(serverId)
+    const made = createGame({
+      serverId,
+      file: recordOf(serverId),
+      runtime,
+      timers,
+      addFact: deps.journal.add,
+      shareFiles: () => deps.server(serverId).lock.share(),
+      changed() {
+        changes.tell(serverId)
+        lines.tell(serverId)
+      },
+      lines: () => lines.tell(serverId),
+      onUnexpected: (error) => deps.onUnexpected(error, serverId),
+    })
+    games.set(serverId, made)
+    return made
+  }
+
+  function tailOf(serverId: string): ConsoleTail {
+    const tail = tails.get(serverId) ?? createConsoleTail(consoleOf(serverId))
+    tails.set(serverId, tail)
+    return tail
+  }
+
+  const isRunning = (serverId: string) => games.get(serverId)?.isActive() ?? false
+
+  return {
+    power: (request) => game(request.serverId).power(request),
+    read: async ({ serverId }) => game(serverId).read(),
+    changes: ({ version, waitMs }) => changes.since(version, waitMs),
+    sendCommand: ({ serverId, command, origin }) => game(serverId).input(command, origin?.cause ?? null),
+
+    readConsole: ({ serverId, ...request }, signal) => readPage(consoleOf(serverId), serverId, request, signal),
+
+    async followConsole({ serverId, after, waitMs }, signal) {
+      const folder = consoleOf(serverId)
+      const tail = async () => game(serverId).tail() ?? (await readLastLine(folder))
+      if (after === null) return { lines: [], position: await tail() }
+      using waiting = lines.watch(serverId)
+      if ((await tail()) <= after) await waiting.wait(waitMs, signal)
+      const found = await tailOf(serverId).after(after)
+      return { lines: found, position: found.at(-1)?.line ?? after }
+    },
+
+    isRunning,
+    requireStopped(serverId) {
+      if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
+    },
+    end: async (serverId) => games.get(serverId)?.end(),
+    forget(serverId) {
+      games.get(serverId)?.detach()
+      games.delete(serverId)
+      tails.delete(serverId)
+      changes.forget(serverId)
+      lines.tell(serverId)
+    },
+
+    async start() {
+      for (const serverId of serverIds()) {
+        if (!existsSync(recordOf(serverId))) continue
+        try {
+          await game(serverId).recover()
+        } catch (error) {
+          deps.onUnexpected(error, serverId)
+        }
+      }
+    },
+    stop() {
+      for (const each of games.values()) each.detach()
+      changes.stop()
+    },
+  }
+}

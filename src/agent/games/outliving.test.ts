@@ -1,0 +1,133 @@
+// A game goes on while the service is away, and is taken up again afterwards.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { needs } from '../../../test/support/needs.ts'
+import { until } from '../../../test/support/until.ts'
+import { createManualTimers, type GamesHarness, openGames } from './games.testing.ts'
+import { identify, isAlive, signalGroup } from './process-identity.ts'
+import type { RunRecord } from './supervisor/protocol.ts'
+
+const S = 'srv_castle'
+
+suite('while the service is away', needs('bubblewrap'), () => {
+  test('No line is lost, and console and power work on the game afterwards', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.restart()
+    assert.equal((await harness.games.read({ serverId: S })).power.state, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'still there?' })
+    await until(async () => (await harness.linesOf(S)).includes('You said: still there?'))
+    await harness.power(S, 'stop')
+    await harness.reach(S, 'stopped')
+    const { lines } = await harness.games.readConsole({ serverId: S, before: null, limit: 100, q: null })
+    assert.deepEqual(
+      lines.map(({ line }) => line).reverse(),
+      lines.map((_, index) => index + 1),
+    )
+  })
+
+  test('a crash that happened meanwhile is seen, told once, and restarted', async () => {
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const { game, supervisor } = runOf(harness.dataDir)
+    harness.games.stop()
+    assert.ok(game && signalGroup(game, 'SIGKILL'))
+    await until(async () => !isAlive(supervisor))
+    await harness.restart()
+    timers.advance(1000)
+    await until(async () => (await harness.linesOf(S)).filter((line) => line === 'Started.').length === 2)
+    await harness.reach(S, 'running')
+    const crashes = harness.facts.filter(({ kind }) => kind === 'game.crashed')
+    assert.deepEqual(
+      crashes.map(({ properties }) => properties.reason),
+      ['killed'],
+    )
+  })
+
+  test('What ran before the machine went down runs again; what was stopped does not', async () => {
+    await using harness = await openGames()
+    for (const serverId of [S, 'srv_other']) {
+      await harness.create(serverId, 'plain')
+      await harness.power(serverId, 'start')
+      await harness.reach(serverId, 'running')
+    }
+    await harness.power('srv_other', 'stop')
+    await harness.reach('srv_other', 'stopped')
+    const { game, supervisor } = runOf(harness.dataDir)
+    harness.games.stop()
+    assert.ok(game && signalGroup(game, 'SIGKILL'))
+    await until(async () => !isAlive(supervisor))
+    inAnotherBoot(harness)
+    await harness.restart()
+    await harness.reach(S, 'running')
+    assert.equal((await harness.games.read({ serverId: 'srv_other' })).power.state, 'stopped')
+    assert.deepEqual(
+      harness.facts.filter(({ kind }) => kind === 'game.crashed'),
+      [],
+      'a machine that goes down is no crash of the game',
+    )
+  })
+
+  test('a number that another process has now is never signalled', async () => {
+    const own = identify(process.pid)
+    assert.ok(own && isAlive(own))
+    for (const other of [
+      { ...own, startTime: '1' },
+      { ...own, bootId: 'another' },
+    ]) {
+      assert.equal(isAlive(other), false)
+      // Of our own group, were it sent.
+      assert.equal(signalGroup(other, 'SIGKILL'), false)
+    }
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const real = runOf(harness.dataDir)
+    harness.games.stop()
+    assert.ok(real.game)
+    signalGroup(real.game, 'SIGKILL')
+    await until(async () => !isAlive(real.supervisor))
+    // As if both numbers had been given out again: to us.
+    writeRun(harness.dataDir, { ...real, game: { ...own, startTime: '1' }, supervisor: { ...own, startTime: '1' } })
+    await harness.restart()
+    timers.advance(1000)
+    await harness.reach(S, 'running')
+  })
+
+  test('a start that was cut short is made again, and a supervisor that comes late starts nothing', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.power(S, 'kill')
+    await harness.reach(S, 'stopped')
+    // As a service leaves it that is killed just before it starts the supervisor.
+    const change = { runId: 'run_00000000000000000000000000', isWanted: true }
+    harness.edit(S, (record) => ({ ...record, ...change, power: { ...record.power, state: 'starting' } }))
+    await harness.restart()
+    await harness.reach(S, 'running')
+    assert.equal((await harness.linesOf(S)).filter((line) => line === 'Started.').length, 2)
+  })
+})
+
+const gameFolder = (dataDir: string) => join(dataDir, 'servers', S, 'game')
+const runFileOf = (dataDir: string) =>
+  join(gameFolder(dataDir), readdirSync(gameFolder(dataDir)).find((name) => name.startsWith('run-')) ?? '')
+const runOf = (dataDir: string) => JSON.parse(readFileSync(runFileOf(dataDir), 'utf8')) as RunRecord
+const writeRun = (dataDir: string, record: RunRecord) => writeFileSync(runFileOf(dataDir), JSON.stringify(record))
+
+function inAnotherBoot({ dataDir, edit }: GamesHarness): void {
+  edit(S, (record) => ({ ...record, bootId: 'another' }))
+  const run = runOf(dataDir)
+  const game = run.game && { ...run.game, bootId: 'another' }
+  writeRun(dataDir, { ...run, game, supervisor: { ...run.supervisor, bootId: 'another' } })
+}

@@ -1,0 +1,344 @@
+// The power of one game: one state, one small handler for each, one action at a time. `kill` waits for nothing.
+
+import type { FactCause } from '../../../contract/agent.ts'
+import type { AgentGames, GameState } from '../../../contract/agent-games.ts'
+import { fail } from '../../../contract/errors.ts'
+import type { PowerAction, PowerState } from '../../../contract/power.ts'
+import { newId } from '../../../kit/ids.ts'
+import { createMutex } from '../../../kit/mutex.ts'
+import { iso } from '../../../kit/time.ts'
+import type { NewFact } from '../../journal/journal.ts'
+import { bootId } from '../process-identity.ts'
+import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
+import { isCrash, reasonOf, restartDelayMs, restartsAfter } from './exits.ts'
+import { type GameRecord, readGame, writeGame } from './game-record.ts'
+import { descend, type Timers } from './stop-ladder.ts'
+
+/** Records that the action was asked for, once nothing speaks against it and before anything is done. */
+type Accept = () => Promise<unknown>
+const accepted: Accept = async () => {}
+
+type Request = Parameters<AgentGames['power']>[0]
+
+export interface Game {
+  read(): GameState
+  /** Whether a process of it runs, or is about to. */
+  isActive(): boolean
+  power(request: Request): Promise<{ game: GameState; isChange: boolean }>
+  input(command: string, cause: FactCause | null): Promise<void>
+  /** The number of the last line, where a run is under way. */
+  tail(): number | undefined
+  /** Goes on with what an earlier service has left. */
+  recover(): Promise<void>
+  /** Ends it now, for a server that is put aside. Resolves once it has ended. */
+  end(): Promise<void>
+  /** The game goes on; nothing more is done about it. */
+  detach(): void
+}
+
+export interface GameDeps {
+  serverId: string
+  /** Where its record is. */
+  file: string
+  runtime: GameRuntime
+  timers: Timers
+  /** Resolves once it is durable. */
+  addFact(fact: NewFact): Promise<void>
+  /** Held while a game is being started: nothing replaces its files meanwhile. */
+  shareFiles(): Disposable
+  changed(): void
+  lines(): void
+  onUnexpected(error: unknown): void
+}
+
+export function createGame(deps: GameDeps): Game {
+  const { serverId, file, runtime, timers } = deps
+  const mutex = createMutex()
+  let record = readGame(file)
+  let run: Run | undefined
+  let starting: AbortController | undefined
+  let ladder: AbortController | undefined
+  let restarting: Disposable | undefined
+  let isDetached = false
+  const endings = new Set<() => void>()
+
+  const read = (): GameState => ({ power: record.power, runtime: record.runtime })
+  const isActive = () => run !== undefined || starting !== undefined
+
+  /** A full disk must not keep the state from being shown as it is; what it could not take is written with the next change. */
+  function save(change: Partial<GameRecord>): void {
+    record = { ...record, ...change }
+    try {
+      writeGame(file, record)
+    } catch (error) {
+      deps.onUnexpected(error)
+    }
+    deps.changed()
+  }
+
+  const inState = (state: PowerState, step: string | null) => ({
+    power: { ...record.power, state, step, since: iso(timers.now()) },
+  })
+
+  function enter(state: PowerState, change: Partial<GameRecord> = {}, step: string | null = null): void {
+    save({ ...change, ...inState(state, step) })
+  }
+
+  const addFact = (fact: NewFact) => deps.addFact(fact).catch(deps.onUnexpected)
+
+  const tell = (step: string) => save({ power: { ...record.power, step } })
+  const background = (work: Promise<unknown>) => void work.catch(deps.onUnexpected)
+
+  function cancelRestart(): void {
+    restarting?.[Symbol.dispose]()
+    restarting = undefined
+  }
+
+  // Starting.
+
+  async function start(accept: Accept = accepted): Promise<void> {
+    const { launch, limits } = record
+    if (!launch) throw fail('not_startable', 'Nothing says how the game of this server is started.')
+    cancelRestart()
+    const mine = new AbortController()
+    starting = mine
+    const before = record
+    try {
+      using _files = deps.shareFiles()
+      await runtime.check({ serverId, launch, limits })
+      mine.signal.throwIfAborted()
+      await accept()
+      const runId = newId('run', timers.now())
+      const fresh = { readyFactId: newId('act', timers.now()), runningSince: null, restartAt: null, asked: null }
+      const next = { ...record, ...fresh, isWanted: true, runId, bootId: bootId(), ...inState('starting', null) }
+      // Without it, nobody would find the game again.
+      writeGame(file, next)
+      save(next)
+      const started = await runtime.start({ serverId, runId, launch, limits }, eventsOf(runId))
+      run = started.run
+      save({ runtime: started.runtime })
+      if (mine.signal.aborted) await run.kill()
+      else if (run.isReady()) await comeUp()
+    } catch (error) {
+      run = undefined
+      const change = { runId: null, asked: null, isWanted: false }
+      if (mine.signal.aborted) return enter('stopped', change)
+      // As it was: nothing has run.
+      if (record !== before) save({ ...change, power: { ...before.power, step: null } })
+      throw error
+    } finally {
+      starting = undefined
+    }
+  }
+
+  function eventsOf(runId: string): RunEvents {
+    const isCurrent = () => record.runId === runId && !isDetached
+    return {
+      ready: () => background(isCurrent() ? comeUp() : Promise.resolve()),
+      lines: deps.lines,
+      ended: (end) => background(mutex(async () => (isCurrent() ? ended(end) : undefined))),
+    }
+  }
+
+  async function comeUp(): Promise<void> {
+    if (record.power.state !== 'starting') return
+    enter('running', { runningSince: timers.now() })
+    const id = record.readyFactId
+    if (id !== null) await addFact({ id, serverId, kind: 'game.running', cause: null, properties: {} })
+  }
+
+  // Ending.
+
+  async function ended(end: RunEnd, at = timers.now()): Promise<void> {
+    const { asked, runId, runningSince } = record
+    const reason = reasonOf(end, asked)
+    const exit = { reason, code: end.code, signal: end.signal, at: iso(end.at), lastLine: end.lastLine }
+    const hasCrashed = isCrash(reason, asked)
+    await addFact({
+      // Told again after a crash of ours, it is the same entry.
+      id: (runId ?? '').replace('run_', 'act_'),
+      serverId,
+      kind: hasCrashed ? 'game.crashed' : 'game.stopped',
+      cause: null,
+      properties: exit,
+    })
+    run = undefined
+    ladder?.abort()
+    record = { ...record, power: { ...record.power, exit } }
+    const over = { runId: null, asked: null }
+    if (hasCrashed) crash({ ...over, restarts: restartsAfter(record.restarts, at - (runningSince ?? at)) })
+    else enter('stopped', { ...over, isWanted: asked === 'restart', restarts: 0 })
+    for (const tellEnd of endings) tellEnd()
+    if (asked === 'restart') await startAgain()
+  }
+
+  function crash(change: Partial<GameRecord> & { restarts: number }): void {
+    const delayMs = record.autoRestart ? restartDelayMs(change.restarts) : undefined
+    if (delayMs === undefined) {
+      enter('crashed', { ...change, isWanted: false, restartAt: null })
+      return
+    }
+    const restartAt = timers.now() + delayMs
+    const step = `starting again at ${iso(restartAt)}`
+    enter('crashed', { ...change, isWanted: true, restarts: change.restarts + 1, restartAt }, step)
+    scheduleRestart(restartAt)
+  }
+
+  function scheduleRestart(at: number): void {
+    cancelRestart()
+    restarting = timers.after(Math.max(0, at - timers.now()), () =>
+      background(
+        mutex(async () => {
+          if (record.power.state === 'crashed' && record.isWanted && !isDetached) await startAgain()
+        }),
+      ),
+    )
+  }
+
+  /** What keeps it from starting may pass, such as a port that is still held. */
+  async function startAgain(): Promise<void> {
+    const { restarts } = record
+    try {
+      await start()
+    } catch (error) {
+      deps.onUnexpected(error)
+      crash({ restarts })
+    }
+  }
+
+  function beginStop(asked: 'stop' | 'restart'): void {
+    const current = run
+    if (!current) return
+    enter('stopping', { asked, isWanted: asked === 'restart' })
+    const mine = new AbortController()
+    ladder = mine
+    const steps = record.launch?.stop ?? []
+    background(
+      descend({ run: current, steps, timers, signal: mine.signal, tell: (step) => mine === ladder && tell(step) }),
+    )
+  }
+
+  // What each action means in each state. False: it is so already.
+
+  type Handlers = Record<Exclude<PowerAction, 'kill'>, (accept: Accept) => Promise<boolean>>
+  const begin = async (accept: Accept) => {
+    await start(accept)
+    return true
+  }
+  const nothing = async () => false
+  const stopNow = (asked: 'stop' | 'restart') => async (accept: Accept) => {
+    await accept()
+    beginStop(asked)
+    return true
+  }
+  const active: Handlers = { start: nothing, stop: stopNow('stop'), restart: stopNow('restart') }
+  const idle: Handlers = { start: begin, stop: nothing, restart: begin }
+  const HANDLERS: Record<PowerState, Handlers> = {
+    stopped: idle,
+    sleeping: idle,
+    starting: active,
+    running: active,
+    stopping: {
+      start: async () => {
+        throw fail('server_busy', 'The game is stopping. Use `restart` to have it started again after that.')
+      },
+      stop: (accept) => changeMind(accept, 'stop'),
+      restart: (accept) => changeMind(accept, 'restart'),
+    },
+    crashed: {
+      start: begin,
+      restart: begin,
+      async stop(accept) {
+        await accept()
+        cancelRestart()
+        enter('stopped', { isWanted: false, restartAt: null, restarts: 0 })
+        return true
+      },
+    },
+  }
+
+  /** While it stops: what comes after that. */
+  async function changeMind(accept: Accept, asked: 'stop' | 'restart'): Promise<boolean> {
+    if (record.asked === asked) return false
+    await accept()
+    save({ asked, isWanted: asked === 'restart' })
+    return true
+  }
+
+  /** Outside the mutex: whatever hangs there, this does not. */
+  async function kill(accept: Accept): Promise<boolean> {
+    ladder?.abort()
+    starting?.abort()
+    if (!run && !starting) return record.power.state === 'crashed' && mutex(() => HANDLERS.crashed.stop(accept))
+    const noted = accept()
+    enter('stopping', { asked: 'kill', isWanted: false }, 'waiting for SIGKILL to end it')
+    await run?.kill()
+    await noted
+    return true
+  }
+
+  async function act({ action, launch, limits, autoRestart, origin }: Request): Promise<boolean> {
+    const cause = origin?.cause ?? null
+    const accept = () => addFact({ serverId, kind: 'power.requested', cause, properties: { action } })
+    if (action === 'kill') return kill(accept)
+    return mutex(async () => {
+      if (action !== 'stop') save({ autoRestart, limits, ...(launch ? { launch } : {}), restarts: 0 })
+      return HANDLERS[record.power.state][action](accept)
+    })
+  }
+
+  return {
+    read,
+    isActive,
+    async power(request) {
+      const isChange = await act(request)
+      return { game: read(), isChange }
+    },
+
+    async input(command, cause) {
+      const error = run ? await run.input(command) : 'gone'
+      if (error === 'gone') throw fail('server_not_running', 'The game does not run, so nobody reads the command.')
+      if (error === 'full') throw fail('server_busy', 'The game does not read the commands that it was sent before.')
+      await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
+    },
+
+    tail: () => run?.tail(),
+
+    recover: () =>
+      mutex(async () => {
+        const { runId, isWanted, restartAt, power } = record
+        if (runId !== null) return takeUp(runId)
+        if (!isWanted) return
+        if (record.bootId !== bootId()) return startAgain()
+        if (power.state === 'crashed' && restartAt !== null) scheduleRestart(restartAt)
+      }),
+
+    async end() {
+      if (!isActive()) return cancelRestart()
+      const over = new Promise<void>((resolve) => endings.add(resolve))
+      await kill(accepted)
+      if (isActive()) await over
+      cancelRestart()
+    },
+
+    detach() {
+      isDetached = true
+      ladder?.abort()
+      cancelRestart()
+      run?.detach()
+    },
+  }
+
+  async function takeUp(runId: string): Promise<void> {
+    const found = await runtime.find({ serverId, runId }, eventsOf(runId))
+    if (found === 'lost' || (hasEnded(found) && record.bootId !== bootId() && record.isWanted)) {
+      save({ runId: null, asked: null })
+      return record.isWanted ? startAgain() : enter('stopped')
+    }
+    if (hasEnded(found)) return ended(found, found.at)
+    run = found
+    if (record.power.state === 'starting' && run.isReady()) await comeUp()
+    if (record.asked === 'kill') await run.kill()
+    else if (record.asked !== null) beginStop(record.asked)
+  }
+}

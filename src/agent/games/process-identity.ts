@@ -1,0 +1,46 @@
+// Which process a number means. The kernel gives numbers out again, so a process is known by its number, the time at which
+// it started, and the boot that both belong to: nothing else is ever sent a signal.
+import { readFileSync } from 'node:fs'
+
+export interface ProcessIdentity {
+  pid: number
+  /** In ticks since the boot, as the kernel writes it. */
+  startTime: string
+  bootId: string
+}
+
+let ownBoot: string | undefined
+export const bootId = (): string => (ownBoot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())
+
+/** Undefined where there is no such process, or only what it leaves until its parent has asked how it ended. */
+function startTimeOf(pid: number): string | undefined {
+  let text: string
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  } catch {
+    return undefined
+  }
+  // The name, in parentheses, may hold anything. After it: state, then the fields from the fourth on.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
+}
+
+export function identify(pid: number): ProcessIdentity | undefined {
+  const startTime = startTimeOf(pid)
+  return startTime === undefined ? undefined : { pid, startTime, bootId: bootId() }
+}
+
+export function isAlive(process: ProcessIdentity): boolean {
+  return process.bootId === bootId() && startTimeOf(process.pid) === process.startTime
+}
+
+/** To the process and its whole group, which has its number. False where it is gone, or another has the number now. */
+export function signalGroup(leader: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(leader)) return false
+  try {
+    process.kill(-leader.pid, signal)
+    return true
+  } catch {
+    return false
+  }
+}

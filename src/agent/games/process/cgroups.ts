@@ -1,0 +1,130 @@
+// Control groups of games: what the kernel holds all processes of a game to, together. Both versions of them, since machines
+// have either; where the service may make none, there is none.
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { GameLimits } from '../../../contract/agent-games.ts'
+import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
+import type { GroupFolder } from '../supervisor/protocol.ts'
+
+export type Controller = 'memory' | 'cpu' | 'pids'
+const CONTROLLERS: readonly Controller[] = ['memory', 'cpu', 'pids']
+const PERIOD_US = 100_000
+
+export interface GameGroups {
+  folders: GroupFolder[]
+  controllers: ReadonlySet<Controller>
+}
+
+/** What is written where, to hold a group to its limits. */
+function settingsOf(version: 1 | 2, controller: Controller, limits: GameLimits): [file: string, value: string][] {
+  const { memoryBytes, cpuPercent, processes } = limits
+  const quotaUs = cpuPercent === null ? null : Math.max(1000, (cpuPercent * PERIOD_US) / 100)
+  if (controller === 'pids') return [['pids.max', String(processes ?? DEFAULT_PROCESSES_MAX)]]
+  if (controller === 'memory') {
+    if (memoryBytes === null) return []
+    return [[version === 1 ? 'memory.limit_in_bytes' : 'memory.max', String(memoryBytes)]]
+  }
+  if (quotaUs === null) return []
+  if (version === 2) return [['cpu.max', `${quotaUs} ${PERIOD_US}`]]
+  return [
+    ['cpu.cfs_period_us', String(PERIOD_US)],
+    ['cpu.cfs_quota_us', String(quotaUs)],
+  ]
+}
+
+/** A fresh group of each kind that can be made, with its limits set. */
+export function makeGroups(runId: string, limits: GameLimits): GameGroups {
+  const folders: GroupFolder[] = []
+  const controllers = new Set<Controller>()
+  for (const { version, parent, own, names } of parentsOf(readFileSync('/proc/self/cgroup', 'utf8'), readMounts())) {
+    const folder = join(parent, `gamekeeper-${runId}`)
+    try {
+      mkdirSync(folder)
+      for (const name of names)
+        for (const [file, value] of settingsOf(version, name, limits)) writeFileSync(join(folder, file), value)
+      folders.push({ folder, leaveTo: own })
+      for (const name of names) controllers.add(name)
+    } catch {
+      // Not ours to make here, or not with this limit: the limit is held in another way, or not, and said so.
+      removeGroup(folder)
+    }
+  }
+  return { folders, controllers }
+}
+
+export function removeGroup(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Not there, or something in it still ends.
+  }
+}
+
+interface Parent {
+  version: 1 | 2
+  /** Where groups of games are made. */
+  parent: string
+  /** The group that the service itself is in. */
+  own: string
+  names: Controller[]
+}
+
+interface Mounts {
+  v1: Map<Controller, string>
+  v2: string | undefined
+}
+
+function readMounts(): Mounts {
+  const v1 = new Map<Controller, string>()
+  let v2: string | undefined
+  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+    const [, path = '', type, options = ''] = line.split(' ')
+    if (type === 'cgroup2') v2 = path
+    if (type !== 'cgroup') continue
+    for (const name of CONTROLLERS) if (options.split(',').includes(name)) v1.set(name, path)
+  }
+  return { v1, v2 }
+}
+
+function parentsOf(ownGroups: string, mounts: Mounts): Parent[] {
+  const parents: Parent[] = []
+  for (const line of ownGroups.split('\n').filter(Boolean)) {
+    const [, controllers = '', ...path] = line.split(':')
+    for (const name of CONTROLLERS.filter((each) => controllers.split(',').includes(each))) {
+      const mount = mounts.v1.get(name)
+      if (mount === undefined) continue
+      const own = visibleGroup(mount, path.join(':'))
+      parents.push({ version: 1, parent: own, own, names: [name] })
+    }
+    if (controllers === '' && mounts.v2 !== undefined) {
+      const found = unifiedParent(mounts.v2, visibleGroup(mounts.v2, path.join(':')))
+      if (found) parents.push(found)
+    }
+  }
+  return parents
+}
+
+/** In a container the path may be that of the machine, while only a part of it is mounted. */
+const visibleGroup = (mount: string, path: string) =>
+  existsSync(join(mount, path, 'cgroup.procs')) ? join(mount, path) : mount
+
+/**
+ * A group with processes in it gives no controllers to groups below it. So games are beside the service, where the group above
+ * has controllers to give.
+ */
+function unifiedParent(mount: string, own: string): Parent | undefined {
+  for (const parent of own === mount ? [own] : [dirname(own), own]) {
+    const given = readIfThere(join(parent, 'cgroup.subtree_control')).trim().split(' ')
+    const names = CONTROLLERS.filter((name) => given.includes(name))
+    if (names.length > 0) return { version: 2, parent, own, names }
+  }
+  return undefined
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

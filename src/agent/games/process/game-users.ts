@@ -1,0 +1,77 @@
+// The user of each server's game, where the service is root. It is whoever the top of the server's files belongs to, so the
+// disk says it, and what the API puts there belongs to the game too.
+import { chownSync, lchownSync, lstatSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fail } from '../../../contract/errors.ts'
+import { createMutex } from '../../../kit/mutex.ts'
+import { addressOf, openRoot } from '../../files/sandbox/directory.ts'
+import { walk } from '../../files/sandbox/walk.ts'
+import type { Layout } from '../../layout.ts'
+import type { GameUser } from './isolation.ts'
+
+export interface UserRange {
+  first: number
+  last: number
+}
+
+export interface GameUsers {
+  /** Null where the service is not root: then a game runs as the user that the service runs as. */
+  assign(serverId: string): Promise<GameUser | null>
+  /** Everything of the server that does not belong to its user is given to it. */
+  giveFiles(serverId: string, user: GameUser): Promise<void>
+}
+
+export function createGameUsers({ layout, range }: { layout: Layout; range: UserRange }): GameUsers {
+  const isRoot = process.getuid?.() === 0
+  const mutex = createMutex()
+  const isInRange = (uid: number) => uid >= range.first && uid <= range.last
+
+  function taken(): Set<number> {
+    const uids = new Set<number>()
+    for (const parent of [layout.servers, layout.held, layout.removed])
+      for (const name of namesIn(parent)) {
+        const stats = lstatSync(join(parent, name, 'files'), { throwIfNoEntry: false })
+        if (stats) uids.add(stats.uid)
+      }
+    return uids
+  }
+
+  return {
+    assign(serverId) {
+      return mutex(async () => {
+        if (!isRoot) return null
+        const { files } = layout.server(serverId)
+        const { uid: owner } = lstatSync(files)
+        if (isInRange(owner)) return { uid: owner, gid: owner }
+        const others = taken()
+        for (let uid = range.first; uid <= range.last; uid++) {
+          if (others.has(uid)) continue
+          // From here on it is this server's, also after a crash.
+          chownSync(files, uid, uid)
+          return { uid, gid: uid }
+        }
+        throw fail(
+          'not_startable',
+          'Every user of GAMEKEEPER_GAME_UIDS belongs to a server already. Give more of them.',
+        )
+      })
+    },
+
+    async giveFiles(serverId, { uid, gid }) {
+      using top = openRoot(layout.server(serverId).files)
+      for await (const { parent, name, stats } of walk(top, serverId, { anyDepth: true })) {
+        // A file with two names may have the other one elsewhere.
+        const isShared = stats.isFile() && stats.nlink > 1n
+        if (Number(stats.uid) !== uid && !isShared) lchownSync(addressOf(parent, name), uid, gid)
+      }
+    },
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,174 @@
+// The command line that a game is started by: with bubblewrap, a game sees a read-only system, its own files and a private
+// /tmp, and neither what the service keeps nor another server's files. As root, it runs as a user of its own.
+import { execFile } from 'node:child_process'
+import { accessSync, constants, lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { GameLimits } from '../../../contract/agent-games.ts'
+import type { Launch } from '../../../contract/launch.ts'
+import type { Runtime } from '../../../contract/power.ts'
+import type { SupervisorOrder } from '../supervisor/protocol.ts'
+import type { Controller } from './cgroups.ts'
+
+const run = promisify(execFile)
+
+/** Where programs are looked for, for a game as well as for what starts it. */
+export const PROGRAM_FOLDERS = [
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/usr/sbin',
+  '/usr/bin',
+  '/usr/games',
+  '/usr/local/games',
+]
+const PATH = [...PROGRAM_FOLDERS, '/sbin', '/bin'].join(':')
+/** Where a game finds its files. */
+const FILES_INSIDE = '/server'
+const TMP_BYTES = 256 * 1024 * 1024
+
+/** The system, read-only. Of /etc only what programs need to run and to look up names: settings and keys lie there too. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt']
+const OF_ETC = [
+  ...[
+    'alternatives',
+    'ca-certificates',
+    'fonts',
+    'gai.conf',
+    'group',
+    'host.conf',
+    'hosts',
+    'ld.so.cache',
+    'ld.so.conf',
+  ],
+  ...['ld.so.conf.d', 'localtime', 'locale.alias', 'mime.types', 'nsswitch.conf', 'passwd', 'pki', 'protocols'],
+  ...['resolv.conf', 'services', 'timezone'],
+]
+const OF_ETC_SSL = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf']
+
+export interface GameUser {
+  uid: number
+  gid: number
+}
+
+export interface Wrapping {
+  launch: Launch
+  filesFolder: string
+  limits: GameLimits
+  user: GameUser | null
+  bubblewrap: string | null
+  controllers: ReadonlySet<Controller>
+}
+
+export interface Wrapped {
+  command: SupervisorOrder['command']
+  user: GameUser | null
+  isBubblewrap: boolean
+  runtime: Runtime
+}
+
+/** Undefined where it is not installed. */
+export function findProgram(name: string): string | undefined {
+  return PROGRAM_FOLDERS.map((folder) => join(folder, name)).find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Null where it is not installed, or the system does not let it do its work. */
+export async function findBubblewrap(): Promise<string | null> {
+  const path = findProgram('bwrap')
+  if (!path) return null
+  try {
+    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', '--', 'true'])
+    return path
+  } catch {
+    return null
+  }
+}
+
+export function wrap(wrapping: Wrapping): Wrapped {
+  const { launch, filesFolder, user, bubblewrap, controllers } = wrapping
+  const home = bubblewrap ? FILES_INSIDE : filesFolder
+  const environment = { ...launch.environment, HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' }
+  const { line: limited, enforced } = limitLine(wrapping)
+  const workingFolder = join(home, launch.workingDirectory)
+  const runtime: Runtime = {
+    kind: 'process',
+    isolation: bubblewrap ? 'bubblewrap' : 'none',
+    user: user?.uid ?? null,
+    enforced: {
+      memory: controllers.has('memory') ? 'cgroup' : enforced.memory,
+      cpu: controllers.has('cpu') ? 'cgroup' : 'none',
+      processes: controllers.has('pids') ? 'cgroup' : enforced.processes,
+    },
+  }
+  if (!bubblewrap) {
+    const [file, ...args] = [...limited, ...launch.argv] as [string, ...string[]]
+    return { command: { file, args, cwd: workingFolder, environment }, user, isBubblewrap: false, runtime }
+  }
+  const args = [
+    ...bubblewrapArguments(filesFolder, workingFolder, user),
+    ...['--', ...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv],
+  ]
+  return { command: { file: bubblewrap, args, cwd: '/', environment }, user: null, isBubblewrap: true, runtime }
+}
+
+function bubblewrapArguments(filesFolder: string, workingFolder: string, user: GameUser | null): string[] {
+  return [
+    ...systemArguments(),
+    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'server'],
+    // Its own session, apart from bubblewrap's own process: a signal to the game's group does not end bubblewrap.
+    ...['--new-session', '--info-fd', '3'],
+    ...['--proc', '/proc', '--dev', '/dev', '--size', String(TMP_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
+    ...['--bind', filesFolder, FILES_INSIDE, '--chdir', workingFolder],
+    // What it takes to become another user, and nothing else; that gives them up too.
+    ...[
+      '--cap-drop',
+      'ALL',
+      ...(user ? ['SETUID', 'SETGID', 'SETPCAP'].flatMap((cap) => ['--cap-add', `CAP_${cap}`]) : []),
+    ],
+  ]
+}
+
+const dropPrivileges = ({ uid, gid }: GameUser) => [
+  ...[findProgram('setpriv') ?? 'setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'],
+  ...['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
+]
+
+function systemArguments(): string[] {
+  const etc = [...OF_ETC.map((name) => `/etc/${name}`), ...OF_ETC_SSL, ...javaSettings()]
+  // Made by bubblewrap itself, they would be root's alone.
+  const parents = ['/etc', '/etc/ssl'].flatMap((path) => ['--perms', '0755', '--dir', path])
+  return [...SYSTEM.flatMap(asItIs), ...parents, ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
+}
+
+/** Debian's Java keeps them there. */
+const javaSettings = () =>
+  readdirSync('/etc')
+    .filter((name) => /^java(?:-|$)/.test(name))
+    .map((name) => `/etc/${name}`)
+
+/** On most systems /bin and its like are links into /usr. */
+function asItIs(path: string): string[] {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (!stats) return []
+  return stats.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
+}
+
+/** For what no control group holds: limits of single processes, which are better than none. */
+function limitLine({ limits, user, controllers }: Wrapping) {
+  const prlimit = findProgram('prlimit')
+  const options: string[] = []
+  if (limits.memoryBytes !== null && !controllers.has('memory')) options.push(`--data=${limits.memoryBytes}`)
+  // The kernel counts them by user, so this is of use only where a game has one of its own.
+  if (limits.processes !== null && user && !controllers.has('pids')) options.push(`--nproc=${limits.processes}`)
+  const has = (option: string) => (prlimit && options.some((each) => each.startsWith(option)) ? 'rlimit' : 'none')
+  const enforced = { memory: has('--data'), processes: has('--nproc') } as const
+  return { line: prlimit && options.length > 0 ? [prlimit, ...options, '--'] : [], enforced }
+}

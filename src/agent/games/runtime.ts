@@ -1,0 +1,47 @@
+// The runtime port: what starts games and finds them again. What becomes of a game is decided elsewhere, the same for all.
+import type { GameLimits } from '../../contract/agent-games.ts'
+import type { Launch } from '../../contract/launch.ts'
+import type { Runtime } from '../../contract/power.ts'
+import type { RunEnd } from './supervisor/protocol.ts'
+
+export type { RunEnd } from './supervisor/protocol.ts'
+
+export interface StartRequest {
+  serverId: string
+  /** Starting the same run twice starts one game. */
+  runId: string
+  launch: Launch
+  limits: GameLimits
+}
+
+export interface GameRuntime {
+  /** Fails with a code, and what to do, where it is known before that the game cannot start. Changes nothing. */
+  check(request: Omit<StartRequest, 'runId'>): Promise<void>
+  start(request: StartRequest, events: RunEvents): Promise<{ run: Run; runtime: Runtime }>
+  /** A run of an earlier service: as it is, or how it ended. `lost`: nothing of it is left, nor was ever started. */
+  find(request: { serverId: string; runId: string }, events: RunEvents): Promise<Run | RunEnd | 'lost'>
+}
+
+/** Never called before the run itself was handed over. */
+export interface RunEvents {
+  ready(): void
+  /** There are new lines in the console. */
+  lines(): void
+  ended(end: RunEnd): void
+}
+
+export interface Run {
+  readonly runId: string
+  isReady(): boolean
+  /** The number of the last line of the console. */
+  tail(): number
+  /** One line on its standard input; `gone` where it has ended, `full` where it does not read. */
+  input(line: string): Promise<'gone' | 'full' | null>
+  signal(signal: NodeJS.Signals): Promise<void>
+  /** SIGKILL to everything that it has started, whatever state anything else is in. */
+  kill(): Promise<void>
+  /** The game goes on; we let go of it. */
+  detach(): void
+}
+
+export const hasEnded = (found: Run | RunEnd): found is RunEnd => 'wasReady' in found

@@ -1,0 +1,49 @@
+// A control group holds whatever is started by those in it. So the supervisor enters the groups of the game, starts it, and
+// leaves: the game is in them from its first instruction on, and the supervisor is not ended by their limits.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { GroupFolder } from './protocol.ts'
+
+export function insideGroups<T>(groups: readonly GroupFolder[], work: () => T): T {
+  for (const { folder } of groups) move(folder)
+  try {
+    return work()
+  } finally {
+    for (const { leaveTo } of groups) move(leaveTo)
+  }
+}
+
+const move = (group: string) => writeFileSync(join(group, 'cgroup.procs'), String(process.pid))
+
+/** How many processes of the groups the kernel has ended for want of memory. */
+export function countOutOfMemory(groups: readonly GroupFolder[]): number {
+  let count = 0
+  for (const { folder } of groups) {
+    for (const file of ['memory.oom_control', 'memory.events']) {
+      count += Number(/^oom_kill (\d+)/m.exec(readIfThere(join(folder, file)))?.[1] ?? 0)
+    }
+  }
+  return count
+}
+
+/** Whatever the game has started and left behind. */
+export function killGroups(groups: readonly GroupFolder[]): void {
+  for (const { folder } of groups) {
+    for (const pid of readIfThere(join(folder, 'cgroup.procs')).split('\n').filter(Boolean)) {
+      if (Number(pid) === process.pid) continue
+      try {
+        process.kill(Number(pid), 'SIGKILL')
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,84 @@
+// What the service and the supervisor of a game tell each other, in lines of JSON over a socket in the game's folder, and
+// what the supervisor writes down there.
+import type { LinePattern } from '../../../contract/launch.ts'
+import type { ProcessIdentity } from '../process-identity.ts'
+
+/** A control group, and the one that the supervisor itself goes back to. */
+export interface GroupFolder {
+  folder: string
+  leaveTo: string
+}
+
+/** On the supervisor's standard input, once. */
+export interface SupervisorOrder {
+  runId: string
+  command: { file: string; args: readonly string[]; cwd: string; environment: Readonly<Record<string, string>> }
+  /** Of the game, where the command does not see to that itself. */
+  user: { uid: number; gid: number } | null
+  /** bubblewrap tells, on its descriptor 3, which process leads the game's group. */
+  isBubblewrap: boolean
+  consoleFolder: string
+  /** Control groups that the game is to be in. */
+  cgroups: readonly GroupFolder[]
+  ready: readonly LinePattern[]
+  stopsByItself: readonly LinePattern[]
+}
+
+/** On the supervisor's descriptor 3, once: whether the game was started. */
+export type StartAnswer = { started: true } | { started: false; code: string; message: string }
+
+/** `run-<id>.json`. Whoever makes the file has the run: a supervisor that comes too late finds it taken, and starts nothing. */
+export interface RunRecord {
+  runId: string
+  supervisor: ProcessIdentity
+  /** Leads the group of the game; null until there is one. */
+  game: ProcessIdentity | null
+  cgroups: readonly GroupFolder[]
+}
+
+/** `exit-<id>.json`: how the run ended. */
+export interface RunEnd {
+  code: number | null
+  signal: NodeJS.Signals | null
+  at: number
+  isOutOfMemory: boolean
+  /** Whether it had said that players can join, and that it was told to stop. */
+  wasReady: boolean
+  saidStop: boolean
+  lastLine: number | null
+}
+
+export type Request = { id: number; op: 'input'; text: string } | { id: number; op: 'signal'; signal: NodeJS.Signals }
+
+export type Message =
+  | { status: RunStatus }
+  /** The number of the last line of the console. */
+  | { tail: number }
+  | { reply: number; error: 'gone' | 'full' | null }
+
+export interface RunStatus {
+  runId: string
+  tail: number
+  isReady: boolean
+  end: RunEnd | null
+}
+
+export const SOCKET = 'control.sock'
+export const runFile = (runId: string) => `run-${runId}.json`
+export const exitFile = (runId: string) => `exit-${runId}.json`
+
+/** Lines of JSON out of chunks of text. What is none, or too long to be one, ends the connection. */
+export function createMessageReader<T>(onMessage: (message: T) => void): (chunk: string) => void {
+  let text = ''
+  return (chunk) => {
+    text += chunk
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n')) {
+      const line = text.slice(0, at)
+      text = text.slice(at + 1)
+      onMessage(JSON.parse(line) as T)
+    }
+    if (text.length > MESSAGE_MAX) throw new Error('a message is too long')
+  }
+}
+
+const MESSAGE_MAX = 256 * 1024

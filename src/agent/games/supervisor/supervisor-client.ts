@@ -1,0 +1,130 @@
+// The service's end of the line to a supervisor: starts one, or finds one that an earlier service has started.
+import { spawn } from 'node:child_process'
+import { getCompileCacheDir } from 'node:module'
+import { connect, type Socket } from 'node:net'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { openDescriptor } from '../../../kit/descriptor.ts'
+import { moduleBeside } from '../../../kit/module-beside.ts'
+import {
+  createMessageReader,
+  type Message,
+  type Request,
+  type RunStatus,
+  SOCKET,
+  type StartAnswer,
+  type SupervisorOrder,
+} from './protocol.ts'
+
+const PROGRAM = fileURLToPath(moduleBeside(import.meta.url, 'supervisor'))
+/** It does next to nothing: a small heap, and no threads that help with a large one (`docs/decisions/supervisors.md`). */
+const NODE_FLAGS = ['--max-old-space-size=48', '--max-semi-space-size=1', '--v8-pool-size=0']
+const REPLY_WITHIN_MS = 5000
+
+/** Nothing of the service's, but for where compiled modules are kept, if they are: it starts in half the time with them. */
+function environment(): Record<string, string> {
+  const compiled = getCompileCacheDir()
+  return compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) }
+}
+
+/** Resolves once the game has been started, or could not be. The supervisor stays whatever becomes of us. */
+export async function spawnSupervisor(folder: string, order: SupervisorOrder): Promise<StartAnswer> {
+  const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
+    cwd: folder,
+    detached: true,
+    env: environment(),
+    stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+  })
+  const failed = new Promise<StartAnswer>((resolve) => {
+    child.once('error', ({ message }) => resolve({ started: false, code: 'UNKNOWN', message }))
+  })
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(JSON.stringify(order))
+  child.unref()
+  const said = text(child.stdio[3] as Readable).then((line): StartAnswer => {
+    if (line === '') return { started: false, code: 'UNKNOWN', message: 'its supervisor ended' }
+    return JSON.parse(line)
+  })
+  return await Promise.race([said, failed])
+}
+
+export interface SupervisorLine {
+  status(): RunStatus
+  /** `gone` where the game, or its supervisor, is. */
+  ask(request: DistributiveOmit<Request, 'id'>): Promise<'gone' | 'full' | null>
+  close(): void
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+
+export interface LineEvents {
+  /** Something of the status is new. */
+  changed(): void
+  /** The supervisor is gone, or we have closed the line. */
+  closed(): void
+}
+
+/** Undefined where nobody answers. */
+export async function connectSupervisor(folder: string, events: LineEvents): Promise<SupervisorLine | undefined> {
+  const socket = await openSocket(folder)
+  if (!socket) return undefined
+  const waiting = new Map<number, (error: 'gone' | 'full' | null) => void>()
+  const first = Promise.withResolvers<RunStatus | undefined>()
+  let status: RunStatus | undefined
+  let lastId = 0
+
+  const take = createMessageReader<Message>((message) => {
+    if ('reply' in message) return waiting.get(message.reply)?.(message.error)
+    if ('status' in message) status = message.status
+    else if (status) status.tail = message.tail
+    first.resolve(status)
+    events.changed()
+  })
+  socket.setEncoding('utf8')
+  socket.on('data', (chunk: string) => {
+    try {
+      take(chunk)
+    } catch {
+      socket.destroy()
+    }
+  })
+  socket.once('close', () => {
+    for (const resolve of waiting.values()) resolve('gone')
+    first.resolve(undefined)
+    events.closed()
+  })
+  const greeting = await first.promise
+  if (!greeting) return undefined
+  // Games run on without us: they keep nobody from ending.
+  socket.unref()
+  return {
+    status: () => status ?? greeting,
+    async ask(request) {
+      if (socket.destroyed || !socket.writable) return 'gone'
+      const id = ++lastId
+      const reply = new Promise<'gone' | 'full' | null>((resolve) => waiting.set(id, resolve))
+      const tooLong = setTimeout(() => waiting.get(id)?.('full'), REPLY_WITHIN_MS)
+      socket.write(`${JSON.stringify({ ...request, id })}\n`)
+      return await reply.finally(() => {
+        clearTimeout(tooLong)
+        waiting.delete(id)
+      })
+    },
+    close: () => socket.destroy(),
+  }
+}
+
+/** By a descriptor of the folder: an address of a socket has room for a hundred characters, a path for forty times that. */
+async function openSocket(folder: string): Promise<Socket | undefined> {
+  using directory = openDescriptor(folder, 'r')
+  const socket = connect(join('/proc/self/fd', String(directory.fd), SOCKET))
+  return await new Promise((resolve) => {
+    socket.once('connect', () => resolve(socket))
+    socket.once('error', () => resolve(undefined))
+  }).then((opened) => {
+    socket.on('error', () => socket.destroy())
+    return opened as Socket | undefined
+  })
+}

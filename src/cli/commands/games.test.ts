@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { useCli } from '../../../test/support/cli.ts'
+import { gameFile } from '../../../test/support/games.ts'
+import { needs } from '../../../test/support/needs.ts'
+import { until } from '../../../test/support/until.ts'
+import { createClient } from '../../sdk/index.ts'
+
+describe('games', needs('bubblewrap'), () => {
+  const cli = useCli()
+
+  async function createGame(name: string): Promise<string> {
+    const { id } = await cli.service.createServer({ name })
+    copyFileSync(gameFile('plain'), join(cli.service.dataDir, 'servers', id, 'files', 'start'))
+    return id
+  }
+
+  test('start, console, restart, kill and stop say what came of it', async () => {
+    const id = await createGame('Castle')
+    assert.deepEqual(await cli.run('start', 'Castle'), { code: 0, stdout: 'Castle is running.\n', stderr: '' })
+    assert.equal((await cli.run('console', 'Castle', '--send', 'hello')).code, 0)
+    await until(async () => (await cli.run('console', 'Castle', '--search', 'said: hello')).stdout !== '')
+    const { stdout } = await cli.run('console', 'Castle', '--lines', '3')
+    assert.equal(stdout, 'Done (0.1s)!\n> hello\nYou said: hello\n')
+    const lines = await cli.json('console', id, '--lines', '1')
+    assert.deepEqual([lines.length, lines[0].text, lines[0].source], [1, 'You said: hello', 'stdout'])
+    assert.equal((await cli.run('restart', 'Castle')).stdout, 'Castle is running.\n')
+    assert.match((await cli.run('stop', 'Castle')).stdout, /^Castle is stopped: requested \(exit code 0\)\.\n$/)
+    assert.equal((await cli.json('start', 'Castle', '--no-wait')).power.state, 'running')
+    assert.match((await cli.run('kill', 'Castle')).stdout, /^Castle is stopped: killed \(SIGKILL\)\.\n$/)
+    const refused = await cli.run('console', 'Castle', '--send', 'x')
+    assert.deepEqual([refused.code, refused.stdout], [5, ''])
+    assert.match(refused.stderr, /does not run/)
+    assert.equal((await cli.run('console', 'Castle', '--send', 'x', '--follow')).code, 2)
+  })
+
+  test('the client follows a console from a line on, and pages back through it', async () => {
+    const id = await createGame('Followed')
+    const { url, adminToken } = cli.service
+    const client = createClient({ baseUrl: url, token: adminToken })
+    await client.power.start(id)
+    const seen: number[] = []
+    for await (const { line, text } of client.console.follow(id, { lastEventId: '0' })) {
+      seen.push(line)
+      if (text === 'Done (0.1s)!') await client.console.send(id, 'more')
+      if (text === 'You said: more') break
+    }
+    assert.deepEqual(
+      seen,
+      seen.map((_, index) => index + 1),
+    )
+    assert.deepEqual(
+      (await Array.fromAsync(client.console.all(id, { limit: 2 }))).map(({ line }) => line),
+      seen.toReversed(),
+    )
+    await client.power.kill(id)
+  })
+})
