@@ -34,7 +34,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   if (first === '--version' || first === '-v') return show(io, VERSION)
   const found = await find(argv)
   if (typeof found === 'string') return show(io, found)
-  const { globals, options, args } = parse(found.spec, found.rest)
+  const { globals, options, args } = parse(found.path, found.spec, found.rest)
   if (globals.help)
     return show(io, helpOf(found.path, found.spec, found.spec === found.family.main ? found.family.subcommands : {}))
   const environment = readEnvironment(io.env, io.stdout.isTTY ?? false)
@@ -99,7 +99,10 @@ function report(error: unknown, json: boolean, io: Io): void {
   const { detail, hint, fields = [], requestId } = describe(error)
   const lines = [
     `${paint('red', 'error:')} ${isOurs(error) ? detail.split('\n').map(safe).join('\n') : safe(detail)}`,
-    ...fields.map(({ path, message }) => `  ${safe(path)} ${safe(message)}`),
+    ...fields
+      .map(({ path, message }) => `${path} ${message}`)
+      .filter((fault) => !detail.includes(fault))
+      .map((fault) => `  ${safe(fault)}`),
     ...(hint ? [safe(hint)] : []),
     ...(requestId ? [paint('dim', `request ${requestId}`)] : []),
   ]
@@ -108,6 +111,11 @@ function report(error: unknown, json: boolean, io: Io): void {
 
 /** Only what was written here may have several lines: in the words of others a line break could pass for a line of ours. */
 const isOurs = (error: unknown) => !(error instanceof ApiError || error instanceof JobError)
+
+const HINTS: Readonly<Record<string, string>> = {
+  unauthenticated:
+    'Check GAMEKEEPER_TOKEN or --token-file. If the admin token is lost, see "gamekeeper token rescue --help".',
+}
 
 interface Description {
   code: string
@@ -121,7 +129,7 @@ interface Description {
 function describe(error: unknown): Description {
   if (error instanceof ApiError) {
     const { code, detail, status, errors: fields, requestId, attempts } = error
-    const hint = attempts > 1 ? 'An earlier attempt got no answer; it may have succeeded.' : undefined
+    const hint = attempts > 1 ? 'An earlier attempt got no answer; it may have succeeded.' : HINTS[code]
     return { code, detail, status, fields, ...(requestId ? { requestId } : {}), ...(hint ? { hint } : {}) }
   }
   if (error instanceof UsageError)

@@ -25,7 +25,9 @@ type Values = ValuesOf<typeof OPTIONS>
 
 const main = command({
   summary: 'Read the activity log, newest first',
-  description: 'Of one server, or of all servers if none is given. With --json --follow, one JSON document per line.',
+  description:
+    'Of one server, or of all servers if none is given. On a terminal, long details are cut; --json has all of them.\n' +
+    'With --json --follow, one JSON document per line.',
   args: ['server?'],
   options: OPTIONS,
   examples: [
@@ -71,7 +73,10 @@ async function list(
   const taken = await take(entries, limit)
   if (context.json) context.print(taken)
   else if (taken.length === 0) context.note('No matching entries.')
-  else context.say(formatTable(taken, columnsFor(serverId === null), context.paint))
+  else {
+    const { isTTY, columns } = context.io.stdout
+    context.say(formatTable(taken, columnsFor(serverId === null), context.paint, isTTY ? columns : undefined))
+  }
 }
 
 async function follow(
