@@ -60,7 +60,7 @@ async function find(argv: readonly string[]): Promise<Found | string> {
   if (word === undefined || word === '--help' || word === '-h') {
     if (word !== undefined) return helpOfFamily(name, subcommands)
     throw new UsageError(
-      `"${name}" needs one of ${Object.keys(subcommands).join(', ')}.`,
+      `"${name}" needs ${Object.keys(subcommands).length > 1 ? 'one of ' : ''}${Object.keys(subcommands).join(', ')}.`,
       `Try "gamekeeper ${name} --help".`,
     )
   }
@@ -117,6 +117,17 @@ const HINTS: Readonly<Record<string, string>> = {
     'Check GAMEKEEPER_TOKEN or --token-file. If the admin token is lost, see "gamekeeper token rescue --help".',
 }
 
+/** Codes of TLS, by which the service is there and something else is wrong. */
+function hintFor({ cause }: TransportError): string {
+  const { code } = ((cause as Error | undefined)?.cause ?? {}) as { code?: string }
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'It does not speak TLS there. Try the address with http://.'
+  if (code !== undefined && UNTRUSTED.test(code))
+    return 'Its certificate is not trusted here. Set NODE_EXTRA_CA_CERTS to the certificate of whoever signed it.'
+  return 'Is the service running, and is the address right (http or https)? Try "gamekeeper doctor".'
+}
+
+const UNTRUSTED = /SELF_SIGNED_CERT|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/
+
 interface Description {
   code: string
   detail: string
@@ -138,7 +149,7 @@ function describe(error: unknown): Description {
     return {
       code: `unreachable_${error.fault}`,
       detail: error.message,
-      hint: 'Is the service running, and is the address right? Try "gamekeeper doctor".',
+      hint: hintFor(error),
     }
   }
   if (error instanceof NoToken) return { code: 'unauthenticated', detail: error.message }
