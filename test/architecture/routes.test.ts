@@ -61,6 +61,15 @@ test('without a token no route but those answers anything but 401', async () => 
   })
 })
 
+test('each of those answers, whoever asks', async () => {
+  await withBuiltApp(async (app, routes) => {
+    for (const { url } of routes.filter((route) => openUnder(route.url) && route.method === 'GET')) {
+      const reply = await app.inject({ method: 'GET', url })
+      assert.ok(reply.statusCode < 400, `GET ${url}: ${reply.statusCode}`)
+    }
+  })
+})
+
 test('a route without a scope would be found', async () => {
   const routes: RouteOptions[] = []
   const app: FastifyInstance = Fastify()

@@ -1,7 +1,7 @@
 // The OpenAPI document and its interactive page.
 import swagger from '@fastify/swagger'
 import reference from '@scalar/fastify-api-reference'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BASE_PATH } from '../../../contract/operation.ts'
 import { completeDocument } from './document.ts'
 import { NO_QUERY } from './openapi.ts'
@@ -45,6 +45,7 @@ export async function documentRoutes(app: FastifyInstance): Promise<void> {
     })
     await page.register(reference, {
       routePrefix: '/docs',
+      hooks: { onRequest: leadToTheDocument },
       configuration: {
         url: DOCUMENT_PATH,
         authentication: { preferredSecurityScheme: 'token' },
@@ -57,4 +58,10 @@ export async function documentRoutes(app: FastifyInstance): Promise<void> {
       },
     })
   })
+}
+
+/** The page offers the document under its own name too, but knows only where it is. */
+function leadToTheDocument(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (/^\/docs\/openapi\.(json|yaml)/.test(request.url)) reply.redirect(DOCUMENT_PATH)
+  else done()
 }
