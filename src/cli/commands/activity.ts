@@ -151,8 +151,12 @@ function readFormat(text: string): ExportFormat {
   return text as ExportFormat
 }
 
-const detailsOf = ({ properties }: ActivityEntry) =>
-  Object.keys(properties).length > 0 ? JSON.stringify(properties) : ''
+/** Ids come last: what a narrow terminal cuts off is what says least to people. */
+function detailsOf({ properties }: ActivityEntry): string {
+  const isId = ([name]: [string, unknown]) => Number(name.endsWith('Id'))
+  const ordered = Object.entries(properties).toSorted((a, b) => isId(a) - isId(b))
+  return ordered.length > 0 ? JSON.stringify(Object.fromEntries(ordered)) : ''
+}
 
 const columnsFor = (withServer: boolean): Column<ActivityEntry>[] => [
   { title: 'TIME', cell: ({ timestamp }) => formatTime(timestamp), style: () => 'dim' },
