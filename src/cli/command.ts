@@ -51,7 +51,7 @@ export interface Family {
 }
 
 /** Other names of subcommands, the same in every family that has them. */
-export const ALIASES: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm' }
+export const ALIASES: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm', remove: 'rm' }
 
 export const command = <const O extends Options, const A extends readonly string[]>(spec: Command<O, A>) => spec
 

@@ -22,6 +22,7 @@ export const ERRORS = {
   restore_unfinished: { status: 409, title: 'A restore has stopped in the middle' },
   server_deleted: { status: 409, title: 'The server is deleted; it can be brought back' },
   quota_exceeded: { status: 409, title: 'The disk quota of the server is exceeded' },
+  template_in_use: { status: 409, title: 'A server uses the template' },
   subdomain_taken: { status: 409, title: 'The name is taken' },
   idempotency_conflict: { status: 409, title: 'The idempotency key was used for another request' },
   upload_offset_conflict: { status: 409, title: 'The upload continues at another offset' },

@@ -138,3 +138,24 @@ export const JSON_BODY_MAX_BYTES = 1024 * 1024
  * largest that means something, a move of a thousand entries, has 7,000.
  */
 export const JSON_TOKENS_MAX = 20_000
+
+// Templates, also those that eggs become.
+/** Of a template or an egg, as it is sent. */
+export const TEMPLATE_MAX_BYTES = 1024 * 1024
+/** Values in it, counted before anything is made of them. */
+export const TEMPLATE_VALUES_MAX = 5000
+/** Objects and lists within each other. */
+export const TEMPLATE_DEPTH_MAX = 32
+export const TEMPLATE_VARIABLES_MAX = 200
+export const TEMPLATE_ARGS_MAX = 200
+export const TEMPLATE_CONFIG_FILES_MAX = 50
+/** Of one file. */
+export const TEMPLATE_SETTINGS_MAX = 200
+/** An install script, or a file that is written. */
+export const TEMPLATE_SCRIPT_MAX_CHARS = 256 * 1024
+/** The user's own; `quota_exceeded` beyond. */
+export const TEMPLATES_MAX = 1000
+/** Templates are read in a thread of their own, one at a time. One that takes longer or needs more is refused. */
+export const TEMPLATE_READING = { seconds: 10, memoryBytes: 128 * 1024 * 1024, waiting: 20 } as const
+/** Of a config file that is filled in. */
+export const CONFIG_FILE_MAX_BYTES = 1024 * 1024
