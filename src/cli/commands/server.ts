@@ -233,7 +233,7 @@ function diskOf({ diskUsage, limits }: Server): string {
 
 function describeServer({ paint, now }: Context, server: Server): string {
   const { limits, labels } = server
-  const limit = (value: number | null) => (value === null ? 'no limit' : `at most ${value}`)
+  const limit = (value: number | null) => (value === null ? 'no limit' : `at most ${value.toLocaleString('en')}`)
   return formatFields(
     {
       Name: server.name,
