@@ -132,7 +132,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
-  const games = createGames({ db, agent, facts: factKeeper, log })
+  const games = createGames({ db, agent, facts: factKeeper, templates, log })
   const deletion = createDeletion({
     db,
     agent,

@@ -1,8 +1,8 @@
 // From a template, the values of its variables and what is known of the server to what a runtime needs. Pure: the same
 // gives the same, and nothing is read.
 import { type FieldFault, fail } from '../contract/errors.ts'
-import type { Launch, LaunchPort, StopStep } from '../contract/launch.ts'
-import type { ConfigFormat, Template } from '../contract/template-format.ts'
+import type { Launch, LaunchPort, LaunchSetting, StopStep } from '../contract/launch.ts'
+import type { Template } from '../contract/template-format.ts'
 import { fillPlaceholders, soleNameIn } from './placeholders.ts'
 import { checkVariables, type VariableValue, type VariableValues } from './variables.ts'
 
@@ -19,20 +19,6 @@ export interface ServerFacts {
   image?: string
 }
 
-export interface ResolvedSetting {
-  key: readonly string[]
-  value: VariableValue
-  ifEquals?: VariableValue
-  ifMatches?: string
-}
-
-/** A file to fill in before each start; one that is missing is made, unless it is plain text. */
-export interface ResolvedConfigFile {
-  path: string
-  format: ConfigFormat
-  settings: readonly ResolvedSetting[]
-}
-
 export type ResolvedInstallStep =
   | { do: 'download'; url: string; sha256: string | null; path: string }
   | { do: 'unpack'; path: string; directory: string }
@@ -43,10 +29,7 @@ export type ResolvedInstallStep =
 
 export interface ResolvedTemplate {
   launch: Launch
-  configFiles: readonly ResolvedConfigFile[]
   install: readonly ResolvedInstallStep[]
-  /** Looked for before a start, after the config files are filled in. */
-  requires: NonNullable<Template['requires']>
   capabilities: readonly string[]
   /** Where a container sees the server's files; while a script installs, `/mnt/server` too. */
   containerDirectory: string
@@ -77,13 +60,7 @@ export function resolveTemplate(template: Template, values: VariableValues, serv
   const fill = (text: string) => fillPlaceholders(text, (name) => written[name] ?? '')
   return {
     launch: launchOf(template, { fill, facts, ports, image: server.image }),
-    configFiles: (template.configFiles ?? []).map((file) => ({ ...file, settings: settingsOf(file, facts, fill) })),
     install: (template.install ?? []).map((step) => installStep(step, fill)),
-    requires: (template.requires ?? []).map(({ path, program, ...required }) => ({
-      ...required,
-      ...(path === undefined ? {} : { path: fill(path) }),
-      ...(program === undefined ? {} : { program: fill(program) }),
-    })),
     capabilities: template.capabilities ?? [],
     containerDirectory: template.containerDirectory ?? '/data',
     ignored: (template.ignored ?? []).join('\n'),
@@ -155,6 +132,12 @@ function launchOf(template: Template, { fill, facts, ports, image }: Filling): L
     query: query ?? null,
     quiesce: quiesce ? { ...quiesce, isStill: quiesce.isStill ?? null } : null,
     image: image ?? template.images?.[0]?.image ?? null,
+    configFiles: (template.configFiles ?? []).map((file) => ({ ...file, settings: settingsOf(file, facts, fill) })),
+    requires: (template.requires ?? []).map(({ path, program, ...required }) => ({
+      ...required,
+      ...(path === undefined ? {} : { path: fill(path) }),
+      ...(program === undefined ? {} : { program: fill(program) }),
+    })),
   }
 }
 
@@ -188,7 +171,7 @@ function settingsOf(
   { settings }: NonNullable<Template['configFiles']>[number],
   facts: Record<string, VariableValue>,
   fill: Filling['fill'],
-): ResolvedSetting[] {
+): LaunchSetting[] {
   return settings.map(({ key, value, isNumeric = false, ifEquals, ifMatches }) => {
     const name = typeof value === 'string' ? soleNameIn(value) : null
     const filled =

@@ -6,7 +6,7 @@ import type { Template, TemplateVariable } from '../contract/template-format.ts'
 import { templateFaults } from './check.ts'
 import { compilePattern } from './linear-pattern.ts'
 import { readTemplate, UnreadableTemplate } from './read.ts'
-import { resolveLaunch, resolveTemplate } from './resolve.ts'
+import { resolveLaunch } from './resolve.ts'
 
 const SERVER = { id: 'srv_1', name: 'Castle', port: 4000, memoryBytes: null }
 const templateWith = (more: Partial<Template>): Template => ({
@@ -144,7 +144,7 @@ test('values keep their types in formats that have types', () => {
       },
     ],
   })
-  const [file] = resolveTemplate(template, {}, SERVER).configFiles
+  const [file] = resolveLaunch(template, {}, SERVER).configFiles
   assert.deepEqual(
     file?.settings.map(({ value }) => value),
     [5, true, '1', 'x5', 4000, 45],

@@ -11,6 +11,7 @@ import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
 import { createLineWaits } from './console/line-waits.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
+import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
@@ -55,6 +56,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
   const lines = createLineWaits()
+  const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
   const runtime =
     deps.runtime ??
@@ -82,6 +84,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       runtime,
       timers,
       addFact: deps.journal.add,
+      prepare: (launch) => prepare(deps.server(serverId), launch),
       shareFiles: () => deps.server(serverId).lock.share(),
       changed() {
         changes.tell(serverId)

@@ -1,9 +1,10 @@
 // What every editor of config files shares: the settings to make, and when one is made at all.
+
+import type { LaunchSetting } from '../../contract/launch.ts'
 import { compilePattern } from '../linear-pattern.ts'
-import type { ResolvedSetting } from '../resolve.ts'
 import type { VariableValue } from '../variables.ts'
 
-export type ConfigSetting = ResolvedSetting
+export type ConfigSetting = LaunchSetting
 
 /** The file is not what its format says, or has something else where a setting belongs. */
 export class ConfigFault extends Error {}

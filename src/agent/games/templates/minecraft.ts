@@ -95,7 +95,6 @@ export const minecraftJava = jarTemplate(
     id: 'minecraft-java',
     name: 'Minecraft: Java Edition',
     description: 'Runs a server jar that you supply, vanilla or modified.',
-    isTested: true,
   },
   'server.jar',
 )
@@ -122,7 +121,6 @@ export const flyingSquid: Template = {
   id: 'flying-squid',
   name: 'Minecraft: flying-squid',
   description: 'A Minecraft server written in JavaScript, from npm. For tests and experiments.',
-  isTested: true,
   defaultPort: 25565,
   srv: '_minecraft._tcp',
   runtimes: ['process', 'container'],

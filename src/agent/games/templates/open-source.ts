@@ -41,6 +41,9 @@ export const luanti: Template = {
       '{{server.port}}',
       '--color',
       'never',
+      // Debian's writes to /var/log unless told.
+      '--logfile',
+      './debug.txt',
     ],
   },
   configFiles: [
@@ -111,6 +114,8 @@ export const openttd: Template = {
       settings: [
         { key: ['network', 'server_port'], value: '{{server.port}}' },
         { key: ['network', 'max_clients'], value: '{{MAX_CLIENTS}}' },
+        // Where it looks at its first start; afterwards it does in the other file.
+        { key: ['network', 'server_name'], value: '{{SERVER_NAME}}' },
         { key: ['gui', 'autosave_on_exit'], value: 'true' },
       ],
     },
