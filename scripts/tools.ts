@@ -24,6 +24,11 @@ export const TOOLS = {
   caddy: { files: ['/usr/bin/caddy'], packages: ['caddy'] },
   zsh: { files: ['/usr/bin/zsh'], packages: ['zsh'] },
   fish: { files: ['/usr/bin/fish'], packages: ['fish'] },
+  openttd: {
+    files: ['/usr/games/openttd', '/usr/share/games/openttd/baseset/opengfx'],
+    packages: ['openttd', 'openttd-opengfx'],
+  },
+  luanti: { files: ['/usr/games/minetestserver'], packages: ['minetest-server'] },
   bubblewrap: { files: ['/usr/bin/bwrap', '/usr/bin/perl'], packages: ['bubblewrap', 'perl-base'] },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>

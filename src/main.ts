@@ -7,6 +7,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/recovered-store.ts'
+import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
 import type { StoredBackup } from './contract/agent-backups.ts'
 import type { Recovery } from './contract/backups.ts'
@@ -121,6 +122,7 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     forward,
     ownUrl,
     providers,
+    templates: SHIPPED_TEMPLATES,
     secret,
     clock,
     log,

@@ -27,7 +27,7 @@ describe('help and usage', () => {
         assert.ok(spec.examples.length > 0, path.join(' '))
         for (const example of spec.examples) {
           assert.ok(stdout.includes(example))
-          parse(spec, wordsOf(example).slice(path.length))
+          parse(path.join(' '), spec, wordsOf(example).slice(path.length))
         }
       }
     }
@@ -48,7 +48,7 @@ describe('help and usage', () => {
     [['server', 'create', 'x', '--prot', '1'], 'Did you mean --port?'],
     [['server', 'ls', '--limit'], '--limit needs a value'],
     [['server', 'ls', '--json=yes'], '--json takes no value'],
-    [['server', 'show'], 'SERVER is missing'],
+    [['server', 'show'], 'SERVER is missing.\nUsage: gamekeeper server show SERVER [options]\n'],
     [['server', 'show', 'a', 'b'], '"b" is an extra argument'],
     [['server', 'create', 'x', '--disk', 'huge'], '--disk must be a size'],
     [['server', 'create', 'x', '--game', 'minecraft'], 'Did you mean minecraft-java?'],
@@ -79,23 +79,28 @@ describe('help and usage', () => {
 describe('exit codes', () => {
   test('3 without a token, with a bad one and without the scope', async () => {
     assert.equal((await runPiped(['server', 'ls'], { GAMEKEEPER_URL: cli.service.url })).code, 3)
-    assert.equal((await runBinary(['server', 'ls'], { env: envOf(`gk_x_${'0'.repeat(64)}`) })).code, 3)
+    const unknown = await runBinary(['server', 'ls'], { env: envOf(`gk_x_${'0'.repeat(64)}`) })
+    assert.equal(unknown.code, 3)
+    assert.match(unknown.stderr, /Check GAMEKEEPER_TOKEN or --token-file\./)
     const { token } = await cli.service.mint(['activity:read'])
     assert.equal((await runPiped(['server', 'ls'], envOf(token))).code, 3)
     assert.equal((await run('server', 'ls', '--token-file', join(cli.folder, 'absent'))).code, 3)
   })
 
   test('4 for what is not there, 5 for a conflict, 2 for what the service finds invalid', async () => {
-    assert.equal((await run('server', 'show', 'Nowhere')).code, 4)
+    const nowhere = await run('server', 'show', 'Nowhere')
+    assert.equal(nowhere.code, 4)
+    assert.match(nowhere.stderr, /No server is named "Nowhere"\. "gamekeeper server ls" lists them\./)
     assert.equal((await run('server', 'show', 'srv_0')).code, 4)
     await run('server', 'create', 'Twin')
     await run('server', 'create', 'Twin')
+    assert.match((await run('server', 'show', 'twin')).stderr, /No server is named "twin"\. Did you mean "Twin"\?/)
     const twins = await run('server', 'show', 'Twin')
     assert.equal(twins.code, 5)
     assert.match(twins.stderr, /srv_\w+, srv_\w+/)
     const invalid = await run('server', 'create', 'x', '--port', '99999')
     assert.equal(invalid.code, 2)
-    assert.match(invalid.stderr, /\/port.*request req_/s)
+    assert.match(invalid.stderr, /^error: [^\n]*\/port must be <= 65535\.\nrequest req_\w+\n$/)
   })
 
   test('6 when nothing answers, 7 when there were too many requests', async () => {

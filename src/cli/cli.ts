@@ -34,7 +34,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   if (first === '--version' || first === '-v') return show(io, VERSION)
   const found = await find(argv)
   if (typeof found === 'string') return show(io, found)
-  const { globals, options, args } = parse(found.spec, found.rest)
+  const { globals, options, args } = parse(found.path, found.spec, found.rest)
   if (globals.help)
     return show(io, helpOf(found.path, found.spec, found.spec === found.family.main ? found.family.subcommands : {}))
   const environment = readEnvironment(io.env, io.stdout.isTTY ?? false)
@@ -60,7 +60,7 @@ async function find(argv: readonly string[]): Promise<Found | string> {
   if (word === undefined || word === '--help' || word === '-h') {
     if (word !== undefined) return helpOfFamily(name, subcommands)
     throw new UsageError(
-      `"${name}" needs one of ${Object.keys(subcommands).join(', ')}.`,
+      `"${name}" needs ${Object.keys(subcommands).length > 1 ? 'one of ' : ''}${Object.keys(subcommands).join(', ')}.`,
       `Try "gamekeeper ${name} --help".`,
     )
   }
@@ -99,7 +99,10 @@ function report(error: unknown, json: boolean, io: Io): void {
   const { detail, hint, fields = [], requestId } = describe(error)
   const lines = [
     `${paint('red', 'error:')} ${isOurs(error) ? detail.split('\n').map(safe).join('\n') : safe(detail)}`,
-    ...fields.map(({ path, message }) => `  ${safe(path)} ${safe(message)}`),
+    ...fields
+      .map(({ path, message }) => `${path} ${message}`)
+      .filter((fault) => !detail.includes(fault))
+      .map((fault) => `  ${safe(fault)}`),
     ...(hint ? [safe(hint)] : []),
     ...(requestId ? [paint('dim', `request ${requestId}`)] : []),
   ]
@@ -108,6 +111,22 @@ function report(error: unknown, json: boolean, io: Io): void {
 
 /** Only what was written here may have several lines: in the words of others a line break could pass for a line of ours. */
 const isOurs = (error: unknown) => !(error instanceof ApiError || error instanceof JobError)
+
+const HINTS: Readonly<Record<string, string>> = {
+  unauthenticated:
+    'Check GAMEKEEPER_TOKEN or --token-file. If the admin token is lost, see "gamekeeper token rescue --help".',
+}
+
+/** Codes of TLS, by which the service is there and something else is wrong. */
+function hintFor({ cause }: TransportError): string {
+  const { code } = ((cause as Error | undefined)?.cause ?? {}) as { code?: string }
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'It does not speak TLS there. Try the address with http://.'
+  if (code !== undefined && UNTRUSTED.test(code))
+    return 'Its certificate is not trusted here. Set NODE_EXTRA_CA_CERTS to the certificate of whoever signed it.'
+  return 'Is the service running, and is the address right (http or https)? Try "gamekeeper doctor".'
+}
+
+const UNTRUSTED = /SELF_SIGNED_CERT|^UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/
 
 interface Description {
   code: string
@@ -121,7 +140,7 @@ interface Description {
 function describe(error: unknown): Description {
   if (error instanceof ApiError) {
     const { code, detail, status, errors: fields, requestId, attempts } = error
-    const hint = attempts > 1 ? 'An earlier attempt got no answer; it may have succeeded.' : undefined
+    const hint = attempts > 1 ? 'An earlier attempt got no answer; it may have succeeded.' : HINTS[code]
     return { code, detail, status, fields, ...(requestId ? { requestId } : {}), ...(hint ? { hint } : {}) }
   }
   if (error instanceof UsageError)
@@ -130,7 +149,7 @@ function describe(error: unknown): Description {
     return {
       code: `unreachable_${error.fault}`,
       detail: error.message,
-      hint: 'Is the service running, and is the address right? Try "gamekeeper doctor".',
+      hint: hintFor(error),
     }
   }
   if (error instanceof NoToken) return { code: 'unauthenticated', detail: error.message }

@@ -59,6 +59,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'List, show, wait for and cancel jobs',
     load: async () => (await import('./commands/jobs.ts')).jobs,
   },
+  template: {
+    summary: 'List, show, check, import and delete templates of games',
+    load: async () => (await import('./commands/template.ts')).template,
+  },
   token: { summary: 'Create, list and revoke tokens', load: async () => (await import('./commands/token.ts')).token },
   completion: {
     summary: 'Complete commands and names in your shell',

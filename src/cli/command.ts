@@ -51,7 +51,7 @@ export interface Family {
 }
 
 /** Other names of subcommands, the same in every family that has them. */
-export const ALIASES: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm' }
+export const ALIASES: Readonly<Record<string, string>> = { list: 'ls', delete: 'rm', remove: 'rm' }
 
 export const command = <const O extends Options, const A extends readonly string[]>(spec: Command<O, A>) => spec
 
@@ -69,7 +69,17 @@ export interface Parsed {
   args: Record<string, string | string[] | undefined>
 }
 
-export function parse(spec: AnyCommand, argv: readonly string[]): Parsed {
+/** How a command is called, without its options. */
+export function usageOf(path: string, spec: AnyCommand): string {
+  const args = spec.args.map((name: string) => {
+    const plain = plainName(name).toUpperCase()
+    if (name.endsWith('*')) return `[${plain}...]`
+    return name.endsWith('?') ? `[${plain}]` : name.endsWith('...') ? `${plain}...` : plain
+  })
+  return ['gamekeeper', path, ...args, '[options]'].join(' ')
+}
+
+export function parse(path: string, spec: AnyCommand, argv: readonly string[]): Parsed {
   const known: Options = { ...GLOBAL_OPTIONS, ...spec.options }
   const { values, positionals, tokens } = parseArgs({
     args: [...argv],
@@ -86,7 +96,7 @@ export function parse(spec: AnyCommand, argv: readonly string[]): Parsed {
     else options[name] = value as string | boolean | string[]
   }
   if (globals.help) return { globals, options, args: {} }
-  return { globals, options, args: readArguments(spec.args, positionals) }
+  return { globals, options, args: readArguments(spec.args, positionals, `Usage: ${usageOf(path, spec)}`) }
 }
 
 function toParseOptions(options: Options) {
@@ -115,7 +125,7 @@ function unknownOption(rawName: string, name: string, known: readonly string[]):
   return new UsageError(`There is no option ${rawName}.`, close ? `Did you mean --${close}?` : undefined)
 }
 
-function readArguments(names: readonly string[], given: readonly string[]): Parsed['args'] {
+function readArguments(names: readonly string[], given: readonly string[], usage: string): Parsed['args'] {
   const rest = [...given]
   const args: Parsed['args'] = {}
   for (const name of names) {
@@ -123,8 +133,8 @@ function readArguments(names: readonly string[], given: readonly string[]): Pars
     if (name.endsWith('...') || name.endsWith('*')) args[plain] = rest.splice(0)
     else args[plain] = rest.shift()
     const empty = args[plain] === undefined || args[plain]?.length === 0
-    if (empty && !/[?*]$/.test(name)) throw new UsageError(`${plain.toUpperCase()} is missing.`)
+    if (empty && !/[?*]$/.test(name)) throw new UsageError(`${plain.toUpperCase()} is missing.`, usage)
   }
-  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is an extra argument.`)
+  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is an extra argument.`, usage)
   return args
 }

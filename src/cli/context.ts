@@ -11,7 +11,7 @@ import { VERSION } from './version.ts'
 /** The process as a command sees it. */
 export interface Io {
   stdin: Readable & { isTTY?: boolean }
-  stdout: Writable & { isTTY?: boolean }
+  stdout: Writable & { isTTY?: boolean; columns?: number }
   stderr: Writable & { isTTY?: boolean; columns?: number }
   env: NodeJS.ProcessEnv
   /** Aborted when the user interrupts. */
@@ -111,7 +111,8 @@ function readTokenFile(path: string): string {
   try {
     text = readFileSync(path, 'utf8').trim()
   } catch (error) {
-    throw new NoToken(`The token file ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+    const { code } = error as NodeJS.ErrnoException
+    throw new NoToken(`The token file ${path} ${code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`}.`)
   }
   return checkToken(text, `The token file ${path}`)
 }

@@ -81,6 +81,23 @@ test('README.md, docs/api.md, docs/uploads.md and docs/backups.md: pasted one af
   rmSync(folder, { recursive: true })
 })
 
+test('docs/operating.md: with the certificate of the example, curl and the command line reach the service', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-docs-'))
+  const [make = '', use = ''] = blocks('operating.md', 'sh').filter((block) => block.includes('cert.pem'))
+  const made = await run('bash', ['-euc', make.replace(/^GAMEKEEPER_TLS_CERT=.* npm start$/m, '')], folder, {})
+  assert.equal(made.code, 0, made.stderr)
+  const files = { GAMEKEEPER_TLS_CERT: join(folder, 'cert.pem'), GAMEKEEPER_TLS_KEY: join(folder, 'key.pem') }
+  await using service = await startTestService({ env: files })
+  const used = use.replaceAll('8080', new URL(service.url).port)
+  const trusted = await paste(service, [used, 'cd /', 'npx --no -- gamekeeper doctor'], folder)
+  assert.equal(trusted.code, 0, trusted.stderr)
+  assert.match(trusted.stdout, /^\{"status":"ok"\}/)
+  const untrusted = await paste(service, ['npx --no -- gamekeeper server ls'], folder)
+  assert.equal(untrusted.code, EXIT.unreachable)
+  assert.match(untrusted.stderr, /Its certificate is not trusted here\. Set NODE_EXTRA_CA_CERTS/)
+  rmSync(folder, { recursive: true })
+})
+
 test('docs/cli.md has every exit code', () => {
   const documented = [...read('cli.md').matchAll(/^\| (\d+) +\|/gm)].map(([, code]) => Number(code))
   assert.deepEqual(documented, Object.values(EXIT))

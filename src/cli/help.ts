@@ -1,12 +1,4 @@
-import {
-  ALIASES,
-  type AnyCommand,
-  type Family,
-  GLOBAL_OPTIONS,
-  type Option,
-  type Options,
-  plainName,
-} from './command.ts'
+import { ALIASES, type AnyCommand, type Family, GLOBAL_OPTIONS, type Option, type Options, usageOf } from './command.ts'
 import { COMMANDS } from './command-list.ts'
 import { VERSION } from './version.ts'
 
@@ -23,17 +15,12 @@ export function overview(): string {
 }
 
 export function helpOf(path: string, spec: AnyCommand, subcommands: Family['subcommands'] = {}): string {
-  const args = spec.args.map((name: string) => {
-    const plain = plainName(name).toUpperCase()
-    if (name.endsWith('*')) return `[${plain}...]`
-    return name.endsWith('?') ? `[${plain}]` : name.endsWith('...') ? `${plain}...` : plain
-  })
   const more = Object.keys(subcommands).length > 0 ? `\n\n${familyLines(path, subcommands)}` : ''
   const own = Object.keys(spec.options).length > 0 ? `\nOptions:\n${optionLines(spec.options)}\n` : ''
   return [
     spec.summary,
     ...(spec.description ? [`\n${spec.description}`] : []),
-    `\nUsage: ${['gamekeeper', path, ...args, '[options]'].join(' ')}${more}`,
+    `\nUsage: ${usageOf(path, spec)}${more}`,
     `${own}\nOptions of every command:\n${optionLines(GLOBAL_OPTIONS)}`,
     `\nExamples:\n${exampleLines(spec.examples)}`,
   ].join('\n')

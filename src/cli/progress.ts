@@ -10,6 +10,7 @@ export interface ProgressLine {
 }
 
 const BAR = 24
+const BAR_LEAST = 8
 const REDRAW_MS = 100
 const CLEAR = '\r\u001b[K'
 
@@ -24,22 +25,25 @@ export function createProgress(
     update(label, progress) {
       if (now() - drawnAt < REDRAW_MS) return
       drawnAt = now()
-      const line = formatProgress(label, progress, now() - startedAt)
-      out.write(CLEAR + line.slice(0, (out.columns ?? 80) - 1))
+      const columns = (out.columns ?? 80) - 1
+      out.write(CLEAR + formatProgress(label, progress, now() - startedAt, columns).slice(0, columns))
     },
     end: () => void out.write(CLEAR),
   }
 }
 
-export function formatProgress(label: string, progress: Progress, elapsedMs: number): string {
+/** The bar takes the room that the words leave, or goes. */
+export function formatProgress(
+  label: string,
+  progress: Progress,
+  elapsedMs: number,
+  columns = Number.POSITIVE_INFINITY,
+): string {
   const share = shareOf(progress)
   const { bytesDone, bytesTotal, filesDone, filesTotal } = progress
   const perSecond = elapsedMs > 0 ? (bytesDone / elapsedMs) * 1000 : 0
   const parts = [label]
-  if (share !== null) {
-    const full = Math.round(share * BAR)
-    parts.push(`[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${String(Math.floor(share * 100)).padStart(3)}%`)
-  }
+  if (share !== null) parts.push(`${String(Math.floor(share * 100)).padStart(3)}%`)
   if (bytesDone > 0 || bytesTotal)
     parts.push(formatSize(bytesDone) + (bytesTotal === null ? '' : ` of ${formatSize(bytesTotal)}`))
   if (filesDone > 0 || filesTotal) parts.push(`${filesDone}${filesTotal === null ? '' : ` of ${filesTotal}`} files`)
@@ -47,7 +51,16 @@ export function formatProgress(label: string, progress: Progress, elapsedMs: num
   if (bytesTotal !== null && perSecond >= 1 && bytesDone < bytesTotal) {
     parts.push(`${Math.ceil((bytesTotal - bytesDone) / perSecond)} s left`)
   }
+  if (share !== null) parts.splice(1, 1, `${barOf(share, columns - parts.join('  ').length)}${parts[1]}`)
   return parts.join('  ')
+}
+
+function barOf(share: number, room: number): string {
+  // Two brackets and a blank.
+  const width = Math.min(BAR, room - 3)
+  if (width < BAR_LEAST) return ''
+  const full = Math.round(share * width)
+  return `[${'#'.repeat(full)}${'-'.repeat(width - full)}] `
 }
 
 function shareOf({ bytesDone, bytesTotal, filesDone, filesTotal }: Progress): number | null {

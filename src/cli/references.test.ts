@@ -26,6 +26,7 @@ test('a backup is named by its id, its name, the beginning of either, or latest'
   assert.equal(await shown('latest'), last)
   const said = await run('backup', 'lock', 'Castle', 'Night')
   assert.equal(said.stderr, `Night is Nightly (${last}).\n`)
+  assert.equal((await run('backup', 'lock', 'Castle', 'Nightly')).stderr, '', 'a whole name needs no explanation')
   assert.equal((await json('backup', 'unlock', 'Castle', 'latest')).isLocked, false)
   for (const words of [['browse'], ['verify'], ['download', '-o', '-'], ['restore']]) {
     const [verb = '', ...options] = words
@@ -48,7 +49,9 @@ test('An ambiguous reference is refused, with the candidates listed.', async () 
   const { stderr } = await run('backup', 'rm', 'Ambiguous', 'Before', '--json')
   assert.equal(JSON.parse(stderr).error.code, 'ambiguous')
   assert.equal((await run('backup', 'rm', 'Ambiguous', '')).code, 2)
-  assert.equal((await run('backup', 'rm', 'Ambiguous', 'Nowhere')).code, 4)
+  const absent = await run('backup', 'rm', 'Ambiguous', 'Nowhere')
+  assert.equal(absent.code, 4)
+  assert.match(absent.stderr, /There is no backup "Nowhere"\. "gamekeeper backup ls SERVER" lists them\./)
   assert.equal((await json('backup', 'ls', 'Ambiguous')).length, 4, 'a refusal deletes nothing')
 })
 
@@ -63,7 +66,7 @@ test('latest is the newest backup that has completed', () => {
   const backup = (id: string, status: Backup['status'], name = id) => ({ id, name, status }) as Backup
   const backups = [backup('bkp_1', 'completed'), backup('bkp_4', 'failed'), backup('bkp_2', 'completed')]
   assert.equal(pick(BACKUP, [...backups, backup('bkp_3', 'running')], 'latest').id, 'bkp_2')
-  assert.throws(() => pick(BACKUP, [backup('bkp_1', 'failed', 'latest one')], 'latest'), /There is no backup "latest"/)
+  assert.throws(() => pick(BACKUP, [backup('bkp_1', 'failed', 'latest one')], 'latest'), /There is no completed backup/)
 })
 
 test('of many candidates the first ten are shown, and no name can steer the terminal', () => {

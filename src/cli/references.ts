@@ -72,7 +72,8 @@ async function idsOf<T extends Named>(
   const ids = references.map((reference) => {
     if (isId(reference)) return reference
     const { id, name } = pick(kind, items, reference)
-    context.note(`${safe(reference)} is ${safe(name)} (${id}).`)
+    // Who gave a whole name knows which one is meant.
+    if (name !== reference) context.note(`${safe(reference)} is ${safe(name)} (${id}).`)
     return id
   })
   return [...new Set(ids)]
@@ -86,9 +87,14 @@ export function pick<T extends Named>(kind: Kind<T>, items: readonly T[], refere
   const begun = items.filter(({ id, name }) => id.startsWith(reference) || name.startsWith(reference))
   const candidates = exact.length > 0 || reference === LATEST ? exact : begun
   const [only, ...others] = candidates
-  if (!only) throw new CommandError(`There is no ${kind.noun} ${JSON.stringify(reference)}.`, EXIT.notFound)
+  if (!only) throw absent(kind.noun, reference)
   if (others.length > 0) throw ambiguous(kind.noun, candidates, reference)
   return only
+}
+
+function absent(noun: string, reference: string): CommandError {
+  const what = reference === LATEST ? `completed ${noun}` : `${noun} ${JSON.stringify(reference)}`
+  return new CommandError(`There is no ${what}. "gamekeeper ${noun} ls SERVER" lists them.`, EXIT.notFound)
 }
 
 function ambiguous(noun: string, candidates: readonly Named[], reference: string): CommandError {

@@ -14,10 +14,7 @@ export async function serverIdOf(client: Client, reference: string, signal: Abor
     const { servers } = await client.tokens.own({ signal })
     // For all servers, but without the scope: it can use ids only.
     if (servers === '*') throw error
-    return theOne(
-      servers.filter(({ name }) => name === reference),
-      reference,
-    ).id
+    return theOne(servers, reference).id
   }
 }
 
@@ -33,21 +30,29 @@ export function findServer(
 }
 
 async function findByName(client: Client, name: string, signal: AbortSignal, deleted = false): Promise<Server> {
-  const found: Server[] = []
+  const similar: Server[] = []
   for await (const server of client.servers.all({ q: name, limit: 100, ...(deleted ? { deleted } : {}) }, { signal })) {
-    if (server.name === name) found.push(server)
+    similar.push(server)
   }
-  return theOne(found, name, deleted)
+  return theOne(similar, name, deleted)
 }
 
-function theOne<S extends { id: string }>(found: readonly S[], name: string, deleted = false): S {
+function theOne<S extends { id: string; name: string }>(similar: readonly S[], name: string, deleted = false): S {
+  const found = similar.filter((server) => server.name === name)
   const [server, ...others] = found
-  if (!server) throw new CommandError(`No ${deleted ? 'deleted ' : ''}server is named "${name}".`, EXIT.notFound)
+  if (!server) throw absent(similar, name, deleted)
   if (others.length > 0) {
     const ids = found.map(({ id }) => id).join(', ')
     throw new CommandError(`${found.length} servers are named "${name}". Use an id: ${ids}`, EXIT.conflict)
   }
   return server
+}
+
+function absent(similar: readonly { name: string }[], name: string, deleted: boolean): CommandError {
+  const close = similar.find((server) => server.name.toLowerCase() === name.toLowerCase()) ?? similar[0]
+  const list = `"gamekeeper server ls${deleted ? ' --deleted' : ''}" lists them.`
+  const hint = close ? `Did you mean ${JSON.stringify(close.name)}?` : list
+  return new CommandError(`No ${deleted ? 'deleted ' : ''}server is named "${name}". ${hint}`, EXIT.notFound)
 }
 
 /** As many as asked for, from an endless supply. */

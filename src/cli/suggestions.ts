@@ -99,7 +99,12 @@ function optionsOf(options: Options, given: ReadonlySet<string>): Suggestion[] {
 
 async function valuesOf(context: Context, option: string, value = ''): Promise<Suggestion[]> {
   if (value === 'SERVER') return namesOf(context, 'server', undefined)
-  const known: Record<string, readonly string[]> = { game: GAME_IDS, scope: SCOPES, format: ARCHIVE_FORMATS }
+  const known: Record<string, readonly string[]> = {
+    game: GAME_IDS,
+    template: GAME_IDS,
+    scope: SCOPES,
+    format: ARCHIVE_FORMATS,
+  }
   const words = /^[a-z]+(\|[a-z]+)+$/.test(value) ? value.split('|') : (known[option] ?? [])
   return words.map((word) => ({ word, help: '' }))
 }

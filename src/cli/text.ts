@@ -52,8 +52,17 @@ export interface Column<T> {
   style?: (row: T) => Style | undefined
 }
 
-export function formatTable<T>(rows: readonly T[], columns: readonly Column<T>[], paint: Paint): string {
+const LAST_COLUMN_LEAST = 24
+
+/** With `maxWidth`, the last column is cut so that a row stays on one line of the terminal. */
+export function formatTable<T>(
+  rows: readonly T[],
+  columns: readonly Column<T>[],
+  paint: Paint,
+  maxWidth = Number.POSITIVE_INFINITY,
+): string {
   const cells = rows.map((row) => columns.map((column) => safe(column.cell(row))))
+  cutLastColumn(cells, columns, maxWidth)
   const widths = columns.map(({ title }, index) =>
     Math.max(title.length, ...cells.map((row) => widthOf(row[index] ?? ''))),
   )
@@ -74,6 +83,24 @@ export function formatTable<T>(rows: readonly T[], columns: readonly Column<T>[]
   )
   const body = cells.map((texts, row) => line(texts, (index) => columns[index]?.style?.(rows[row] as T)))
   return [head, ...body].join('\n')
+}
+
+function cutLastColumn(cells: string[][], columns: readonly { title: string }[], maxWidth: number): void {
+  const before = columns.slice(0, -1).map(({ title }, index) => {
+    return 2 + Math.max(title.length, ...cells.map((row) => widthOf(row[index] ?? '')))
+  })
+  const room = Math.max(LAST_COLUMN_LEAST, maxWidth - before.reduce((sum, width) => sum + width, 0))
+  for (const row of cells) {
+    const last = row.at(-1) ?? ''
+    if (widthOf(last) <= room) continue
+    let [cut, width] = ['', 1]
+    for (const { segment } of segments.segment(last)) {
+      width += widthOf(segment)
+      if (width > room) break
+      cut += segment
+    }
+    row[row.length - 1] = `${cut}…`
+  }
 }
 
 /** Names and values, a line each, the values aligned. */

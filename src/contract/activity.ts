@@ -77,6 +77,9 @@ export const EVENTS = {
   'job.started': 'A job was asked for',
   'job.failed': 'A job failed',
   'job.cancelled': 'A job was cancelled',
+  'template.created': 'A template was added or imported',
+  'template.replaced': 'A template was replaced by another of the same id',
+  'template.deleted': 'A template was deleted',
   'activity.purged': 'Entries past the retention were purged',
 } as const satisfies Record<`${string}.${string}`, string>
 

@@ -26,6 +26,7 @@ export const ERRORS = {
   port_taken: { status: 409, title: 'Another program uses the port' },
   isolation_missing: { status: 409, title: 'This machine cannot keep a game away from everything else' },
   quota_exceeded: { status: 409, title: 'The disk quota of the server is exceeded' },
+  template_in_use: { status: 409, title: 'A server uses the template' },
   subdomain_taken: { status: 409, title: 'The name is taken' },
   idempotency_conflict: { status: 409, title: 'The idempotency key was used for another request' },
   upload_offset_conflict: { status: 409, title: 'The upload continues at another offset' },

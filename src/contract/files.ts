@@ -189,7 +189,7 @@ export const writeContent = operation({
   bound: BOUNDS.bytes,
   params,
   query: Closed({ path: Path, overwrite: Type.Optional(Type.Boolean({ default: true })) }),
-  rawBody: 'application/octet-stream',
+  rawBody: { types: ['application/octet-stream'], description: 'The bytes. None make an empty file' },
   answers: {
     201: { description: 'The new file', schema: FileEntry, example: entryExample },
     200: { description: 'The file, replaced', schema: FileEntry, example: entryExample },

@@ -139,14 +139,42 @@ export const JSON_BODY_MAX_BYTES = 1024 * 1024
  */
 export const JSON_TOKENS_MAX = 20_000
 
+// Templates, also those that eggs become.
+/** Of a template or an egg, as it is sent. */
+export const TEMPLATE_MAX_BYTES = 1024 * 1024
+/** Values in it, counted before anything is made of them. */
+export const TEMPLATE_VALUES_MAX = 5000
+/** Objects and lists within each other. */
+export const TEMPLATE_DEPTH_MAX = 32
+/** Variables of a template. */
+export const TEMPLATE_VARIABLES_MAX = 200
+/** Arguments of its start command. */
+export const TEMPLATE_ARGS_MAX = 200
+/** Files that it fills in. */
+export const TEMPLATE_CONFIG_FILES_MAX = 50
+/** Settings of one of these files. */
+export const TEMPLATE_SETTINGS_MAX = 200
+/** An install script, or a file that is written. */
+export const TEMPLATE_SCRIPT_MAX_CHARS = 256 * 1024
+/** The user's own; `quota_exceeded` beyond. */
+export const TEMPLATES_MAX = 1000
+/** Templates are read in a thread of their own, one at a time. One that takes longer or needs more is refused. */
+export const TEMPLATE_READING = { seconds: 10, memoryBytes: 128 * 1024 * 1024, waiting: 20 } as const
+/** Of a config file that is filled in. */
+export const CONFIG_FILE_MAX_BYTES = 1024 * 1024
+
 // The console of a server, which a game can fill as fast as it likes.
 /** Of one line; the rest of a longer one is left out. */
 export const CONSOLE_LINE_MAX_BYTES = 16 * 1024
 /** Lines are kept in files of this size; the oldest go first. */
 export const CONSOLE_SEGMENT_BYTES = 1024 * 1024
+/** Of all lines of a server. */
 export const CONSOLE_KEPT_BYTES = 64 * 1024 * 1024
+/** For how long lines are kept: 30 days. */
 export const CONSOLE_KEPT_MS = 30 * 24 * 3_600_000
+/** Lines of one page. */
 export const CONSOLE_PAGE_MAX = 500
+/** Of one command. */
 export const CONSOLE_COMMAND_MAX_BYTES = 4096
 /** Of commands that the game has not read yet; `server_busy` beyond. */
 export const CONSOLE_INPUT_MAX_BYTES = 64 * 1024

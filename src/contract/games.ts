@@ -11,6 +11,8 @@ export interface Game {
 
 export const GAMES = {
   'minecraft-java': { name: 'Minecraft: Java Edition', defaultPort: 25565, protocol: 'tcp', srv: '_minecraft._tcp' },
+  paper: { name: 'Minecraft: Paper', defaultPort: 25565, protocol: 'tcp', srv: '_minecraft._tcp' },
+  'flying-squid': { name: 'Minecraft: flying-squid', defaultPort: 25565, protocol: 'tcp', srv: '_minecraft._tcp' },
   'minecraft-bedrock': { name: 'Minecraft: Bedrock Edition', defaultPort: 19132, protocol: 'udp', srv: null },
   factorio: { name: 'Factorio', defaultPort: 34197, protocol: 'udp', srv: '_factorio._udp' },
   fivem: { name: 'FiveM', defaultPort: 30120, protocol: 'udp', srv: '_cfx._udp' },

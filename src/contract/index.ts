@@ -10,6 +10,7 @@ import type { Operation } from './operation.ts'
 import { powerServer } from './power-operations.ts'
 import * as servers from './servers.ts'
 import { SUBDOMAIN_OPERATIONS } from './subdomains.ts'
+import { TEMPLATE_OPERATIONS } from './templates.ts'
 import * as tokens from './tokens.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -28,6 +29,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...BACKUP_PLAN_OPERATIONS,
   ...FILE_OPERATIONS,
   ...SUBDOMAIN_OPERATIONS,
+  ...TEMPLATE_OPERATIONS,
   activity.listActivity,
   activity.verifyActivity,
   activity.listAllActivity,

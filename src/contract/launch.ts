@@ -1,5 +1,6 @@
 // What a runtime needs to run a game: a template with its variables filled in. Nothing in it is a line for a shell, but for
 // `shellLine`, which only a container may run.
+import type { ConfigFormat, Template } from './template-format.ts'
 
 /**
  * Found in a line of the console wherever it stands; `*` is any text, `{name}` any text without spaces that is handed on.
@@ -22,6 +23,24 @@ export interface Quiesce {
   timeoutSeconds: number
   after: readonly string[]
 }
+
+export interface LaunchSetting {
+  key: readonly string[]
+  value: string | number | boolean
+  /** Set only where the value that is there is this one, or matches. */
+  ifEquals?: string | number | boolean
+  ifMatches?: string
+}
+
+/** Filled in before each start; one that is missing is made, unless it is plain text. */
+export interface LaunchConfigFile {
+  path: string
+  format: ConfigFormat
+  settings: readonly LaunchSetting[]
+}
+
+/** Looked for before a start, when the config files are filled in. */
+export type LaunchRequirement = NonNullable<Template['requires']>[number]
 
 export interface Launch {
   templateId: string
@@ -46,4 +65,6 @@ export interface Launch {
   quiesce: Quiesce | null
   /** For the container runtime. */
   image: string | null
+  configFiles: readonly LaunchConfigFile[]
+  requires: readonly LaunchRequirement[]
 }

@@ -9,6 +9,8 @@ import type { TSchema } from './schema.ts'
 import { Limits } from './server-limits.ts'
 import { Deletion, DeletionPlan, Freed, NewServer, Server, ServerChange } from './servers.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
+import { TemplateVariable } from './template-format.ts'
+import { ImportedTemplate, ReportEntry, StoredTemplate, TemplateOrEgg, TemplateSummary } from './templates.ts'
 import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 
 export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
@@ -26,6 +28,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   FileVersion,
   FinishRequest,
   Freed,
+  ImportedTemplate,
   Job,
   Limits,
   MintedToken,
@@ -38,6 +41,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   OwnToken,
   Progress,
   Recovery,
+  ReportEntry,
   RestoreRequest,
   RetentionPolicy,
   Schedule,
@@ -45,7 +49,11 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   SearchMatch,
   Server,
   ServerChange,
+  StoredTemplate,
   Subdomain,
+  TemplateOrEgg,
+  TemplateSummary,
+  TemplateVariable,
   Token,
   TrashItem,
   UploadLocation,

@@ -49,5 +49,10 @@ export const BOUNDS = {
   trash: { heldBytes: 32 * MIB, turnMs: 100, by: 'a page is kept; the trash is read in turns, one record at a time' },
   bytes: { heldBytes: 8 * MIB, turnMs: 20, by: 'chunks; the next is read when the last was taken' },
   search: { heldBytes: 4 * MIB, turnMs: 20, by: 'a thread of its own, 20 seconds, and the share of its server' },
+  template: {
+    heldBytes: 32 * MIB,
+    turnMs: 50,
+    by: 'the body of at most 1 MiB, which is read in a thread of its own with a limit of time and memory',
+  },
   manifest: { heldBytes: 16 * MIB, turnMs: 100, by: 'a page is kept; the manifest is read a chunk at a time' },
 } as const satisfies Record<string, Bound>

@@ -18,6 +18,14 @@ export interface Answer {
   example?: unknown
 }
 
+export interface RawBody {
+  /** The media types that it may have; the first is the one that clients send by default. */
+  types: readonly [string, ...string[]]
+  description: string
+  /** Of a body that is text. What is more than this is for the handler to refuse. */
+  schema?: TSchema
+}
+
 export interface Operation {
   id: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -33,8 +41,8 @@ export interface Operation {
   params?: TSchema
   query?: TSchema
   body?: TSchema
-  /** The media type of a body that is bytes and not JSON. */
-  rawBody?: string
+  /** A body that the handler reads itself. */
+  rawBody?: RawBody
   bodyExample?: unknown
   answers: Readonly<Record<number, Answer>>
   /** What it can answer beyond the errors that every operation shares. */

@@ -14,6 +14,7 @@ export const SCOPES = [
   'activity:read',
   'console:read',
   'console:write',
+  'templates:write',
   'power:write',
   'tokens:admin',
 ] as const

@@ -1,4 +1,4 @@
-import { DEFAULT_ENTRIES_MAX } from './fixed-limits.ts'
+import { DEFAULT_ENTRIES_MAX, TEMPLATE_VARIABLES_MAX } from './fixed-limits.ts'
 import { GAME_IDS } from './games.ts'
 import { Job, jobExample } from './jobs.ts'
 import { operation } from './operation.ts'
@@ -22,15 +22,24 @@ import {
   Type,
 } from './schema.ts'
 import { Limits, NewLimits } from './server-limits.ts'
+import { TemplateId, VariableName } from './template-format.ts'
 
 const Description = Type.String({ maxLength: 2000, pattern: MULTILINE })
-const GameId = OneOf(GAME_IDS, { description: 'The id of a game that we know' })
+const GameId = Type.String({
+  ...TemplateId,
+  description: `The id of a template, shipped or your own, or of a game that we know: ${GAME_IDS.join(', ')}`,
+})
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
 const Labels = Type.Record(
   Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
   Type.String({ maxLength: 191, pattern: `^$|${TEXT}` }),
   { additionalProperties: false, maxProperties: 32, description: 'Up to 32 names and values of your own' },
 )
+
+const VariableValue = Type.Unsafe<string | number | boolean | null>({
+  type: ['string', 'number', 'boolean', 'null'],
+  maxLength: 4096,
+})
 
 export const SERVER_STATUSES = ['ready', 'deleting', 'deleted', 'undeleting', 'purging'] as const
 
@@ -64,6 +73,9 @@ export const Server = Type.Object({
   name: Name,
   description: Nullable(Description),
   game: Nullable(GameId),
+  variables: Type.Record(Type.String(), VariableValue, {
+    description: 'What was given to the variables of the template. null is a secret, or one that is not shown',
+  }),
   port: Nullable(Port),
   limits: Limits,
   labels: Type.Record(Type.String(), Type.String()),
@@ -102,6 +114,13 @@ export const NewServer = Closed({
   name: Name,
   description: Type.Optional(Nullable(Description)),
   game: Type.Optional(Nullable(GameId)),
+  variables: Type.Optional(
+    Type.Record(VariableName, VariableValue, {
+      additionalProperties: false,
+      maxProperties: TEMPLATE_VARIABLES_MAX,
+      description: 'For variables of the template. Those that are absent stay as they are; null takes a value away',
+    }),
+  ),
   port: Type.Optional(Nullable(Port)),
   limits: Type.Optional(NewLimits),
   labels: Type.Optional(Labels),
@@ -122,6 +141,7 @@ export const serverExample = {
   name: 'Castle',
   description: 'The old world, since 2019',
   game: 'minecraft-java',
+  variables: { MAX_PLAYERS: 10 },
   port: 25565,
   limits: {
     diskBytes: 21_474_836_480,

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
 import type { Recovery } from '../contract/backups.ts'
 import { NewServer, type Server } from '../contract/servers.ts'
+import type { Template } from '../contract/template-format.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
 import type { Certificate } from '../http/certificate.ts'
 import type { Forward } from '../http/forward.ts'
@@ -48,6 +49,8 @@ import { createServers } from './servers/service.ts'
 import type { Providers } from './subdomains/providers.ts'
 import { subdomainRoutes } from './subdomains/routes.ts'
 import { createSubdomains } from './subdomains/service.ts'
+import { templateRoutes } from './templates/routes.ts'
+import { createTemplates } from './templates/service.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { createTokens, type Tokens } from './tokens/service.ts'
 import { createUpkeep } from './upkeep.ts'
@@ -58,6 +61,8 @@ export interface AppDeps {
   database: OpenDatabase
   agent: Agent
   providers: Providers
+  /** Those that come with us. */
+  templates: readonly Template[]
   /** Hands a request on to the agent's own door. */
   forward: Forward
   /** The address that we listen on, or the configured one. */
@@ -114,6 +119,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, onRevoked: endLinks })
   const parts = () => [subdomains.part, backups.backups.part]
+  const templates = createTemplates({ db, activity, cursors, clock, shipped: deps.templates })
   const quotas = createQuotas({ db, agent, log })
   const servers = createServers({
     db,
@@ -122,10 +128,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     cursors,
     clock,
     quotas,
+    templates,
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
-  const games = createGames({ db, agent, facts: factKeeper, log })
+  const games = createGames({ db, agent, facts: factKeeper, templates, log })
   const deletion = createDeletion({
     db,
     agent,
@@ -207,6 +214,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
     subdomainRoutes(api, subdomains)
+    templateRoutes(api, templates)
     activityRoutes(api, { db, activity, streams })
     tokenRoutes(api, tokens)
   })

@@ -129,7 +129,7 @@ function childless(logger: Logger): Logger {
   return itself
 }
 
-const noSuchPath = () => fail('not_found', 'No such path.')
+const noSuchPath = () => fail('not_found', 'There is nothing at this path. The API reference is at /docs.')
 
 function otherMethod(methods: readonly string[]): Failure {
   const allow = methods.join(', ')

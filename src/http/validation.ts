@@ -4,17 +4,11 @@ import { Ajv, type ErrorObject, type Options } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
-import { type FieldFault, fail } from '../contract/errors.ts'
+import { fail } from '../contract/errors.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
+import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
 import { pathNames } from '../kit/path-names.ts'
 import { validatorCompiler } from './schema-compilers.ts'
-
-/** Half a character fits no pattern: no database keeps it, and no pattern that every engine understands can name it. */
-function textPattern(pattern: string, flags: string) {
-  const form = new RegExp(pattern, flags)
-  return { test: (text: string) => text.isWellFormed() && form.test(text), toString: () => String(form) }
-}
-const regExp = Object.assign(textPattern, { code: '' })
 
 const OPTIONS: Options = {
   allErrors: true,
@@ -22,7 +16,7 @@ const OPTIONS: Options = {
   useDefaults: true,
   strict: false,
   verbose: true,
-  code: { regExp },
+  code: { regExp: wellFormedRegExp },
 }
 const FAULTS_MAX = 50
 /** A body of a megabyte may have tens of thousands. */
@@ -73,32 +67,9 @@ function requestFaults(all: ErrorObject[], part: string) {
   const explained = errors.filter(({ keyword, parentSchema }) => keyword === 'anyOf' && parentSchema?.[OTHERWISE])
   const isExplained = ({ schemaPath }: ErrorObject) =>
     explained.some((outer) => schemaPath.startsWith(`${outer.schemaPath}/`))
-  const faults = dedupe(errors.filter((error) => !isExplained(error)).map(faultOf)).slice(0, FAULTS_MAX)
+  const faults = distinctFaults(errors.filter((error) => !isExplained(error)).map(faultOf)).slice(0, FAULTS_MAX)
   const names = faults.map(({ path, message }) => (path ? `${path} ${message}` : message))
   return { detail: `The ${PARTS[part] ?? part} is not valid: ${names.slice(0, 5).join('; ')}.`, errors: faults }
 }
 
 const PARTS: Record<string, string> = { querystring: 'query', params: 'path', body: 'body', headers: 'header' }
-
-function faultOf(error: ErrorObject): FieldFault {
-  const { params, instancePath: at, keyword } = error
-  if (keyword === 'required') return { path: `${at}/${params.missingProperty}`, message: 'is required' }
-  if (keyword === 'additionalProperties') {
-    return { path: `${at}/${params.additionalProperty}`, message: 'is not a known field' }
-  }
-  if (keyword === 'enum') return { path: at, message: `must be one of ${params.allowedValues.map(String).join(', ')}` }
-  if (keyword === 'type') return { path: at, message: `must be ${[params.type].flat().join(' or ')}` }
-  if (keyword === 'anyOf' && error.parentSchema?.[OTHERWISE])
-    return { path: at, message: error.parentSchema[OTHERWISE] }
-  if (keyword === 'minProperties') return { path: at, message: 'must have at least one field' }
-  if (keyword === 'pattern') return { path: at, message: 'has characters or a form that is not allowed' }
-  return { path: at, message: error.message ?? 'is not valid' }
-}
-
-function dedupe(faults: FieldFault[]): FieldFault[] {
-  const seen = new Set<string>()
-  return faults.filter(({ path, message }) => {
-    const key = `${path} ${message}`
-    return seen.has(key) ? false : seen.add(key)
-  })
-}

@@ -6,6 +6,7 @@ import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
 import { createDnsApi, createSubdomainsApi } from './subdomains.ts'
+import { createTemplatesApi } from './templates.ts'
 import { createTokensApi } from './tokens.ts'
 import { type ClientOptions, createTransport } from './transport.ts'
 
@@ -24,6 +25,7 @@ export function createClient(options: ClientOptions) {
     dns: createDnsApi(transport),
     activity: createActivityApi(transport),
     jobs: createJobsApi(transport),
+    templates: createTemplatesApi(transport),
     tokens: createTokensApi(transport),
     service: createServiceApi(transport),
     /** Any operation of the contract, by itself. */

@@ -13,6 +13,14 @@ export type { Page } from '../contract/schema.ts'
 export type { Scope } from '../contract/scopes.ts'
 export type { DeletionPlan, NewServer, Server, ServerChange } from '../contract/servers.ts'
 export type { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from '../contract/subdomains.ts'
+export type { Template, TemplateVariable } from '../contract/template-format.ts'
+export type {
+  ImportedTemplate,
+  ReportEntry,
+  StoredTemplate,
+  TemplateMediaType,
+  TemplateSummary,
+} from '../contract/templates.ts'
 export type { MintedToken, NewToken, OwnToken, Token } from '../contract/tokens.ts'
 export { EXPORT_FORMATS, type ExportFormat } from './activity.ts'
 export type { BackupFormat, BackupQuery, BackupWaitOptions } from './backups.ts'
@@ -27,6 +35,7 @@ export type { Readiness } from './service.ts'
 export type { FollowOptions } from './streams/follow-activity.ts'
 export type { FollowConsoleOptions } from './streams/follow-console.ts'
 export type { SubdomainQuery } from './subdomains.ts'
+export type { NewTemplateOptions, TemplateQuery } from './templates.ts'
 export type { TokenQuery } from './tokens.ts'
 export type { ClientOptions, Method } from './transport.ts'
 export type { ChunkReader, Uploaded, UploadOptions, UploadSource } from './upload.ts'

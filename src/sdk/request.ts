@@ -12,7 +12,7 @@ export interface CallOptions {
 /** A body of an operation that takes bytes. A stream cannot be sent twice, so it is never retried. */
 export type RawBody = Blob | Uint8Array<ArrayBuffer> | string | ReadableStream<Uint8Array>
 
-type BodyArgument<O extends Operation> = O extends { rawBody: string } ? RawBody : BodyOf<O>
+type BodyArgument<O extends Operation> = O extends { rawBody: object } ? RawBody : BodyOf<O>
 // biome-ignore lint/complexity/noBannedTypes: an operation without parameters needs no argument for them
 type Field<Name extends string, T> = {} extends T ? { [K in Name]?: T } : { [K in Name]: T }
 
@@ -44,7 +44,7 @@ export function prepare(
   fixedHeaders: Record<string, string>,
 ): Prepared {
   const isStream = body instanceof ReadableStream
-  const type = body === undefined ? undefined : (operation.rawBody ?? 'application/json')
+  const type = body === undefined ? undefined : (operation.rawBody?.types[0] ?? 'application/json')
   return {
     url: baseUrl + BASE_PATH + fillPath(operation.path, params as Record<string, unknown>) + queryString(query),
     method: operation.method,

@@ -124,7 +124,7 @@ test('a stream as body is sent once only', async () => {
     summary: 'x',
     scope: '*',
     bound: { heldBytes: 0, turnMs: 0, by: 'nothing' },
-    rawBody: 'application/octet-stream',
+    rawBody: { types: ['application/octet-stream'], description: 'bytes' },
     answers: { 204: { description: 'x' } },
     errors: [],
   } as const

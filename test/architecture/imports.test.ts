@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { importsOf, type Source, sourcesUnder } from './sources.ts'
 
 /** Slices of control in the order in which they may know each other: each knows the `service.ts` of those before it. */
-const SLICE_ORDER = [['tokens', 'activity'], ['servers'], ['backups', 'files', 'subdomains']]
+const SLICE_ORDER = [['tokens', 'activity'], ['templates'], ['servers'], ['backups', 'files', 'subdomains']]
 const SHARED_IN_CONTROL = ['http', 'db', 'jobs']
 /** Control's own wiring. */
 const WIRING = /^src\/control\/(app|config|secrets|upkeep|upkeep\.\w+)\.ts$/
@@ -15,11 +15,12 @@ const FOLDERS: Record<string, string[]> = {
   http: ['contract', 'kit'],
   dns: ['contract', 'kit'],
   blobs: ['contract', 'kit'],
-  control: ['contract', 'kit', 'http', 'dns'],
-  agent: ['contract', 'kit', 'http', 'blobs'],
+  templates: ['contract', 'kit'],
+  control: ['contract', 'kit', 'http', 'dns', 'templates'],
+  agent: ['contract', 'kit', 'http', 'blobs', 'templates'],
   sdk: ['contract'],
   panel: ['contract', 'sdk'],
-  cli: ['contract', 'sdk'],
+  cli: ['contract', 'sdk', 'templates'],
 }
 
 /** Rooms of the agent's backups, from the bytes on disk upwards: each may import those of the ranks before it. */

@@ -88,6 +88,7 @@ async function ask(operation: Operation, { body, ...wanted }: Wanted): Promise<R
     headers: {
       authorization: `Bearer ${service.adminToken}`,
       ...(isJson ? { 'content-type': 'application/json' } : {}),
+      ...(operation.rawBody ? { 'content-type': operation.rawBody.types[0] } : {}),
     },
     ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
   })

@@ -14,6 +14,8 @@ const READERS: Record<string, string> = {
   'src/control/activity/verify.ts': 'only which chains should be there, outside of any transaction',
   'src/control/backups/store.ts':
     'only what is said of unfinished restores, to compare it with the disk; what differs is locked before it is changed',
+  'src/control/templates/store.ts':
+    'only how many use a template, which is locked: whoever gives it to a server locks it first',
   'src/control/tokens/store.ts': 'only which ids exist, for a token that reaches nothing where they do not',
 }
 

@@ -59,7 +59,7 @@ onBothEngines('every operation', (engine) => {
       body === undefined
         ? {}
         : typeof body === 'string'
-          ? { body, headers: { 'content-type': 'application/octet-stream' } }
+          ? { body, headers: { 'content-type': operation.rawBody?.types[0] ?? 'application/octet-stream' } }
           : { body: JSON.stringify(body), headers: JSON_TYPE }
     return send(service, operation.method, change(addressOf(operation, wanted)), options)
   }

@@ -17,6 +17,7 @@ import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
 import { keyFor } from '../../src/control/secrets.ts'
 import { openProviders } from '../../src/control/subdomains/providers.ts'
 import { freshDatabase } from '../support/engines.ts'
+import { SHIPPED_TEMPLATES } from '../support/shipped-templates.ts'
 import { LOCAL_DNS } from '../support/subdomains.ts'
 import { ACTOR_HEADER, asActor, currentActor, stillMs } from './actors.ts'
 import { installBarriers, withBarriers, withForwardBarriers } from './barriers.ts'
@@ -132,6 +133,7 @@ async function assemble(dataDir: string, url: string | null, cleanUp: CleanUp) {
     forward: withForwardBarriers(agent.forward),
     ownUrl: () => 'http://localhost',
     providers,
+    templates: SHIPPED_TEMPLATES,
     secret,
     clock,
     log,

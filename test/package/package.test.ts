@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { ROOT } from '../architecture/sources.ts'
@@ -12,7 +12,9 @@ import { must, olderNode, pack, plainEnv, run } from '../support/package.ts'
 import { describeContainer } from './container.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-package-'))
-const user = join(folder, 'user')
+// Where docs/installing.md puts it, beside the checkout.
+const checkout = join(folder, 'gamekeeper')
+const user = join(folder, 'gamekeeper-app')
 const installed = join(user, 'node_modules/gamekeeper')
 const binary = join(user, 'node_modules/.bin/gamekeeper')
 const older = olderNode()
@@ -24,16 +26,34 @@ let tarball: string
 
 before(async () => {
   tarball = await pack(folder)
-  mkdirSync(user)
-  writeFileSync(join(user, 'package.json'), '{"name": "user", "private": true, "type": "module"}')
-  await must('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], user)
+  mkdirSync(checkout)
+  writeFileSync(join(checkout, 'package.json'), CHECKOUT)
+  copyFileSync(tarball, join(checkout, basename(tarball)))
+  const env = { ...plainEnv(), npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' }
+  await must('bash', ['-euc', installBlock()], checkout, env)
+  const made = JSON.parse(readFileSync(join(user, 'package.json'), 'utf8'))
+  writeFileSync(join(user, 'package.json'), JSON.stringify({ ...made, type: 'module' }))
 })
 after(() => {
   for (const child of running) child.kill('SIGKILL')
   rmSync(folder, { recursive: true, force: true })
 })
 
+/** The block of docs/installing.md, but for the service, which would not end. */
+function installBlock(): string {
+  const page = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8')
+  const block = [...page.matchAll(/```sh\n(.*?)```/gs)]
+    .map(([, text = '']) => text)
+    .find((text) => text.includes('serve'))
+  return (block ?? '').replace('npx --no -- gamekeeper serve', 'true')
+}
+
 describe('the package', () => {
+  test('docs/installing.md: the blocks install into a folder of its own, not into the checkout', () => {
+    assert.equal(readFileSync(join(checkout, 'package.json'), 'utf8'), CHECKOUT)
+    assert.ok(JSON.parse(readFileSync(join(user, 'package.json'), 'utf8')).dependencies.gamekeeper)
+  })
+
   test('holds what runs, its types and its pages, and no source or test', async () => {
     const { stdout } = await must('tar', ['tzf', tarball], folder)
     const names = stdout.trim().split('\n')
@@ -125,6 +145,8 @@ async function serve([file = '', ...args]: readonly string[]) {
     },
   }
 }
+
+const CHECKOUT = '{"name": "a-checkout", "private": true}'
 
 const PROGRAM = `
 import { createClient } from 'gamekeeper'

@@ -11,6 +11,7 @@ import { openDatabase } from '../../src/control/db/database.ts'
 import { migrate } from '../../src/control/db/migrate.ts'
 import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
 import { openProviders } from '../../src/control/subdomains/providers.ts'
+import { SHIPPED_TEMPLATES } from './shipped-templates.ts'
 
 export async function withBuiltApp(
   work: (app: FastifyInstance, routes: readonly RouteOptions[]) => Promise<void>,
@@ -33,6 +34,7 @@ export async function withBuiltApp(
     forward,
     ownUrl: () => 'http://localhost',
     providers,
+    templates: SHIPPED_TEMPLATES,
     secret,
     clock,
     log,

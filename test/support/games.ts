@@ -32,6 +32,8 @@ export const launchOf = (change: Partial<Launch> = {}): Launch => ({
   query: null,
   quiesce: null,
   image: null,
+  configFiles: [],
+  requires: [],
   ...change,
 })
 

@@ -90,9 +90,23 @@ export function createThings(service: TestService) {
       await world.jobEnded(serverId, body.id)
       return { serverId, jobId: body.id as string }
     },
+    async template() {
+      const template = ownTemplate(unique())
+      await service.call('POST', '/templates', { body: template })
+      return { templateId: template.id }
+    },
     token: async () => ({ tokenId: (await service.mint(['servers:read'])).id }),
   }
 }
+
+export const ownTemplate = (id: string) => ({
+  format: 1,
+  id,
+  name: 'My game',
+  runtimes: ['process'],
+  start: { args: ['./start.sh'] },
+  stop: [{ signal: 'SIGTERM', timeoutSeconds: 10 }],
+})
 
 const onServer = async (things: Things) => ({ params: { serverId: await things.server() } })
 const onBackup = async (things: Things) => ({ params: await things.backup() })
@@ -112,6 +126,7 @@ const SCHEDULE = {
 const SERVER = {
   description: 'old',
   game: 'minecraft-java',
+  variables: { MAX_PLAYERS: 10 },
   port: 25565,
   limits: { diskBytes: 1_000_000_000, backups: 30, subdomains: 2 },
   labels: { owner: 'anna' },
@@ -217,6 +232,10 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   }),
   deleteSubdomain: onSubdomain,
   checkDns: async () => ({ body: { repair: false } }),
+  listTemplates: nothing,
+  createTemplate: async (things) => ({ body: JSON.stringify(ownTemplate(things.unique())) }),
+  readTemplate: async (things) => ({ params: await things.template() }),
+  deleteTemplate: async (things) => ({ params: await things.template() }),
   listActivity: onServer,
   verifyActivity: onServer,
   listAllActivity: nothing,

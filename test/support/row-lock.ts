@@ -1,4 +1,4 @@
-// Forces the order of two requests that lock the same server. On PostgreSQL the row is held from the side: requests come
+// Forces the order of two requests that lock the same server, or template. On PostgreSQL the row is held from the side: requests come
 // to wait for it one after the other, and go on in that order, with whatever they have read before. On SQLite, where
 // one transaction runs at a time, they are sent one after the other.
 import pg from 'pg'
@@ -7,15 +7,16 @@ import { until } from './until.ts'
 
 export async function inOrder<T>(
   service: TestService,
-  serverId: string,
+  id: string,
   requests: readonly (() => Promise<T>)[],
+  table: 'servers' | 'templates' = 'servers',
 ): Promise<T[]> {
   if (service.databaseUrl === null) return Promise.all(requests.map((send) => send()))
   const client = new pg.Client({ connectionString: service.databaseUrl })
   await client.connect()
   try {
     await client.query('begin')
-    await client.query('select id from servers where id = $1 for update', [serverId])
+    await client.query(`select id from ${table} where id = $1 for update`, [id])
     const replies: Promise<T>[] = []
     let unanswered = 0
     for (const send of requests) {

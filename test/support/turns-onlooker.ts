@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BEAT_MS, LONGEST_TURN_MS } from './turns.ts'
+import { BEAT_MS, LONGEST_TURN_MS, type Seen } from './turns.ts'
 
 const { beats, pid } = workerData as { beats: Int32Array; pid: number }
 const MS_PER_NS = 1e-6
@@ -22,6 +22,7 @@ setInterval(() => {
     isAsked = false
   } else if (!isAsked && mainCpuMs() - since > LONGEST_TURN_MS + BEAT_MS) {
     isAsked = true
+    Atomics.store(beats, 1, beat)
     askForStack(beat)
   }
 }, BEAT_MS)
@@ -34,12 +35,19 @@ interface ScriptParsed {
   params: { scriptId: string; url: string }
 }
 
-/** Stops the main thread wherever it is, for as long as it takes to read its stack. */
+/**
+ * Stops the main thread wherever it is, for as long as it takes to read its stack. That takes it hundreds of milliseconds on a
+ * busy machine, which are not the turn's: they begin with the first script that it names.
+ */
 function askForStack(asked: number): void {
   const session = new Session()
   session.connectToMainThread()
   const urls = new Map<string, string>()
-  session.on('Debugger.scriptParsed', ({ params }: ScriptParsed) => urls.set(params.scriptId, params.url))
+  let began: number | undefined
+  session.on('Debugger.scriptParsed', ({ params }: ScriptParsed) => {
+    began ??= mainCpuMs()
+    urls.set(params.scriptId, params.url)
+  })
   session.once('Debugger.paused', ({ params }: Paused) => {
     const stack = params.callFrames
       .slice(0, FRAMES)
@@ -51,7 +59,8 @@ function askForStack(asked: number): void {
     session.post('Debugger.resume')
     session.post('Debugger.disable')
     session.disconnect()
-    parentPort?.postMessage({ beat: asked, stack })
+    const seen: Seen = { beat: asked, stack, askingMs: began === undefined ? 0 : mainCpuMs() - began }
+    parentPort?.postMessage(seen)
   })
   session.post('Debugger.enable')
   session.post('Debugger.pause')

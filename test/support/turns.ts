@@ -29,6 +29,13 @@ export const LONG_TURN = /a turn of the event loop took \d+ ms of processor time
 export const sayLongTurn = ({ cpuMs, stack }: LongTurn) =>
   `watchdog: a turn of the event loop took ${cpuMs} ms of processor time\n${stack}\n`
 
+/** What the onlooker tells: also the time that asking for the stack took of the main thread. */
+export interface Seen {
+  beat: number
+  stack: string
+  askingMs: number
+}
+
 export interface TurnWatch extends Disposable {
   /** Resolves when the watch looks on. What a turn before that took does not count. */
   ready: Promise<void>
@@ -43,22 +50,23 @@ const cpuMs = () => {
 
 export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): TurnWatch {
   const found: LongTurn[] = []
-  /** Counts beats, so that whoever looks on knows whether a turn has ended. */
-  const beats = new Int32Array(new SharedArrayBuffer(4))
+  /** Counts beats, so that whoever looks on knows whether a turn has ended; then the one whose stack was asked for last. */
+  const beats = new Int32Array(new SharedArrayBuffer(8))
+  beats[1] = -1
   const onlooker = new Worker(new URL('./turns-onlooker.ts', import.meta.url), {
     workerData: { beats, pid: process.pid },
     execArgv: [],
   })
   onlooker.unref()
-  const stacks = new Map<number, string>()
+  const stacks = new Map<number, Seen>()
   const ready = new Promise<void>((resolve) => {
     onlooker.once('message', () => {
       before = cpuMs()
       resolve()
     })
   })
-  onlooker.on('message', (seen: 'ready' | { beat: number; stack: string }) => {
-    if (seen !== 'ready') stacks.set(seen.beat, seen.stack)
+  onlooker.on('message', (seen: 'ready' | Seen) => {
+    if (seen !== 'ready') stacks.set(seen.beat, seen)
   })
   let collectedMs = 0
   const collector = new PerformanceObserver((list) => {
@@ -83,9 +91,10 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   function judge(spent: number, number: number): void {
     setTimeout(async () => {
       for (let turn = 0; turn < VERDICT_TURNS; turn++) await immediate()
-      const turnMs = spent - BEAT_MS - collectedMs
+      while (Atomics.load(beats, 1) === number && !stacks.has(number)) await delay(BEAT_MS, undefined, { ref: false })
+      const { stack, askingMs } = stacks.get(number) ?? { stack: '', askingMs: 0 }
+      const turnMs = spent - BEAT_MS - collectedMs - askingMs
       collectedMs = 0
-      const stack = stacks.get(number) ?? ''
       stacks.clear()
       if (turnMs <= LONGEST_TURN_MS) return
       const turn = { cpuMs: Math.round(turnMs), stack }

@@ -12,6 +12,7 @@ import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
 import { createLineWaits } from './console/line-waits.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
+import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
@@ -57,6 +58,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
   const lines = createLineWaits()
   const startTurn = createMutex()
+  const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
   const runtime =
     deps.runtime ??
@@ -84,6 +86,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       runtime,
       timers,
       addFact: deps.journal.add,
+      prepare: (launch) => prepare(deps.server(serverId), launch),
       shareFiles: () => deps.server(serverId).lock.share(),
       startTurn,
       changed() {

@@ -25,7 +25,9 @@ type Values = ValuesOf<typeof OPTIONS>
 
 const main = command({
   summary: 'Read the activity log, newest first',
-  description: 'Of one server, or of all servers if none is given. With --json --follow, one JSON document per line.',
+  description:
+    'Of one server, or of all servers if none is given. On a terminal, long details are cut; --json has all of them.\n' +
+    'With --json --follow, one JSON document per line.',
   args: ['server?'],
   options: OPTIONS,
   examples: [
@@ -71,7 +73,10 @@ async function list(
   const taken = await take(entries, limit)
   if (context.json) context.print(taken)
   else if (taken.length === 0) context.note('No matching entries.')
-  else context.say(formatTable(taken, columnsFor(serverId === null), context.paint))
+  else {
+    const { isTTY, columns } = context.io.stdout
+    context.say(formatTable(taken, columnsFor(serverId === null), context.paint, isTTY ? columns : undefined))
+  }
 }
 
 async function follow(
@@ -146,8 +151,12 @@ function readFormat(text: string): ExportFormat {
   return text as ExportFormat
 }
 
-const detailsOf = ({ properties }: ActivityEntry) =>
-  Object.keys(properties).length > 0 ? JSON.stringify(properties) : ''
+/** Ids come last: what a narrow terminal cuts off is what says least to people. */
+function detailsOf({ properties }: ActivityEntry): string {
+  const isId = ([name]: [string, unknown]) => Number(name.endsWith('Id'))
+  const ordered = Object.entries(properties).toSorted((a, b) => isId(a) - isId(b))
+  return ordered.length > 0 ? JSON.stringify(Object.fromEntries(ordered)) : ''
+}
 
 const columnsFor = (withServer: boolean): Column<ActivityEntry>[] => [
   { title: 'TIME', cell: ({ timestamp }) => formatTime(timestamp), style: () => 'dim' },

@@ -157,7 +157,7 @@ async function greet(context: Context, { url, newAdminToken, dns }: Greeting): P
     `  API reference  ${url}/docs`,
     ...(dns ? [`  DNS            ${dns.host} port ${dns.port}`] : []),
     ...(newAdminToken
-      ? ['', paint('bold', 'This is the admin token. It is shown this once; keep it safe.'), `  ${newAdminToken}`]
+      ? ['', paint('bold', 'This is the admin token. It is shown only once; keep it safe.'), `  ${newAdminToken}`]
       : []),
     '',
   ]

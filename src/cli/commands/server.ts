@@ -1,6 +1,7 @@
 // `gamekeeper server create|ls|show|set`; deleting and bringing back have a file of their own.
-import { GAME_IDS, type GameId } from '../../contract/games.ts'
-import type { NewServer, Server, ServerChange } from '../../sdk/index.ts'
+import { GAME_IDS } from '../../contract/games.ts'
+import { TEMPLATE_ID_FORM } from '../../contract/template-format.ts'
+import { isApiError, type NewServer, type Server, type ServerChange } from '../../sdk/index.ts'
 import { command, type Family, type Options, type ValuesOf } from '../command.ts'
 import type { Context } from '../context.ts'
 import { UsageError } from '../exit-codes.ts'
@@ -11,7 +12,14 @@ import { formatAgo, formatSize, formatTime, orNone, readSize, readWhole } from '
 import { rm, undelete } from './server-deletion.ts'
 
 const SETTINGS = {
-  game: { type: 'string', value: 'GAME', help: 'The id of the game, such as minecraft-java; "none" for none' },
+  game: { type: 'string', value: 'GAME', help: 'A template or game, such as minecraft-java; "none" for none' },
+  template: { type: 'string', value: 'TEMPLATE', help: 'The same as --game' },
+  variable: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME=VALUE',
+    help: 'A variable of the template; may be repeated; an empty value takes it away',
+  },
   port: { type: 'string', value: 'PORT', help: 'The port that players use' },
   description: { type: 'string', value: 'TEXT', help: 'A free-form description' },
   disk: { type: 'string', value: 'SIZE', help: 'How much disk it may use, such as 20GiB; "none" for no limit' },
@@ -48,6 +56,7 @@ const create = command({
   examples: [
     'gamekeeper server create Castle --game minecraft-java --port 25565 --backups 30',
     'gamekeeper server create "Old Castle" --disk 20GiB --label owner=anna',
+    'gamekeeper server create Rails --template openttd --variable MAX_CLIENTS=10',
     'gamekeeper server create Castle --adopt /home/anna/minecraft --data /srv/gamekeeper',
   ],
   async run(context, options, { name }) {
@@ -62,7 +71,7 @@ const create = command({
 async function make(context: Context, body: NewServer, { adopt, data }: { adopt?: string; data?: string }) {
   if (adopt === undefined) {
     if (data !== undefined) throw new UsageError('--data goes with --adopt DIR.')
-    return context.client().servers.create(body, { signal: context.io.signal })
+    return explainGame(body.game, context.client().servers.create(body, { signal: context.io.signal }))
   }
   // Only now: other commands do not wait for the service to be read from disk.
   const { adoptServer } = await import('./serve.ts')
@@ -127,7 +136,7 @@ const set = command({
     if (Object.keys(body).length === 0) throw new UsageError('Nothing to change was given.')
     const client = context.client()
     const serverId = await serverIdOf(client, reference, context.io.signal)
-    const server = await client.servers.change(serverId, body, { signal: context.io.signal })
+    const server = await explainGame(body.game, client.servers.change(serverId, body, { signal: context.io.signal }))
     if (context.json) context.print(server)
     else context.say(describeServer(context, server))
     return undefined
@@ -135,7 +144,10 @@ const set = command({
 })
 
 function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'name'> {
-  const game = orNone(options.game, readGame)
+  if (options.game !== undefined && options.template !== undefined)
+    throw new UsageError('--game and --template are the same: use one of them.')
+  const game = orNone(options.game ?? options.template, readGame)
+  const variables = options.variable === undefined ? undefined : readVariables(options.variable)
   const port = orNone(options.port, (text) => readWhole(text, '--port'))
   const description = orNone(options.description, (text) => text)
   const limits = withoutAbsent({
@@ -150,7 +162,7 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'nam
   const labels = options.label === undefined ? undefined : readLabels(options.label)
   const autoRestart = options['auto-restart'] === undefined ? undefined : readYesOrNo(options['auto-restart'])
   const anyLimits = Object.keys(limits).length > 0 ? limits : undefined
-  return withoutAbsent({ game, port, description, limits: anyLimits, labels, autoRestart })
+  return withoutAbsent({ game, variables, port, description, limits: anyLimits, labels, autoRestart })
 }
 
 function readYesOrNo(text: string): boolean {
@@ -162,26 +174,46 @@ function withoutAbsent<T extends object>(values: T): { [K in keyof T]?: Exclude<
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }
 
-function readGame(text: string): GameId {
-  const game = GAME_IDS.find((id) => id === text)
-  if (game) return game
+function readGame(text: string): string {
+  if (new RegExp(TEMPLATE_ID_FORM).test(text)) return text
+  throw unknownGame(text)
+}
+
+/** Templates of the user's own are known to the service only. */
+async function explainGame<T>(game: string | null | undefined, asked: Promise<T>): Promise<T> {
+  return asked.catch((error: unknown) => {
+    const isGame = isApiError(error) && error.errors.some(({ path }) => path === '/game')
+    throw isGame && typeof game === 'string' ? unknownGame(game) : error
+  })
+}
+
+function unknownGame(text: string): UsageError {
   const close = nearest(text, GAME_IDS)
-  throw new UsageError(
-    `The game "${text}" is not known.`,
-    close ? `Did you mean ${close}?` : `Known: ${GAME_IDS.join(', ')}.`,
-  )
+  const known = 'See "gamekeeper template ls".'
+  return new UsageError(`The game "${text}" is not known.`, close ? `Did you mean ${close}?` : known)
 }
 
 function readLabels(given: readonly string[]): Record<string, string> {
-  const pairs = given
-    .filter((text) => text !== '')
-    .map((text) => {
-      const at = text.indexOf('=')
-      if (at < 1) throw new UsageError(`--label must be NAME=VALUE, not "${text}".`)
-      return [text.slice(0, at), text.slice(at + 1)] as const
-    })
-  return Object.fromEntries(pairs)
+  const labels = given.filter((text) => text !== '')
+  return Object.fromEntries(labels.map((text) => readPair(text, '--label')))
 }
+
+function readVariables(given: readonly string[]): Record<string, string | null> {
+  const pairs = given.map((text) => readPair(text, '--variable'))
+  return Object.fromEntries(pairs.map(([name, value]) => [name, value === '' ? null : value]))
+}
+
+function readPair(text: string, option: string): [string, string] {
+  const at = text.indexOf('=')
+  // The value is never repeated: it may be a secret.
+  if (at < 1) throw new UsageError(`${option} must be NAME=VALUE.`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+const shownVariables = ({ variables }: Server) =>
+  Object.entries(variables)
+    .map(([name, value]) => `${name}=${value ?? '(not shown)'}`)
+    .join(', ')
 
 const columnsFor = ({ now }: Context): Column<Server>[] => [
   { title: 'NAME', cell: ({ name }) => name, style: () => 'cyan' },
@@ -201,7 +233,7 @@ function diskOf({ diskUsage, limits }: Server): string {
 
 function describeServer({ paint, now }: Context, server: Server): string {
   const { limits, labels } = server
-  const limit = (value: number | null) => (value === null ? 'no limit' : `at most ${value}`)
+  const limit = (value: number | null) => (value === null ? 'no limit' : `at most ${value.toLocaleString('en')}`)
   return formatFields(
     {
       Name: server.name,
@@ -210,6 +242,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       Power: server.power.step === null ? server.power.state : `${server.power.state}: ${server.power.step}`,
       ...(server.deletion ? { 'Gone for good': formatTime(server.deletion.purgeAt) } : {}),
       Game: server.game ?? '-',
+      Variables: shownVariables(server) || '-',
       Port: String(server.port ?? '-'),
       Description: server.description ?? '-',
       Disk: diskOf(server),

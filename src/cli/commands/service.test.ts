@@ -40,8 +40,9 @@ describe('service install', () => {
     const root = newRoot()
     const { code, stdout, stderr } = await install('--root', root)
     assert.equal(code, 0, stderr)
-    assert.equal(stdout.match(/^made /gm)?.length, 4)
-    assert.match(stdout, /systemctl enable --now gamekeeper/)
+    assert.equal(stdout.match(/^created /gm)?.length, 4)
+    assert.match(stdout, /systemctl --root .* enable gamekeeper/)
+    assert.match(stderr, /^The unit runs \/.*node.*: install that there, at the same path\.$/m)
     const [, uid] = /^gamekeeper:x?!?:(\d+):\d+:[^:]*:\/var\/lib\/gamekeeper:\/usr\/sbin\/nologin$/m.exec(
       readFileSync(join(root, 'etc/passwd'), 'utf8'),
     ) as unknown as [string, string]
@@ -62,6 +63,11 @@ describe('service install', () => {
     const relative = await install('--data-dir', 'here')
     assert.deepEqual([relative.code, relative.stdout], [2, ''])
     assert.match(relative.stderr, /^error: --data-dir must be an absolute path/)
+    if (process.getuid?.() === 0) {
+      const empty = await install('--root', mkdtempSync(join(folder, 'empty-')))
+      assert.deepEqual([empty.code, empty.stdout], [1, ''])
+      assert.match(empty.stderr, /^error: .* is not the root of a system: it has no etc\/passwd\.\n$/)
+    }
     // The functions that ask who runs it are the process's own.
     const asked = process.getuid
     process.getuid = () => 1000

@@ -48,7 +48,7 @@ const install = command({
     refuseIfHindered(root, unit)
     const done = steps.map(({ what, run }) => ({ what, isNew: run() }))
     if (context.json) context.print({ unitFile: UNIT_FILE, unit: unitText(unit), steps: done })
-    else showDone(context, root, done)
+    else showDone(context, root, unit, done)
     return undefined
   },
 })
@@ -63,6 +63,8 @@ function refuseIfHindered(root: string, { node, main }: Unit): void {
     throw new CommandError(
       'Installing a service needs root. Run it with sudo, or with --dry-run to see what it would do.',
     )
+  if (!existsSync(join(root, 'etc/passwd')))
+    throw new CommandError(`${root} is not the root of a system: it has no etc/passwd.`)
   // The paths are those of the system that it is for.
   if (root !== '/') return
   if (!existsSync('/run/systemd/system'))
@@ -170,14 +172,26 @@ function must(file: string, args: readonly string[]): void {
 
 function showPlan(context: Context, unit: Unit, steps: readonly Step[]): void {
   context.say(unitText(unit))
-  for (const { what } of steps) context.say(`would make, where it is missing: ${what}`)
+  for (const { what } of steps) context.say(`would create if missing: ${what}`)
   context.say('\nNothing was done.')
 }
 
-function showDone(context: Context, root: string, steps: readonly { what: string; isNew: boolean }[]): void {
-  for (const { what, isNew } of steps) context.say(`${isNew ? 'made ' : 'found'} ${what}`)
-  context.say(`\nThe admin token is in ${join(root, SETTINGS_FILE)}. To start the service, now and at every boot:`)
-  context.say('  systemctl enable --now gamekeeper\n  journalctl --unit gamekeeper --follow')
+function showDone(
+  context: Context,
+  root: string,
+  { node, main }: Unit,
+  steps: readonly { what: string; isNew: boolean }[],
+): void {
+  for (const { what, isNew } of steps) context.say(`${isNew ? 'created' : 'found  '} ${what}`)
+  context.say(`\nThe admin token is in ${join(root, SETTINGS_FILE)}.`)
+  if (root === '/') {
+    context.say('To start the service, now and at every boot:')
+    context.say('  systemctl enable --now gamekeeper\n  journalctl --unit gamekeeper --follow')
+    return
+  }
+  const absent = [node, main].filter((path) => !existsSync(join(root, path)))
+  if (absent.length > 0) context.note(`The unit runs ${absent.join(' and ')}: install that there, at the same path.`)
+  context.say(`To start the service at every boot of that system:\n  systemctl --root ${root} enable gamekeeper`)
 }
 
 export const service: Family = { subcommands: { install } }

@@ -1,5 +1,5 @@
 // The one way to decide something about a server: lock its row, then read it, then decide. Locks are taken in one order,
-// so that no two transactions wait for each other: server rows by id, then their jobs and backups, then chain heads.
+// so that no two transactions wait for each other: server rows by id, then templates, then jobs and backups, then chain heads.
 import type { Db, ServerRow, Trx } from './tables.ts'
 
 /**

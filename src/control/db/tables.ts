@@ -21,6 +21,10 @@ export interface ServerRow {
   name: string
   description: string | null
   game: string | null
+  /** Given to the variables of its template, as JSON. */
+  variables: string
+  /** The same of those that nobody is shown. */
+  secret_variables: string
   port: number | null
   limit_disk_bytes: number | null
   /** Files, directories and symlinks. */
@@ -205,6 +209,17 @@ export interface ScheduleRow {
   updated_at: number
 }
 
+/** One of the user's own; those that come with us are no rows. */
+export interface TemplateRow {
+  id: string
+  name: string
+  description: string | null
+  runtimes: string
+  /** All of it, as JSON. */
+  content: string
+  created_at: number
+}
+
 export interface Tables {
   tokens: TokenRow
   servers: ServerRow
@@ -218,6 +233,7 @@ export interface Tables {
   backups: BackupRow
   retention: RetentionRow
   schedules: ScheduleRow
+  templates: TemplateRow
 }
 
 export type Db = Kysely<Tables>

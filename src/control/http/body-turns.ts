@@ -6,7 +6,7 @@ import { LARGE_BODIES } from '../../contract/fixed-limits.ts'
 import type { Operation } from '../../contract/operation.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { BodyPace } from './body-pace.ts'
-import { announcedBytes, readBody } from './json-body.ts'
+import { announcedBytes, readBody, readText } from './json-body.ts'
 
 const IS_LARGE = Symbol('is large')
 /** Bytes of its body that were counted before it had arrived. */
@@ -52,7 +52,17 @@ export function createBodyTurns(
   }
 
   const hooks: BodyTurns['hooks'] = {}
-  if (operation.method !== 'GET' && !operation.rawBody)
+  if (operation.rawBody)
+    hooks.preValidation = (request, _reply, done) => {
+      try {
+        // Bytes that flow are read by the handler as they come.
+        if (request.body !== undefined) request.body = readText(request, operation.rawBody?.types ?? [])
+        done()
+      } catch (error) {
+        done(error as Error)
+      }
+    }
+  else if (operation.method !== 'GET')
     hooks.preValidation = (request, _reply, done) => {
       if (arrivedBytes(request) > LARGE_BODIES.bytes) return void readLarge(request).then(() => done(), done)
       try {

@@ -40,6 +40,17 @@ export function readBody(request: FastifyRequest, operation: Operation): unknown
   return body
 }
 
+/** A body of one of these types, for a handler that reads it itself. */
+export function readText(request: FastifyRequest, types: readonly string[]): string {
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!types.includes(type)) throw fail('unsupported_media_type', `The body must be one of ${types.join(', ')}.`)
+  try {
+    return utf8.decode(request.body as Buffer)
+  } catch (error) {
+    throw bodyFault('is not UTF-8', error)
+  }
+}
+
 /** Fastify does not read the body of a GET, so it is read here. */
 export async function refuseContentOfGet(request: FastifyRequest): Promise<undefined> {
   const chunks: Buffer[] = []

@@ -15,6 +15,7 @@ import { createTurns } from '../../kit/turns.ts'
 import type { Db, ServerRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, originOf } from '../http/actor.ts'
+import type { Templates } from '../templates/service.ts'
 import { found, requireReadyServer, requireServerFiles } from './access.ts'
 import { launchOf } from './launch.ts'
 import { present } from './present.ts'
@@ -45,6 +46,7 @@ export function createGames(deps: {
   agent: Pick<Agent, 'games'>
   /** What the agent has told of a server, and has no entry yet. */
   facts: { recordAllOf(serverId: string): Promise<void> }
+  templates: Pick<Templates, 'find'>
   log: Logger
 }): Games {
   const { db, log } = deps
@@ -71,6 +73,9 @@ export function createGames(deps: {
     deps.facts.recordAllOf(serverId).catch((error: unknown) => {
       log.warn({ err: error, serverId }, 'what was asked of a game could not be recorded; it is tried again')
     })
+
+  const launchFor = async (row: ServerRow) =>
+    launchOf(row, row.game === null ? undefined : await deps.templates.find(row.game))
 
   async function refreshAll(serverIds: readonly string[]): Promise<void> {
     for (const serverId of serverIds) {
@@ -104,7 +109,7 @@ export function createGames(deps: {
       const { isChange } = await games.power({
         serverId,
         action,
-        launch: launchOf(row),
+        launch: action === 'start' || action === 'restart' ? await launchFor(row) : null,
         limits: {
           memoryBytes: row.limit_memory_bytes,
           cpuPercent: row.limit_cpu_percent,

@@ -1,6 +1,10 @@
-// How the game of a server is started, where no template says it: the file `start` at the top of its files, whatever it is.
+// How the game of a server is started: as its template says, and without one by the file `start` at the top of its files,
+// whatever that is.
 import type { Launch } from '../../contract/launch.ts'
+import type { Template } from '../../contract/template-format.ts'
+import { resolveLaunch } from '../../templates/resolve.ts'
 import type { ServerRow } from '../db/tables.ts'
+import { variablesOf } from './variables.ts'
 
 const STOP_SECONDS = 30
 const SIGNAL_SECONDS = 10
@@ -14,7 +18,13 @@ const portsOf = ({ port }: Pick<ServerRow, 'port'>): Launch['ports'] =>
         { name: 'game', port, protocol: 'udp' },
       ]
 
-export function launchOf(row: Pick<ServerRow, 'port'>): Launch {
+/** Throws `invalid_request` where the template lacks a value. */
+export function launchOf(row: ServerRow, template: Template | undefined): Launch {
+  const { id, name, port, limit_memory_bytes: memoryBytes } = row
+  return template ? resolveLaunch(template, variablesOf(row), { id, name, port, memoryBytes }) : launchOfStart(row)
+}
+
+function launchOfStart(row: Pick<ServerRow, 'port'>): Launch {
   return {
     templateId: 'generic',
     argv: ['./start'],
@@ -34,5 +44,7 @@ export function launchOf(row: Pick<ServerRow, 'port'>): Launch {
     query: null,
     quiesce: null,
     image: null,
+    configFiles: [],
+    requires: [],
   }
 }

@@ -5,6 +5,7 @@ import { STOPPED } from '../../contract/power.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'
+import { NO_VARIABLES, shownVariables } from './variables.ts'
 
 export function newServerRow(id: string, request: NewServer, now: number): ServerRow {
   return {
@@ -12,6 +13,7 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     name: request.name,
     description: request.description ?? null,
     game: request.game ?? null,
+    ...NO_VARIABLES,
     port: request.port ?? null,
     limit_disk_bytes: request.limits?.diskBytes ?? null,
     limit_entries: request.limits?.entries === undefined ? DEFAULT_ENTRIES_MAX : request.limits.entries,
@@ -59,7 +61,8 @@ export function changedColumns(row: ServerRow, change: ServerChange): Partial<Se
 
 export function differences(before: Server, after: Server): Record<string, { from: unknown; to: unknown }> {
   const changes: Record<string, { from: unknown; to: unknown }> = {}
-  for (const field of ['name', 'description', 'game', 'port', 'limits', 'labels', 'autoRestart'] as const) {
+  const fields = ['name', 'description', 'game', 'variables', 'port', 'limits', 'labels', 'autoRestart'] as const
+  for (const field of fields) {
     if (JSON.stringify(before[field]) !== JSON.stringify(after[field]))
       changes[field] = { from: before[field], to: after[field] }
   }
@@ -77,7 +80,8 @@ export function present(row: ServerRow): Server {
     id: row.id,
     name: row.name,
     description: row.description,
-    game: row.game as Server['game'],
+    game: row.game,
+    variables: shownVariables(row),
     port: row.port,
     limits: {
       diskBytes: row.limit_disk_bytes,

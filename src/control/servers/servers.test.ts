@@ -51,6 +51,7 @@ onBothEngines('servers', (engine) => {
       name: '  Zoë’s 城 🏰 ',
       description: 'Two\nlines\tand a tab',
       game: 'factorio',
+      variables: { MAX_PLAYERS: 8, SERVER_NAME: '城' },
       port: 65535,
       limits: {
         ...{ diskBytes: Number.MAX_SAFE_INTEGER, entries: 7, backups: 0, subdomains: 1_000_000 },

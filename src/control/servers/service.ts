@@ -9,11 +9,13 @@ import type { Db } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
+import type { Templates } from '../templates/service.ts'
 import { found, lockReadyServer } from './access.ts'
 import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
 import type { ServerPart } from './server-part.ts'
 import * as store from './store.ts'
+import { changedVariables, changeVariables, NO_VARIABLES } from './variables.ts'
 
 export {
   findServer,
@@ -58,6 +60,7 @@ export interface ServerDeps {
   cursors: Cursors
   clock: { now(): number }
   quotas: Quotas
+  templates: Pick<Templates, 'requireGame' | 'lockGame'>
   /** Asked at the time of use, since parts are made after the servers that they belong to. */
   parts: () => readonly ServerPart[]
 }
@@ -66,11 +69,19 @@ const LIST = 'servers'
 const DELETED_LIST = 'deleted servers'
 
 export function createServers(deps: ServerDeps): Servers {
-  const { db, agent, activity, cursors, clock, quotas, parts } = deps
+  const { db, agent, activity, cursors, clock, quotas, templates, parts } = deps
 
   return {
     async create(actor, request) {
       requireAllServers(actor)
+      const game = request.game ?? null
+      // Before the folder, which would be left behind.
+      changeVariables(
+        actor,
+        game === null ? undefined : await templates.requireGame(game),
+        NO_VARIABLES,
+        request.variables,
+      )
       const now = clock.now()
       const row = newServerRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
@@ -79,6 +90,8 @@ export function createServers(deps: ServerDeps): Servers {
       if (quotaBytes !== null || maxEntries !== DEFAULT_ENTRIES_MAX)
         await agent.files.setQuota({ serverId: row.id, quotaBytes, maxEntries })
       return transact(db, actor, async (trx) => {
+        const template = game === null ? undefined : await templates.lockGame(trx, game)
+        Object.assign(row, changeVariables(actor, template, NO_VARIABLES, request.variables))
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
         return present(row)
@@ -109,6 +122,11 @@ export function createServers(deps: ServerDeps): Servers {
       const server = await transact(db, actor, async (trx) => {
         const before = await lockReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
+        if (columns.game !== undefined || change.variables) {
+          const game = columns.game === undefined ? before.game : columns.game
+          const template = game === null ? undefined : await templates.lockGame(trx, game)
+          Object.assign(columns, changedVariables(before, changeVariables(actor, template, before, change.variables)))
+        }
         if (Object.keys(columns).length === 0) return present(before)
         const after = { ...before, ...columns, updated_at: clock.now() }
         await store.updateServer(trx, serverId, { ...columns, updated_at: after.updated_at })

@@ -3,6 +3,7 @@
 import type { FactCause } from '../../../contract/agent.ts'
 import type { AgentGames, GameState } from '../../../contract/agent-games.ts'
 import { fail } from '../../../contract/errors.ts'
+import type { Launch } from '../../../contract/launch.ts'
 import type { PowerAction, PowerState } from '../../../contract/power.ts'
 import { newId } from '../../../kit/ids.ts'
 import { createMutex, type Mutex } from '../../../kit/mutex.ts'
@@ -44,6 +45,8 @@ export interface GameDeps {
   timers: Timers
   /** Resolves once it is durable. */
   addFact(fact: NewFact): Promise<void>
+  /** Fills in the files that the launch names, and fails with a code where something is missing. */
+  prepare(launch: Launch): Promise<void>
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
   /** Of the starts that the machine's own start brings, one at a time. */
@@ -116,6 +119,7 @@ export function createGame(deps: GameDeps): Game {
     try {
       using _files = deps.shareFiles()
       await runtime.check({ serverId, launch, limits })
+      await deps.prepare(launch)
       mine.signal.throwIfAborted()
       await accept()
       const runId = newId('run', timers.now())

@@ -21,7 +21,7 @@ export const PROGRAM_FOLDERS = [
   '/usr/games',
   '/usr/local/games',
 ]
-const PATH = [...PROGRAM_FOLDERS, '/sbin', '/bin'].join(':')
+export const PATH = [...PROGRAM_FOLDERS, '/sbin', '/bin'].join(':')
 /** Where a game finds its files. */
 const FILES_INSIDE = '/server'
 const TMP_BYTES = 256 * 1024 * 1024

@@ -9,6 +9,7 @@ import { hasCode } from '../../../kit/errno.ts'
 import { describePath } from '../../files/reading/entries.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { findProgram } from './isolation.ts'
+import { requireProgram } from './programs.ts'
 
 /** Below this nothing that a game writes is safe. */
 const FREE_MIN_BYTES = 16 * 1024 * 1024
@@ -17,6 +18,7 @@ export async function checkLaunch(launch: Launch, server: ServerFiles): Promise<
   if (launch.shellLine !== null)
     throw fail('not_startable', 'The template starts the game by a line for a shell, which only runs in a container.')
   checkFolder(launch, server)
+  for (const required of launch.requires) await requireProgram(required)
   checkProgram(launch, server)
   await checkDisk(server.folders.files)
   for (const port of launch.ports) await checkPort(port)

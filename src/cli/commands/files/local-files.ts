@@ -29,10 +29,8 @@ export async function readLocal(paths: readonly string[], { as, isContents }: Na
   for (const path of paths) {
     // What is named is followed, as everybody does; what lies beneath is not.
     const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(
-        `${path} cannot be read (${error.code}).`,
-        error.code === 'ENOENT' ? EXIT.notFound : EXIT.failed,
-      )
+      if (error.code === 'ENOENT') throw new CommandError(`${path} does not exist.`, EXIT.notFound)
+      throw new CommandError(`${path} cannot be read (${error.code}).`)
     })
     const name = basename(resolve(path))
     if (stats.isDirectory()) await collect(path, isContents ? '' : `${name}/`, tree)

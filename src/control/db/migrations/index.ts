@@ -8,10 +8,11 @@ import { jobBounds } from './006-job-bounds.ts'
 import { entries } from './007-entries.ts'
 import { tenantGrowth } from './008-tenant-growth.ts'
 import { plainIndex } from './009-plain-index.ts'
-import { games } from './010-games.ts'
+import { templates } from './010-templates.ts'
+import { games } from './011-games.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
-  ...[jobBounds, entries, tenantGrowth, plainIndex, games],
+  ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games],
 ]

@@ -2,7 +2,7 @@
 // header of idempotency keys, and the routes behind links, which the agent serves.
 import { OPERATIONS } from '../../../contract/index.ts'
 import { LINK_OPERATIONS, type LinkAnswer, type LinkOperation } from '../../../contract/link-operations.ts'
-import { BASE_PATH, type Operation } from '../../../contract/operation.ts'
+import { BASE_PATH, type Operation, type RawBody } from '../../../contract/operation.ts'
 import { PROBLEM_TYPE } from '../../../http/problem.ts'
 import { takingAbsent } from '../absent-fields.ts'
 import { BYTES, failuresOf, isBodyRequired } from './openapi.ts'
@@ -59,15 +59,20 @@ function complete(described: Described, operation: Operation, names: SchemaNames
     Object.assign(described.requestBody ?? {}, { required: isBodyRequired(operation) })
     nameSchema(media, () => names.body(id, body, takingAbsent(body)))
   }
-  if (rawBody)
-    described.requestBody = {
-      description: 'The bytes. None make an empty file',
-      required: false,
-      content: { [rawBody]: { schema: { type: 'string', format: 'binary' } } },
-    }
+  if (rawBody) described.requestBody = describeRawBody(rawBody, (schema) => names.body(id, schema, schema))
   if (method === 'POST')
     described.parameters = [...(described.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }]
   nameAnswers(described.responses, operation, names)
+}
+
+const ANY_BYTES = { type: 'string', format: 'binary' }
+
+function describeRawBody(
+  { types, description, schema }: RawBody,
+  nameOf: (schema: object) => JsonSchema,
+): NonNullable<Described['requestBody']> {
+  const content = types.map((type) => [type, { schema: schema ? nameOf(schema) : ANY_BYTES }])
+  return { description, required: schema !== undefined, content: Object.fromEntries(content) }
 }
 
 /** From the contract: the generator gives some schemas another form on the way. */

@@ -1,7 +1,7 @@
 import type { Migration } from '../migrate.ts'
 
 export const games: Migration = {
-  name: '010-games',
+  name: '011-games',
   statements: [
     // As JSON: what the agent said of it last.
     'alter table servers add column game_state text',

@@ -1,0 +1,91 @@
+// What a game finds among its files when it starts: config files filled in as its template says, and what the template asks for.
+import { buffer } from 'node:stream/consumers'
+import { fail, isFailure } from '../../contract/errors.ts'
+import { CONFIG_FILE_MAX_BYTES } from '../../contract/fixed-limits.ts'
+import type { Launch, LaunchConfigFile, LaunchRequirement } from '../../contract/launch.ts'
+import { type ConfigFiller, createConfigFiller } from '../../templates/config-files/config-filler.ts'
+import { ConfigFault } from '../../templates/config-files/fill.ts'
+import { BY_THE_SYSTEM } from '../files/changes/changes.ts'
+import { openContent, streamContent, writeContent } from '../files/content.ts'
+import type { ServerFiles } from '../files/server-files.ts'
+
+/** Somebody else may write the file at the same moment. */
+const ATTEMPTS = 3
+
+export type Prepare = (server: ServerFiles, launch: Launch) => Promise<void>
+
+export function createPreparation(): Prepare {
+  const filler = createConfigFiller()
+  return async (server, { configFiles, requires }) => {
+    for (const file of configFiles) await fillIn(server, filler, file)
+    for (const required of requires) await requireOfFiles(server, required)
+  }
+}
+
+async function fillIn(server: ServerFiles, filler: ConfigFiller, file: LaunchConfigFile): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await fillInOnce(server, filler, file)
+    } catch (error) {
+      const isOvertaken = isFailure(error, 'precondition_failed') || isFailure(error, 'already_exists')
+      if (!isOvertaken || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+async function fillInOnce(server: ServerFiles, filler: ConfigFiller, file: LaunchConfigFile): Promise<void> {
+  const { path, format, settings } = file
+  const found = await readText(server, path)
+  // What a plain text would have to say is not known.
+  if (!found && format === 'text') return
+  const text = await filler.fill({ format, settings, text: found?.text ?? '' }).catch((error: unknown) => {
+    if (!(error instanceof ConfigFault)) throw error
+    throw cannotFill(path, error.message)
+  })
+  if (text === found?.text) return
+  const source = (async function* () {
+    yield Buffer.from(text)
+  })()
+  await writeContent(server, path, source, {
+    ...(found ? { ifMatch: found.etag } : { overwrite: false }),
+    change: { kind: 'file.written', requestId: null, origin: BY_THE_SYSTEM },
+  })
+}
+
+const cannotFill = (path: string, why: string) =>
+  fail('not_startable', `${path} cannot be filled in: ${why}. Correct the file or delete it, then start again.`)
+
+async function readText(server: ServerFiles, path: string): Promise<{ text: string; etag: string } | undefined> {
+  const content = openIfThere(server, path)
+  if (!content) return undefined
+  using _file = content.file
+  if (content.sizeBytes > CONFIG_FILE_MAX_BYTES)
+    throw cannotFill(path, `it is larger than ${CONFIG_FILE_MAX_BYTES} bytes`)
+  const bytes = await buffer(streamContent(content.file, { start: 0, end: CONFIG_FILE_MAX_BYTES - 1 }))
+  try {
+    // The mark at its beginning is part of it.
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), etag: content.etag }
+  } catch {
+    throw cannotFill(path, 'it is not UTF-8')
+  }
+}
+
+function openIfThere(server: ServerFiles, path: string) {
+  try {
+    return openContent(server, path)
+  } catch (error) {
+    if (isFailure(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
+/** Programs are the runtime's to look for: a container has its own. */
+async function requireOfFiles(server: ServerFiles, { kind, path = '/', line, hint }: LaunchRequirement): Promise<void> {
+  if (kind !== 'file' && kind !== 'line') return
+  const found = kind === 'file' ? openIfThere(server, path) : await readText(server, path)
+  if (found && 'file' in found) found.file[Symbol.dispose]()
+  const hasLine = found && 'text' in found && found.text.split(/\r?\n/).some((each) => each.trim() === line)
+  if (kind === 'file' ? found : hasLine) return
+  const missing = kind === 'file' ? `The file ${path} is missing.` : `The file ${path} does not have the line ${line}.`
+  throw fail('not_startable', `${missing} ${hint}`)
+}

@@ -1,0 +1,112 @@
+// Games as players know them, created from their templates and run over the API.
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { after, before, test } from 'node:test'
+import { needs } from '../support/needs.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let service: TestService
+before(async () => {
+  service = await startTestService()
+})
+after(() => service.stop())
+
+/** Free for both protocols at this moment. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const tcp = createServer().listen(0)
+    await once(tcp, 'listening')
+    const { port } = tcp.address() as AddressInfo
+    const udp = createSocket('udp4')
+    const isFree = await new Promise<boolean>((resolve) => {
+      udp.once('error', () => resolve(false)).bind(port, () => resolve(true))
+    })
+    udp.close()
+    tcp.close()
+    if (isFree) return port
+  }
+}
+
+const power = (id: string, action: string) => service.call('POST', `/servers/${id}/power`, { body: { action } })
+const stateOf = async (id: string) => (await service.call('GET', `/servers/${id}`)).body.power
+
+/** Fails with the console where it ends in another state. */
+async function reach(id: string, state: string): Promise<void> {
+  const reached = await until(async () => {
+    const { state: now } = await stateOf(id)
+    return now === state || now === 'crashed' ? now : undefined
+  })
+  const { data } = (await service.call('GET', `/servers/${id}/console`)).body
+  const lines = data.map(({ text }: { text: string }) => text).reverse()
+  assert.equal(reached, state, lines.join('\n'))
+}
+
+async function runOnce(id: string): Promise<void> {
+  const started = await power(id, 'start')
+  assert.equal(started.status, 202, started.text)
+  await reach(id, 'running')
+  assert.equal((await power(id, 'stop')).status, 202)
+  await reach(id, 'stopped')
+  const { exit } = await stateOf(id)
+  assert.deepEqual([exit.reason, exit.signal], ['requested', null], 'without SIGKILL')
+}
+
+const textOf = async (id: string, path: string) =>
+  (await service.call('GET', `/files/${id}/content?path=${encodeURIComponent(path)}`)).text
+
+test('OpenTTD starts from its template, is ready, and stops by its ladder with the game saved', {
+  ...needs('bubblewrap', 'openttd'),
+}, async () => {
+  const port = await freePort()
+  const { id } = await service.createServer({
+    game: 'openttd',
+    port,
+    variables: { SERVER_NAME: 'Rails', MAX_CLIENTS: 7 },
+  })
+  await runOnce(id)
+  const settings = await textOf(id, '/openttd.cfg')
+  assert.match(settings, new RegExp(`^server_port = ${port}$`, 'm'))
+  assert.match(settings, /^max_clients = 7$/m)
+  assert.match(await textOf(id, '/private.cfg'), /^server_name = Rails$/m)
+  const saved = (await service.call('GET', `/files/${id}?path=/save/autosave`)).body.data
+  assert.ok(saved.some(({ name }: { name: string }) => name === 'exit.sav'))
+})
+
+test('Luanti starts from its template, is ready, and stops by its ladder with the world saved', {
+  ...needs('bubblewrap', 'luanti'),
+}, async () => {
+  const { id } = await service.createServer({ game: 'luanti', port: await freePort() })
+  await runOnce(id)
+  const world = (await service.call('GET', `/files/${id}?path=/world`)).body.data
+  const names = world.map(({ name }: { name: string }) => name)
+  assert.ok(names.includes('env_meta.txt'), names.join())
+})
+
+test(
+  'a program of the user runs by the generic template, with its arguments as they are',
+  needs('bubblewrap'),
+  async () => {
+    const { id } = await service.createServer({
+      game: 'generic',
+      variables: { ARG_1: 'two words', ARG_2: "'; reboot #" },
+    })
+    const script = '#!/bin/sh\nprintf "%s\\n" "$@"\nexec sleep 600\n'
+    await service.call('PUT', `/files/${id}/content?path=/start.sh`, { body: Buffer.from(script) })
+    await service.call('POST', `/files/${id}/mode`, { body: { files: ['/start.sh'], mode: '0755' } })
+    const started = await power(id, 'start')
+    assert.equal(started.status, 202, started.text)
+    const lines = await until(async () => {
+      const { data } = (await service.call('GET', `/servers/${id}/console`)).body
+      return data.length >= 3 ? data : undefined
+    })
+    const said = lines
+      .filter(({ source }: { source: string }) => source === 'stdout')
+      .map(({ text }: { text: string }) => text)
+    assert.deepEqual(said.reverse(), ['two words', "'; reboot #"])
+    assert.equal((await power(id, 'stop')).status, 202)
+    await reach(id, 'stopped')
+  },
+)
