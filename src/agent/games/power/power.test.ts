@@ -1,6 +1,6 @@
 // Power, with real games and a clock that the test moves.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { needs } from '../../../../test/support/needs.ts'
@@ -8,9 +8,16 @@ import { until } from '../../../../test/support/until.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { CRASH_RESTARTS } from '../../../contract/fixed-limits.ts'
 import { createManualTimers, NO_LIMITS, openGames } from '../games.testing.ts'
+import type { RunRecord } from '../supervisor/protocol.ts'
 import { restartDelayMs } from './exits.ts'
 
 const S = 'srv_castle'
+function groupsOf(gameFolder: string): string[] {
+  const name = readdirSync(gameFolder).find((entry) => /^run-.*\.json$/.test(entry)) ?? ''
+  const { cgroups } = JSON.parse(readFileSync(join(gameFolder, name), 'utf8')) as RunRecord
+  return cgroups.map(({ folder }) => folder)
+}
+
 const kinds = (facts: { kind: string }[]) => facts.map(({ kind }) => kind)
 
 suite('power', needs('bubblewrap'), () => {
@@ -199,8 +206,11 @@ suite('power', needs('bubblewrap'), () => {
     if ((await harness.games.read({ serverId: S })).runtime?.enforced.processes !== 'cgroup')
       return context.skip('no control group can be made here')
     await until(async () => (await harness.linesOf(S)).includes('no more'))
+    const groups = groupsOf(join(harness.filesOf(S), '..', 'game'))
+    assert.ok(groups.length > 0 && groups.every((folder) => existsSync(folder)))
     await harness.power(S, 'kill')
     await harness.reach(S, 'stopped')
+    await until(async () => !groups.some((folder) => existsSync(folder)))
     await harness.create('srv_other', 'plain')
     await harness.power('srv_other', 'start')
     await harness.reach('srv_other', 'running')

@@ -2,12 +2,16 @@
 // have either; where the service may make none, there is none.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { GameLimits } from '../../../contract/agent-games.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
+import { hasCode } from '../../../kit/errno.ts'
 import type { GroupFolder } from '../supervisor/protocol.ts'
 
 export type Controller = 'memory' | 'cpu' | 'pids'
 const CONTROLLERS: readonly Controller[] = ['memory', 'cpu', 'pids']
+const REMOVAL_ATTEMPTS = 40
+const RETRY_MS = 50
 const PERIOD_US = 100_000
 
 export interface GameGroups {
@@ -52,12 +56,20 @@ export function makeGroups(runId: string, limits: GameLimits): GameGroups {
   return { folders, controllers }
 }
 
-export function removeGroup(folder: string): void {
+/** False while something in it still ends. */
+function removeGroup(folder: string): boolean {
   try {
     rmdirSync(folder)
-  } catch {
-    // Not there, or something in it still ends.
+    return true
+  } catch (error) {
+    return hasCode(error, 'ENOENT')
   }
+}
+
+/** What was killed a moment ago is in them until the kernel is done with it. */
+export async function removeGroups(groups: readonly GroupFolder[]): Promise<void> {
+  for (const { folder } of groups)
+    for (let attempt = 1; attempt <= REMOVAL_ATTEMPTS && !removeGroup(folder); attempt++) await delay(RETRY_MS)
 }
 
 interface Parent {

@@ -10,7 +10,7 @@ import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { claimRecord, readRecord } from '../supervisor/durable-file.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { connectSupervisor, type SupervisorLine, spawnSupervisor } from '../supervisor/supervisor-client.ts'
-import { makeGroups, removeGroup } from './cgroups.ts'
+import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
@@ -93,7 +93,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     function over(end: RunEnd): void {
       if (isOver || isDetached) return
       isOver = true
-      for (const { folder: group } of recordNow().cgroups) removeGroup(group)
+      void removeGroups(recordNow().cgroups)
       events.ended(end)
     }
 
@@ -108,7 +108,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     line = await reach(folder, recordNow(), attach)
     if (!line) {
       const end = runEnd() ?? (await endWithoutSupervisor(recordNow()))
-      for (const { folder: group } of recordNow().cgroups) removeGroup(group)
+      await removeGroups(recordNow().cgroups)
       return end
     }
     wasReady = line.status().isReady
@@ -144,7 +144,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
       mkdirSync(folder, { recursive: true, mode: 0o700 })
-      removeOldRuns(folder)
+      await removeOldRuns(folder)
       const wrapper = await requireIsolation()
       const user = await ownFiles(serverId)
       const groups = makeGroups(runId, limits)
@@ -225,6 +225,11 @@ async function goneWithin(process: ProcessIdentity, ms: number): Promise<boolean
 }
 
 /** Of runs that have ended: a run is started only when there is no other. */
-function removeOldRuns(folder: string): void {
-  for (const name of readdirSync(folder)) if (/^(?:run|exit)-run_.*\.json/.test(name)) rmSync(join(folder, name))
+async function removeOldRuns(folder: string): Promise<void> {
+  for (const name of readdirSync(folder).filter((entry) => /^(?:run|exit)-run_.*\.json/.test(entry))) {
+    const record =
+      name.startsWith('run-') && name.endsWith('.json') ? readRecord<RunRecord>(join(folder, name)) : undefined
+    if (record) await removeGroups(record.cgroups)
+    rmSync(join(folder, name), { force: true })
+  }
 }
