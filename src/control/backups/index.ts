@@ -57,7 +57,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
   })
   const ends = createRestoreEnds({ ...deps, retention })
   const finishing = createRestoreFinishing({ ...deps, ends })
-  const reconciling = createReconciling({ ...deps, removal, verifying, finishing })
+  const reconciling = createReconciling({ ...deps, removal, verifying, finishing, locks })
   return {
     backups,
     retention,

@@ -99,10 +99,11 @@ export function createMaking(deps: {
       await retention.afterSuccess(trx, row.server_id)
     },
 
-    async keepLock({ serverId, backupId, isLocked }) {
-      const row = await store.findRow(db, backupId)
-      if (row && (row.locked === 1) !== isLocked) await locks.keep(serverId, backupId, row.locked === 1)
-    },
+    keepLock: ({ serverId, backupId, isLocked }) =>
+      locks.inTurn(backupId, async () => {
+        const row = await store.findRow(db, backupId)
+        if (row && (row.locked === 1) !== isLocked) await locks.keep(serverId, backupId, row.locked === 1)
+      }),
 
     async end(trx, actor, backupId, { status, error }) {
       const row = await locked(trx, backupId)

@@ -13,6 +13,7 @@ import type { BackupRow, Db, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/actor.ts'
 import type { Servers } from '../servers/service.ts'
+import type { LockKeeper } from './locks.ts'
 import { newBackupRow, reported } from './present.ts'
 import type { Removal } from './removal.ts'
 import type { RestoreFinishing } from './restores/restore-finish.ts'
@@ -36,9 +37,10 @@ export function createReconciling(deps: {
   removal: Removal
   verifying: Verifying
   finishing: Pick<RestoreFinishing, 'reconcile'>
+  locks: LockKeeper
   log: Logger
 }): Reconciling {
-  const { db, agent, activity, servers, removal, verifying, finishing, log } = deps
+  const { db, agent, activity, servers, removal, verifying, finishing, locks, log } = deps
 
   /** One that cannot be read is shown as failed: unseen, nobody could delete it, and no space would be given back. */
   async function adopt(actor: Actor, { serverId, backupId, backup, damage }: StoredBackup): Promise<boolean> {
@@ -69,20 +71,33 @@ export function createReconciling(deps: {
     onCommit(trx, () => log.error({ backupId: row.id, serverId: row.server_id, error }, 'a backup was lost'))
   }
 
-  /** Where a crash came between the two, or one of them is an older copy, the lock counts: nothing is deleted in error. */
-  async function agreeOnLock(trx: Trx, before: BackupRow, now: BackupRow, stored: BackupReport): Promise<boolean> {
-    if (now.locked !== before.locked || now.locked === (stored.isLocked ? 1 : 0)) return true
-    if (now.locked === 1) return false
-    await store.updateBackup(trx, now.id, { locked: 1 })
-    await activity.record(trx, SYSTEM, 'backup.locked', now.server_id, { backupId: now.id, name: now.name })
-    return true
-  }
+  /**
+   * Where a crash came between the two, or one of them is an older copy, the lock counts: nothing is deleted in error. Both are
+   * read again: whoever was changing them when they were compared has ended by then.
+   */
+  const agreeOnLock = (serverId: string, backupId: string) =>
+    locks.inTurn(backupId, async () => {
+      const stored = (await agent.backups.list({ serverId, isThorough: false })).find(
+        (item) => item.backupId === backupId,
+      )
+      const isLocked = stored?.backup?.isLocked
+      const isUnmarked = await transact(db, {}, async (trx) => {
+        await lockServer(trx, serverId)
+        const now = await store.findRow(trx, backupId)
+        if (now?.status !== 'completed' || now.deleted_at !== null || isLocked === undefined) return false
+        if (now.locked === 1 || !isLocked) return now.locked === 1 && !isLocked
+        await store.updateBackup(trx, backupId, { locked: 1 })
+        await activity.record(trx, SYSTEM, 'backup.locked', serverId, { backupId, name: now.name })
+        return false
+      })
+      if (isUnmarked) await agent.backups.setLock({ serverId, backupId, isLocked: true })
+    })
 
   /** Only what was so before the store was listed can be checked against it. */
   async function check(
     row: BackupRow,
     found: StoredBackup | undefined,
-  ): Promise<'missing' | 'damaged' | 'unmarked' | undefined> {
+  ): Promise<'missing' | 'damaged' | 'unlike' | undefined> {
     return transact(db, {}, async (trx) => {
       await lockServer(trx, row.server_id)
       const now = await store.findRow(trx, row.id)
@@ -94,7 +109,7 @@ export function createReconciling(deps: {
       }
       if (now.status === 'failed' && found?.backup) await revive(trx, now, found.backup)
       if (now.status === 'completed' && found?.backup)
-        return (await agreeOnLock(trx, row, now, found.backup)) ? undefined : 'unmarked'
+        return now.locked === (found.backup.isLocked ? 1 : 0) ? undefined : 'unlike'
       if (now.status !== 'completed' || found) return undefined
       await markLost(trx, now)
       return 'missing'
@@ -121,8 +136,7 @@ export function createReconciling(deps: {
     }
     for (const row of rows.values()) {
       const fault = await check(row, stored.get(row.id))
-      if (fault === 'unmarked')
-        await agent.backups.setLock({ serverId: row.server_id, backupId: row.id, isLocked: true })
+      if (fault === 'unlike') await agreeOnLock(row.server_id, row.id)
       else if (fault) outcome[fault].push(row.id)
     }
     return outcome

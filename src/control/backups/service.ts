@@ -1,7 +1,6 @@
 import type { Backup, NewBackup } from '../../contract/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
-import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Changes } from '../db/row-changes.ts'
 import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
@@ -56,7 +55,6 @@ export function createBackups(deps: {
   clock: { now(): number }
 }): Backups {
   const { db, activity, jobs, removal, locks, changes, cursors, clock } = deps
-  const mutex = createKeyedMutex()
 
   async function requireBackup(handle: Db, serverId: string, backupId: string): Promise<store.ShownBackup> {
     const row = await store.findBackup(handle, serverId, backupId)
@@ -155,7 +153,7 @@ export function createBackups(deps: {
     },
 
     setLock: (actor, serverId, backupId, isLocked) =>
-      mutex(backupId, () => setLock(actor, serverId, backupId, isLocked)),
+      locks.inTurn(backupId, () => setLock(actor, serverId, backupId, isLocked)),
 
     remove: (actor, serverId, backupId) =>
       transact(db, actor, async (trx) => {
