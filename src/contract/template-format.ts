@@ -13,8 +13,10 @@ export const TEMPLATE_FORMAT = 1
 export const TEMPLATE_ID_FORM = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
 export const TemplateId = Type.String({ pattern: TEMPLATE_ID_FORM, maxLength: 63 })
 
+/** The last two are line ends, as themselves: not every engine knows an escape for them. */
+const LINE_CONTROLS = '\\x00-\\x1f\\x7f-\\x9f\u2028\u2029'
 /** One line: it may be empty, and has no control characters. */
-const LINE = '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$'
+const LINE = `^[^${LINE_CONTROLS}]*$`
 const line = (maxLength: number, options: object = {}) => Type.String({ maxLength, pattern: LINE, ...options })
 const prose = (maxLength: number) => Type.String({ maxLength, pattern: MULTILINE })
 
@@ -26,7 +28,7 @@ const PortName = Type.String({ pattern: '^[a-z][a-z0-9-]{0,31}$' })
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
 /** With `{{NAME}}` where a value goes. */
 const Text = line(4096)
-const FilePath = line(1024, { minLength: 2, pattern: '^/[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$' })
+const FilePath = line(1024, { minLength: 2, pattern: `^/[^${LINE_CONTROLS}]*$` })
 const LinePattern = line(500, {
   minLength: 1,
   description: 'Found in a line wherever it stands; `*` is any text, `{name}` any text without spaces',
