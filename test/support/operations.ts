@@ -126,7 +126,8 @@ const SCHEDULE = {
 const SERVER = {
   description: 'old',
   game: 'minecraft-java',
-  variables: { MAX_PLAYERS: 10 },
+  variables: {},
+  autoRestart: false,
   port: 25565,
   limits: { diskBytes: 1_000_000_000, backups: 30, subdomains: 2 },
   labels: { owner: 'anna' },

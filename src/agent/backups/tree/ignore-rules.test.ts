@@ -30,6 +30,8 @@ function prepareGit(t: TestContext, paths: string[]) {
   const git = (args: string[], input = '') =>
     execFileSync('git', ['-C', root, ...args], { input, env, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] })
   git(['init', '-q'])
+  // As ours: `[/-[]` holds the capital letters, and so the small ones too.
+  git(['config', 'core.ignorecase', 'true'])
   for (const path of paths) {
     if (path.endsWith('/')) mkdirSync(join(root, path))
     else writeFileSync(join(root, path), '')
