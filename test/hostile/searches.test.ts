@@ -23,7 +23,7 @@ function fillWithText(folder: string, files: number, lines: number): void {
 
 test('100 content searches at once', async (t) => {
   const scene = await openScene(t)
-  fillWithText(scene.attacker.folder, sized(300, 3000), 5000)
+  fillWithText(scene.attacker.folder, sized(100, 3000), 5000)
   await attack(scene, async ({ call, serverId }, signal) => {
     const search = () => call('GET', `/files/${serverId}/search?content=true&q=nowhere`)
     const replies = await Promise.all(Array.from({ length: 100 }, search))
@@ -42,7 +42,7 @@ test('100 content searches at once', async (t) => {
 
 test('searches whose clients leave end, and give their places to others', async (t) => {
   const scene = await openScene(t)
-  fillWithText(scene.attacker.folder, sized(300, 3000), 5000)
+  fillWithText(scene.attacker.folder, sized(100, 3000), 5000)
   await attack(scene, async ({ call, serverId, url, token }) => {
     const address = `${url}/v1/game/files/${serverId}/search?content=true&q=nowhere`
     for (let round = 0; round < sized(5, 50); round++) {
