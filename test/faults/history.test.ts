@@ -12,14 +12,8 @@ after(killLeftovers)
 
 const SEED = 11
 const SHORT: Record<Engine, readonly string[]> = {
-  sqlite: [
-    ...['lying-sizes', 'broken-restores', 'restore-typos', 'killed-folders'],
-    ...['held-server', 'refused-statements'],
-  ],
-  postgres: [
-    ...['lock-against-delete', 'quota-race', 'clock-steps', 'two-processes'],
-    ...['merge-quota', 'deleted-while-packing', 'read-only-disk'],
-  ],
+  sqlite: [...['lying-sizes', 'broken-restores', 'killed-folders', 'refused-statements']],
+  postgres: [...['lock-against-delete', 'quota-race', 'merge-quota', 'deleted-while-packing']],
 }
 
 function themesFor(engine: Engine): string[] {

@@ -8,7 +8,7 @@ import { sampler } from './run.ts'
 import { openStage, type Stage } from './stage.ts'
 
 const SEED = 11
-const PAIRS = 8
+const PAIRS = 4
 const ORDERS_OF_A_PAIR = 2
 
 onBothEngines('two operations at once', (engine) => {
