@@ -3,6 +3,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { fsyncSync, linkSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDescriptor } from '../kit/descriptor.ts'
+import { syncFolder } from '../kit/durable-record.ts'
 import { hasCode } from '../kit/errno.ts'
 import { StartFault } from '../kit/start-fault.ts'
 
@@ -24,8 +25,7 @@ export function loadSecret(dataDir: string, configured: Buffer | null, isDatabas
   writeSecret(draft)
   linkSync(draft, file)
   unlinkSync(draft)
-  using directory = openDescriptor(dataDir, 'r')
-  fsyncSync(directory.fd)
+  syncFolder(dataDir)
   return decode(readFileSync(file, 'utf8'), file)
 }
 

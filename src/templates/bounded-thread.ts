@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { fail } from '../contract/errors.ts'
 import { TEMPLATE_READING } from '../contract/fixed-limits.ts'
 import { hasCode } from '../kit/errno.ts'
+import { createMutex } from '../kit/mutex.ts'
 
 export interface BoundedThread<Order, Answer> {
   /** Throws TooExpensive, and `rate_limited` where too many wait. */
@@ -19,7 +20,7 @@ const { seconds, memoryBytes, waiting: waitingMax } = TEMPLATE_READING
 
 /** `module` answers each message with one. */
 export function createBoundedThread<Order, Answer>(module: URL): BoundedThread<Order, Answer> {
-  let last: Promise<unknown> = Promise.resolve()
+  const mutex = createMutex()
   let waiting = 0
   let thread: Worker | undefined
   let idle: NodeJS.Timeout | undefined
@@ -47,10 +48,8 @@ export function createBoundedThread<Order, Answer>(module: URL): BoundedThread<O
     async ask(order) {
       if (waiting >= waitingMax) throw fail('rate_limited', { headers: { 'retry-after': '5' } })
       waiting++
-      const answered = last.then(() => askNow(order))
-      last = answered.catch(() => {})
       try {
-        return await answered
+        return await mutex(() => askNow(order))
       } finally {
         waiting--
       }

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import type { AgentGames } from '../../contract/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
 import { createMutex } from '../../kit/mutex.ts'
+import { createWatchers } from '../../kit/watchers.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
-import { createLineWaits } from './console/line-waits.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
@@ -56,7 +56,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const consoleOf = (serverId: string) => join(layout.server(serverId).root, 'console')
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
-  const lines = createLineWaits()
+  const lines = createWatchers()
   const startTurn = createMutex()
   const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()

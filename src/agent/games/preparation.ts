@@ -80,12 +80,19 @@ function openIfThere(server: ServerFiles, path: string) {
 }
 
 /** Programs are the runtime's to look for: a container has its own. */
-async function requireOfFiles(server: ServerFiles, { kind, path = '/', line, hint }: LaunchRequirement): Promise<void> {
-  if (kind !== 'file' && kind !== 'line') return
-  const found = kind === 'file' ? openIfThere(server, path) : await readText(server, path)
-  if (found && 'file' in found) found.file[Symbol.dispose]()
-  const hasLine = found && 'text' in found && found.text.split(/\r?\n/).some((each) => each.trim() === line)
-  if (kind === 'file' ? found : hasLine) return
-  const missing = kind === 'file' ? `The file ${path} is missing.` : `The file ${path} does not have the line ${line}.`
-  throw fail('not_startable', `${missing} ${hint}`)
+async function requireOfFiles(server: ServerFiles, required: LaunchRequirement): Promise<void> {
+  const { kind, path = '/', line, hint } = required
+  if (kind === 'file' && !hasFile(server, path)) throw fail('not_startable', `The file ${path} is missing. ${hint}`)
+  if (kind === 'line' && !(await hasLine(server, path, line)))
+    throw fail('not_startable', `The file ${path} does not have the line ${line}. ${hint}`)
+}
+
+function hasFile(server: ServerFiles, path: string): boolean {
+  using file = openIfThere(server, path)?.file
+  return file !== undefined
+}
+
+async function hasLine(server: ServerFiles, path: string, line: string | undefined): Promise<boolean> {
+  const lines = (await readText(server, path))?.text.split(/\r?\n/) ?? []
+  return lines.some((each) => each.trim() === line)
 }

@@ -18,6 +18,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
+import { syncFolder } from '../../kit/durable-record.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { StartFault } from '../../kit/start-fault.ts'
 
@@ -157,11 +158,6 @@ function allocate(path: string): Descriptor {
     }
   }
   return file
-}
-
-function syncFolder(path: string): void {
-  using folder = openDescriptor(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  fsyncSync(folder.fd)
 }
 
 function writeAt({ fd }: Descriptor, bytes: Buffer, position: number): number {

@@ -24,7 +24,7 @@ function leavesOf(value: unknown, path = ''): [string, unknown][] {
   )
 }
 
-/** The import is held against the egg itself: whatever is in it, the report has something to say of it, and says the truth. */
+/** Compares the import with the egg: every value of the egg must be in the report, and what the report says must be true. */
 function assertNothingIsLost(egg: unknown, { template, report }: ReturnType<typeof readTemplate>): void {
   const kept = JSON.stringify(template)
   for (const [path, value] of leavesOf(egg)) {

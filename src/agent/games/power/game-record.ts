@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { GameLimits } from '../../../contract/agent-games.ts'
 import type { Launch } from '../../../contract/launch.ts'
 import { type Power, type Runtime, STOPPED } from '../../../contract/power.ts'
-import { readRecord, writeRecord } from '../supervisor/durable-file.ts'
+import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import type { Asked } from './exits.ts'
 
 export interface GameRecord {

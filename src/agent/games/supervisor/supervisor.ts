@@ -6,12 +6,12 @@ import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { CONSOLE_INPUT_MAX_BYTES } from '../../../contract/fixed-limits.ts'
 import { Descriptor } from '../../../kit/descriptor.ts'
+import { claimRecord, writeRecord } from '../../../kit/durable-record.ts'
 import { ignoreAbsent } from '../../../kit/errno.ts'
 import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
 import { identify, type ProcessIdentity } from '../process-identity.ts'
-import { claimRecord, writeRecord } from './durable-file.ts'
 import { type GameEnd, type GameProcess, startGame } from './game-process.ts'
 import {
   createMessageReader,

@@ -41,7 +41,7 @@ export const luanti: Template = {
       '{{server.port}}',
       '--color',
       'never',
-      // Debian's writes to /var/log unless told.
+      // The default of Debian's package is a file in /var/log, which a game cannot write to.
       '--logfile',
       './debug.txt',
     ],

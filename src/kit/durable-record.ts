@@ -1,13 +1,13 @@
 // A small record that is there whole or not at all, also after a power cut.
-import { fsyncSync, linkSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { constants, fsyncSync, linkSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { openDescriptor } from './descriptor.ts'
+import { hasCode } from './errno.ts'
 
 export function writeRecord(path: string, record: object): void {
-  stage(path, record)
+  writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600, flush: true })
   renameSync(`${path}.new`, path)
-  syncFolder(path)
+  syncFolder(dirname(path))
 }
 
 /** False where there is one already, whoever made it: only one of two who come at once makes it. */
@@ -22,7 +22,7 @@ export function claimRecord(path: string, record: object): boolean {
   } finally {
     unlinkSync(staged)
   }
-  syncFolder(path)
+  syncFolder(dirname(path))
   return true
 }
 
@@ -35,11 +35,8 @@ export function readRecord<T>(path: string): T | undefined {
   }
 }
 
-function stage(path: string, record: object): void {
-  writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600, flush: true })
-}
-
-function syncFolder(path: string): void {
-  using folder = openDescriptor(dirname(path), 'r')
+/** Names that were given in it last, too. */
+export function syncFolder(path: string): void {
+  using folder = openDescriptor(path, constants.O_RDONLY | constants.O_DIRECTORY)
   fsyncSync(folder.fd)
 }
