@@ -1,9 +1,9 @@
 // `npm run limits`: writes docs/limits.md from the contract. A test compares the file with what this would write.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { LINK_OPERATIONS } from '../src/contract/files/link-operations.ts'
 import * as limits from '../src/contract/fixed-limits.ts'
 import { OPERATIONS } from '../src/contract/index.ts'
-import { LINK_OPERATIONS } from '../src/contract/link-operations.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 export const LIMITS_FILE = at('docs/limits.md')

@@ -1,7 +1,7 @@
 // The service as a process of its own, and its backups driven over HTTP as a client does.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Backup } from '../../src/contract/backups.ts'
+import type { Backup } from '../../src/contract/backups/backups.ts'
 import { type Client, createClient } from '../../src/sdk/client.ts'
 import { type ServiceProcess, spawnService } from '../../test/support/process.ts'
 

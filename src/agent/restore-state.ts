@@ -3,7 +3,7 @@
 // restore is `stopped`, nobody changes the server's files until somebody has chosen how it ends.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RestoreReport, StoppedRestore } from '../contract/agent-backups.ts'
+import type { RestoreReport, StoppedRestore } from '../contract/agent/agent-backups.ts'
 import { fail } from '../contract/errors.ts'
 import { hasCode } from '../kit/errno.ts'
 import { digest } from './backups/format/format.ts'

@@ -1,6 +1,6 @@
 // What could follow the words of a command line: commands, options, and the names of what the service has.
-import { ARCHIVE_FORMATS } from '../contract/files.ts'
-import { GAME_IDS } from '../contract/games.ts'
+import { ARCHIVE_FORMATS } from '../contract/files/files.ts'
+import { GAME_IDS } from '../contract/games/games.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import type { Client } from '../sdk/index.ts'
 import { ALIASES, type AnyCommand, GLOBAL_OPTIONS, type Options, plainName } from './command.ts'

@@ -2,9 +2,9 @@
 // could travel a network. Every call names its server, may be repeated safely, and may time out. Bytes of files never
 // cross it: they flow over the agent's own HTTP routes, opened by signed links.
 import type { ActivitySource } from './activity.ts'
-import type { AgentBackups, BackupsResults, BackupsWork } from './agent-backups.ts'
-import type { AgentFiles, FilesResults, FilesWork } from './agent-files.ts'
-import type { AgentGames } from './agent-games.ts'
+import type { AgentBackups, BackupsResults, BackupsWork } from './agent/agent-backups.ts'
+import type { AgentFiles, FilesResults, FilesWork } from './agent/agent-files.ts'
+import type { AgentGames } from './agent/agent-games.ts'
 import type { ErrorCode } from './errors.ts'
 
 export interface Agent {

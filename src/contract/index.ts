@@ -1,16 +1,16 @@
 // Every operation of the contract, in the order in which the documentation shows them.
 import * as activity from './activity.ts'
-import { BACKUP_CONTENT_OPERATIONS } from './backup-contents.ts'
-import { BACKUP_PLAN_OPERATIONS } from './backup-plans.ts'
-import { BACKUP_OPERATIONS } from './backups.ts'
-import * as gameConsole from './console.ts'
-import { FILE_OPERATIONS } from './files.ts'
+import { BACKUP_CONTENT_OPERATIONS } from './backups/backup-contents.ts'
+import { BACKUP_PLAN_OPERATIONS } from './backups/backup-plans.ts'
+import { BACKUP_OPERATIONS } from './backups/backups.ts'
+import { FILE_OPERATIONS } from './files/files.ts'
+import * as gameConsole from './games/console.ts'
+import { powerServer } from './games/power-operations.ts'
+import { TEMPLATE_OPERATIONS } from './games/templates.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
-import { powerServer } from './power-operations.ts'
 import * as servers from './servers.ts'
 import { SUBDOMAIN_OPERATIONS } from './subdomains.ts'
-import { TEMPLATE_OPERATIONS } from './templates.ts'
 import * as tokens from './tokens.ts'
 
 export const OPERATIONS: readonly Operation[] = [

@@ -1,16 +1,16 @@
 // What the OpenAPI document calls things. A schema that is not here is named after its operation.
 import { ActivityEntry, Verification } from './activity.ts'
-import { BackupChange, BackupFile, FileVersion } from './backup-contents.ts'
-import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backup-plans.ts'
-import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups.ts'
-import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files.ts'
+import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents.ts'
+import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
+import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
+import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
+import { TemplateVariable } from './games/template-format.ts'
+import { ImportedTemplate, ReportEntry, StoredTemplate, TemplateOrEgg, TemplateSummary } from './games/templates.ts'
 import { Job, Progress, WorkError } from './jobs.ts'
 import type { TSchema } from './schema.ts'
 import { Limits } from './server-limits.ts'
 import { Deletion, DeletionPlan, Freed, NewServer, Server, ServerChange } from './servers.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
-import { TemplateVariable } from './template-format.ts'
-import { ImportedTemplate, ReportEntry, StoredTemplate, TemplateOrEgg, TemplateSummary } from './templates.ts'
 import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 
 export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {

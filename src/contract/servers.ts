@@ -1,9 +1,10 @@
 import { DEFAULT_ENTRIES_MAX, TEMPLATE_VARIABLES_MAX } from './fixed-limits.ts'
-import { GAME_IDS } from './games.ts'
+import { GAME_IDS } from './games/games.ts'
+import { Power, Runtime } from './games/power.ts'
+import { TemplateId, VariableName } from './games/template-format.ts'
 import { Job, jobExample } from './jobs.ts'
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
-import { Power, Runtime } from './power.ts'
 import {
   Bytes,
   Closed,
@@ -22,7 +23,6 @@ import {
   Type,
 } from './schema.ts'
 import { Limits, NewLimits } from './server-limits.ts'
-import { TemplateId, VariableName } from './template-format.ts'
 
 const Description = Type.String({ maxLength: 2000, pattern: MULTILINE })
 const GameId = Type.String({

@@ -1,7 +1,7 @@
 // Links that give access to one agent route for a short time: signed by control, checked by the agent. A link is valid
 // for one purpose only, whatever else about it is right.
 import { errors, jwtVerify, SignJWT } from 'jose'
-import type { ArchiveFormat } from '../contract/agent-files.ts'
+import type { ArchiveFormat } from '../contract/agent/agent-files.ts'
 import { fail } from '../contract/errors.ts'
 
 /** What exactly a link of each purpose opens. */

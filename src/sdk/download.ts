@@ -1,6 +1,6 @@
 // A download that goes on by itself: after a break it asks for the rest of the same version, and it ends only when every
 // byte is there. An archive is made while it is sent and cannot be gone on with.
-import { type ArchiveFormat, requestDownload } from '../contract/files.ts'
+import { type ArchiveFormat, requestDownload } from '../contract/files/files.ts'
 import { isApiError, refusedHere, TransportError } from './errors.ts'
 import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'

@@ -1,5 +1,5 @@
 // What can go wrong, as classes that a program can tell apart: the service said no, nobody answered, a job failed.
-import type { Backup } from '../contract/backups.ts'
+import type { Backup } from '../contract/backups/backups.ts'
 import { ERRORS, type ErrorCode, type FieldFault } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { Problem } from '../contract/schema.ts'

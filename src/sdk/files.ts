@@ -1,4 +1,4 @@
-import * as files from '../contract/files.ts'
+import * as files from '../contract/files/files.ts'
 import type { BodyOf, QueryOf } from '../contract/operation.ts'
 import { bytesOf } from './bytes.ts'
 import { type Download, type DownloadOptions, download } from './download.ts'

@@ -1,26 +1,26 @@
 // The typed client of a Gamekeeper service, for Node and for browsers.
 
 export type { ActivityEntry, ActivityQuery, Verification } from '../contract/activity.ts'
-export type { BackupChange, BackupFile, FileVersion } from '../contract/backup-contents.ts'
-export type { NewSchedule, RetentionPolicy, Schedule } from '../contract/backup-plans.ts'
-export type { Backup, NewBackup, Recovery, RestoreRequest } from '../contract/backups.ts'
-export type { ConsoleLine, ConsoleQuery } from '../contract/console.ts'
+export type { BackupChange, BackupFile, FileVersion } from '../contract/backups/backup-contents.ts'
+export type { NewSchedule, RetentionPolicy, Schedule } from '../contract/backups/backup-plans.ts'
+export type { Backup, NewBackup, Recovery, RestoreRequest } from '../contract/backups/backups.ts'
 export type { ErrorCode, FieldFault } from '../contract/errors.ts'
-export type { ArchiveFormat, DiskUsage, FileEntry, TrashItem } from '../contract/files.ts'
-export type { Job, JobStatus, Progress } from '../contract/jobs.ts'
-export type { Power, PowerAction, PowerState, Runtime } from '../contract/power.ts'
-export type { Page } from '../contract/schema.ts'
-export type { Scope } from '../contract/scopes.ts'
-export type { DeletionPlan, NewServer, Server, ServerChange } from '../contract/servers.ts'
-export type { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from '../contract/subdomains.ts'
-export type { Template, TemplateVariable } from '../contract/template-format.ts'
+export type { ArchiveFormat, DiskUsage, FileEntry, TrashItem } from '../contract/files/files.ts'
+export type { ConsoleLine, ConsoleQuery } from '../contract/games/console.ts'
+export type { Power, PowerAction, PowerState, Runtime } from '../contract/games/power.ts'
+export type { Template, TemplateVariable } from '../contract/games/template-format.ts'
 export type {
   ImportedTemplate,
   ReportEntry,
   StoredTemplate,
   TemplateMediaType,
   TemplateSummary,
-} from '../contract/templates.ts'
+} from '../contract/games/templates.ts'
+export type { Job, JobStatus, Progress } from '../contract/jobs.ts'
+export type { Page } from '../contract/schema.ts'
+export type { Scope } from '../contract/scopes.ts'
+export type { DeletionPlan, NewServer, Server, ServerChange } from '../contract/servers.ts'
+export type { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from '../contract/subdomains.ts'
 export type { MintedToken, NewToken, OwnToken, Token } from '../contract/tokens.ts'
 export { EXPORT_FORMATS, type ExportFormat } from './activity.ts'
 export type { BackupFormat, BackupQuery, BackupWaitOptions } from './backups.ts'

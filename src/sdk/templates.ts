@@ -1,4 +1,3 @@
-import type { QueryOf } from '../contract/operation.ts'
 import {
   createTemplate,
   deleteTemplate,
@@ -6,7 +5,8 @@ import {
   readTemplate,
   type TemplateMediaType,
   type TemplateSummary,
-} from '../contract/templates.ts'
+} from '../contract/games/templates.ts'
+import type { QueryOf } from '../contract/operation.ts'
 import { itemsOf } from './pages.ts'
 import type { CallOptions } from './request.ts'
 import type { Transport } from './transport.ts'

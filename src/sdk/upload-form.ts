@@ -1,5 +1,5 @@
 // Many small files in one request, which is one entry in the activity: all of them arrive, or none.
-import { type FileEntry, requestUpload } from '../contract/files.ts'
+import { type FileEntry, requestUpload } from '../contract/files/files.ts'
 import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'
 

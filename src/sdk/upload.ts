@@ -1,5 +1,5 @@
 // An upload that goes on by itself: over tus 1.0, in pieces, and after a break from where the service says it is.
-import { requestUpload } from '../contract/files.ts'
+import { requestUpload } from '../contract/files/files.ts'
 import { isApiError, refusedHere, TransportError } from './errors.ts'
 import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'

@@ -1,8 +1,8 @@
 // Whether data is a template: its form by the schema, and its sense by what a schema cannot say. Every fault is named.
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FieldFault } from '../contract/errors.ts'
+import { Template, type TemplateVariable } from '../contract/games/template-format.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
-import { Template, type TemplateVariable } from '../contract/template-format.ts'
 import { compilePattern } from './linear-pattern.ts'
 import { namesIn, SERVER_FACTS } from './placeholders.ts'
 import { checkVariables } from './variables.ts'

@@ -2,7 +2,7 @@
 // mean two things (a key that is there twice, a number that JavaScript cannot hold) is refused and never guessed at.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type ParsedNode, parseDocument, visit } from 'yaml'
 import { TEMPLATE_DEPTH_MAX, TEMPLATE_VALUES_MAX } from '../contract/fixed-limits.ts'
-import type { TemplateMediaType } from '../contract/templates.ts'
+import type { TemplateMediaType } from '../contract/games/templates.ts'
 import { JsonFault, type JsonNode, parseJsonText, plainOf } from './json-text.ts'
 
 export interface TemplateFault {

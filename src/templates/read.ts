@@ -1,8 +1,8 @@
 // From the text of a template or an egg to a template that has been checked, with a report. Slow for a text that is made to
 // be: the service does it in a thread (reader-thread.ts), the command line where it is.
 import { TEMPLATE_MAX_BYTES } from '../contract/fixed-limits.ts'
-import type { Template } from '../contract/template-format.ts'
-import type { ReportEntry, TemplateMediaType } from '../contract/templates.ts'
+import type { Template } from '../contract/games/template-format.ts'
+import type { ReportEntry, TemplateMediaType } from '../contract/games/templates.ts'
 import { templateFaults } from './check.ts'
 import { readDocument, type TemplateFault, UnreadableTemplate } from './document.ts'
 import { eggVersionOf, importEgg } from './eggs/egg.ts'

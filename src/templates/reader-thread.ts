@@ -1,6 +1,6 @@
 // Reads templates of strangers in a thread of its own.
 import { fail } from '../contract/errors.ts'
-import type { TemplateMediaType } from '../contract/templates.ts'
+import type { TemplateMediaType } from '../contract/games/templates.ts'
 import { moduleBeside } from '../kit/module-beside.ts'
 import { createBoundedThread, TooExpensive } from './bounded-thread.ts'
 import type { ReadOptions, ReadTemplate, TemplateFault } from './read.ts'

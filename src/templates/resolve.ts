@@ -1,8 +1,8 @@
 // From a template, the values of its variables and what is known of the server to what a runtime needs. Pure: the same
 // gives the same, and nothing is read.
 import { type FieldFault, fail } from '../contract/errors.ts'
-import type { Launch, LaunchPort, LaunchSetting, StopStep } from '../contract/launch.ts'
-import type { Template } from '../contract/template-format.ts'
+import type { Launch, LaunchPort, LaunchSetting, StopStep } from '../contract/games/launch.ts'
+import type { Template } from '../contract/games/template-format.ts'
 import { fillPlaceholders, soleNameIn } from './placeholders.ts'
 import { checkVariables, type VariableValue, type VariableValues } from './variables.ts'
 

@@ -1,7 +1,7 @@
 // The values of a template's variables: which are right, and how each is written as text.
 import { isIP } from 'node:net'
 import type { FieldFault } from '../contract/errors.ts'
-import type { TEXT_FORMS, TemplateVariable } from '../contract/template-format.ts'
+import type { TEXT_FORMS, TemplateVariable } from '../contract/games/template-format.ts'
 import { compilePattern } from './linear-pattern.ts'
 
 export type VariableValue = string | number | boolean

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Backup } from '../../src/contract/backups.ts'
+import type { Backup } from '../../src/contract/backups/backups.ts'
 import type { Job } from '../../src/contract/jobs.ts'
 import type { TestService } from './service.ts'
 import { until } from './until.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { signalGroup } from '../../src/agent/games/process-identity.ts'
 import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
-import type { Launch } from '../../src/contract/launch.ts'
+import type { Launch } from '../../src/contract/games/launch.ts'
 
 export type TestGame = 'plain' | 'stubborn' | 'hungry' | 'forking' | 'flood' | 'spy' | 'rubbish' | 'ticking'
 

@@ -13,7 +13,7 @@ import type {
   RestoreReport,
   ScrubReport,
   VerifyReport,
-} from '../../contract/agent-backups.ts'
+} from '../../contract/agent/agent-backups.ts'
 import { newId } from '../../kit/ids.ts'
 import { createAgentFiles } from '../files/index.ts'
 import { layout } from '../layout.ts'

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import type { ScrubReport } from '../../contract/agent-backups.ts'
+import type { ScrubReport } from '../../contract/agent/agent-backups.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { BLOCK_BYTES } from './format/format.ts'
 

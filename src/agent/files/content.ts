@@ -1,7 +1,7 @@
 // Reading and writing the content of one file. A file is replaced by one rename, so a reader sees the old or the new;
 // the old one goes to the trash; and an entity tag keeps two editors from overwriting each other unseen.
 import type { BigIntStats } from 'node:fs'
-import type { FileEntry } from '../../contract/agent-files.ts'
+import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { placedWithParents } from './changes/new-parents.ts'

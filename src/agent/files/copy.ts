@@ -1,7 +1,7 @@
 // Copying beside the original. The bytes never pass through JavaScript: the kernel shares or copies them, in the thread
 // pool. A copy is built in staging and appears under its name when it is whole.
 import { type BigIntStats, chmodSync, fchmodSync, fstatSync, symlinkSync } from 'node:fs'
-import type { FileEntry } from '../../contract/agent-files.ts'
+import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/fixed-limits.ts'
 import { hasCode } from '../../kit/errno.ts'

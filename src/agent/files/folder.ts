@@ -1,5 +1,5 @@
 // Making a directory, with what is missing above it.
-import type { FileEntry } from '../../contract/agent-files.ts'
+import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { hasCode } from '../../kit/errno.ts'
 import { type Change, journaled } from './changes/changes.ts'

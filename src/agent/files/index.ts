@@ -1,7 +1,7 @@
 // The agent's side of files: the port that control calls, and what the agent's own HTTP routes, backups and tasks use.
 import { readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { AgentFiles, FilesWork, RepeatableRequest } from '../../contract/agent-files.ts'
+import type { AgentFiles, FilesWork, RepeatableRequest } from '../../contract/agent/agent-files.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { createJournal, type Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'

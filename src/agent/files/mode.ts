@@ -1,7 +1,7 @@
 // Changing the mode of files and directories: everything is checked before anything is touched, and when one fails after
 // all, those before it are taken back.
 import { type BigIntStats, chmodSync } from 'node:fs'
-import type { FileEntry } from '../../contract/agent-files.ts'
+import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Descriptor } from '../../kit/descriptor.ts'
 import { hasCode } from '../../kit/errno.ts'

@@ -1,6 +1,6 @@
 // Moving and renaming, one thing or many: every move is checked, and all have room for missing directories, before any
 // is made; if one fails anyway, those before it are undone, with the directories made for them.
-import type { FileEntry } from '../../contract/agent-files.ts'
+import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { MAX_DEPTH } from '../../contract/fixed-limits.ts'
 import { hasCode } from '../../kit/errno.ts'

@@ -1,7 +1,7 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentGames } from '../../contract/agent-games.ts'
+import type { AgentGames } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
 import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'

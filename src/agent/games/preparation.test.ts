@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { isFailure } from '../../contract/errors.ts'
-import type { LaunchConfigFile } from '../../contract/launch.ts'
+import type { LaunchConfigFile } from '../../contract/games/launch.ts'
 import { type GamesHarness, openGames } from './games.testing.ts'
 
 const S = 'srv_castle'

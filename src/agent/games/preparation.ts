@@ -2,7 +2,7 @@
 import { buffer } from 'node:stream/consumers'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { CONFIG_FILE_MAX_BYTES } from '../../contract/fixed-limits.ts'
-import type { Launch, LaunchConfigFile, LaunchRequirement } from '../../contract/launch.ts'
+import type { Launch, LaunchConfigFile, LaunchRequirement } from '../../contract/games/launch.ts'
 import { type ConfigFiller, createConfigFiller } from '../../templates/config-files/config-filler.ts'
 import { ConfigFault } from '../../templates/config-files/fill.ts'
 import { BY_THE_SYSTEM } from '../files/changes/changes.ts'

@@ -1,7 +1,7 @@
 // The runtime port: what starts games and finds them again. What becomes of a game is decided elsewhere, the same for all.
-import type { GameLimits } from '../../contract/agent-games.ts'
-import type { Launch } from '../../contract/launch.ts'
-import type { Runtime } from '../../contract/power.ts'
+import type { GameLimits } from '../../contract/agent/agent-games.ts'
+import type { Launch } from '../../contract/games/launch.ts'
+import type { Runtime } from '../../contract/games/power.ts'
 import type { RunEnd } from './supervisor/protocol.ts'
 
 export type { RunEnd } from './supervisor/protocol.ts'

@@ -1,7 +1,7 @@
 // A backup as an archive, or one file out of it, for whoever holds a link to it.
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ArchiveFormat } from '../../contract/agent-files.ts'
+import type { ArchiveFormat } from '../../contract/agent/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import { ARCHIVES_BEGUN } from '../../contract/fixed-limits.ts'
 import { whileClientStays } from '../../http/client-left.ts'

@@ -1,6 +1,6 @@
 // What a download link names: a file with ranges, or files and directories as an archive made while it is sent.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ArchiveFormat } from '../../contract/agent-files.ts'
+import type { ArchiveFormat } from '../../contract/agent/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
 import type { Shares } from '../fair-shares.ts'

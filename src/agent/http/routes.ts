@@ -1,8 +1,8 @@
 // The agent's own HTTP routes: bytes in and out, for the holder of a signed link. They take no token: the link is one,
 // for one purpose, one server and a short time, and it dies with the token it was issued for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { UPLOAD_QUERY } from '../../contract/files/link-operations.ts'
 import { ARCHIVES_BEING_SENT } from '../../contract/fixed-limits.ts'
-import { UPLOAD_QUERY } from '../../contract/link-operations.ts'
 import { Closed } from '../../contract/schema.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../../http/bodies.ts'
 import { whileClientStays } from '../../http/client-left.ts'

@@ -1,6 +1,6 @@
 // `gamekeeper server create|ls|show|set`; deleting and bringing back have a file of their own.
-import { GAME_IDS } from '../../contract/games.ts'
-import { TEMPLATE_ID_FORM } from '../../contract/template-format.ts'
+import { GAME_IDS } from '../../contract/games/games.ts'
+import { TEMPLATE_ID_FORM } from '../../contract/games/template-format.ts'
 import { isApiError, type NewServer, type Server, type ServerChange } from '../../sdk/index.ts'
 import { command, type Family, type Options, type ValuesOf } from '../command.ts'
 import type { Context } from '../context.ts'

@@ -6,7 +6,7 @@ import { onBothEngines } from '../../../test/support/engines.ts'
 import { openEvents } from '../../../test/support/events.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
-import type { Backup } from '../../contract/backups.ts'
+import type { Backup } from '../../contract/backups/backups.ts'
 
 onBothEngines('backups', (engine) => {
   let service: TestService

@@ -1,7 +1,7 @@
 // Looking into backups: their files, the versions of a file, what changed, and download links.
 import type { Agent } from '../../contract/agent.ts'
-import type { BackupChange, BackupFile, FileVersion } from '../../contract/backup-contents.ts'
-import type { ArchiveFormat, DownloadLocation } from '../../contract/files.ts'
+import type { BackupChange, BackupFile, FileVersion } from '../../contract/backups/backup-contents.ts'
+import type { ArchiveFormat, DownloadLocation } from '../../contract/files/files.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { SignedLinks } from '../../http/signed-links.ts'

@@ -1,7 +1,7 @@
 // The work behind a backup. Its row exists before the work starts, and says how it ended, whatever happens in between.
 import type { Logger } from 'pino'
+import type { BackupReport } from '../../contract/agent/agent-backups.ts'
 import type { Agent } from '../../contract/agent.ts'
-import type { BackupReport } from '../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'

@@ -9,7 +9,7 @@ import { withDatabase } from '../../../test/support/database.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
-import type { Backup } from '../../contract/backups.ts'
+import type { Backup } from '../../contract/backups/backups.ts'
 import { nameFor, nextRun } from './schedules/cron.ts'
 
 onBothEngines('backup plans', (engine) => {

@@ -1,6 +1,6 @@
 // From a row to what callers see, and from a request or a manifest to a row.
-import type { BackupReport } from '../../contract/agent-backups.ts'
-import { type Backup, IGNORED_MAX_BYTES, type NewBackup } from '../../contract/backups.ts'
+import type { BackupReport } from '../../contract/agent/agent-backups.ts'
+import { type Backup, IGNORED_MAX_BYTES, type NewBackup } from '../../contract/backups/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import { newId } from '../../kit/ids.ts'
 import type { BackupRow } from '../db/tables.ts'

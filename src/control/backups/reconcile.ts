@@ -1,9 +1,9 @@
 // The database and the store cannot disagree for long: what only one of them knows is reconciled at the start, once a
 // day, and on request when the database is gone.
 import type { Logger } from 'pino'
+import type { BackupReport, DamageReport, StoredBackup } from '../../contract/agent/agent-backups.ts'
 import type { Agent } from '../../contract/agent.ts'
-import type { BackupReport, DamageReport, StoredBackup } from '../../contract/agent-backups.ts'
-import type { Recovery } from '../../contract/backups.ts'
+import type { Recovery } from '../../contract/backups/backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { isName } from '../../contract/schema.ts'
 import { timeOfId } from '../../kit/ids.ts'

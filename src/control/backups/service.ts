@@ -1,4 +1,4 @@
-import type { Backup, NewBackup } from '../../contract/backups.ts'
+import type { Backup, NewBackup } from '../../contract/backups/backups.ts'
 import { fail } from '../../contract/errors.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Activity } from '../activity/service.ts'

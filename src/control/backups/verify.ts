@@ -1,7 +1,8 @@
 // Proof that backups are intact: one on request, and part of the whole store each day. Damage is recorded with every
 // backup it affects, and stays visible until a verification finds it repaired.
+
+import type { DamageReport } from '../../contract/agent/agent-backups.ts'
 import type { Agent } from '../../contract/agent.ts'
-import type { DamageReport } from '../../contract/agent-backups.ts'
 import { isFailure } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'

@@ -1,4 +1,4 @@
-import * as files from '../../contract/files.ts'
+import * as files from '../../contract/files/files.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { Forward } from '../../http/forward.ts'
 import { type Api, serve } from '../http/route.ts'

@@ -1,5 +1,5 @@
+import type { ChangeRequest } from '../../contract/agent/agent-files.ts'
 import type { Agent, AgentFact } from '../../contract/agent.ts'
-import type { ChangeRequest } from '../../contract/agent-files.ts'
 import { fail } from '../../contract/errors.ts'
 import type {
   ArchiveFormat,
@@ -8,7 +8,7 @@ import type {
   FileEntry,
   TrashItem,
   UploadLocation,
-} from '../../contract/files.ts'
+} from '../../contract/files/files.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { LinkDetails, LinkPurpose, SignedLinks } from '../../http/signed-links.ts'

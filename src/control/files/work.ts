@@ -1,8 +1,8 @@
 // Packing, unpacking and pulling: jobs here, tasks on the agent.
 import type { ActivityEvent } from '../../contract/activity.ts'
+import type { FilesWork } from '../../contract/agent/agent-files.ts'
 import type { Agent } from '../../contract/agent.ts'
-import type { FilesWork } from '../../contract/agent-files.ts'
-import { ARCHIVE_FORMATS, type ArchiveFormat } from '../../contract/files.ts'
+import { ARCHIVE_FORMATS, type ArchiveFormat } from '../../contract/files/files.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'

@@ -1,7 +1,7 @@
 // Who may read and who may change a server. A transaction that changes anything about a server starts with
 // `lockReadyServer` or `lockVisibleServer`; the read-only functions refuse to be called in one.
 import { fail, serverDeleted } from '../../contract/errors.ts'
-import type { PowerState } from '../../contract/power.ts'
+import type { PowerState } from '../../contract/games/power.ts'
 import { lockServer, type OutsideTransaction } from '../db/lock-server.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 import { type Actor, noSuchServer, sees } from '../http/actor.ts'

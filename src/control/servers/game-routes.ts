@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ConsoleLine, type ConsoleQuery, readConsole, sendCommand } from '../../contract/console.ts'
-import { powerServer } from '../../contract/power-operations.ts'
+import { type ConsoleLine, type ConsoleQuery, readConsole, sendCommand } from '../../contract/games/console.ts'
+import { powerServer } from '../../contract/games/power-operations.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { Actor } from '../http/actor.ts'
 import { negotiate } from '../http/negotiate.ts'

@@ -1,7 +1,7 @@
 // How the game of a server is started: as its template says, and without one by the file `start` at the top of its files,
 // whatever that is.
-import type { Launch } from '../../contract/launch.ts'
-import type { Template } from '../../contract/template-format.ts'
+import type { Launch } from '../../contract/games/launch.ts'
+import type { Template } from '../../contract/games/template-format.ts'
 import { resolveLaunch } from '../../templates/resolve.ts'
 import type { ServerRow } from '../db/tables.ts'
 import { variablesOf } from './variables.ts'

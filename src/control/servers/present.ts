@@ -1,7 +1,7 @@
 // Converts a server between its three shapes: the request, the row, and the response.
-import type { GameState } from '../../contract/agent-games.ts'
+import type { GameState } from '../../contract/agent/agent-games.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
-import { STOPPED } from '../../contract/power.ts'
+import { STOPPED } from '../../contract/games/power.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'

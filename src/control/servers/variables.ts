@@ -1,6 +1,6 @@
 // The values that a server gives to the variables of its template. Secrets are kept apart from what is shown.
 import { type FieldFault, fail } from '../../contract/errors.ts'
-import type { Template, TemplateVariable } from '../../contract/template-format.ts'
+import type { Template, TemplateVariable } from '../../contract/games/template-format.ts'
 import { checkVariables, type VariableValue, type VariableValues } from '../../templates/variables.ts'
 import type { ServerRow } from '../db/tables.ts'
 import { type Actor, requireAllServers, requireScope } from '../http/actor.ts'

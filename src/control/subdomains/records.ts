@@ -1,7 +1,7 @@
 // The DNS records a subdomain needs, as a pure function of the server and the zone; and how our records are told apart
 // from others: by a TXT marker that names the instance, the subdomain and the record sets we made for it.
 import { isIPv4, isIPv6 } from 'node:net'
-import { GAMES, type Game, type GameId } from '../../contract/games.ts'
+import { GAMES, type Game, type GameId } from '../../contract/games/games.ts'
 import type { Change, ZoneListing } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, type RecordSet, sameRecordSet } from '../../dns/records.ts'
 import type { ServerRow } from '../db/tables.ts'

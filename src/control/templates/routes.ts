@@ -1,11 +1,11 @@
-import { BASE_PATH } from '../../contract/operation.ts'
 import {
   createTemplate,
   deleteTemplate,
   listTemplates,
   readTemplate,
   type TemplateMediaType,
-} from '../../contract/templates.ts'
+} from '../../contract/games/templates.ts'
+import { BASE_PATH } from '../../contract/operation.ts'
 import { type Api, serve } from '../http/route.ts'
 import type { Templates } from './service.ts'
 

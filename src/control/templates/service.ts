@@ -2,10 +2,15 @@
 // machines share (docs/decisions/templates.md).
 import { fail, invalidField } from '../../contract/errors.ts'
 import { TEMPLATES_MAX } from '../../contract/fixed-limits.ts'
-import { GAMES } from '../../contract/games.ts'
+import { GAMES } from '../../contract/games/games.ts'
+import type { Template } from '../../contract/games/template-format.ts'
+import type {
+  ImportedTemplate,
+  StoredTemplate,
+  TemplateMediaType,
+  TemplateSummary,
+} from '../../contract/games/templates.ts'
 import type { Page } from '../../contract/schema.ts'
-import type { Template } from '../../contract/template-format.ts'
-import type { ImportedTemplate, StoredTemplate, TemplateMediaType, TemplateSummary } from '../../contract/templates.ts'
 import { iso } from '../../kit/time.ts'
 import { createTemplateReader } from '../../templates/reader-thread.ts'
 import type { Activity } from '../activity/service.ts'

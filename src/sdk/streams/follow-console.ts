@@ -1,5 +1,5 @@
 // A server's console as it is written.
-import { type ConsoleLine, readConsole } from '../../contract/console.ts'
+import { type ConsoleLine, readConsole } from '../../contract/games/console.ts'
 import type { Transport } from '../transport.ts'
 import { type FollowEventsOptions, followEvents } from './follow-events.ts'
 

@@ -1,6 +1,6 @@
 // What every editor of config files shares: the settings to make, and when one is made at all.
 
-import type { LaunchSetting } from '../../contract/launch.ts'
+import type { LaunchSetting } from '../../contract/games/launch.ts'
 import { compilePattern } from '../linear-pattern.ts'
 import type { VariableValue } from '../variables.ts'
 

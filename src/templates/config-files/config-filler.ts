@@ -1,6 +1,6 @@
 // Fills in the config files of servers, which are strangers' texts like any other: small ones where it is asked, larger ones in
 // a thread.
-import type { ConfigFormat } from '../../contract/template-format.ts'
+import type { ConfigFormat } from '../../contract/games/template-format.ts'
 import { moduleBeside } from '../../kit/module-beside.ts'
 import { createBoundedThread, TooExpensive } from '../bounded-thread.ts'
 import { ConfigFault, type ConfigSetting, fillConfig } from './fill.ts'

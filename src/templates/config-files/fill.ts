@@ -1,6 +1,6 @@
 // Fills in config files: text in, text out. Reading and writing them is for whoever holds the files.
 import { CONFIG_FILE_MAX_BYTES } from '../../contract/fixed-limits.ts'
-import type { ConfigFormat } from '../../contract/template-format.ts'
+import type { ConfigFormat } from '../../contract/games/template-format.ts'
 import { ConfigFault, type ConfigSetting } from './config-edit.ts'
 import { fillJson } from './json-files.ts'
 import { fillIni, fillProperties, fillText } from './line-files.ts'

@@ -1,6 +1,6 @@
 // The files that an egg fills in before each start.
 import { TEMPLATE_CONFIG_FILES_MAX, TEMPLATE_SETTINGS_MAX } from '../../contract/fixed-limits.ts'
-import type { ConfigFormat, Template, TemplateSetting } from '../../contract/template-format.ts'
+import type { ConfigFormat, Template, TemplateSetting } from '../../contract/games/template-format.ts'
 import { compilePattern } from '../linear-pattern.ts'
 import { translate } from './egg-placeholders.ts'
 import { type EggReader, isRecord } from './egg-reader.ts'

@@ -1,5 +1,5 @@
 // The rules that Laravel would check a variable of an egg with, as a typed variable of a template.
-import type { TemplateVariable } from '../../contract/template-format.ts'
+import type { TemplateVariable } from '../../contract/games/template-format.ts'
 import { compilePattern } from '../linear-pattern.ts'
 
 export interface RuleNote {

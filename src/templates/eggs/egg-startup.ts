@@ -1,6 +1,6 @@
 // The start command of an egg. There it is a line that a shell evaluates, with values pasted in before; here it is a list of
 // arguments where it can be one, and otherwise a line for the shell of a container, with values in its environment.
-import type { Template } from '../../contract/template-format.ts'
+import type { Template } from '../../contract/games/template-format.ts'
 import { nameInTemplate, SERVER_ENVIRONMENT, translate } from './egg-placeholders.ts'
 import { type EggReader, isRecord } from './egg-reader.ts'
 import type { Path } from './ledger.ts'

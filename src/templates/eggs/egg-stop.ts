@@ -1,5 +1,5 @@
 // How an egg stops its game: a command, or a signal with a caret before it.
-import type { Template } from '../../contract/template-format.ts'
+import type { Template } from '../../contract/games/template-format.ts'
 import type { EggReader } from './egg-reader.ts'
 
 const PATH = ['config', 'stop']

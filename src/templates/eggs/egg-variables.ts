@@ -1,5 +1,5 @@
 import { TEMPLATE_VARIABLES_MAX } from '../../contract/fixed-limits.ts'
-import type { TemplateVariable } from '../../contract/template-format.ts'
+import type { TemplateVariable } from '../../contract/games/template-format.ts'
 import { checkVariables } from '../variables.ts'
 import { SERVER_ENVIRONMENT } from './egg-placeholders.ts'
 import { type EggReader, isRecord } from './egg-reader.ts'

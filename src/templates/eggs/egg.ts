@@ -6,8 +6,8 @@ import {
   TEMPLATE_ID_FORM,
   type Template,
   type TemplateVariable,
-} from '../../contract/template-format.ts'
-import type { ReportEntry } from '../../contract/templates.ts'
+} from '../../contract/games/template-format.ts'
+import type { ReportEntry } from '../../contract/games/templates.ts'
 import { boundFault, repeatedKeys } from '../document.ts'
 import { JsonFault, type JsonNode, parseJsonText, plainOf } from '../json-text.ts'
 import { importConfigFiles } from './egg-config-files.ts'

@@ -1,6 +1,6 @@
 // Nothing of an egg is lost without a word: every value in it is claimed by whoever carries it over, changes it or drops
 // it, and what nobody has claimed in the end is reported as dropped.
-import type { ReportEntry } from '../../contract/templates.ts'
+import type { ReportEntry } from '../../contract/games/templates.ts'
 import { escapeName } from '../document.ts'
 
 export type Level = ReportEntry['level']

@@ -19,7 +19,7 @@ import { UNPACK_LIMITS, unpack } from '../../../src/agent/files/archives/unpack.
 import { createAgentFiles } from '../../../src/agent/files/index.ts'
 import { openDescriptors } from '../../../src/agent/files/trees.testing.ts'
 import { layout } from '../../../src/agent/layout.ts'
-import type { ArchiveFormat } from '../../../src/contract/agent-files.ts'
+import type { ArchiveFormat } from '../../../src/contract/agent/agent-files.ts'
 import { isFailure } from '../../../src/contract/errors.ts'
 import { scratchBase } from '../../support/scratch.ts'
 

@@ -1,7 +1,7 @@
 // A manifest is a backup: every entry in walk order, in chunks that are read one at a time, and a tail that says what the
 // backup is and where each chunk is. It is written last, in one step; before that the backup does not exist.
 import { BlobMissing, type BlobStore, type ByteRange } from '../../../blobs/store.ts'
-import type { BackupReport } from '../../../contract/agent-backups.ts'
+import type { BackupReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import {

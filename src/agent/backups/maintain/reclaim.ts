@@ -2,7 +2,7 @@
 // are deleted; packs with little needed have that copied to a new pack first. Runs exclusively, so no backup can start
 // to rely on a block between the two. Order: write new packs, then the new index, delete old indexes, then old packs;
 // see docs/backup-format.md.
-import type { ReclaimReport } from '../../../contract/agent-backups.ts'
+import type { ReclaimReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { visitIds } from '../format/entries.ts'
 import { DAMAGE_BLOB, Damage, packBlob } from '../format/format.ts'

@@ -1,7 +1,7 @@
 // Verifies the whole store, a share at a time, and remembers its position. It releases the store's lock after every
 // piece: otherwise a waiting exclusive holder would block every new backup until the scrub is done.
 import { BlobMissing } from '../../../blobs/store.ts'
-import type { ScrubReport } from '../../../contract/agent-backups.ts'
+import type { ScrubReport } from '../../../contract/agent/agent-backups.ts'
 import { SCRUB_BLOB } from '../format/format.ts'
 import { manifestNames } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'

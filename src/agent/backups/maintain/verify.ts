@@ -1,6 +1,6 @@
 // Reads what the store contains and checks every byte of it. Damage is reported with every file and backup it affects.
 import { BlobMissing, isLost } from '../../../blobs/store.ts'
-import type { DamageReport, VerifyReport } from '../../../contract/agent-backups.ts'
+import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from '../format/format.ts'

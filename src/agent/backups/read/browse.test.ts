@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { it } from 'node:test'
-import type { ArchiveFormat } from '../../../contract/agent-files.ts'
+import type { ArchiveFormat } from '../../../contract/agent/agent-files.ts'
 import { assertSameTree, snapshot, temporaryFolder, testAgent } from '../backups.testing.ts'
 
 const serverId = 'srv_a'

@@ -1,5 +1,5 @@
 // Looks into backups: lists a directory, finds a file's versions, compares two trees.
-import type { BackupChange, BackupEntry, FileVersion } from '../../../contract/agent-backups.ts'
+import type { BackupChange, BackupEntry, FileVersion } from '../../../contract/agent/agent-backups.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { readlinkAt } from '../../files/sandbox/directory.ts'

@@ -2,7 +2,7 @@
 // time, so that a broken download can resume: in a tar by computing the position, in the other formats by generating
 // the bytes before it again and discarding them.
 import { Readable } from 'node:stream'
-import type { ArchiveFormat } from '../../../contract/agent-files.ts'
+import type { ArchiveFormat } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import type { ArchiveEntry } from '../../files/archives/entry.ts'
 import { writeArchive } from '../../files/archives/formats.ts'

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RestoreOutcome, StoppedRestore } from '../../../contract/agent-backups.ts'
+import type { RestoreOutcome, StoppedRestore } from '../../../contract/agent/agent-backups.ts'
 import { type Failure, fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../../files/sandbox/directory.ts'

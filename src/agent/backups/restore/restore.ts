@@ -1,7 +1,7 @@
 // Restores a backup: plans, stages, syncs, commits a journal, and swaps by renames. What is unchanged is not touched. Up to
 // the commit any failure leaves the files as they were; from then on restore-finish.ts brings it to an end.
 import { mkdirSync } from 'node:fs'
-import type { RestoreReport } from '../../../contract/agent-backups.ts'
+import type { RestoreReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { openDescriptor } from '../../../kit/descriptor.ts'
 import { isDiskFull } from '../../../kit/errno.ts'

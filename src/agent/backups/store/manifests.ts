@@ -1,5 +1,5 @@
 // The manifests of a store as a whole.
-import type { StoredBackup } from '../../../contract/agent-backups.ts'
+import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { Damage, lastSegment, manifestBlob } from '../format/format.ts'
 import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'

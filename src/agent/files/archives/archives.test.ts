@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
-import type { ArchiveFormat } from '../../../contract/agent-files.ts'
+import type { ArchiveFormat } from '../../../contract/agent/agent-files.ts'
 import { type ErrorCode, isFailure } from '../../../contract/errors.ts'
 import { fillTree, openDescriptors } from '../trees.testing.ts'
 import { entry, serverId, start } from './archives.testing.ts'

@@ -2,7 +2,7 @@
 import { readSync } from 'node:fs'
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
-import type { ArchiveFormat } from '../../../contract/agent-files.ts'
+import type { ArchiveFormat } from '../../../contract/agent/agent-files.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 import { type ArchiveEntry, invalidArchive } from './entry.ts'
 import { bytesOf, inflated, type ReadOptions } from './source.ts'

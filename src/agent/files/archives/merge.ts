@@ -3,7 +3,7 @@
 // trees may be as large as a server: only one group of moves is kept in memory, and the event loop gets its turn
 // between moves.
 import { opendirSync } from 'node:fs'
-import type { FileKind } from '../../../contract/agent-files.ts'
+import type { FileKind } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { moveReplacing, moveToNewName } from '../changes/replace.ts'

@@ -1,6 +1,6 @@
 // Packing files and directories of a server, into a file beside them or into a download.
 import type { BigIntStats } from 'node:fs'
-import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent-files.ts'
+import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { createTurns } from '../../../kit/turns.ts'

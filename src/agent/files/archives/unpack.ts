@@ -1,7 +1,7 @@
 // Unpacking: everything into staging first, under limits, then moved into place. An archive that is refused, or a task
 // that is cancelled, leaves nothing.
 import { fchmodSync, futimesSync, symlinkSync } from 'node:fs'
-import type { FileEntry, FilesWork } from '../../../contract/agent-files.ts'
+import type { FileEntry, FilesWork } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import {
   ARCHIVE_HARMLESS_BYTES,

@@ -1,7 +1,7 @@
 // How far a change got, judged only by the disk: for changes that failed, and for those that a crash interrupted. A
 // rename keeps the inode, so the inode at the target says whether the file got there.
 import { type BigIntStats, opendirSync } from 'node:fs'
-import type { FileEntry } from '../../../contract/agent-files.ts'
+import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { pathNames } from '../../../kit/path-names.ts'
 import { createTurns, type Turns } from '../../../kit/turns.ts'

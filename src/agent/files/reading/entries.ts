@@ -1,6 +1,6 @@
 // What a caller is told about one thing on disk.
 import type { BigIntStats } from 'node:fs'
-import type { FileEntry, FileKind } from '../../../contract/agent-files.ts'
+import type { FileEntry, FileKind } from '../../../contract/agent/agent-files.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { type Directory, lstatAt, readlinkAt } from '../sandbox/directory.ts'
 import { explained } from '../sandbox/errors.ts'

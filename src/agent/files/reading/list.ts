@@ -1,7 +1,7 @@
 // One page of a directory. Names and kinds come from the directory itself; only what is on the page is looked at, and
 // only a page is ever kept, so the first page of a directory of 100,000 costs little more than reading the directory.
 import { type Dirent, lstatSync, opendirSync } from 'node:fs'
-import type { FileEntry, ListPosition, ListRequest, ListSort } from '../../../contract/agent-files.ts'
+import type { FileEntry, ListPosition, ListRequest, ListSort } from '../../../contract/agent/agent-files.ts'
 import { createTurns, type Turns } from '../../../kit/turns.ts'
 import { addressOf, type Directory, statsIfThere } from '../sandbox/directory.ts'
 import { nameFromLatin1, nameToBytes } from '../sandbox/names.ts'

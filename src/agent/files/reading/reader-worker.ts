@@ -2,7 +2,7 @@
 // first.
 import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
-import type { ListRequest } from '../../../contract/agent-files.ts'
+import type { ListRequest } from '../../../contract/agent/agent-files.ts'
 import { type ErrorCode, isFailure } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { openSandbox, shareOf } from '../sandbox/sandbox.ts'

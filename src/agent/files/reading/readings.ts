@@ -1,6 +1,12 @@
 // Reads whose cost grows with a tenant's data: lists, pages of the trash, searches. Small ones run at once; the rest go
 // to the reader thread, where each server has its share.
-import type { FileEntry, ListPosition, ListRequest, SearchMatch, TrashItem } from '../../../contract/agent-files.ts'
+import type {
+  FileEntry,
+  ListPosition,
+  ListRequest,
+  SearchMatch,
+  TrashItem,
+} from '../../../contract/agent/agent-files.ts'
 import { PAGES_BEING_READ, SEARCHES } from '../../../contract/fixed-limits.ts'
 import { createShares } from '../../fair-shares.ts'
 import type { ServerFiles } from '../server-files.ts'

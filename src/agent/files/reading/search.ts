@@ -1,6 +1,6 @@
 // Finds by name and, when asked, by content. It stops at a number of matches or after a time, and says so. Runs in a
 // thread of its own (reader-worker.ts).
-import type { SearchMatch } from '../../../contract/agent-files.ts'
+import type { SearchMatch } from '../../../contract/agent/agent-files.ts'
 import { type OpenFile, openFileAt } from '../sandbox/directory.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { WalkEntry } from '../sandbox/walk.ts'

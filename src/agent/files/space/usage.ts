@@ -3,7 +3,7 @@
 // reservations, so that concurrent transfers cannot exceed the quota together. The server's trash is freed for what
 // would not fit otherwise, at the moment a complete transfer is moved into place.
 import { fstatSync } from 'node:fs'
-import type { DiskUsage } from '../../../contract/agent-files.ts'
+import type { DiskUsage } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createMutex } from '../../../kit/mutex.ts'
 import { openOwnFolder } from '../sandbox/directory.ts'

@@ -2,7 +2,7 @@
 // things themselves under their numbers. An item is in the trash when its number is there. What leaves the trash to make
 // room is moved into a folder of the same form first.
 import { readFileSync, writeSync } from 'node:fs'
-import type { FileKind } from '../../../contract/agent-files.ts'
+import type { FileKind } from '../../../contract/agent/agent-files.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import {
   addressOf,

@@ -1,5 +1,5 @@
 // Taking one thing back out of the trash, to where it was.
-import type { FileEntry } from '../../../contract/agent-files.ts'
+import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { type Change, journaled } from '../changes/changes.ts'
 import { describePath } from '../reading/entries.ts'

@@ -1,6 +1,6 @@
 // The files of one upload request: all are received and synced in staging first, and only when every one is complete
 // are they moved into place, each by one rename. A refusal before that leaves nothing behind.
-import type { FileEntry } from '../../../contract/agent-files.ts'
+import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/fixed-limits.ts'
 import { createTurns } from '../../../kit/turns.ts'

@@ -1,8 +1,8 @@
 // The end of a server's console, for those who follow it: a game may write fifty thousand lines a second to a hundred of them.
 // Each batch begins where the last one ended, by its offset in the file, and those who are at the same place share one read.
 import { open } from 'node:fs/promises'
-import type { ConsoleLine } from '../../../contract/console.ts'
 import { CONSOLE_LINE_MAX_BYTES, STREAM_BATCH_BYTES } from '../../../contract/fixed-limits.ts'
+import type { ConsoleLine } from '../../../contract/games/console.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { LINE_END, listSegments, parseLine, type Segment } from './segments.ts'
 

@@ -1,8 +1,8 @@
 // Appends to a server's console. One process at a time does: the supervisor of the game that runs.
 import { constants, fdatasyncSync, ftruncateSync, mkdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConsoleSource } from '../../../contract/console-sources.ts'
 import { CONSOLE_LINE_MAX_BYTES, CONSOLE_SEGMENT_BYTES } from '../../../contract/fixed-limits.ts'
+import type { ConsoleSource } from '../../../contract/games/console-sources.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { LINE_END, lineHead, listSegments, pruneSegments, segmentName } from './segments.ts'
 

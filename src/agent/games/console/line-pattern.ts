@@ -1,6 +1,6 @@
 // Finds the patterns of a template in lines of a game. Both are written by strangers: matching goes through the line once
 // for each piece of the pattern, and never back.
-import type { LinePattern } from '../../../contract/launch.ts'
+import type { LinePattern } from '../../../contract/games/launch.ts'
 
 export interface LineMatcher {
   matches(line: Buffer): boolean

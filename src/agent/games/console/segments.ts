@@ -3,9 +3,9 @@
 // before it, and no index can ever disagree with what is there.
 import { readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConsoleLine } from '../../../contract/console.ts'
-import { CONSOLE_SOURCES, type ConsoleSource } from '../../../contract/console-sources.ts'
 import { CONSOLE_KEPT_BYTES, CONSOLE_KEPT_MS } from '../../../contract/fixed-limits.ts'
+import type { ConsoleLine } from '../../../contract/games/console.ts'
+import { CONSOLE_SOURCES, type ConsoleSource } from '../../../contract/games/console-sources.ts'
 import { hasCode, ignoreAbsent } from '../../../kit/errno.ts'
 import { iso } from '../../../kit/time.ts'
 

@@ -1,6 +1,6 @@
 // Why a game ended, and when one that has crashed is started again. Decided from what is known, and nothing else.
 import { CRASH_RESTARTS } from '../../../contract/fixed-limits.ts'
-import type { ExitReason } from '../../../contract/power.ts'
+import type { ExitReason } from '../../../contract/games/power.ts'
 import type { RunEnd } from '../runtime.ts'
 
 /** What it was told to do, if anything. */

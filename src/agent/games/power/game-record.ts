@@ -1,9 +1,9 @@
 // What the agent keeps of a game on disk: enough to go on with it, or to start it again, without asking anybody.
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { GameLimits } from '../../../contract/agent-games.ts'
-import type { Launch } from '../../../contract/launch.ts'
-import { type Power, type Runtime, STOPPED } from '../../../contract/power.ts'
+import type { GameLimits } from '../../../contract/agent/agent-games.ts'
+import type { Launch } from '../../../contract/games/launch.ts'
+import { type Power, type Runtime, STOPPED } from '../../../contract/games/power.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import type { Asked } from './exits.ts'
 

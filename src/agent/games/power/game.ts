@@ -1,10 +1,10 @@
 // The power of one game: one state, one small handler for each, one action at a time. `kill` waits for nothing.
 
+import type { AgentGames, GameState } from '../../../contract/agent/agent-games.ts'
 import type { FactCause } from '../../../contract/agent.ts'
-import type { AgentGames, GameState } from '../../../contract/agent-games.ts'
 import { fail } from '../../../contract/errors.ts'
-import type { Launch } from '../../../contract/launch.ts'
-import type { PowerAction, PowerState } from '../../../contract/power.ts'
+import type { Launch } from '../../../contract/games/launch.ts'
+import type { PowerAction, PowerState } from '../../../contract/games/power.ts'
 import { newId } from '../../../kit/ids.ts'
 import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'

@@ -1,5 +1,5 @@
 // Stops a game the way its template says, one step after the other, until it has ended. SIGKILL comes last.
-import type { StopStep } from '../../../contract/launch.ts'
+import type { StopStep } from '../../../contract/games/launch.ts'
 import type { Run } from '../runtime.ts'
 
 export interface Timers {

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { GameLimits } from '../../../contract/agent-games.ts'
+import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import type { GroupFolder } from '../supervisor/protocol.ts'

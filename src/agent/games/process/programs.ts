@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { fail } from '../../../contract/errors.ts'
-import type { LaunchRequirement } from '../../../contract/launch.ts'
+import type { LaunchRequirement } from '../../../contract/games/launch.ts'
 import { findProgram, PATH } from './isolation.ts'
 
 const run = promisify(execFile)

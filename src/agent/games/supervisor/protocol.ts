@@ -1,6 +1,6 @@
 // What the service and the supervisor of a game tell each other, in lines of JSON over a socket in the game's folder, and
 // what the supervisor writes down there.
-import type { LinePattern } from '../../../contract/launch.ts'
+import type { LinePattern } from '../../../contract/games/launch.ts'
 import type { ProcessIdentity } from '../process-identity.ts'
 
 /** A control group, and the one that the supervisor itself goes back to. */

@@ -1,5 +1,5 @@
 // Games whose servers we cannot download here. From what their makers and the people who run them document; not tested.
-import type { Template } from '../../../contract/template-format.ts'
+import type { Template } from '../../../contract/games/template-format.ts'
 
 const DEBIAN = [{ name: 'Debian', image: 'docker.io/library/debian:stable-slim' }]
 const saving = 'Waiting for the world to be saved'

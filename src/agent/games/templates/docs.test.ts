@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Template } from '../../../contract/template-format.ts'
+import { Template } from '../../../contract/games/template-format.ts'
 import { readTemplate } from '../../../templates/read.ts'
 import { SHIPPED_TEMPLATES } from './index.ts'
 

@@ -1,5 +1,5 @@
 // The templates that come with Gamekeeper. As modules and not as files beside them, so that the package has them too.
-import type { Template } from '../../../contract/template-format.ts'
+import type { Template } from '../../../contract/games/template-format.ts'
 import { counterStrike2, factorio, palworld, rust, terraria, valheim } from './commercial.ts'
 import { flyingSquid, minecraftBedrock, minecraftJava, paper } from './minecraft.ts'
 import { generic, luanti, openttd } from './open-source.ts'

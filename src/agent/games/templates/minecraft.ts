@@ -1,5 +1,5 @@
 // Minecraft: Java Edition and what speaks its protocol, and Bedrock.
-import type { Template } from '../../../contract/template-format.ts'
+import type { Template } from '../../../contract/games/template-format.ts'
 
 const MEMORY = { if: 'server.heapMiB', args: ['-Xms128M', '-Xmx{{server.heapMiB}}M'] }
 

@@ -1,5 +1,5 @@
 // Games whose servers are packages of the distribution, and a template for everything else.
-import type { Template } from '../../../contract/template-format.ts'
+import type { Template } from '../../../contract/games/template-format.ts'
 
 /** Its map is SQLite, which a backup copies by a consistent read: nothing has to be said to it. */
 export const luanti: Template = {

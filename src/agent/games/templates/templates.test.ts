@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GAMES, type Game } from '../../../contract/games.ts'
+import { GAMES, type Game } from '../../../contract/games/games.ts'
 import { templateFaults } from '../../../templates/check.ts'
 import { resolveTemplate } from '../../../templates/resolve.ts'
 import { SHIPPED_TEMPLATES } from './index.ts'

@@ -1,6 +1,6 @@
 // `gamekeeper backup recover`: for the day when the database is gone.
-import type { StoredBackup } from '../../../contract/agent-backups.ts'
-import type { Recovery } from '../../../contract/backups.ts'
+import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
+import type { Recovery } from '../../../contract/backups/backups.ts'
 import { command } from '../../command.ts'
 import type { Context } from '../../context.ts'
 import { EXIT, UsageError } from '../../exit-codes.ts'

@@ -1,5 +1,5 @@
 // `gamekeeper files pack|unpack|pull`: work that goes on in the service, waited for by default.
-import { ARCHIVE_FORMATS } from '../../../contract/files.ts'
+import { ARCHIVE_FORMATS } from '../../../contract/files/files.ts'
 import type { ArchiveFormat, Client, Job } from '../../../sdk/index.ts'
 import { command, type Options } from '../../command.ts'
 import type { Context } from '../../context.ts'

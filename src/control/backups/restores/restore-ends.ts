@@ -1,7 +1,8 @@
 // Records how restores end, in one transaction. The agent keeps the result of a restore until it is told that it has
 // been recorded here, so even if the transaction fails, it is recorded once.
+
+import type { RestoreReport, StoppedRestore } from '../../../contract/agent/agent-backups.ts'
 import type { Agent } from '../../../contract/agent.ts'
-import type { RestoreReport, StoppedRestore } from '../../../contract/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import type { Activity } from '../../activity/service.ts'
 import { lockServer } from '../../db/lock-server.ts'

@@ -1,8 +1,8 @@
 // A restore that has stopped in the middle ends by choice: forward, to what the backup has, or back, to what was there
 // before it. Until then its server is busy; the agent, which has the state on disk, knows whether there is one.
 import type { Logger } from 'pino'
+import type { StoppedRestore } from '../../../contract/agent/agent-backups.ts'
 import type { Agent } from '../../../contract/agent.ts'
-import type { StoppedRestore } from '../../../contract/agent-backups.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import type { Job } from '../../../contract/jobs.ts'
 import type { Activity } from '../../activity/service.ts'

@@ -1,9 +1,10 @@
 // Restoring: first a backup of the current files, then the agent verifies, stages and swaps. A failure before the swap
 // leaves the files unchanged. One in the middle of it is an outcome of its own: the restore is unfinished, and the
 // server stays busy until somebody has chosen how it ends; see restore-finish.ts.
+
+import type { StoppedRestore } from '../../../contract/agent/agent-backups.ts'
 import type { Agent } from '../../../contract/agent.ts'
-import type { StoppedRestore } from '../../../contract/agent-backups.ts'
-import type { RestoreRequest } from '../../../contract/backups.ts'
+import type { RestoreRequest } from '../../../contract/backups/backups.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import type { Job } from '../../../contract/jobs.ts'
 import type { Activity } from '../../activity/service.ts'

@@ -1,5 +1,5 @@
 // Retention, applied: after a successful backup, or when somebody asks.
-import type { Expiry, NewRetention, RetentionPolicy } from '../../../contract/backup-plans.ts'
+import type { Expiry, NewRetention, RetentionPolicy } from '../../../contract/backups/backup-plans.ts'
 import type { Activity } from '../../activity/service.ts'
 import { lockServer } from '../../db/lock-server.ts'
 import type { BackupRow, Db, RetentionRow, Trx } from '../../db/tables.ts'

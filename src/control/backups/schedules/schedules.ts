@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Agent } from '../../../contract/agent.ts'
-import type { NewSchedule, Schedule, ScheduleChange } from '../../../contract/backup-plans.ts'
+import type { NewSchedule, Schedule, ScheduleChange } from '../../../contract/backups/backup-plans.ts'
 import { type ErrorCode, fail, isFailure } from '../../../contract/errors.ts'
 import { newId } from '../../../kit/ids.ts'
 import type { Activity } from '../../activity/service.ts'

@@ -1,7 +1,8 @@
 // The OpenAPI document beyond what the generator makes of the routes: schemas by name, which bodies may be left out, the
 // header of idempotency keys, and the routes behind links, which the agent serves.
+
+import { LINK_OPERATIONS, type LinkAnswer, type LinkOperation } from '../../../contract/files/link-operations.ts'
 import { OPERATIONS } from '../../../contract/index.ts'
-import { LINK_OPERATIONS, type LinkAnswer, type LinkOperation } from '../../../contract/link-operations.ts'
 import { BASE_PATH, type Operation, type RawBody } from '../../../contract/operation.ts'
 import { PROBLEM_TYPE } from '../../../http/problem.ts'
 import { takingAbsent } from '../absent-fields.ts'

@@ -1,6 +1,6 @@
 // What the operations on files are said with.
-import { Job, jobExample } from './jobs.ts'
-import { Bytes, Closed, Id, Nullable, OneOf, Path, ServerParams, type Static, Timestamp, Type } from './schema.ts'
+import { Job, jobExample } from '../jobs.ts'
+import { Bytes, Closed, Id, Nullable, OneOf, Path, ServerParams, type Static, Timestamp, Type } from '../schema.ts'
 
 export const EntryName = Type.String({ minLength: 1, maxLength: 255 })
 export const PathQuery = Closed({ path: Path })

@@ -1,9 +1,8 @@
 // What is inside a backup: listed, read, compared, downloaded.
 
-import { BackupParams } from './backups.ts'
-import { ArchiveFormat, DownloadLocation } from './files.ts'
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
+import { ArchiveFormat, DownloadLocation } from '../files/files.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
 import {
   Bytes,
   Closed,
@@ -18,7 +17,8 @@ import {
   type Static,
   Timestamp,
   Type,
-} from './schema.ts'
+} from '../schema.ts'
+import { BackupParams } from './backups.ts'
 
 const EntryKind = OneOf(['file', 'directory', 'symlink'])
 

@@ -1,3 +1,6 @@
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
+import { Closed, Directory, OneOf, Page, PageQuery, Path, Type } from '../schema.ts'
 import {
   ArchiveFormat,
   changeErrors,
@@ -27,9 +30,6 @@ import {
   searchFiles,
   unpackFile,
 } from './file-work.ts'
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
-import { Closed, Directory, OneOf, Page, PageQuery, Path, Type } from './schema.ts'
 
 export * from './file-schemas.ts'
 export * from './file-work.ts'

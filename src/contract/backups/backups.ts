@@ -1,6 +1,6 @@
-import { Job, jobExample, Progress, WorkError } from './jobs.ts'
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
+import { Job, jobExample, Progress, WorkError } from '../jobs.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
 import {
   Bytes,
   Closed,
@@ -17,7 +17,7 @@ import {
   type Static,
   Timestamp,
   Type,
-} from './schema.ts'
+} from '../schema.ts'
 
 export const BACKUP_STATUSES = ['queued', 'running', 'completed', 'failed'] as const
 export const CONSISTENCIES = ['offline', 'quiesced', 'live'] as const

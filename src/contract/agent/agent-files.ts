@@ -1,9 +1,9 @@
 // The part of the Agent port that deals with a server's files. Paths are text such as "/a/b", "/" being the top; a name
 // on disk that is not valid UTF-8 is carried as docs/files.md says. Bytes of files never cross this port.
-import type { ChangeOrigin } from './agent.ts'
-import type { ArchiveFormat, DiskUsage, FileEntry, SearchMatch, TrashItem } from './files.ts'
+import type { ChangeOrigin } from '../agent.ts'
+import type { ArchiveFormat, DiskUsage, FileEntry, SearchMatch, TrashItem } from '../files/files.ts'
 
-export type { ArchiveFormat, DiskUsage, FileEntry, FileKind, SearchMatch, TrashItem } from './files.ts'
+export type { ArchiveFormat, DiskUsage, FileEntry, FileKind, SearchMatch, TrashItem } from '../files/files.ts'
 
 export type ListSort = 'name' | 'size' | 'time'
 

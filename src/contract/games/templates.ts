@@ -1,6 +1,6 @@
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
-import { Closed, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
+import { Closed, Nullable, OneOf, Page, PageQuery, type Static, Timestamp, Type } from '../schema.ts'
 import { Template, TemplateId } from './template-format.ts'
 
 const Source = OneOf(['shipped', 'own'], { description: '`shipped` comes with Gamekeeper; `own` was added by `POST`' })

@@ -6,8 +6,8 @@ import {
   TEMPLATE_SCRIPT_MAX_CHARS,
   TEMPLATE_SETTINGS_MAX,
   TEMPLATE_VARIABLES_MAX,
-} from './fixed-limits.ts'
-import { Closed, MULTILINE, Name, OneOf, type Static, Type } from './schema.ts'
+} from '../fixed-limits.ts'
+import { Closed, MULTILINE, Name, OneOf, type Static, Type } from '../schema.ts'
 
 export const TEMPLATE_FORMAT = 1
 export const TEMPLATE_ID_FORM = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'

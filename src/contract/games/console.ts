@@ -1,8 +1,8 @@
+import { CONSOLE_COMMAND_MAX_BYTES, CONSOLE_PAGE_MAX } from '../fixed-limits.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
+import { Closed, OneOf, Page, ServerParams, type Static, TEXT, Timestamp, Type } from '../schema.ts'
 import { CONSOLE_SOURCES } from './console-sources.ts'
-import { CONSOLE_COMMAND_MAX_BYTES, CONSOLE_PAGE_MAX } from './fixed-limits.ts'
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
-import { Closed, OneOf, Page, ServerParams, type Static, TEXT, Timestamp, Type } from './schema.ts'
 
 export const ConsoleLine = Type.Object({
   line: Type.Integer({ minimum: 1, description: 'Counts up for as long as the server exists, also across starts' }),

@@ -1,8 +1,7 @@
 // Which backups are made by themselves, and which are kept.
 
-import { Backup, Ignored } from './backups.ts'
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
 import {
   BLANK_IS_ABSENT,
   Closed,
@@ -16,7 +15,8 @@ import {
   TEXT,
   Timestamp,
   Type,
-} from './schema.ts'
+} from '../schema.ts'
+import { Backup, Ignored } from './backups.ts'
 
 const Keep = (what: string) =>
   Nullable(

@@ -1,10 +1,10 @@
 // What can be asked of the addresses that `requestUpload`, `requestDownload` and `requestBackupDownload` answer. They take
 // no token: the address is one, for one purpose, for one server, for a short time.
 
-import type { ErrorCode } from './errors.ts'
+import type { ErrorCode } from '../errors.ts'
+import { BOUNDS, type Bound } from '../operation-bounds.ts'
+import { Closed, Path, type TSchema, Type } from '../schema.ts'
 import { entryExample, FileEntry } from './file-schemas.ts'
-import { BOUNDS, type Bound } from './operation-bounds.ts'
-import { Closed, Path, type TSchema, Type } from './schema.ts'
 
 /** Also where an upload by tus goes on: clients may keep the query of the address that they were given. */
 export const UPLOAD_QUERY = Closed({ directory: Type.Optional(Path), overwrite: Type.Optional(Type.Boolean()) })

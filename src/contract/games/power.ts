@@ -1,5 +1,5 @@
 // Whether the game of a server runs, and what may be done about it.
-import { Nullable, OneOf, type Static, Timestamp, Type } from './schema.ts'
+import { Nullable, OneOf, type Static, Timestamp, Type } from '../schema.ts'
 
 export const POWER_STATES = {
   stopped: 'The game does not run, and is not meant to',

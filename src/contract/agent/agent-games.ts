@@ -1,9 +1,9 @@
 // The part of the Agent port that runs games. The agent decides by itself what becomes of a game that ends: it goes on doing
 // so while control is away. Launch and limits are kept with the game until the next start.
-import type { ChangeOrigin } from './agent.ts'
-import type { ConsoleLine } from './console.ts'
-import type { Launch } from './launch.ts'
-import type { Power, PowerAction, Runtime } from './power.ts'
+import type { ChangeOrigin } from '../agent.ts'
+import type { ConsoleLine } from '../games/console.ts'
+import type { Launch } from '../games/launch.ts'
+import type { Power, PowerAction, Runtime } from '../games/power.ts'
 
 export interface GameLimits {
   memoryBytes: number | null

@@ -1,5 +1,20 @@
 // The trash, searching, and the work on files that takes its time.
 
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
+import {
+  BLANK_IS_ABSENT,
+  Bytes,
+  Closed,
+  Directory,
+  Id,
+  Page,
+  PageQuery,
+  Path,
+  ServerParams,
+  TEXT,
+  Type,
+} from '../schema.ts'
 import {
   ArchiveFormat,
   changeErrors,
@@ -18,21 +33,6 @@ import {
   tag,
   trashExample,
 } from './file-schemas.ts'
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
-import {
-  BLANK_IS_ABSENT,
-  Bytes,
-  Closed,
-  Directory,
-  Id,
-  Page,
-  PageQuery,
-  Path,
-  ServerParams,
-  TEXT,
-  Type,
-} from './schema.ts'
 
 export const packFiles = operation({
   id: 'packFiles',

@@ -1,8 +1,8 @@
-import { operation } from './operation.ts'
-import { BOUNDS } from './operation-bounds.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
+import { Closed, OneOf, ServerParams } from '../schema.ts'
+import { Server, serverExample } from '../servers.ts'
 import { POWER_ACTIONS } from './power.ts'
-import { Closed, OneOf, ServerParams } from './schema.ts'
-import { Server, serverExample } from './servers.ts'
 
 const started = {
   ...serverExample,
