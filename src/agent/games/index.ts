@@ -10,13 +10,16 @@ import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { createGamePlayers, type Presence } from './players/index.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
+import { startSampling } from './sampling.ts'
 import { createStateChanges } from './state-changes.ts'
+import { createGameStats, type MeasuredRun } from './stats/index.ts'
 
 export interface GamesOptions {
   /** The users of games, where the service is root. */
@@ -39,6 +42,10 @@ export interface GamesOfAgent extends AgentGames {
   /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
   requireStopped(serverId: string): void
   isRunning(serverId: string): boolean
+  /** How many play, and since when nobody does, as far as is known. */
+  presence(serverId: string): Presence
+  /** Measures all games that run, and asks them who plays. By itself every ten seconds, once it was started. */
+  sample(): Promise<void>
   /** Ends the game of a server that is put aside. */
   end(serverId: string): Promise<void>
   /** Must be called when a server's folders are taken away. */
@@ -91,13 +98,49 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       startTurn,
       changed() {
         changes.tell(serverId)
-        lines.tell(serverId)
+        tellLines(serverId)
       },
-      lines: () => lines.tell(serverId),
+      lines: () => tellLines(serverId),
       onUnexpected: (error) => deps.onUnexpected(error, serverId),
     })
     games.set(serverId, made)
     return made
+  }
+
+  const players = createGamePlayers({
+    isRunning: (serverId) => games.get(serverId)?.read().power.state === 'running',
+    launch: (serverId) => games.get(serverId)?.launch() ?? null,
+    consoleFolder: consoleOf,
+    recordFile: (serverId) => join(folderOf(serverId), 'players.json'),
+    addFact: deps.journal.add,
+    now: timers.now,
+    onUnexpected: deps.onUnexpected,
+  })
+  const stats = createGameStats({
+    file: (serverId) => join(folderOf(serverId), 'stats.bin'),
+    diskBytes: (serverId) => deps.server(serverId).usage.knownBytes(),
+    players: (serverId) => players.presence(serverId).online,
+    now: timers.now,
+    onUnexpected: deps.onUnexpected,
+  })
+  let sampling: Disposable | undefined
+
+  function tellLines(serverId: string): void {
+    lines.tell(serverId)
+    players.wake(serverId)
+  }
+
+  function measuredRuns(): MeasuredRun[] {
+    return [...games].flatMap(([serverId, each]) => {
+      const run = each.run()
+      return run ? [{ serverId, runId: run.runId, usage: run.usage }] : []
+    })
+  }
+
+  async function sample(): Promise<void> {
+    const runs = measuredRuns()
+    players.sample(runs.map(({ serverId }) => serverId))
+    await stats.sample(runs)
   }
 
   function tailOf(serverId: string): ConsoleTail {
@@ -126,6 +169,19 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       return { lines: found, position: found.at(-1)?.line ?? after }
     },
 
+    readPlayers: async ({ serverId }) => {
+      game(serverId)
+      return await players.read(serverId)
+    },
+    readStats: ({ serverId, since, stepSeconds }) => stats.read(serverId, since, stepSeconds),
+    followStats: (request, signal) => stats.follow(request, signal),
+    async readUsage({ limit }) {
+      const all = [...stats.latest()]
+      return { games: all.slice(0, limit), running: all.length }
+    },
+    presence: players.presence,
+    sample,
+
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
@@ -135,6 +191,8 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       games.get(serverId)?.detach()
       games.delete(serverId)
       tails.delete(serverId)
+      players.forget(serverId)
+      stats.forget(serverId)
       changes.forget(serverId)
       lines.tell(serverId)
     },
@@ -144,12 +202,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
         if (!existsSync(recordOf(serverId))) continue
         try {
           await game(serverId).recover()
+          // What was written while we were away, also by a game that has ended.
+          players.wake(serverId)
         } catch (error) {
           deps.onUnexpected(error, serverId)
         }
       }
+      sampling = startSampling(sample, (error) => deps.onUnexpected(error, 'every server'))
     },
     stop() {
+      sampling?.[Symbol.dispose]()
+      players.stop()
+      stats.stop()
       for (const each of games.values()) each.detach()
       changes.stop()
     },
