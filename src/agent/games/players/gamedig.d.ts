@@ -6,6 +6,8 @@ declare module 'gamedig' {
     maxplayers: unknown
     players: unknown
   }
+  /** By their ids. */
+  export const games: Readonly<Record<string, unknown>>
   export class GameDig {
     query(options: Record<string, unknown>): Promise<QueryState>
     /** Its own UDP socket, once it has needed one. */

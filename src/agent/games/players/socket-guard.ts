@@ -32,13 +32,15 @@ export function guardSockets(bytesMax: number): void {
 interface Target {
   host?: string
   port?: number
+  /** Of a socket that is a file. */
+  path?: string | null
 }
 
 function guardStreams(bytesMax: number): void {
   const connect = Socket.prototype.connect as (this: Socket, ...args: unknown[]) => Socket
   Socket.prototype.connect = function (this: Socket, ...args: unknown[]) {
-    const { host, port } = targetOf(args)
-    const error = refusal(host, port)
+    const { host, port, path } = targetOf(args)
+    const error = refusal(path ? `a socket at ${path}` : host, port)
     if (error) return this.destroy(error)
     const watching = setInterval(() => {
       if (this.bytesRead > bytesMax) this.destroy(new Error('it answers without end'))

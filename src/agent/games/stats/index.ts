@@ -10,7 +10,8 @@ import { shown } from './stats-point.ts'
 import { createStatsSeries, type StatsSeries } from './stats-series.ts'
 
 const STEP_MS = STATS_TIERS[0].stepSeconds * 1000
-const DEFAULT_MS = 3_600_000
+/** How far back the finest steps go, and what is shown by default. */
+const KEPT_MS = STEP_MS * STATS_TIERS[0].points
 
 /** A run that is measured. */
 export interface MeasuredRun {
@@ -111,7 +112,7 @@ export function createGameStats(deps: GameStatsDeps): GameStats {
     },
 
     async read(serverId, since, stepSeconds) {
-      const from = since ?? now() - DEFAULT_MS
+      const from = since ?? now() - KEPT_MS
       const asked = stepSeconds === null ? null : stepSeconds * 1000
       const { stepMs, points } = await seriesOf(serverId).read(from, asked, now())
       return { since: iso(from), step: stepMs / 1000, data: points.map(shown) }
@@ -120,8 +121,9 @@ export function createGameStats(deps: GameStatsDeps): GameStats {
     async follow({ serverId, after, waitMs }, signal) {
       if (after === null) return { points: [], position: now() - STEP_MS }
       using waiting = added.watch(serverId)
-      let points = await seriesOf(serverId).after(after)
-      if (points.length === 0 && (await waiting.wait(waitMs, signal))) points = await seriesOf(serverId).after(after)
+      const read = () => seriesOf(serverId).after(Math.max(after, now() - KEPT_MS))
+      let points = await read()
+      if (points.length === 0 && (await waiting.wait(waitMs, signal))) points = await read()
       return { points: points.map(shown), position: points.at(-1)?.at ?? after }
     },
 

@@ -86,7 +86,7 @@ export function createStatsSeries(file: string, onUnexpected: (error: unknown) =
       const tier = candidates.findLast(({ stepMs }) => stepMs <= wanted) ?? (candidates[0] as Tier)
       const stepMs = Math.ceil(wanted / tier.stepMs) * tier.stepMs
       const oldest = now - tier.stepMs * tier.points
-      const points = (await pointsOf(tier)).filter(({ at }) => at + tier.stepMs > since && at > oldest && at <= now)
+      const points = (await pointsOf(tier)).filter(({ at }) => at + tier.stepMs > since && at >= oldest && at <= now)
       return { stepMs, points: mergeAll(points, stepMs) }
     },
   }
