@@ -74,7 +74,7 @@ test('A longer step is the average, of players the most, and what is not known d
   )
 })
 
-test('A SIGKILL of the service loses the last minute at most, and the averages go on where they were', async () => {
+test('A SIGKILL of the service loses the last minute at most', async () => {
   const file = newFile()
   const before = open(file)
   for (let n = 0; n < 20; n++) before.add(pointAt(BEGIN + n * STEP_MS, { memoryBytes: 100 }))
