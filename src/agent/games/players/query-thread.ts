@@ -42,8 +42,10 @@ interface Asked {
   late: NodeJS.Timeout | undefined
 }
 
-/** Beyond the time that a game has: for a machine that is busy, and for the thread to start. */
+/** Beyond the time that a game has, for a machine that is busy. */
 const GRACE_MS = 1500
+/** For the thread to load what it needs. */
+const STARTS_WITHIN_MS = 20_000
 const IDLE_MS = 90_000
 const MEMORY_MIB = 64
 
@@ -51,6 +53,7 @@ export function createQueryThread(): QueryThread {
   const asked = new Map<number, Asked>()
   const waiting: Asked[] = []
   let thread: Worker | undefined
+  let isReady = false
   let idle: NodeJS.Timeout | undefined
   let lastId = 0
 
@@ -63,12 +66,26 @@ export function createQueryThread(): QueryThread {
       stderr: true,
     })
     worker.unref()
-    worker.on('message', ({ id, answer }: QueryReply) => finish(id, answer))
+    worker.on('message', (said: QueryReply | 'ready') => {
+      if (said === 'ready') begin()
+      else finish(said.id, said.answer)
+    })
     worker.on('error', () => {})
     worker.once('exit', () => {
       if (thread === worker) restart()
     })
     return worker
+  }
+
+  /** Only now does it hear what it was asked. */
+  function begin(): void {
+    isReady = true
+    for (const one of asked.values()) limit(one)
+  }
+
+  function limit(one: Asked): void {
+    clearTimeout(one.late)
+    one.late = setTimeout(restart, isReady ? PLAYER_QUERY.timeoutMs + GRACE_MS : STARTS_WITHIN_MS).unref()
   }
 
   function finish(id: number, answer: QueryAnswer | null): void {
@@ -92,14 +109,15 @@ export function createQueryThread(): QueryThread {
 
   function send(one: Asked): void {
     asked.set(one.order.id, one)
-    one.late = setTimeout(restart, PLAYER_QUERY.timeoutMs + GRACE_MS).unref()
     thread ??= start()
+    limit(one)
     thread.postMessage(one.order)
   }
 
   function end(): void {
     const worker = thread
     thread = undefined
+    isReady = false
     void worker?.terminate()
   }
 

@@ -28,6 +28,8 @@ parentPort?.on('message', (order: QueryOrder) => {
   )
 })
 
+parentPort?.postMessage('ready')
+
 const reply = (said: QueryReply) => parentPort?.postMessage(said)
 
 /** The server list of Minecraft, without the two protocols that only others of its kind speak, and which are waited for. */

@@ -5,7 +5,7 @@ import type { Stats, StatsPoint } from '../../../contract/games/stats.ts'
 import { iso } from '../../../kit/time.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { createWatchers } from '../../../kit/watchers.ts'
-import { NO_USAGE, type RunUsage } from '../run-usage.ts'
+import type { RunUsage } from '../run-usage.ts'
 import { shown } from './stats-point.ts'
 import { createStatsSeries, type StatsSeries } from './stats-series.ts'
 
@@ -65,10 +65,7 @@ export function createGameStats(deps: GameStatsDeps): GameStats {
   const seriesOf = (serverId: string) => series.get(serverId) ?? openSeries(serverId)
 
   async function measure({ serverId, runId, usage: readUsage }: MeasuredRun, stepAt: number): Promise<void> {
-    const usage = await readUsage().catch((error: unknown) => {
-      deps.onUnexpected(error, serverId)
-      return NO_USAGE
-    })
+    const usage = await readUsage()
     if (isStopped) return
     const at = now()
     const [diskBytes, players] = [deps.diskBytes(serverId), deps.players(serverId)]
@@ -107,7 +104,8 @@ export function createGameStats(deps: GameStatsDeps): GameStats {
       for (const run of runs) {
         if (turns.due()) await turns.take()
         if (isStopped) return
-        await measure(run, stepAt)
+        // One that cannot be measured keeps no other from it.
+        await measure(run, stepAt).catch((error: unknown) => deps.onUnexpected(error, run.serverId))
       }
     },
 
