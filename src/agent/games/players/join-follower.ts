@@ -97,14 +97,17 @@ export function createJoinFollower(deps: JoinFollowerDeps): JoinFollower {
         await tell(isWorthALook(part, patterns) ? factsOf(serverId, state, part, patterns) : [])
         state.line = part.end.line - 1
         known.place = part.end
-        if (++parts === PARTS_AT_ONCE || isStopped) break
+        if (++parts === PARTS_AT_ONCE) break
         await turns.take()
+        // The next service goes on from what is on disk.
+        if (isStopped) return false
       }
-    // Their minute is over for good once nothing that was written in it can still come.
-    await tell(closeMinute(serverId, state, deps.now() - 2 * LOOK_AFTER_MS))
+    const isAtTheEnd = parts < PARTS_AT_ONCE
+    // A minute is over for good once nothing that was written in it can still come.
+    if (isAtTheEnd) await tell(closeMinute(serverId, state, deps.now() - 2 * LOOK_AFTER_MS))
     if (hasTold || (parts > 0 && deps.now() - known.savedAt > SAVE_EVERY_MS)) await save(serverId, known)
     deps.changed(serverId)
-    return parts === PARTS_AT_ONCE
+    return !isAtTheEnd
   }
 
   async function save(serverId: string, known: Followed): Promise<void> {

@@ -65,12 +65,13 @@ test('a game is asked who plays, and names those that it names', async () => {
 
 test('what a game answers is bounded, whatever it answers', async () => {
   const sample = Array.from({ length: 10_000 }, (_, n) => ({ name: `\u0007p${n}${'x'.repeat(20)}`, id: String(n) }))
-  const many = await ask(await answering({ max: 1e300, online: -5, sample: [...sample, { name: 5 }, null] }))
+  const many = await ask(await answering({ max: 1e300, online: -5, sample }))
   assert.equal(many?.names?.length, PLAYER_NAMES_MAX)
   assert.deepEqual([many?.online, many?.max], [PLAYER_NAMES_MAX, null], 'counts that make no sense are none')
   assert.ok(many?.names?.every((name) => /^p\d+x{20}$/.test(name)))
   const long = await ask(await answering({ max: 1, online: 1, sample: [{ name: 'é'.repeat(100_000), id: '1' }] }))
   assert.deepEqual(long?.names, ['é'.repeat(PLAYER_NAME_MAX_CHARS)])
+  assert.equal(await ask(await answering({ max: 1, online: 1, sample: [null] })), null)
 })
 
 test('a game that is silent, sends rubbish or sends without end has no answer, and keeps nobody else from one', async () => {

@@ -23,6 +23,7 @@ suite('what a game uses', needs('bubblewrap'), () => {
     const sampleUntilMore = async () => {
       const before = await usedSeconds()
       await until(async () => {
+        timers.advance(1)
         await harness.games.sample()
         return (await usedSeconds()) > before
       })
