@@ -97,18 +97,22 @@ test('a game that is silent, sends rubbish or sends without end has no answer, a
 })
 
 test('The question goes to the ports of the server on loopback, and nowhere else', async () => {
-  let elsewhere = 0
+  let [elsewhere, asked] = [0, 0]
   const other = await playOn((socket) => {
     elsewhere++
     socket.end()
   })
-  const hostile = await listen(
-    createHttpServer((request, response) => {
-      const to = request.url?.includes('name') ? 'http://localhost' : `http://127.0.0.1:${other}`
-      response.writeHead(302, { location: `${to}/v2/server/status` }).end()
+  const hostile: number = await listen(
+    createHttpServer((_request, response) => {
+      // To another port, and to a name that leads to its own.
+      const to = asked++ === 0 ? `127.0.0.1:${other}` : `localhost:${hostile}`
+      response.writeHead(302, { location: `http://${to}/v2/server/status` }).end()
     }),
   )
-  assert.equal(await ask(hostile, 'terraria'), null, 'a redirect is not followed to another port')
+  for (const requests of [1, 2]) {
+    assert.equal(await ask(hostile, 'protocol-terraria'), null)
+    assert.deepEqual([asked, elsewhere], [requests, 0], 'a redirect to another place is not followed')
+  }
   const own = await ask(other)
   assert.deepEqual([own, elsewhere], [null, 1], 'it is asked only where it is the game itself')
   // These ask a list on the internet, or a name.
