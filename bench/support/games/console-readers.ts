@@ -24,6 +24,7 @@ const BREAK_EVERY_MS = 700
 const GIVE_UP_MS = 120_000
 const report: ReadersReport = { lines: 0, dropped: 0, resumed: 0, checked: 0, missed: 0 }
 let position = 0
+const following: IncomingMessage[] = []
 
 function open({ url, serverId, tokens }: ReadersOrder, index: number, lastId?: number): Promise<IncomingMessage> {
   const headers = {
@@ -43,6 +44,7 @@ const EVENT = Buffer.from('\nevent: ')
 
 async function discard(order: ReadersOrder, index: number): Promise<void> {
   const response = await open(order, index)
+  following.push(response)
   response.on('data', (chunk: Buffer) => {
     for (let at = chunk.indexOf(EVENT); at >= 0; at = chunk.indexOf(EVENT, at + EVENT.length)) report.lines++
   })
@@ -97,6 +99,8 @@ async function main(order: ReadersOrder): Promise<void> {
   process.on('message', async (message: { lastLine: number }) => {
     const atTheEnd = { ...report }
     lastLine = message.lastLine
+    // The flood is over: what they have not read is of no use to anybody.
+    for (const response of following) response.destroy()
     await checking
     process.send?.({ ...report, lines: atTheEnd.lines, dropped: atTheEnd.dropped })
   })

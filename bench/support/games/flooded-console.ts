@@ -19,6 +19,19 @@ const LOWEST_PRIORITY = 19
 const MIB = 1024 ** 2
 const FLOODING = new URL('flooding-game', import.meta.url)
 
+/** With patterns that are looked for in every line, as those of Minecraft are. */
+const TEMPLATE = {
+  format: 1,
+  id: 'flood',
+  name: 'Flood',
+  runtimes: ['process'],
+  start: { args: ['./start'] },
+  stop: [{ command: 'stop', timeoutSeconds: 10 }],
+  stopsByItself: ['Stopping the server'],
+  joins: [']: {player} joined the game'],
+  leaves: [']: {player} left the game'],
+}
+
 interface Flood {
   linesPerSecond: number
   /** The number of the last line. */
@@ -67,7 +80,8 @@ async function startReaders(running: GameService, serverId: string) {
 
 export async function floodedConsole(): Promise<boolean> {
   await using running = await startGameService()
-  const serverId = await running.create('Flood', FLOODING)
+  await running.client.templates.create(JSON.stringify(TEMPLATE))
+  const serverId = await running.create('Flood', FLOODING, TEMPLATE.id)
   await running.start(serverId)
   const warm = await flood(running, serverId)
   await delay(SETTLING_MS)

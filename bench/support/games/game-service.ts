@@ -14,7 +14,7 @@ export interface GameService extends AsyncDisposable {
   client: Client
   filesOf(serverId: string): string
   /** A server whose game is this program. Not started yet. */
-  create(name: string, program: URL): Promise<string>
+  create(name: string, program: URL, game?: string): Promise<string>
   /** Resolves once it runs. */
   start(serverId: string): Promise<void>
   /** The processes beside its game that hold it. */
@@ -36,8 +36,8 @@ export async function startGameService(): Promise<GameService> {
     service,
     client,
     filesOf,
-    async create(name, program) {
-      const { id } = await client.servers.create({ name })
+    async create(name, program, game) {
+      const { id } = await client.servers.create({ name, ...(game === undefined ? {} : { game }) })
       copyFileSync(program, join(filesOf(id), 'start'))
       chmodSync(join(filesOf(id), 'start'), 0o755)
       return id
