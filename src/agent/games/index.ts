@@ -10,16 +10,15 @@ import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
-import { createGamePlayers, type Presence } from './players/index.ts'
+import { createObservation } from './observation.ts'
+import type { Presence } from './players/index.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
-import { startSampling } from './sampling.ts'
 import { createStateChanges } from './state-changes.ts'
-import { createGameStats, type MeasuredRun } from './stats/index.ts'
 
 export interface GamesOptions {
   /** The users of games, where the service is root. */
@@ -107,40 +106,19 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     return made
   }
 
-  const players = createGamePlayers({
-    isRunning: (serverId) => games.get(serverId)?.read().power.state === 'running',
-    launch: (serverId) => games.get(serverId)?.launch() ?? null,
+  const observation = createObservation({
+    games,
+    gameFolder: folderOf,
     consoleFolder: consoleOf,
-    recordFile: (serverId) => join(folderOf(serverId), 'players.json'),
+    server: deps.server,
     addFact: deps.journal.add,
     now: timers.now,
     onUnexpected: deps.onUnexpected,
   })
-  const stats = createGameStats({
-    file: (serverId) => join(folderOf(serverId), 'stats.bin'),
-    diskBytes: (serverId) => deps.server(serverId).usage.knownBytes(),
-    players: (serverId) => players.presence(serverId).online,
-    now: timers.now,
-    onUnexpected: deps.onUnexpected,
-  })
-  let sampling: Disposable | undefined
 
   function tellLines(serverId: string): void {
     lines.tell(serverId)
-    players.wake(serverId)
-  }
-
-  function measuredRuns(): MeasuredRun[] {
-    return [...games].flatMap(([serverId, each]) => {
-      const run = each.run()
-      return run ? [{ serverId, runId: run.runId, usage: run.usage }] : []
-    })
-  }
-
-  async function sample(): Promise<void> {
-    const runs = measuredRuns()
-    players.sample(runs.map(({ serverId }) => serverId))
-    await stats.sample(runs)
+    observation.wake(serverId)
   }
 
   function tailOf(serverId: string): ConsoleTail {
@@ -169,18 +147,9 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       return { lines: found, position: found.at(-1)?.line ?? after }
     },
 
-    readPlayers: async ({ serverId }) => {
-      game(serverId)
-      return await players.read(serverId)
-    },
-    readStats: ({ serverId, since, stepSeconds }) => stats.read(serverId, since, stepSeconds),
-    followStats: (request, signal) => stats.follow(request, signal),
-    async readUsage({ limit }) {
-      const all = [...stats.latest()]
-      return { games: all.slice(0, limit), running: all.length }
-    },
-    presence: players.presence,
-    sample,
+    ...observation.port,
+    presence: observation.presence,
+    sample: observation.sample,
 
     isRunning,
     requireStopped(serverId) {
@@ -191,8 +160,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       games.get(serverId)?.detach()
       games.delete(serverId)
       tails.delete(serverId)
-      players.forget(serverId)
-      stats.forget(serverId)
+      observation.forget(serverId)
       changes.forget(serverId)
       lines.tell(serverId)
     },
@@ -203,17 +171,15 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
         try {
           await game(serverId).recover()
           // What was written while we were away, also by a game that has ended.
-          players.wake(serverId)
+          observation.wake(serverId)
         } catch (error) {
           deps.onUnexpected(error, serverId)
         }
       }
-      sampling = startSampling(sample, (error) => deps.onUnexpected(error, 'every server'))
+      observation.start()
     },
     stop() {
-      sampling?.[Symbol.dispose]()
-      players.stop()
-      stats.stop()
+      observation.stop()
       for (const each of games.values()) each.detach()
       changes.stop()
     },
