@@ -132,7 +132,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
   })
   const tasks = createTasks({
-    handlers: { ...files.handlers, ...backups.handlers },
+    handlers: { ...files.handlers, ...backups.handlers, ...games.handlers },
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   const serveBackup = createBackupDownloads({ backups, door })
@@ -159,10 +159,11 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       await games.start()
     },
     async stop() {
-      games.stop()
       journal.stop()
       await uploads.stop()
+      // A backup under way lets the game go that it has held still.
       await tasks.stop()
+      games.stop()
       await files.stop()
       await backups.stop()
       journal.close()

@@ -9,6 +9,7 @@ import type { WorkOf } from '../../contract/agent.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { explainDisk } from '../files/sandbox/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
+import type { WorldHold } from '../games/world-holds.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { runBackup } from './create/backup.ts'
@@ -47,7 +48,10 @@ export interface AgentBackupsOptions {
   /** From the agent's files. */
   server(serverId: string): Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'lock' | 'usage' | 'gate'>
   /** Whether the game of a server runs; none does by default. */
-  games?: { isRunning(serverId: string): boolean; requireStopped(serverId: string): void }
+  games?: {
+    requireStopped(serverId: string): void
+    holdWorld(serverId: string, signal: AbortSignal): Promise<WorldHold>
+  }
   /** 32 bytes, or null: the store is not encrypted. */
   key: Uint8Array | null
   /** Of what is read from servers' files by one backup. */
@@ -157,8 +161,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
     const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
     const { backupId, name, serverName, createdAt, isLocked } = work
-    const isLive = () => options.games?.isRunning(serverId) ?? false
-    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, isLive, bytesPerSecond }
+    const { games } = options
+    const holdWorld = games && ((aborted: AbortSignal) => games.holdWorld(serverId, aborted))
+    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, holdWorld, bytesPerSecond }
     const { meta, checksum } = await runBackup(opened, files, request, previous, signal, report)
     report({ filesTotal: meta.fileCount, bytesTotal: meta.sizeBytes })
     return { ...meta, checksum }
