@@ -39,7 +39,13 @@ export const Backup = Type.Object({
   isLocked: Type.Boolean(),
   status: OneOf(BACKUP_STATUSES),
   consistency: Nullable(
-    OneOf(CONSISTENCIES, { description: '`offline`: nothing changed while it was read. `live`: something did' }),
+    OneOf(CONSISTENCIES, {
+      description:
+        '`offline`: nothing changed while it was read. `quiesced`: the game held its world still meanwhile. `live`: something changed, or a game ran and could not be held still; `warnings` says why',
+    }),
+  ),
+  heldMs: Nullable(
+    Type.Integer({ minimum: 0, description: 'For how long the game held its world still; null where none did' }),
   ),
   progress: Progress,
   fileCount: Nullable(Type.Integer()),
@@ -83,6 +89,13 @@ export const RestoreRequest = Closed(
       Type.Boolean({ default: true, description: 'Take a backup of what is there now before anything is touched' }),
     ),
     targetServerId: Type.Optional(Id),
+    stop: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Stop the game first where it runs, and start it again afterwards, also where the restore fails; needs the scope `power:write` too. Without it such a server is `server_running`',
+      }),
+    ),
   },
   {
     // Nobody replaces all files of a server by leaving something out.
@@ -115,7 +128,8 @@ const example = {
   ignored: 'logs/\n*.tmp',
   isLocked: true,
   status: 'completed',
-  consistency: 'offline',
+  consistency: 'quiesced',
+  heldMs: 640,
   progress: { filesDone: 5030, filesTotal: 5030, bytesDone: 1_932_735_283, bytesTotal: 1_932_735_283 },
   fileCount: 5030,
   sizeBytes: 1_932_735_283,
@@ -132,6 +146,7 @@ const queued = {
   ...example,
   status: 'queued',
   consistency: null,
+  heldMs: null,
   progress: { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null },
   fileCount: null,
   sizeBytes: null,
@@ -258,7 +273,7 @@ export const restoreBackup = operation({
     'Everything is checked before anything is touched; the new tree is built beside the old one and swapped in. ' +
     'A backup of what is there now is taken first by default. With `targetServerId` it is restored into another server. ' +
     'The body says what to restore: `{"mode": "replace"}` for everything, or `paths`. A path that the backup does not ' +
-    'hold is `not_found`.',
+    'hold is `not_found`. With `stop` a game that runs is stopped first and started again afterwards.',
   scope: 'backups:write',
   bound: BOUNDS.job,
   params: BackupParams,

@@ -18,6 +18,7 @@ import { createRemoval } from './removal.ts'
 import { createRestores } from './restores/restore.ts'
 import { createRestoreEnds } from './restores/restore-ends.ts'
 import { createRestoreFinishing } from './restores/restore-finish.ts'
+import { createRestorePauses } from './restores/restore-pauses.ts'
 import { createRetention } from './retention/retention.ts'
 import { createSchedules } from './schedules/schedules.ts'
 import { createBackups } from './service.ts'
@@ -26,7 +27,7 @@ import { createVerifying } from './verify.ts'
 
 export interface BackupSliceDeps {
   db: Db
-  agent: Pick<Agent, 'backups' | 'tasks'>
+  agent: Pick<Agent, 'backups' | 'tasks' | 'games'>
   activity: Activity
   jobs: Jobs
   changes: Changes
@@ -56,14 +57,15 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     },
   })
   const ends = createRestoreEnds({ ...deps, retention })
-  const finishing = createRestoreFinishing({ ...deps, ends })
+  const pauses = createRestorePauses(deps)
+  const finishing = createRestoreFinishing({ ...deps, ends, pauses })
   const reconciling = createReconciling({ ...deps, removal, verifying, finishing, locks })
   return {
     backups,
     retention,
     verifying,
     reconciling,
-    restores: createRestores({ ...deps, making, ends }),
+    restores: createRestores({ ...deps, making, ends, pauses }),
     finishing,
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups }),

@@ -161,6 +161,8 @@ export interface BackupRow {
   /** The job that makes it. */
   job_id: string | null
   consistency: 'offline' | 'quiesced' | 'live' | null
+  /** For how long a game held its world still. */
+  held_ms: number | null
   file_count: number | null
   size_bytes: number | null
   stored_bytes: number | null
