@@ -85,6 +85,17 @@ export function createBackupsApi(transport: Transport) {
     /** Deletes it, or cancels it while it is queued or running. */
     delete: onOne(backups.deleteBackup),
     verify: onOne(backups.verifyBackup),
+    /** Starts the game from it, beside its server; the result of the job says whether it came up. */
+    rehearse: transport.method(
+      backups.rehearseBackup,
+      (serverId: string, backupId: string, body: backups.RehearsalRequest = {}, options: CallOptions = {}) => ({
+        params: { serverId, backupId },
+        body,
+        ...options,
+      }),
+    ),
+    /** How its last rehearsal ended, with the log. */
+    rehearsal: onOne(backups.readRehearsal),
     /** `mode` or `paths` says what to restore: nothing is replaced by leaving it out. */
     restore: transport.method(
       backups.restoreBackup,
@@ -230,7 +241,7 @@ export function createBackupsApi(transport: Transport) {
 
 type OneBackupOperation = Extract<
   (typeof backups.BACKUP_OPERATIONS)[number],
-  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'verifyBackup' }
+  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'verifyBackup' | 'readRehearsal' }
 > &
   Operation
 

@@ -7,7 +7,7 @@ import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Layout } from '../layout.ts'
+import { type Layout, layout as layoutOf } from '../layout.ts'
 import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
@@ -73,7 +73,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       server: deps.server,
       gameFolder: folderOf,
       consoleFolder: consoleOf,
-      users: createGameUsers({ layout, range: deps.options.users }),
+      users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
       allowUnisolated: deps.options.allowUnisolated,
       onUnexpected: deps.onUnexpected,
     })

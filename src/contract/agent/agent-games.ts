@@ -75,3 +75,26 @@ export interface GamesResults {
   /** False: it was not meant to run, and `resume` does not start it. */
   'games.pause': { wasWanted: boolean }
 }
+
+/** Work for `AgentTasks`: starts the game of a backup beside its server, and nobody notices. One at a time. */
+export interface RehearsalWork {
+  kind: 'backups.rehearse'
+  backupId: string
+  launch: Launch
+  limits: GameLimits
+  /** Within which the game has to be up. */
+  timeoutSeconds: number
+}
+
+export interface RehearsalReport {
+  /** `passed`: the game came up. */
+  outcome: 'passed' | 'failed'
+  /** Why it failed, or what else there is to say. */
+  reason: string | null
+  /** The last lines of its console, oldest first. */
+  log: string[]
+}
+
+export interface RehearsalResults {
+  'backups.rehearse': RehearsalReport
+}

@@ -1,3 +1,4 @@
+import { REHEARSAL_SECONDS } from '../fixed-limits.ts'
 import { Job, jobExample, Progress, WorkError } from '../jobs.ts'
 import { operation } from '../operation.ts'
 import { BOUNDS } from '../operation-bounds.ts'
@@ -31,6 +32,35 @@ export const Ignored = Type.String({
     "Patterns as in a `.gitignore`, one a line, 32 KiB at most. Where it is absent or empty, the server's own `.backupignore` counts",
 })
 
+export const Rehearsal = Type.Object({
+  outcome: OneOf(['passed', 'failed'], {
+    description: '`passed`: the game came up from the backup. `failed`: it did not; `reason` says why',
+  }),
+  at: Timestamp,
+  reason: Nullable(Type.String({ description: 'Why it failed, or what else there is to say' })),
+})
+export type Rehearsal = Static<typeof Rehearsal>
+
+export const RehearsalLog = Type.Object({
+  ...Rehearsal.properties,
+  log: Type.Array(Type.String(), {
+    description: 'The last lines of its console, oldest first: 200 at most, of 1,000 characters each, 64 KiB in all',
+  }),
+})
+export type RehearsalLog = Static<typeof RehearsalLog>
+
+export const RehearsalRequest = Closed({
+  timeoutSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: REHEARSAL_SECONDS.max,
+      default: REHEARSAL_SECONDS.default,
+      description: 'Within which the game has to be up',
+    }),
+  ),
+})
+export type RehearsalRequest = Static<typeof RehearsalRequest>
+
 export const Backup = Type.Object({
   id: Id,
   serverId: Id,
@@ -60,6 +90,10 @@ export const Backup = Type.Object({
   startedAt: Nullable(Timestamp),
   completedAt: Nullable(Timestamp),
   verifiedAt: Nullable(Timestamp),
+  rehearsedAt: Nullable(Timestamp),
+  rehearsal: Type.Union([Rehearsal, Type.Null()], {
+    description: 'How its last rehearsal ended; null where it had none. `rehearsedAt` is the last one that passed',
+  }),
 })
 export type Backup = Static<typeof Backup>
 
@@ -141,6 +175,8 @@ const example = {
   startedAt: at,
   completedAt: '2026-11-15T00:00:01.000Z',
   verifiedAt: null,
+  rehearsedAt: '2026-11-15T05:00:20.000Z',
+  rehearsal: { outcome: 'passed', at: '2026-11-15T05:00:20.000Z', reason: null },
 }
 const queued = {
   ...example,
@@ -154,6 +190,8 @@ const queued = {
   checksum: null,
   startedAt: null,
   completedAt: null,
+  rehearsedAt: null,
+  rehearsal: null,
 }
 const tag = 'Backups'
 const params = ServerParams
@@ -320,6 +358,49 @@ export const verifyBackup = operation({
   errors: ['backup_not_ready', 'server_busy', 'idempotency_conflict'],
 })
 
+export const rehearseBackup = operation({
+  id: 'rehearseBackup',
+  method: 'POST',
+  path: `${one}/rehearse`,
+  tag,
+  summary: 'Start the game from a backup, beside its server',
+  description:
+    'Restores the backup into a scratch place, starts the game from there with no network but its own loopback, waits until ' +
+    'it is up, and stops it. The server itself is not touched. Sets `rehearsedAt` when the game came up; `rehearsal` says how ' +
+    'the last one ended. The job completes either way: its result has the `outcome`. One at a time on a machine. ' +
+    '`isolation_missing` where there is no bubblewrap, `disk_full` where there is no room for the files of the backup.',
+  scope: 'backups:write',
+  bound: BOUNDS.rows,
+  params: BackupParams,
+  body: RehearsalRequest,
+  bodyExample: { timeoutSeconds: 120 },
+  answers: job('rehearse'),
+  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy'],
+})
+
+export const readRehearsal = operation({
+  id: 'readRehearsal',
+  method: 'GET',
+  path: `${one}/rehearsal`,
+  tag,
+  summary: 'Read how the last rehearsal of a backup ended, with its log',
+  description: '`not_found` where it had none.',
+  scope: 'backups:read',
+  bound: BOUNDS.rows,
+  params: BackupParams,
+  answers: {
+    200: {
+      description: 'The rehearsal',
+      schema: RehearsalLog,
+      example: {
+        ...example.rehearsal,
+        log: ['Started.', 'Done (2.1s)! For help, type "help"', 'Ended with exit code 0.'],
+      },
+    },
+  },
+  errors: [],
+})
+
 export const recoverBackups = operation({
   id: 'recoverBackups',
   method: 'POST',
@@ -352,5 +433,7 @@ export const BACKUP_OPERATIONS = [
   restoreBackup,
   finishRestore,
   verifyBackup,
+  rehearseBackup,
+  readRehearsal,
   recoverBackups,
 ] as const

@@ -14,6 +14,7 @@ import { createContents } from './contents.ts'
 import { createLockKeeper } from './locks.ts'
 import { createMaking } from './making.ts'
 import { createReconciling } from './reconcile.ts'
+import { createRehearsals } from './rehearsals.ts'
 import { createRemoval } from './removal.ts'
 import { createRestores } from './restores/restore.ts'
 import { createRestoreEnds } from './restores/restore-ends.ts'
@@ -32,6 +33,7 @@ export interface BackupSliceDeps {
   jobs: Jobs
   changes: Changes
   servers: Pick<Servers, 'adopt'>
+  games: Parameters<typeof createRehearsals>[0]['games']
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
@@ -59,6 +61,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
   const ends = createRestoreEnds({ ...deps, retention })
   const pauses = createRestorePauses(deps)
   const finishing = createRestoreFinishing({ ...deps, ends, pauses })
+  const rehearsals = createRehearsals(deps)
   const reconciling = createReconciling({ ...deps, removal, verifying, finishing, locks })
   return {
     backups,
@@ -67,8 +70,9 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     reconciling,
     restores: createRestores({ ...deps, making, ends, pauses }),
     finishing,
+    rehearsals,
     contents: createContents(deps),
-    schedules: createSchedules({ ...deps, backups }),
+    schedules: createSchedules({ ...deps, backups, rehearsals }),
 
     /** Whether every backup is known to be sound, and no server waits for one that failed. */
     health: { name: 'backups', check: () => findFault(db, agent) } satisfies HealthCheck,

@@ -30,6 +30,8 @@ export function present(row: BackupRow | ShownBackup): Backup {
     startedAt: time(row.started_at),
     completedAt: time(row.completed_at),
     verifiedAt: time(row.verified_at),
+    rehearsedAt: time(row.rehearsed_at),
+    rehearsal: row.rehearsal === null ? null : JSON.parse(row.rehearsal),
   }
 }
 
@@ -81,6 +83,8 @@ export function newBackupRow(
     started_at: null,
     completed_at: null,
     verified_at: null,
+    rehearsed_at: null,
+    rehearsal: null,
     deleted_at: null,
     replaced_at: null,
   }

@@ -16,7 +16,7 @@ const asJob = {
 }
 
 export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): void {
-  const { backups: service, restores, finishing, verifying, contents, reconciling } = slice
+  const { backups: service, restores, finishing, verifying, rehearsals, contents, reconciling } = slice
 
   serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/${id}`,
@@ -54,6 +54,13 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     (call) => verifying.start(call.actor, call.params.serverId, call.params.backupId),
     asJob,
   )
+  serve(
+    api,
+    backups.rehearseBackup,
+    (call) => rehearsals.start(call.actor, call.params.serverId, call.params.backupId, call.body),
+    asJob,
+  )
+  serve(api, backups.readRehearsal, (call) => rehearsals.read(call.actor, call.params.serverId, call.params.backupId))
   serve(api, inside.requestBackupDownload, (call) =>
     contents.requestDownload(
       call.actor,
