@@ -37,8 +37,8 @@ function gameOf({ filesOf }: GamesHarness): ProcessIdentity {
   return game as ProcessIdentity
 }
 
-suite('a world that is held still', { timeout: 120_000, ...needs('bubblewrap') }, () => {
-  test('is let go when the service starts again after it died in the middle', async () => {
+suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubblewrap') }, () => {
+  test('if the service died in between, at its next start', async () => {
     await using harness = await openGames()
     await running(harness)
     await harness.games.holdWorld(S, NEVER)
@@ -88,7 +88,7 @@ suite('a world that is held still', { timeout: 120_000, ...needs('bubblewrap') }
     assert.deepEqual((await commandsOf(harness)).slice(4), ['save-off', 'save-all', 'save-on', 'stop'])
   })
 
-  test('a game that does not read what lets it go on is told again until it has, and no other hold begins before', async () => {
+  test('One that does not read its console is told again until it does.', async () => {
     await using harness = await openGames()
     await running(harness)
     const hold = await harness.games.holdWorld(S, NEVER)

@@ -370,7 +370,7 @@ export const rehearseBackup = operation({
     'the last one ended. The job completes either way: its result has the `outcome`. One at a time on a machine. ' +
     '`isolation_missing` where there is no bubblewrap, `disk_full` where there is no room for the files of the backup.',
   scope: 'backups:write',
-  bound: BOUNDS.rows,
+  bound: BOUNDS.job,
   params: BackupParams,
   body: RehearsalRequest,
   bodyExample: { timeoutSeconds: 120 },

@@ -26,7 +26,7 @@ suite('backups of a running game', needs('bubblewrap'), () => {
   const textIn = async (id: string, backupId: string, path: string) =>
     (await service.call('GET', `/backups/${id}/${backupId}/files/content?path=${path}`)).text
 
-  test('the game holds its world still while it is read, and `heldMs` says for how long', async () => {
+  test('As soon as the last file has been read, the commands of `after` let the game go on', async () => {
     const id = await games.run()
     const backup = await games.backup(id)
     assert.deepEqual([backup.consistency, backup.warnings], ['quiesced', []])
@@ -50,7 +50,7 @@ suite('backups of a running game', needs('bubblewrap'), () => {
     assert.deepEqual(await games.commandsOf(id), [...once, ...once])
   })
 
-  test('if the game does not answer in time, the backup goes on as `live` with a warning', async () => {
+  test('If the game does not answer in time, the backup goes on as `live` with a warning.', async () => {
     const id = await games.run({ mute: '' }, { game: 'impatient' })
     const backup = await games.backup(id)
     assert.deepEqual([backup.consistency, backup.heldMs], ['live', null])

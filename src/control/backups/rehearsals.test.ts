@@ -1,13 +1,14 @@
 // Rehearsals through the front door: the game of a backup is started beside its server, which does not notice.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { withDatabase } from '../../../test/support/database.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { freePort } from '../../../test/support/free-port.ts'
+import { gameFile } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { createSavingGames, type SavingGames } from '../../../test/support/saving-games.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
@@ -52,7 +53,7 @@ onBothEngines('rehearsals', (engine) => {
   const isGone = ({ supervisor, game }: RunRecord) => !isAlive(supervisor) && !(game && isAlive(game))
 
   test(
-    'the game comes up from the backup beside its server, which does not notice, with no network but loopback',
+    'The server itself is not touched: neither its files, its console, its power state nor its players.',
     needs('bubblewrap'),
     async () => {
       const listener = createServer().listen(0, '127.0.0.1')

@@ -26,7 +26,7 @@ onBothEngines('restores of running servers', (engine) => {
   const wreck = (id: string) => writeFileSync(join(games.folder(id), 'level.dat'), 'wrecked')
 
   test(
-    'with `stop: true` a running game is stopped by its ladder, restored and started again; without it, `server_running`',
+    'Then the game is stopped by its ladder before the safety backup, which so has all that the game saved last',
     needs('bubblewrap'),
     async () => {
       const id = await games.run({ 'level.dat': 'old' })
@@ -59,7 +59,7 @@ onBothEngines('restores of running servers', (engine) => {
     },
   )
 
-  test('a restore that fails starts the old world again', needs('bubblewrap'), async () => {
+  test('If the restore fails or is cancelled, the old world is started again.', needs('bubblewrap'), async () => {
     const id = await games.run({ 'level.dat': 'a world that only this backup has' })
     const packs = join(service.dataDir, 'backups', 'packs')
     const before = new Set(readdirSync(packs, { recursive: true }).map(String))
@@ -86,7 +86,7 @@ onBothEngines('restores of running servers', (engine) => {
     assert.equal((await games.stateOf(id)).state, 'stopped')
   })
 
-  test('one that stops in the middle keeps the game down until it is finished', {
+  test('A restore that stops in the middle keeps the game down until it is finished, in either direction.', {
     ...needs('bubblewrap'),
     skip: withoutImmutable(),
   }, async () => {
@@ -110,23 +110,19 @@ onBothEngines('restores of running servers', (engine) => {
     await games.power(id, 'stop')
   })
 
-  test(
-    'a service that is stopped in the middle goes on after its next start, and starts the game again',
-    needs('bubblewrap'),
-    async () => {
-      const id = await games.run({ 'level.dat': 'old' })
-      const backup = await games.backup(id)
-      wreck(id)
-      const { body } = await ask(id, backup.id, { stop: true })
-      await until(async () => (await games.stateOf(id)).state !== 'running')
-      await service.restart()
-      assert.equal((await games.jobEnded(id, body.id)).status, 'completed')
-      await games.reach(id, 'running')
-      assert.equal(games.read(id, 'level.dat'), 'old')
-      await games.power(id, 'stop')
-      await games.reach(id, 'stopped')
-    },
-  )
+  test('a service that is stopped in the middle goes on after its next start', needs('bubblewrap'), async () => {
+    const id = await games.run({ 'level.dat': 'old' })
+    const backup = await games.backup(id)
+    wreck(id)
+    const { body } = await ask(id, backup.id, { stop: true })
+    await until(async () => (await games.stateOf(id)).state !== 'running')
+    await service.restart()
+    assert.equal((await games.jobEnded(id, body.id)).status, 'completed')
+    await games.reach(id, 'running')
+    assert.equal(games.read(id, 'level.dat'), 'old')
+    await games.power(id, 'stop')
+    await games.reach(id, 'stopped')
+  })
 
   test(
     'a game that is paused for a job that nobody knows any more is started at the next start',
