@@ -133,6 +133,23 @@ onBothEngines('rehearsals', (engine) => {
     },
   )
 
+  test('a game in a rehearsal sees no more than in its server', needs('bubblewrap'), async () => {
+    const id = await games.create()
+    const other = await games.create()
+    const hidden = [
+      ...[service.dataDir, join(service.dataDir, 'secret.key'), games.folder(id), games.folder(other)],
+      ...['/etc/shadow', join(scratch(), 'servers')],
+    ]
+    copyFileSync(gameFile('spy'), join(games.folder(id), 'start'))
+    await games.write(id, { targets: `${hidden.join('\n')}\n` })
+    const backup = await games.backup(id)
+    assert.equal((await rehearse(id, backup.id)).result?.outcome, 'passed')
+    const log = ((await logOf(id, backup.id)).log as string[]).join('\n')
+    for (const path of hidden) assert.ok(log.includes(`kept from ${path}`), log)
+    assert.doesNotMatch(log, /READ|SEEN|LEAKED|WROTE|GAMEKEEPER/)
+    assert.doesNotMatch(log, /^id 0 /m)
+  })
+
   test('a schedule rehearses the newest backup, and leaves out one that has passed', needs('bubblewrap'), async () => {
     const id = await games.create()
     const body = { name: 'Weekly', cron: '0 5 * * 0', action: 'rehearse', onlyIfChanged: true }
