@@ -37,7 +37,7 @@ export function createSavingGames(service: TestService) {
       const environment = { PORT: '{{server.port}}' }
       const body = {
         ...{ format: 1, id, name: id, runtimes: ['process'], start: { args: ['./start'], environment } },
-        ...{ ready: [READY], ports: [{ name: 'game', protocol: 'tcp' }] },
+        ready: [READY],
         ...{ stop: [{ command: 'stop', timeoutSeconds: 20 }], quiesce: { ...QUIESCE, timeoutSeconds } },
       }
       const reply = await service.call('POST', '/templates', { body })
