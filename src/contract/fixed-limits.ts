@@ -188,6 +188,8 @@ export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } a
 
 /** Within how many seconds a game has to be up in a rehearsal: by default, and at most. */
 export const REHEARSAL_SECONDS = { default: 300, max: 3600 } as const
+/** For how long a game has to stay up then. */
+export const REHEARSAL_STAYS_MS = 1000
 /** A game whose template names no line that says so counts as up once it has run for this long. */
 export const REHEARSAL_SETTLE_MS = 5000
 /** What is kept of the console of a rehearsal with its backup: the last lines, each cut, and less of them where they are long. */

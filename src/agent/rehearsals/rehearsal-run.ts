@@ -1,7 +1,7 @@
 // One run of a game that is rehearsed: up, and down again by its ladder.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RehearsalReport } from '../../contract/agent/agent-games.ts'
-import { REHEARSAL_LOG, REHEARSAL_SETTLE_MS } from '../../contract/fixed-limits.ts'
+import { REHEARSAL_LOG, REHEARSAL_SETTLE_MS, REHEARSAL_STAYS_MS } from '../../contract/fixed-limits.ts'
 import { readPage } from '../games/console/console-reader.ts'
 import { descend, SYSTEM_TIMERS } from '../games/power/stop-ladder.ts'
 import type { GameRuntime, Run, RunEnd, StartRequest } from '../games/runtime.ts'
@@ -39,6 +39,9 @@ export async function playRun({ runtime, request, timeoutSeconds, signal }: Play
     if (first !== 'ready' && first !== undefined) return { outcome: 'failed', reason: endedEarly(first) }
     if (first === undefined && !isSilent)
       return { outcome: 'failed', reason: `The game was not up within ${timeoutSeconds} s.` }
+    // One that falls over at once was not up; and some take no signal well in the instant in which they say that they are.
+    const early = isSilent ? undefined : await firstOf(signal, [ended.promise], REHEARSAL_STAYS_MS)
+    if (early) return { outcome: 'failed', reason: endedEarly(early) }
     const end = await stop(run, launch.stop, { ended: ended.promise, over: over.signal, signal })
     return { outcome: 'passed', reason: remark(isSilent, end) }
   } finally {
@@ -74,8 +77,8 @@ async function firstOf<T>(signal: AbortSignal, awaited: Promise<T>[], waitMs?: n
 }
 
 function endedEarly({ code, signal, isOutOfMemory }: RunEnd): string {
-  if (isOutOfMemory) return 'The game ended before it was up: it used more memory than it may.'
-  return `The game ended before it was up, ${signal ? `by ${signal}` : `with exit code ${code ?? 'unknown'}`}.`
+  if (isOutOfMemory) return 'The game ended before it was up for good: it used more memory than it may.'
+  return `The game ended before it was up for good, ${signal ? `by ${signal}` : `with exit code ${code ?? 'unknown'}`}.`
 }
 
 function remark(isSilent: boolean, end: RunEnd): string | null {

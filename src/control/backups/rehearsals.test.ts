@@ -93,7 +93,7 @@ onBothEngines('rehearsals', (engine) => {
     assert.deepEqual([job.status, job.result?.outcome], ['completed', 'failed'])
     const { rehearsedAt, rehearsal } = await readBackup(id, wrecked.id)
     assert.deepEqual([rehearsedAt, rehearsal.outcome], [null, 'failed'])
-    assert.match(rehearsal.reason, /ended before it was up, with exit code 3/)
+    assert.match(rehearsal.reason, /ended before it was up for good, with exit code 3/)
     assert.ok((await logOf(id, wrecked.id)).log.includes('The world is torn: 5 and 4'))
     assert.equal((await games.events(id))[0], 'backup.rehearsal_failed')
     assert.equal((await service.call('DELETE', `/backups/${id}/${sound.id}`)).status, 204)
