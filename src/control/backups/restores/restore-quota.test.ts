@@ -98,7 +98,7 @@ onBothEngines('restores and the quota', (engine) => {
       await service.call('DELETE', `/files/${server}/trash`)
     }
     const outcomes = new Set<string>()
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 12; round++) {
       const before = await usage(server)
       const job = await world.restore(server, ids[round % 4] ?? '', { mode: 'merge', safetyBackup: round % 3 > 0 })
       outcomes.add(job.error?.code ?? job.status)
@@ -107,6 +107,18 @@ onBothEngines('restores and the quota', (engine) => {
       if (job.error) assert.deepEqual(now, before)
     }
     assert.deepEqual([...outcomes].sort(), ['completed', 'quota_exceeded'])
+  })
+
+  test('a restore of more files than another server may have says so, and changes nothing', async () => {
+    const server = await world.server({ 'mods/a': 'a', 'mods/b': 'b', c: 'c' })
+    const backup = await world.backup(server)
+    const other = await world.server({ kept: 'kept' }, { limits: { entries: 4 } })
+    const request = { targetServerId: other, mode: 'merge' }
+    await assertRefused(
+      world.restore(server, backup.id, request),
+      /how many files and directories this server may have/,
+    )
+    assert.deepEqual(await readdir(world.folder(other)), ['kept'])
   })
 
   test('With safetyBackup: false nothing displaced is freed', async () => {
