@@ -2,16 +2,8 @@
 import { ActivityEntry, Verification } from './activity.ts'
 import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents.ts'
 import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
-import {
-  Backup,
-  FinishRequest,
-  NewBackup,
-  Recovery,
-  Rehearsal,
-  RehearsalLog,
-  RehearsalRequest,
-  RestoreRequest,
-} from './backups/backups.ts'
+import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
+import { Rehearsal, RehearsalLog, RehearsalRequest } from './backups/rehearsals.ts'
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
 import { TemplateVariable } from './games/template-format.ts'
 import { ImportedTemplate, ReportEntry, StoredTemplate, TemplateOrEgg, TemplateSummary } from './games/templates.ts'

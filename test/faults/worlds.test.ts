@@ -1,16 +1,15 @@
 // The service is killed while it works on the world of a game: what it owed to the game is done at its next start.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
-import { isAlive } from '../../src/agent/games/process-identity.ts'
-import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
 import { type Client, createClient } from '../../src/sdk/index.ts'
 import { temporaryDirectory } from '../support/daemons.ts'
 import { endGames, gameFile } from '../support/games.ts'
 import { needs } from '../support/needs.ts'
 import { killLeftovers, type ServiceProcess, spawnService } from '../support/process.ts'
+import { isGone, rehearsalsOf, rehearsalUnderWay } from '../support/rehearsals.ts'
 import { until } from '../support/until.ts'
 
 suite('SIGKILL in the middle of work on a world', needs('bubblewrap'), () => {
@@ -70,19 +69,13 @@ suite('SIGKILL in the middle of work on a world', needs('bubblewrap'), () => {
     const backup = await backUp(id)
     // Without a line that says so it is up once it stays.
     const job = await client.backups.rehearse(id, backup.id)
-    const folder = join(directory.path, 'rehearsals', 'servers', id, 'game')
-    const record = await until(async () => {
-      const name = existsSync(folder) && readdirSync(folder).find((entry) => /^run-run_\w+\.json$/.test(entry))
-      if (!name) return undefined
-      const found = JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunRecord
-      return found.game !== null && found
-    })
+    const record = await rehearsalUnderWay(directory.path, id)
     await service.kill('SIGKILL')
-    assert.ok(record.game && isAlive(record.game))
+    assert.ok(!isGone(record))
     await open()
-    assert.ok(!isAlive(record.supervisor) && !isAlive(record.game))
+    assert.ok(isGone(record))
     const { result } = await client.jobs.wait(id, job.id)
     assert.equal((result as { outcome: string }).outcome, 'passed')
-    assert.ok(!existsSync(join(directory.path, 'rehearsals')))
+    assert.ok(!existsSync(rehearsalsOf(directory.path)))
   })
 })

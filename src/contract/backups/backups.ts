@@ -1,4 +1,3 @@
-import { REHEARSAL_SECONDS } from '../fixed-limits.ts'
 import { Job, jobExample, Progress, WorkError } from '../jobs.ts'
 import { operation } from '../operation.ts'
 import { BOUNDS } from '../operation-bounds.ts'
@@ -19,6 +18,7 @@ import {
   Timestamp,
   Type,
 } from '../schema.ts'
+import { Rehearsal } from './rehearsals.ts'
 
 export const BACKUP_STATUSES = ['queued', 'running', 'completed', 'failed'] as const
 export const CONSISTENCIES = ['offline', 'quiesced', 'live'] as const
@@ -31,35 +31,6 @@ export const Ignored = Type.String({
   description:
     "Patterns as in a `.gitignore`, one a line, 32 KiB at most. Where it is absent or empty, the server's own `.backupignore` counts",
 })
-
-export const Rehearsal = Type.Object({
-  outcome: OneOf(['passed', 'failed'], {
-    description: '`passed`: the game came up from the backup. `failed`: it did not; `reason` says why',
-  }),
-  at: Timestamp,
-  reason: Nullable(Type.String({ description: 'Why it failed, or what else there is to say' })),
-})
-export type Rehearsal = Static<typeof Rehearsal>
-
-export const RehearsalLog = Type.Object({
-  ...Rehearsal.properties,
-  log: Type.Array(Type.String(), {
-    description: 'The last lines of its console, oldest first: 200 at most, of 1,000 characters each, 64 KiB in all',
-  }),
-})
-export type RehearsalLog = Static<typeof RehearsalLog>
-
-export const RehearsalRequest = Closed({
-  timeoutSeconds: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: REHEARSAL_SECONDS.max,
-      default: REHEARSAL_SECONDS.default,
-      description: 'Within which the game has to be up',
-    }),
-  ),
-})
-export type RehearsalRequest = Static<typeof RehearsalRequest>
 
 export const Backup = Type.Object({
   id: Id,
@@ -196,9 +167,10 @@ const queued = {
 const tag = 'Backups'
 const params = ServerParams
 export const BackupParams = Closed({ ...ServerParams.properties, backupId: Id })
-const one = '/backups/{serverId}/{backupId}'
+export const ONE_BACKUP = '/backups/{serverId}/{backupId}'
 const bodyErrors = ['too_large', 'unsupported_media_type', 'idempotency_conflict'] as const
-const job = (kind: string) => ({
+/** Of what goes on as a job. */
+export const startedJob = (kind: string) => ({
   202: {
     description: 'The job; read it at the address in `Location`',
     schema: Job,
@@ -244,7 +216,7 @@ export const listBackups = operation({
 export const readBackup = operation({
   id: 'readBackup',
   method: 'GET',
-  path: one,
+  path: ONE_BACKUP,
   tag,
   summary: 'Read one backup',
   description:
@@ -261,7 +233,7 @@ export const readBackup = operation({
 export const lockBackup = operation({
   id: 'lockBackup',
   method: 'POST',
-  path: `${one}/lock`,
+  path: `${ONE_BACKUP}/lock`,
   tag,
   summary: 'Lock a backup',
   description:
@@ -277,7 +249,7 @@ export const lockBackup = operation({
 export const unlockBackup = operation({
   id: 'unlockBackup',
   method: 'DELETE',
-  path: `${one}/lock`,
+  path: `${ONE_BACKUP}/lock`,
   tag,
   summary: 'Unlock a backup',
   scope: 'backups:write',
@@ -290,7 +262,7 @@ export const unlockBackup = operation({
 export const deleteBackup = operation({
   id: 'deleteBackup',
   method: 'DELETE',
-  path: one,
+  path: ONE_BACKUP,
   tag,
   summary: 'Delete a backup, or cancel one that is queued or running',
   description: 'It is gone at once; the space that only it used is given back some time later.',
@@ -304,7 +276,7 @@ export const deleteBackup = operation({
 export const restoreBackup = operation({
   id: 'restoreBackup',
   method: 'POST',
-  path: `${one}/restore`,
+  path: `${ONE_BACKUP}/restore`,
   tag,
   summary: 'Restore a backup',
   description:
@@ -317,7 +289,7 @@ export const restoreBackup = operation({
   params: BackupParams,
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
-  answers: job('restore'),
+  answers: startedJob('restore'),
   errors: [
     ...bodyErrors,
     ...(['backup_not_ready', 'backup_damaged', 'server_busy', 'server_running', 'invalid_path'] as const),
@@ -340,65 +312,22 @@ export const finishRestore = operation({
   params,
   body: FinishRequest,
   bodyExample: { direction: 'back' },
-  answers: job('restore.finish'),
+  answers: startedJob('restore.finish'),
   errors: [...bodyErrors, 'server_busy', 'agent_unreachable'],
 })
 
 export const verifyBackup = operation({
   id: 'verifyBackup',
   method: 'POST',
-  path: `${one}/verify`,
+  path: `${ONE_BACKUP}/verify`,
   tag,
   summary: 'Read every block of a backup and check it',
   description: 'Sets `verifiedAt` when all is right. The result of the job names what is damaged and what it touches.',
   scope: 'backups:write',
   bound: BOUNDS.rows,
   params: BackupParams,
-  answers: job('verify'),
+  answers: startedJob('verify'),
   errors: ['backup_not_ready', 'server_busy', 'idempotency_conflict'],
-})
-
-export const rehearseBackup = operation({
-  id: 'rehearseBackup',
-  method: 'POST',
-  path: `${one}/rehearse`,
-  tag,
-  summary: 'Start the game from a backup, beside its server',
-  description:
-    'Restores the backup into a scratch place, starts the game from there with no network but its own loopback, waits until ' +
-    'it is up, and stops it. The server itself is not touched. Sets `rehearsedAt` when the game came up; `rehearsal` says how ' +
-    'the last one ended. The job completes either way: its result has the `outcome`. One at a time on a machine. ' +
-    '`isolation_missing` where there is no bubblewrap, `disk_full` where there is no room for the files of the backup.',
-  scope: 'backups:write',
-  bound: BOUNDS.job,
-  params: BackupParams,
-  body: RehearsalRequest,
-  bodyExample: { timeoutSeconds: 120 },
-  answers: job('rehearse'),
-  errors: [...bodyErrors, 'backup_not_ready', 'backup_damaged', 'server_busy'],
-})
-
-export const readRehearsal = operation({
-  id: 'readRehearsal',
-  method: 'GET',
-  path: `${one}/rehearsal`,
-  tag,
-  summary: 'Read how the last rehearsal of a backup ended, with its log',
-  description: '`not_found` where it had none.',
-  scope: 'backups:read',
-  bound: BOUNDS.rows,
-  params: BackupParams,
-  answers: {
-    200: {
-      description: 'The rehearsal',
-      schema: RehearsalLog,
-      example: {
-        ...example.rehearsal,
-        log: ['Started.', 'Done (2.1s)! For help, type "help"', 'Ended with exit code 0.'],
-      },
-    },
-  },
-  errors: [],
 })
 
 export const recoverBackups = operation({
@@ -433,7 +362,5 @@ export const BACKUP_OPERATIONS = [
   restoreBackup,
   finishRestore,
   verifyBackup,
-  rehearseBackup,
-  readRehearsal,
   recoverBackups,
 ] as const

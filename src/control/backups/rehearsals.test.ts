@@ -1,7 +1,7 @@
 // Rehearsals through the front door: the game of a backup is started beside its server, which does not notice.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -10,11 +10,10 @@ import { onBothEngines } from '../../../test/support/engines.ts'
 import { freePort } from '../../../test/support/free-port.ts'
 import { gameFile } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
+import { isGone, rehearsalsOf, rehearsalUnderWay } from '../../../test/support/rehearsals.ts'
 import { createSavingGames, type SavingGames } from '../../../test/support/saving-games.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
-import { isAlive } from '../../agent/games/process-identity.ts'
-import type { RunRecord } from '../../agent/games/supervisor/protocol.ts'
 
 onBothEngines('rehearsals', (engine) => {
   let service: TestService
@@ -26,7 +25,7 @@ onBothEngines('rehearsals', (engine) => {
   })
   after(() => service.stop())
 
-  const scratch = () => join(service.dataDir, 'rehearsals')
+  const scratch = () => rehearsalsOf(service.dataDir)
   const start = (id: string, backupId: string, body: object = {}) =>
     service.call('POST', `/backups/${id}/${backupId}/rehearse`, { body })
   async function rehearse(id: string, backupId: string, body: object = {}) {
@@ -40,17 +39,7 @@ onBothEngines('rehearsals', (engine) => {
   const logOf = async (id: string, backupId: string) =>
     (await service.call('GET', `/backups/${id}/${backupId}/rehearsal`)).body
 
-  /** The supervisor and the game of the rehearsal under way. */
-  async function underWay(id: string): Promise<RunRecord> {
-    const folder = join(scratch(), 'servers', id, 'game')
-    return until(async () => {
-      const name = existsSync(folder) && readdirSync(folder).find((entry) => /^run-run_\w+\.json$/.test(entry))
-      if (!name) return undefined
-      const record = JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunRecord
-      return record.game !== null && record
-    })
-  }
-  const isGone = ({ supervisor, game }: RunRecord) => !isAlive(supervisor) && !(game && isAlive(game))
+  const underWay = (id: string) => rehearsalUnderWay(service.dataDir, id)
 
   test(
     'The server itself is not touched: neither its files, its console, its power state nor its players.',

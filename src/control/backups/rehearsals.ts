@@ -2,7 +2,7 @@
 // are right; that it is rehearsed, that a game has started from them.
 import type { GameLimits, RehearsalReport } from '../../contract/agent/agent-games.ts'
 import type { Agent } from '../../contract/agent.ts'
-import type { Rehearsal, RehearsalLog, RehearsalRequest } from '../../contract/backups/backups.ts'
+import type { Rehearsal, RehearsalLog, RehearsalRequest } from '../../contract/backups/rehearsals.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { REHEARSAL_SECONDS } from '../../contract/fixed-limits.ts'
 import type { Launch } from '../../contract/games/launch.ts'

@@ -1,6 +1,7 @@
 import * as inside from '../../contract/backups/backup-contents.ts'
 import * as plans from '../../contract/backups/backup-plans.ts'
 import * as backups from '../../contract/backups/backups.ts'
+import * as rehearsing from '../../contract/backups/rehearsal-operations.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import { whileClientStays } from '../../http/client-left.ts'
@@ -56,11 +57,13 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   )
   serve(
     api,
-    backups.rehearseBackup,
+    rehearsing.rehearseBackup,
     (call) => rehearsals.start(call.actor, call.params.serverId, call.params.backupId, call.body),
     asJob,
   )
-  serve(api, backups.readRehearsal, (call) => rehearsals.read(call.actor, call.params.serverId, call.params.backupId))
+  serve(api, rehearsing.readRehearsal, (call) =>
+    rehearsals.read(call.actor, call.params.serverId, call.params.backupId),
+  )
   serve(api, inside.requestBackupDownload, (call) =>
     contents.requestDownload(
       call.actor,

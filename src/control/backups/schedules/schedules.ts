@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Agent } from '../../../contract/agent.ts'
 import type { NewSchedule, Schedule, ScheduleChange } from '../../../contract/backups/backup-plans.ts'
-import type { Rehearsal } from '../../../contract/backups/backups.ts'
+import type { Rehearsal } from '../../../contract/backups/rehearsals.ts'
 import { type ErrorCode, fail, isFailure } from '../../../contract/errors.ts'
 import { newId } from '../../../kit/ids.ts'
 import type { Activity } from '../../activity/service.ts'
@@ -73,6 +73,12 @@ export function createSchedules(deps: {
     return newest.id
   }
 
+  /** The backup that it makes or rehearses; null where there is no need to. */
+  async function begin(trx: Trx, actor: Actor, row: ScheduleRow, server: ServerRow): Promise<string | null> {
+    if (row.action === 'rehearse') return await rehearse(trx, actor, row)
+    return (await backups.start(trx, actor, server, requestFor(row, server, clock.now()), 'schedule')).id
+  }
+
   async function runOne(row: ScheduleRow): Promise<void> {
     const now = clock.now()
     const actor: Actor = { ...SYSTEM, name: `Schedule ${row.name}`, source: 'schedule' }
@@ -81,11 +87,7 @@ export function createSchedules(deps: {
     await transact(db, {}, async (trx) => {
       const server = await lockServer(trx, row.server_id)
       if (server?.status !== 'ready' || !(await store.claimRun(trx, row, nextRunAt))) return
-      const start = async () =>
-        row.action === 'rehearse'
-          ? await rehearse(trx, actor, row)
-          : (await backups.start(trx, actor, server, requestFor(row, server, now), 'schedule')).id
-      const backupId = isWanted ? await start() : null
+      const backupId = isWanted ? await begin(trx, actor, row, server) : null
       const outcome =
         backupId === null ? { last_outcome: 'unchanged' } : { last_outcome: 'started', last_backup_id: backupId }
       await store.updateSchedule(trx, row.id, { last_run_at: now, ...outcome })
