@@ -206,3 +206,12 @@ export const CRASH_RESTARTS = { count: 10, firstMs: 1000, longestMs: 300_000, he
 export const DEFAULT_PROCESSES_MAX = 1024
 /** As root, each game has a user of its own out of these: numbers that distributions, containers and systemd leave alone. */
 export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } as const
+
+/** Within how many seconds a game has to be up in a rehearsal: by default, and at most. */
+export const REHEARSAL_SECONDS = { default: 300, max: 3600 } as const
+/** For how long a game has to stay up then. */
+export const REHEARSAL_STAYS_MS = 1000
+/** A game whose template names no line that says so counts as up once it has run for this long. */
+export const REHEARSAL_SETTLE_MS = 5000
+/** What is kept of the console of a rehearsal with its backup: the last lines, each cut, and less of them where they are long. */
+export const REHEARSAL_LOG = { lines: 200, lineChars: 1000, bytes: 64 * 1024 } as const

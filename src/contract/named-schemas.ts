@@ -3,6 +3,7 @@ import { ActivityEntry, Verification } from './activity.ts'
 import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents.ts'
 import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
 import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
+import { Rehearsal, RehearsalLog, RehearsalRequest } from './backups/rehearsals.ts'
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
 import { Players } from './games/players.ts'
 import { Stats, StatsPoint } from './games/stats.ts'
@@ -44,6 +45,9 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Players,
   Progress,
   Recovery,
+  Rehearsal,
+  RehearsalLog,
+  RehearsalRequest,
   ReportEntry,
   RestoreRequest,
   RetentionPolicy,

@@ -166,6 +166,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     jobs,
     changes,
     servers,
+    games,
     links,
     cursors,
     clock,

@@ -36,7 +36,10 @@ export interface Run {
   isReady(): boolean
   /** The number of the last line of the console. */
   tail(): number
-  /** One line on its standard input; `gone` where it has ended, `full` where it does not read. */
+  /**
+   * One line on its standard input; `gone` where it has ended, `full` where it does not read. It is in the console, as a line
+   * of the source `command`, before anything that the game answers.
+   */
   input(line: string): Promise<'gone' | 'full' | null>
   signal(signal: NodeJS.Signals): Promise<void>
   /** What it uses at this moment. Asked every ten seconds for every game: it must be cheap. */

@@ -79,6 +79,50 @@ export interface AgentGames {
   ): Promise<{ points: StatsPoint[]; position: number }>
   /** Of the games that run, at most `limit`; `running` is how many do. */
   readUsage(request: { limit: number }): Promise<{ games: GameUsage[]; running: number }>
+  /**
+   * Starts a game again that `games.pause` has stopped for this job, as it was started last. False where none is: it did not
+   * run, or somebody has told it to stop since. Fails with `server_busy` while a restore has stopped in the middle. Must be
+   * idempotent.
+   */
+  resume(request: { serverId: string; jobId: string }): Promise<boolean>
+  /** Every game that is paused, with the job that it is paused for. */
+  paused(): Promise<{ serverId: string; jobId: string }[]>
   /** Writes one line to the game's standard input. Fails with `server_not_running`. */
   sendCommand(request: { serverId: string; command: string; origin?: ChangeOrigin }): Promise<void>
+}
+
+/** Work for `AgentTasks`. */
+export type GamesWork =
+  /**
+   * Stops the game by its ladder for a job, and is done once it has ended. That it is to be started again is kept on disk until
+   * `resume`. Repeating it for one that is paused changes nothing.
+   */
+  { kind: 'games.pause'; jobId: string; origin: ChangeOrigin }
+
+export interface GamesResults {
+  /** False: it was not meant to run, and `resume` does not start it. */
+  'games.pause': { wasWanted: boolean }
+}
+
+/** Work for `AgentTasks`: starts the game of a backup beside its server, and nobody notices. One at a time. */
+export interface RehearsalWork {
+  kind: 'backups.rehearse'
+  backupId: string
+  launch: Launch
+  limits: GameLimits
+  /** Within which the game has to be up. */
+  timeoutSeconds: number
+}
+
+export interface RehearsalReport {
+  /** `passed`: the game came up. */
+  outcome: 'passed' | 'failed'
+  /** Why it failed, or what else there is to say. */
+  reason: string | null
+  /** The last lines of its console, oldest first. */
+  log: string[]
+}
+
+export interface RehearsalResults {
+  'backups.rehearse': RehearsalReport
 }

@@ -30,6 +30,10 @@ export interface ProcessRuntimeDeps {
   users: GameUsers
   /** Without bubblewrap a game is refused by default. */
   allowUnisolated: boolean
+  /** That of the machine by default. */
+  network?: 'machine' | 'loopback'
+  /** A game that runs for longer is killed by its supervisor, also when no service is there any more. */
+  killAfterMs?: number
   onUnexpected(error: unknown, serverId: string): void
 }
 
@@ -161,10 +165,13 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
-      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, bubblewrap: wrapper, controllers })
+      const { network, killAfterMs } = deps
+      const wrapping = { launch, filesFolder, limits, user, bubblewrap: wrapper, controllers, network }
+      const { command, runtime, ...how } = wrap(wrapping)
       const { ready, stopsByItself } = launch
       const said = await spawnSupervisor(folder, {
         ...{ runId, command, ready, stopsByItself, ...how },
+        ...(killAfterMs === undefined ? {} : { killAfterMs }),
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })

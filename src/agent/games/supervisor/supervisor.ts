@@ -150,6 +150,7 @@ function main(order: SupervisorOrder): void {
     ended: finish,
   })
   note('gamekeeper', 'Started.')
+  if (order.killAfterMs !== undefined) setTimeout(() => game.signal('SIGKILL'), order.killAfterMs).unref()
   const syncing = setInterval(() => console.sync(), SYNC_EVERY_MS)
   const pruning = setInterval(() => console.prune(), PRUNE_EVERY_MS)
   try {

@@ -2,8 +2,8 @@
 import type { Template } from '../../../contract/games/template-format.ts'
 
 /**
- * It answers no queries: who plays is counted in its console. Its map is SQLite, which a backup copies by a consistent read:
- * nothing has to be said to it.
+ * It answers no queries: who plays is counted in its console. Without a terminal it takes no commands, so nothing can hold its
+ * world still: a backup while it runs is `live`.
  */
 export const luanti: Template = {
   format: 1,
