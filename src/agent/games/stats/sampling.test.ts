@@ -1,5 +1,7 @@
 // A real game, measured.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -70,5 +72,17 @@ suite('what a game uses', needs('bubblewrap'), () => {
     assert.deepEqual(readRunUsage(process.pid, ['/nowhere']).networkSentBytes, null)
     const gone = readRunUsage(2 ** 30, [])
     assert.deepEqual([gone.cpuSeconds, gone.memoryBytes], [0, 0])
+  })
+
+  test('a game with a network of its own has its bytes counted', async (t) => {
+    const child = spawn('unshare', ['--map-root-user', '--net', 'sh', '-c', 'echo in; exec sleep 60'])
+    t.after(() => child.kill('SIGKILL'))
+    const isIn = await Promise.race([
+      once(child.stdout, 'data').then(() => true),
+      once(child, 'exit').then(() => false),
+    ])
+    if (!isIn) return t.skip('the machine gives no network of its own')
+    const { networkReceivedBytes, networkSentBytes } = readRunUsage(child.pid as number, [])
+    assert.deepEqual([networkReceivedBytes, networkSentBytes], [0, 0], 'it has none but loopback')
   })
 })
