@@ -1,10 +1,8 @@
 // Games as players know them, created from their templates and run over the API.
 import assert from 'node:assert/strict'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { needs } from '../support/needs.ts'
+import { freePort } from '../support/ports.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -13,22 +11,6 @@ before(async () => {
   service = await startTestService()
 })
 after(() => service.stop())
-
-/** Free for both protocols at this moment. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const tcp = createServer().listen(0)
-    await once(tcp, 'listening')
-    const { port } = tcp.address() as AddressInfo
-    const udp = createSocket('udp4')
-    const isFree = await new Promise<boolean>((resolve) => {
-      udp.once('error', () => resolve(false)).bind(port, () => resolve(true))
-    })
-    udp.close()
-    tcp.close()
-    if (isFree) return port
-  }
-}
 
 const power = (id: string, action: string) => service.call('POST', `/servers/${id}/power`, { body: { action } })
 const stateOf = async (id: string) => (await service.call('GET', `/servers/${id}`)).body.power
