@@ -9,6 +9,7 @@ import type { GameLimits } from '../../contract/agent/agent-games.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import type { Launch } from '../../contract/games/launch.ts'
 import type { PowerAction, PowerState } from '../../contract/games/power.ts'
+import type { SleepSetting } from '../../contract/games/sleep.ts'
 import { createAgent } from '../agent.ts'
 import { createAgentFiles } from '../files/index.ts'
 import type { ServerLock } from '../files/locks.ts'
@@ -17,6 +18,7 @@ import { layout as layoutOf } from '../layout.ts'
 import { createAgentGames, type GamesOfAgent } from './index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
+import type { Occupancy } from './sleep/sleep.ts'
 
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
 
@@ -61,7 +63,14 @@ export interface GamesHarness extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-export async function openGames({ timers, autoRestart = true }: { timers?: Timers; autoRestart?: boolean } = {}) {
+export interface GamesSetting {
+  timers?: Timers
+  autoRestart?: boolean
+  sleep?: SleepSetting | null
+  occupancy?: (serverId: string) => Promise<Occupancy>
+}
+
+export async function openGames({ timers, autoRestart = true, sleep = null, occupancy }: GamesSetting = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
@@ -84,6 +93,7 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
       server: files.server,
       options: { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
       ...(timers ? { timers } : {}),
+      ...(occupancy ? { occupancy } : {}),
       onUnexpected: (error) => errors.push(error),
     })
 
@@ -100,7 +110,7 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
       putGame(layout.server(serverId).files, game)
     },
     async power(serverId, action, change = {}, limits = NO_LIMITS) {
-      const request = { serverId, action, launch: launchOf(change), limits, autoRestart }
+      const request = { serverId, action, launch: launchOf(change), limits, autoRestart, sleep }
       return (await harness.games.power(request)).isChange
     },
     async reach(serverId, state) {

@@ -16,6 +16,8 @@ import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
+import { type OpenDoor, openDoor } from './sleep/door.ts'
+import type { Occupancy } from './sleep/sleep.ts'
 import { createStateChanges } from './state-changes.ts'
 
 export interface GamesOptions {
@@ -32,6 +34,9 @@ export interface GamesDeps {
   options: GamesOptions
   timers?: Timers
   runtime?: GameRuntime
+  /** Whether somebody plays. */
+  occupancy?: (serverId: string) => Promise<Occupancy>
+  openDoor?: OpenDoor
   onUnexpected(error: unknown, serverId: string): void
 }
 
@@ -89,6 +94,8 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       prepare: (launch) => prepare(deps.server(serverId), launch),
       shareFiles: () => deps.server(serverId).lock.share(),
       startTurn,
+      occupancy: async () => deps.occupancy?.(serverId) ?? 'unknown',
+      openDoor: deps.openDoor ?? openDoor,
       changed() {
         changes.tell(serverId)
         lines.tell(serverId)
@@ -110,6 +117,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
 
   return {
     power: (request) => game(request.serverId).power(request),
+    setSleep: ({ serverId, sleep }) => game(serverId).setSleep(sleep),
     read: async ({ serverId }) => game(serverId).read(),
     changes: ({ version, waitMs }) => changes.since(version, waitMs),
     sendCommand: ({ serverId, command, origin }) => game(serverId).input(command, origin?.cause ?? null),

@@ -4,6 +4,7 @@ import type { ChangeOrigin } from '../agent.ts'
 import type { ConsoleLine } from '../games/console.ts'
 import type { Launch } from '../games/launch.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
+import type { SleepSetting } from '../games/sleep.ts'
 
 export interface GameLimits {
   memoryBytes: number | null
@@ -29,8 +30,12 @@ export interface AgentGames {
     launch: Launch | null
     limits: GameLimits
     autoRestart: boolean
+    /** null: the game never sleeps. */
+    sleep: SleepSetting | null
     origin?: ChangeOrigin
   }): Promise<{ game: GameState; isChange: boolean }>
+  /** From now on. A game that sleeps goes on sleeping until it is woken. */
+  setSleep(request: { serverId: string; sleep: SleepSetting | null }): Promise<void>
   /** Never fails for a server that was never started: it is stopped. */
   read(request: { serverId: string }): Promise<GameState>
   /**

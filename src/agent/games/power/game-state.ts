@@ -24,7 +24,7 @@ export interface KnownGame {
   /** How it ended; on disk with the state that comes next. */
   noteExit(exit: Exit): void
   /** What is waited for, for people. */
-  tell(step: string): void
+  tell(step: string | null): void
 }
 
 export function createGameState({ file, timers, changed, onUnexpected }: GameStateDeps): KnownGame {

@@ -4,14 +4,17 @@ import type { AgentGames, GameState } from '../../../contract/agent/agent-games.
 import type { FactCause } from '../../../contract/agent.ts'
 import { fail } from '../../../contract/errors.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
+import type { SleepSetting } from '../../../contract/games/sleep.ts'
 import { newId } from '../../../kit/ids.ts'
 import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { bootId } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
+import type { OpenDoor } from '../sleep/door.ts'
+import { createSleep, type Occupancy } from '../sleep/sleep.ts'
 import { type Accept, handlersOf, type StopRequest } from './actions.ts'
-import { isCrash, reasonOf, restartsAfter } from './exits.ts'
+import { type Asked, isCrash, reasonOf, restartsAfter } from './exits.ts'
 import { createGameState } from './game-state.ts'
 import { createRestarts } from './restarts.ts'
 import { descend, type Timers } from './stop-ladder.ts'
@@ -25,6 +28,8 @@ export interface Game {
   /** Whether a process of it runs, or is about to. */
   isActive(): boolean
   power(request: Request): Promise<{ game: GameState; isChange: boolean }>
+  /** Also of a game that runs. One that sleeps goes on sleeping until it is woken. */
+  setSleep(sleep: SleepSetting | null): Promise<void>
   input(command: string, cause: FactCause | null): Promise<void>
   /** The number of the last line, where a run is under way. */
   tail(): number | undefined
@@ -48,6 +53,8 @@ export interface GameDeps {
   prepare(launch: Launch): Promise<void>
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
+  occupancy(): Promise<Occupancy>
+  openDoor: OpenDoor
   /** Of the starts that the machine's own start brings, one at a time. */
   startTurn: Mutex
   changed(): void
@@ -55,10 +62,18 @@ export interface GameDeps {
   onUnexpected(error: unknown): void
 }
 
+const stateAfter = (asked: Asked) => (asked === 'sleep' ? 'sleeping' : 'stopped')
+
 export function createGame(deps: GameDeps): Game {
   const { serverId, runtime, timers } = deps
   const mutex = createMutex()
-  const game = createGameState(deps)
+  const game = createGameState({
+    ...deps,
+    changed() {
+      deps.changed()
+      sleep.follow()
+    },
+  })
   const { record, save, enter } = game
   let run: Run | undefined
   let starting: AbortController | undefined
@@ -83,6 +98,12 @@ export function createGame(deps: GameDeps): Game {
     isDetached: () => isDetached,
     start: () => start(),
   })
+  const sleep = createSleep({
+    ...{ serverId, game, timers, mutex, background, isActive, addFact, start },
+    ...{ occupancy: deps.occupancy, openDoor: deps.openDoor, shareFiles: deps.shareFiles },
+    isDetached: () => isDetached,
+    fallAsleep: () => beginStop('sleep'),
+  })
 
   // Starting.
 
@@ -95,6 +116,7 @@ export function createGame(deps: GameDeps): Game {
     const before = record()
     try {
       using _files = deps.shareFiles()
+      await sleep.leavePort()
       await runtime.check({ serverId, launch, limits })
       await deps.prepare(launch)
       mine.signal.throwIfAborted()
@@ -117,6 +139,7 @@ export function createGame(deps: GameDeps): Game {
       throw error
     } finally {
       starting = undefined
+      sleep.follow()
       if (!run) tellEnd()
     }
   }
@@ -148,7 +171,7 @@ export function createGame(deps: GameDeps): Game {
       // Told again after a crash of ours, it is the same entry.
       id: (runId ?? '').replace('run_', 'act_'),
       serverId,
-      kind: hasCrashed ? 'game.crashed' : 'game.stopped',
+      kind: hasCrashed ? 'game.crashed' : asked === 'sleep' ? 'game.slept' : 'game.stopped',
       cause: null,
       properties: exit,
     })
@@ -157,12 +180,12 @@ export function createGame(deps: GameDeps): Game {
     game.noteExit(exit)
     const over = { runId: null, asked: null }
     if (hasCrashed) restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
-    else enter('stopped', { ...over, isWanted: asked === 'restart', restarts: 0 })
+    else enter(stateAfter(asked), { ...over, isWanted: asked === 'restart', restarts: 0 })
     tellEnd()
     if (asked === 'restart') await restarts.startAgain()
   }
 
-  function beginStop(asked: StopRequest): void {
+  function beginStop(asked: StopRequest | 'sleep'): void {
     const current = run
     if (!current) return
     enter('stopping', { asked, isWanted: asked === 'restart' })
@@ -194,7 +217,7 @@ export function createGame(deps: GameDeps): Game {
   async function kill(accept: Accept): Promise<boolean> {
     ladder?.abort()
     starting?.abort()
-    const isPending = () => isQueued() || record().power.state === 'crashed'
+    const isPending = () => isQueued() || ['crashed', 'sleeping'].includes(record().power.state)
     if (!run && !starting) return isPending() && mutex(async () => isPending() && giveUp(accept))
     const noted = accept()
     enter('stopping', { asked: 'kill', isWanted: false }, 'waiting for SIGKILL to end it')
@@ -203,12 +226,12 @@ export function createGame(deps: GameDeps): Game {
     return true
   }
 
-  async function act({ action, launch, limits, autoRestart, origin }: Request): Promise<boolean> {
+  async function act({ action, launch, limits, autoRestart, sleep: setting, origin }: Request): Promise<boolean> {
     const cause = origin?.cause ?? null
     const accept = () => addFact({ serverId, kind: 'power.requested', cause, properties: { action } })
     if (action === 'kill') return kill(accept)
     return mutex(async () => {
-      if (action !== 'stop') save({ autoRestart, limits, ...(launch ? { launch } : {}), restarts: 0 })
+      if (action !== 'stop') save({ autoRestart, limits, sleep: setting, ...(launch ? { launch } : {}), restarts: 0 })
       return handlers[record().power.state][action](accept)
     })
   }
@@ -228,20 +251,26 @@ export function createGame(deps: GameDeps): Game {
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
 
+    setSleep: (setting) =>
+      mutex(async () => {
+        // One that was never started is told when it is.
+        const { sleep: before, launch } = record()
+        if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
+      }),
+
     tail: () => run?.tail(),
 
     recover: () =>
       mutex(async () => {
         const { runId, isWanted, restartAt, power } = record()
-        if (runId !== null) return takeUp(runId)
-        if (!isWanted) return
-        if (record().bootId !== bootId()) return restarts.startSoon()
-        if (power.state === 'crashed' && restartAt !== null) restarts.schedule(restartAt)
+        if (runId !== null) await takeUp(runId)
+        else if (isWanted && record().bootId !== bootId()) restarts.startSoon()
+        else if (isWanted && power.state === 'crashed' && restartAt !== null) restarts.schedule(restartAt)
+        sleep.follow()
       }),
 
     async end() {
-      if (!isActive()) return restarts.cancel()
-      const over = new Promise<void>((resolve) => endings.add(resolve))
+      const over = isActive() ? new Promise<void>((resolve) => endings.add(resolve)) : undefined
       await kill(accepted)
       if (isActive()) await over
       restarts.cancel()
@@ -249,6 +278,7 @@ export function createGame(deps: GameDeps): Game {
 
     detach() {
       isDetached = true
+      sleep.follow()
       ladder?.abort()
       restarts.cancel()
       run?.detach()
@@ -258,8 +288,9 @@ export function createGame(deps: GameDeps): Game {
   async function takeUp(runId: string): Promise<void> {
     const found = await runtime.find({ serverId, runId }, eventsOf(runId))
     if (found === 'lost' || (hasEnded(found) && record().bootId !== bootId() && record().isWanted)) {
+      const { asked } = record()
       save({ runId: null, asked: null })
-      return record().isWanted ? restarts.startSoon() : enter('stopped')
+      return record().isWanted ? restarts.startSoon() : enter(stateAfter(asked))
     }
     if (hasEnded(found)) return ended(found, found.at)
     run = found
