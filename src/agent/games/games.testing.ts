@@ -68,9 +68,12 @@ export interface GamesSetting {
   autoRestart?: boolean
   sleep?: SleepSetting | null
   occupancy?: (serverId: string) => Promise<Occupancy>
+  /** False: as on a machine that has none. */
+  hasBubblewrap?: boolean
 }
 
-export async function openGames({ timers, autoRestart = true, sleep = null, occupancy }: GamesSetting = {}) {
+export async function openGames(setting: GamesSetting = {}) {
+  const { timers, autoRestart = true, sleep = null, occupancy, hasBubblewrap = true } = setting
   const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
@@ -94,6 +97,7 @@ export async function openGames({ timers, autoRestart = true, sleep = null, occu
       options: { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
       ...(timers ? { timers } : {}),
       ...(occupancy ? { occupancy } : {}),
+      ...(hasBubblewrap ? {} : { findBubblewrap: async () => null }),
       onUnexpected: (error) => errors.push(error),
     })
 

@@ -15,6 +15,7 @@ import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
+import { createUserIsolation } from './process/user-isolation.ts'
 import type { GameRuntime } from './runtime.ts'
 import { type OpenDoor, openDoor } from './sleep/door.ts'
 import type { Occupancy } from './sleep/sleep.ts'
@@ -37,6 +38,7 @@ export interface GamesDeps {
   /** Whether somebody plays. */
   occupancy?: (serverId: string) => Promise<Occupancy>
   openDoor?: OpenDoor
+  findBubblewrap?: () => Promise<string | null>
   onUnexpected(error: unknown, serverId: string): void
 }
 
@@ -72,6 +74,8 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       gameFolder: folderOf,
       consoleFolder: consoleOf,
       users: createGameUsers({ layout, range: deps.options.users }),
+      userIsolation: createUserIsolation(layout),
+      ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
       allowUnisolated: deps.options.allowUnisolated,
       onUnexpected: deps.onUnexpected,
     })

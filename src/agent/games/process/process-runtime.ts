@@ -12,8 +12,9 @@ import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { connectSupervisor, type SupervisorLine, spawnSupervisor } from '../supervisor/supervisor-client.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
-import { findBubblewrap, type GameUser, wrap } from './isolation.ts'
+import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
+import type { UserIsolation } from './user-isolation.ts'
 
 const ASK_EVERY_MS = 50
 /** For a supervisor that has just been started, or has just lost its line. */
@@ -27,24 +28,29 @@ export interface ProcessRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
-  /** Without bubblewrap a game is refused by default. */
+  userIsolation: UserIsolation
+  findBubblewrap?: () => Promise<string | null>
+  /** Where a game cannot be isolated it is refused by default. */
   allowUnisolated: boolean
   onUnexpected(error: unknown, serverId: string): void
 }
 
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   let bubblewrap: Promise<string | null> | undefined
-  const findWrapper = () => (bubblewrap ??= findBubblewrap())
+  const findWrapper = () => (bubblewrap ??= (deps.findBubblewrap ?? findBubblewrap)())
 
-  async function requireIsolation(): Promise<string | null> {
-    const found = await findWrapper()
-    if (found === null && !deps.allowUnisolated)
-      throw fail(
-        'isolation_missing',
-        'bubblewrap is not installed, or may not do its work here, so a game could read what it must not. ' +
-          "Install Debian's package bubblewrap, or set GAMEKEEPER_ALLOW_UNISOLATED=1 for games that you trust.",
-      )
-    return found
+  async function requireIsolation(): Promise<Isolation> {
+    const path = await findWrapper()
+    if (path !== null) return { kind: 'bubblewrap', path }
+    const whyNoUser = deps.userIsolation.whyNot()
+    if (whyNoUser === null) return { kind: 'user' }
+    if (deps.allowUnisolated) return { kind: 'none' }
+    throw fail(
+      'isolation_missing',
+      'bubblewrap is not installed, or may not do its work here, so a game could read what it must not. ' +
+        `A user of its own does not keep it away: ${whyNoUser}. ` +
+        "Install Debian's package bubblewrap, or set GAMEKEEPER_ALLOW_UNISOLATED=1 for games that you trust.",
+    )
   }
 
   async function ownFiles(serverId: string): Promise<GameUser | null> {
@@ -145,12 +151,13 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       const folder = deps.gameFolder(serverId)
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       await removeOldRuns(folder)
-      const wrapper = await requireIsolation()
+      const isolation = await requireIsolation()
       const user = await ownFiles(serverId)
+      if (isolation.kind === 'user' && user) deps.userIsolation.prepare(serverId, user)
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
-      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, bubblewrap: wrapper, controllers })
+      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers })
       const { ready, stopsByItself } = launch
       const said = await spawnSupervisor(folder, {
         ...{ runId, command, ready, stopsByItself, ...how },
