@@ -41,7 +41,7 @@ async function spyOn(harness: GamesHarness, more: readonly string[]): Promise<st
 }
 
 suite('isolation by a user of its own', () => {
-  test('without bubblewrap, as root, a game that tries to read what is not its own gets nothing', async (context) => {
+  test('database, secret, backups and other servers are closed to it, and so are the service’s memory and environment', async (context) => {
     if (!isRoot) return context.skip('only root gives games users of their own')
     await using harness = await openGames({ hasBubblewrap: false })
     const lines = await spyOn(harness, ['/root'])

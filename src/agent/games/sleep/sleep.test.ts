@@ -99,7 +99,7 @@ suite('sleep', needs('bubblewrap'), () => {
     await fallAsleep(setting)
   })
 
-  test('while somebody plays, or nothing tells whether, no game is stopped', async () => {
+  test('As long as it is not known whether somebody plays, a game is not stopped', async () => {
     await using setting = await openSetting()
     for (const occupancy of ['somebody', 'unknown'] as const) {
       setting.seen.occupancy = occupancy
@@ -144,7 +144,7 @@ suite('sleep', needs('bubblewrap'), () => {
     await setting.harness.reach(S, 'running')
   })
 
-  test('after a restart of the service, and of the machine, it still sleeps and is woken by who joins', async () => {
+  test('After a restart of the service or of the machine it still sleeps', async () => {
     await using setting = await openSetting()
     await fallAsleep(setting)
     await setting.harness.restart()
