@@ -25,6 +25,7 @@ export const EVENTS = {
   'power.requested': 'A start, a stop, a restart or a kill of the game was asked for',
   'game.running': 'The game has started: players can join',
   'game.stopped': 'The game has ended, as it was told to',
+  'game.over_quota': 'The game has written more than the disk quota of the server allows, and is stopped',
   'game.slept': 'The game was stopped because nobody played; it starts when somebody comes to play',
   'game.woken': 'Somebody came to play, so the game that slept is started',
   'game.crashed': 'The game has ended without being told to',

@@ -53,6 +53,7 @@ export interface GamesHarness extends AsyncDisposable {
   /** As whoever restores the files, or puts the server aside, holds them. */
   lockOf(serverId: string): ServerLock
   create(serverId: string, game: TestGame): Promise<void>
+  setQuota(serverId: string, quotaBytes: number): Promise<void>
   power(serverId: string, action: PowerAction, change?: Partial<Launch>, limits?: GameLimits): Promise<boolean>
   /** Resolves once it is in the state. */
   reach(serverId: string, state: PowerState): Promise<void>
@@ -68,13 +69,15 @@ export interface GamesSetting {
   autoRestart?: boolean
   sleep?: SleepSetting | null
   occupancy?: (serverId: string) => Promise<Occupancy>
+  /** Where the data directory is made. */
+  parent?: string
   /** False: as on a machine that has none. */
   hasBubblewrap?: boolean
 }
 
 export async function openGames(setting: GamesSetting = {}) {
-  const { timers, autoRestart = true, sleep = null, occupancy, hasBubblewrap = true } = setting
-  const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
+  const { timers, autoRestart = true, sleep = null, occupancy, hasBubblewrap = true, parent = tmpdir() } = setting
+  const dataDir = mkdtempSync(join(parent, 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
   const errors: unknown[] = []
@@ -113,6 +116,7 @@ export async function openGames(setting: GamesSetting = {}) {
       serverIds.add(serverId)
       putGame(layout.server(serverId).files, game)
     },
+    setQuota: (serverId, quotaBytes) => files.setQuota({ serverId, quotaBytes, maxEntries: null }),
     async power(serverId, action, change = {}, limits = NO_LIMITS) {
       const request = { serverId, action, launch: launchOf(change), limits, autoRestart, sleep }
       return (await harness.games.power(request)).isChange

@@ -10,7 +10,8 @@ import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
-import { createGame, type Game } from './power/game.ts'
+import { createGame } from './power/game.ts'
+import type { Game } from './power/game-deps.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
@@ -98,6 +99,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       prepare: (launch) => prepare(deps.server(serverId), launch),
       shareFiles: () => deps.server(serverId).lock.share(),
       startTurn,
+      disk: {
+        hasByteLimit: () => deps.server(serverId).usage.quota().bytes !== null,
+        read: () => deps.server(serverId).usage.read(),
+      },
       occupancy: async () => deps.occupancy?.(serverId) ?? 'unknown',
       openDoor: deps.openDoor ?? openDoor,
       changed() {

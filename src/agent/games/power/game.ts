@@ -1,66 +1,22 @@
 // The power of one game: one state, one small handler for each, one action at a time. `kill` waits for nothing.
 
-import type { AgentGames, GameState } from '../../../contract/agent/agent-games.ts'
-import type { FactCause } from '../../../contract/agent.ts'
 import { fail } from '../../../contract/errors.ts'
-import type { Launch } from '../../../contract/games/launch.ts'
-import type { SleepSetting } from '../../../contract/games/sleep.ts'
 import { newId } from '../../../kit/ids.ts'
-import { createMutex, type Mutex } from '../../../kit/mutex.ts'
+import { createMutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { bootId } from '../process-identity.ts'
-import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
-import type { OpenDoor } from '../sleep/door.ts'
-import { createSleep, type Occupancy } from '../sleep/sleep.ts'
+import { hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
+import { createSleep } from '../sleep/sleep.ts'
 import { type Accept, handlersOf, type StopRequest } from './actions.ts'
+import { createDiskWatch } from './disk-watch.ts'
 import { type Asked, isCrash, reasonOf, restartsAfter } from './exits.ts'
+import type { Game, GameDeps, Request } from './game-deps.ts'
 import { createGameState } from './game-state.ts'
 import { createRestarts } from './restarts.ts'
-import { descend, type Timers } from './stop-ladder.ts'
+import { descend } from './stop-ladder.ts'
 
 const accepted: Accept = async () => {}
-
-type Request = Parameters<AgentGames['power']>[0]
-
-export interface Game {
-  read(): GameState
-  /** Whether a process of it runs, or is about to. */
-  isActive(): boolean
-  power(request: Request): Promise<{ game: GameState; isChange: boolean }>
-  /** Also of a game that runs. One that sleeps goes on sleeping until it is woken. */
-  setSleep(sleep: SleepSetting | null): Promise<void>
-  input(command: string, cause: FactCause | null): Promise<void>
-  /** The number of the last line, where a run is under way. */
-  tail(): number | undefined
-  /** Goes on with what an earlier service has left. */
-  recover(): Promise<void>
-  /** Ends it now, for a server that is put aside. Resolves once it has ended. */
-  end(): Promise<void>
-  /** The game goes on; nothing more is done about it. */
-  detach(): void
-}
-
-export interface GameDeps {
-  serverId: string
-  /** Where its record is. */
-  file: string
-  runtime: GameRuntime
-  timers: Timers
-  /** Resolves once it is durable. */
-  addFact(fact: NewFact): Promise<void>
-  /** Fills in the files that the launch names, and fails with a code where something is missing. */
-  prepare(launch: Launch): Promise<void>
-  /** Held while a game is being started: nothing replaces its files meanwhile. */
-  shareFiles(): Disposable
-  occupancy(): Promise<Occupancy>
-  openDoor: OpenDoor
-  /** Of the starts that the machine's own start brings, one at a time. */
-  startTurn: Mutex
-  changed(): void
-  lines(): void
-  onUnexpected(error: unknown): void
-}
 
 const stateAfter = (asked: Asked) => (asked === 'sleep' ? 'sleeping' : 'stopped')
 
@@ -72,6 +28,7 @@ export function createGame(deps: GameDeps): Game {
     changed() {
       deps.changed()
       sleep.follow()
+      diskWatch.follow()
     },
   })
   const { record, save, enter } = game
@@ -105,6 +62,17 @@ export function createGame(deps: GameDeps): Game {
     fallAsleep: () => beginStop('sleep'),
   })
 
+  const diskWatch = createDiskWatch({
+    ...{ game, timers, disk: deps.disk, background },
+    isDetached: () => isDetached,
+    stop: (excess) =>
+      mutex(async () => {
+        if (record().power.state !== 'running') return
+        await addFact({ serverId, kind: 'game.over_quota', cause: null, properties: { ...excess } })
+        beginStop('stop')
+      }),
+  })
+
   // Starting.
 
   async function start(accept: Accept = accepted): Promise<void> {
@@ -117,6 +85,7 @@ export function createGame(deps: GameDeps): Game {
     try {
       using _files = deps.shareFiles()
       await sleep.leavePort()
+      await diskWatch.requireRoom()
       await runtime.check({ serverId, launch, limits })
       await deps.prepare(launch)
       mine.signal.throwIfAborted()
@@ -267,6 +236,7 @@ export function createGame(deps: GameDeps): Game {
         else if (isWanted && record().bootId !== bootId()) restarts.startSoon()
         else if (isWanted && power.state === 'crashed' && restartAt !== null) restarts.schedule(restartAt)
         sleep.follow()
+        diskWatch.follow()
       }),
 
     async end() {
@@ -279,6 +249,7 @@ export function createGame(deps: GameDeps): Game {
     detach() {
       isDetached = true
       sleep.follow()
+      diskWatch.follow()
       ladder?.abort()
       restarts.cancel()
       run?.detach()
