@@ -101,7 +101,11 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       startTurn,
       disk: {
         hasByteLimit: () => deps.server(serverId).usage.quota().bytes !== null,
-        read: () => deps.server(serverId).usage.read(),
+        async read() {
+          const { usage } = deps.server(serverId)
+          await usage.rescan()
+          return usage.read()
+        },
       },
       occupancy: async () => deps.occupancy?.(serverId) ?? 'unknown',
       openDoor: deps.openDoor ?? openDoor,

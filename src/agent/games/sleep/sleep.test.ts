@@ -12,6 +12,7 @@ import type { Launch } from '../../../contract/games/launch.ts'
 import { createManualTimers, type GamesHarness, openGames } from '../games.testing.ts'
 import { ask, handshake, jsonOf, loginStart, open, PING, STATUS_REQUEST } from './minecraft-client.testing.ts'
 import type { Occupancy } from './sleep.ts'
+import { isQuestion } from './udp-door.ts'
 
 const S = 'srv_castle'
 const MINUTES = 10
@@ -86,7 +87,7 @@ suite('sleep', needs('bubblewrap'), () => {
     assert.match(jsonOf(status).description.text, /Asleep\. Join to wake it up/)
     assert.equal((await powerOf(setting)).state, 'sleeping', 'to look at it in a list does not wake it')
 
-    assert.match(jsonOf(await ask(port, JOIN)).text, /wakes up now\. Join again in a moment/)
+    assert.match(jsonOf(await ask(port, JOIN, 1)).text, /wakes up now\. Join again in a moment/)
     await harness.reach(S, 'running')
     assert.equal(await isOpen(port), false, 'the port is the game’s')
     assert.deepEqual(kinds(setting), ['power.requested', 'game.running', 'game.slept', 'game.woken', 'game.running'])
@@ -154,7 +155,7 @@ suite('sleep', needs('bubblewrap'), () => {
     assert.equal(await isOpen(setting.port), false, 'nobody answers while the service is away')
     await setting.harness.restart()
     await until(() => isOpen(setting.port))
-    await ask(setting.port, JOIN)
+    await ask(setting.port, JOIN, 1)
     await setting.harness.reach(S, 'running')
     await setting.harness.restart()
     await fallAsleep(setting)
@@ -163,10 +164,12 @@ suite('sleep', needs('bubblewrap'), () => {
   test('a port that another program has taken is said, and taken back when it is free', async () => {
     await using setting = await openSetting()
     const other = createServer()
+    using _other = { [Symbol.dispose]: () => other.close() }
     // In its place once the game has ended: the test game does not listen itself.
     other.listen(setting.port)
     await once(other, 'listening')
     setting.timers.advance(MINUTES * 60_000)
+    await setting.harness.reach(S, 'sleeping')
     const step = await until(async () => (await powerOf(setting)).step)
     assert.equal(
       step,
@@ -189,7 +192,7 @@ suite('sleep', needs('bubblewrap'), () => {
     await fallAsleep(setting)
     {
       using _restore = await setting.harness.lockOf(S).exclude()
-      assert.match(jsonOf(await ask(setting.port, JOIN)).text, /cannot start at the moment/)
+      assert.match(jsonOf(await ask(setting.port, JOIN, 1)).text, /cannot start at the moment/)
       assert.equal((await powerOf(setting)).state, 'sleeping')
     }
     assert.equal(await isOpen(setting.port), true, 'it still answers')
@@ -209,12 +212,12 @@ suite('sleep', needs('bubblewrap'), () => {
     }))
     await setting.harness.restart()
     await until(() => isOpen(setting.port))
-    await ask(setting.port, JOIN)
+    await ask(setting.port, JOIN, 1)
     const step = await until(async () => (await powerOf(setting)).step)
     assert.equal(step, 'could not be woken: The file /server.jar is missing. Upload it.')
     assert.equal((await powerOf(setting)).state, 'sleeping')
     await until(() => isOpen(setting.port))
-    assert.match(jsonOf(await ask(setting.port, JOIN)).text, /cannot start at the moment/)
+    assert.match(jsonOf(await ask(setting.port, JOIN, 1)).text, /cannot start at the moment/)
   })
 
   test('ten who join at once wake it once, and those who hold on keep nobody out', async () => {
@@ -223,7 +226,7 @@ suite('sleep', needs('bubblewrap'), () => {
     const silent = await Promise.all(
       Array.from({ length: SLEEP_DOOR.connectionsPerAddress + 4 }, () => open(setting.port)),
     )
-    const answers = await Promise.all(Array.from({ length: 4 }, () => ask(setting.port, JOIN)))
+    const answers = await Promise.all(Array.from({ length: 4 }, () => ask(setting.port, JOIN, 1)))
     assert.ok(answers.some((answer) => answer.length > 0 && /wakes up now/.test(jsonOf(answer).text)))
     await setting.harness.reach(S, 'running')
     assert.equal(kinds(setting).filter((kind) => kind === 'game.woken').length, 1)
@@ -237,9 +240,13 @@ suite('sleep', needs('bubblewrap'), () => {
     using client = { socket: createSocket('udp4'), [Symbol.dispose]: () => client.socket.close() }
     const send = (bytes: Buffer) =>
       new Promise<void>((resolve) => client.socket.send(bytes, setting.port, '127.0.0.1', () => resolve()))
-    await send(Buffer.alloc(0))
-    await send(Buffer.from('\xff\xff\xff\xffTSource Engine Query\0', 'latin1'))
-    await send(Buffer.from('01000000000000000000ffff00fefefefefdfdfdfd123456780000000000000000', 'hex'))
+    const questions = [
+      Buffer.alloc(0),
+      Buffer.from('\xff\xff\xff\xffTSource Engine Query\0', 'latin1'),
+      Buffer.from('01000000000000000000ffff00fefefefefdfdfdfd123456780000000000000000', 'hex'),
+    ]
+    for (const question of questions) await send(question)
+    assert.deepEqual(questions.map(isQuestion), [true, true, true])
     await until(async () => {
       await send(Buffer.from('4f457403', 'hex'))
       return (await powerOf(setting)).state === 'running'

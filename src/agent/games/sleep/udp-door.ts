@@ -52,7 +52,7 @@ const RAKNET_MAGIC = Buffer.from('00ffff00fefefefefdfdfdfd12345678', 'hex')
 const RAKNET_MAGIC_AT = 9
 
 /** Lists of servers, and those who scan the net, ask; that is not to play. */
-function isQuestion(packet: Buffer): boolean {
+export function isQuestion(packet: Buffer): boolean {
   if (packet.length === 0) return true
   if (packet.length > 4 && packet.readUInt32BE() === CONNECTIONLESS)
     return VALVE_QUESTIONS.has(String.fromCharCode(packet[4] as number))
