@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { type Bot, createBot } from 'mineflayer'
 import { SQUID_VERSION } from './flying-squid.ts'
+import { until } from './until.ts'
 
 // Its own: how items are written depends on the version of the game.
 const itemsOf = createRequire(import.meta.resolve('mineflayer'))('prismarine-item')
@@ -62,7 +63,10 @@ async function spawned(bot: Bot): Promise<void> {
   bot.once('end', (reason) => reject(new Error(`the connection ended: ${reason}`)))
   try {
     await promise
-    await bot.waitForChunksToLoad()
+    // The land around the player comes after the player.
+    const near = [-4, 4].flatMap((east) => [-4, 4].map((south) => [east, south] as const))
+    const isThere = ([east, south]: Place) => bot.blockAt(bot.entity.position.offset(east, -1, south)) !== null
+    await until(async () => near.every(isThere))
   } finally {
     bot.on('error', () => {})
   }
