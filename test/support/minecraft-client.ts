@@ -20,7 +20,14 @@ export interface Player {
 export type Place = readonly [east: number, south: number]
 
 export async function joinMinecraft(port: number, username: string): Promise<Player> {
-  const bot = createBot({ host: '127.0.0.1', port, username, version: SQUID_VERSION, auth: 'offline' })
+  const bot = createBot({
+    host: '127.0.0.1',
+    port,
+    username,
+    version: SQUID_VERSION,
+    auth: 'offline',
+    logErrors: false,
+  })
   await spawned(bot)
   const origin = bot.entity.position.floored()
   const above = ([east, south]: Place) => origin.offset(east, 0, south)

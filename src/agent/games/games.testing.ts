@@ -68,7 +68,7 @@ export interface GamesSetting {
   timers?: Timers
   autoRestart?: boolean
   sleep?: SleepSetting | null
-  occupancy?: (serverId: string) => Promise<Occupancy>
+  occupancy?: (serverId: string) => Occupancy
   /** Where the data directory is made. */
   parent?: string
   /** False: as on a machine that has none. */

@@ -19,7 +19,7 @@ import { createProcessRuntime } from './process/process-runtime.ts'
 import { createUserIsolation } from './process/user-isolation.ts'
 import type { GameRuntime } from './runtime.ts'
 import { type OpenDoor, openDoor } from './sleep/door.ts'
-import type { Occupancy } from './sleep/sleep.ts'
+import { type Occupancy, UNKNOWN } from './sleep/sleep.ts'
 import { createStateChanges } from './state-changes.ts'
 
 export interface GamesOptions {
@@ -36,8 +36,8 @@ export interface GamesDeps {
   options: GamesOptions
   timers?: Timers
   runtime?: GameRuntime
-  /** Whether somebody plays. */
-  occupancy?: (serverId: string) => Promise<Occupancy>
+  /** Who decides whether a game may sleep. */
+  occupancy?: (serverId: string) => Occupancy
   openDoor?: OpenDoor
   findBubblewrap?: () => Promise<string | null>
   onUnexpected(error: unknown, serverId: string): void
@@ -107,7 +107,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
           return usage.read()
         },
       },
-      occupancy: async () => deps.occupancy?.(serverId) ?? 'unknown',
+      occupancy: () => deps.occupancy?.(serverId) ?? UNKNOWN,
       openDoor: deps.openDoor ?? openDoor,
       changed() {
         changes.tell(serverId)

@@ -44,7 +44,7 @@ export interface GameDeps {
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
   disk: DiskOfServer
-  occupancy(): Promise<Occupancy>
+  occupancy(): Occupancy
   openDoor: OpenDoor
   /** Of the starts that the machine's own start brings, one at a time. */
   startTurn: Mutex

@@ -11,7 +11,7 @@ import { SLEEP, SLEEP_DOOR } from '../../../contract/fixed-limits.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import { createManualTimers, type GamesHarness, openGames } from '../games.testing.ts'
 import { ask, handshake, jsonOf, loginStart, open, PING, STATUS_REQUEST } from './minecraft-client.testing.ts'
-import type { Occupancy } from './sleep.ts'
+import { type Occupancy, UNKNOWN } from './sleep.ts'
 import { isQuestion } from './udp-door.ts'
 
 const S = 'srv_castle'
@@ -29,11 +29,11 @@ interface Setting {
 
 async function openSetting(protocol: 'tcp' | 'udp' = 'tcp') {
   const timers = createManualTimers()
-  const seen: Setting['seen'] = { occupancy: { emptySince: 0 } }
+  const seen: Setting['seen'] = { occupancy: { online: 0, emptySince: 0 } }
   const harness = await openGames({
     timers,
     sleep: { afterMinutes: MINUTES },
-    occupancy: async () => seen.occupancy,
+    occupancy: () => seen.occupancy,
   })
   const port = await freePort()
   const launch: Partial<Launch> = {
@@ -102,13 +102,13 @@ suite('sleep', needs('bubblewrap'), () => {
 
   test('As long as it is not known whether somebody plays, a game is not stopped', async () => {
     await using setting = await openSetting()
-    for (const occupancy of ['somebody', 'unknown'] as const) {
+    for (const occupancy of [{ online: 1, emptySince: null }, UNKNOWN]) {
       setting.seen.occupancy = occupancy
       setting.timers.advance(MINUTES * 60_000)
       await look(setting)
-      assert.equal((await powerOf(setting)).state, 'running', occupancy)
+      assert.equal((await powerOf(setting)).state, 'running')
     }
-    setting.seen.occupancy = { emptySince: setting.timers.now() }
+    setting.seen.occupancy = { online: 0, emptySince: setting.timers.now() }
     setting.timers.advance(MINUTES * 60_000 - 1)
     await look({ ...setting, timers: { ...setting.timers, advance: () => setting.timers.advance(0) } })
     assert.equal((await powerOf(setting)).state, 'running', 'a moment before')

@@ -9,8 +9,13 @@ import type { KnownGame } from '../power/game-state.ts'
 import type { Timers } from '../power/stop-ladder.ts'
 import { type Door, doorPortOf, type Knock, type OnKnock, type OpenDoor } from './door.ts'
 
-/** Whether somebody plays. `unknown`: nothing tells, and nobody is sent away. */
-export type Occupancy = 'unknown' | 'somebody' | { emptySince: number }
+/** How many play, and since when nobody does. Both null: nothing tells, and nobody is sent away. */
+export interface Occupancy {
+  online: number | null
+  emptySince: number | null
+}
+
+export const UNKNOWN: Occupancy = { online: null, emptySince: null }
 
 export interface SleepDeps {
   serverId: string
@@ -18,7 +23,7 @@ export interface SleepDeps {
   timers: Timers
   /** Of the game: one action at a time. */
   mutex: Mutex
-  occupancy(): Promise<Occupancy>
+  occupancy(): Occupancy
   openDoor: OpenDoor
   /** Whether a process of it runs, or is about to. */
   isActive(): boolean
@@ -56,11 +61,11 @@ export function createSleep(deps: SleepDeps): Sleep {
 
   // Falling asleep.
 
-  async function hasBeenEmptyForLong(): Promise<boolean> {
-    const seen = await deps.occupancy()
+  function hasBeenEmptyForLong(): boolean {
+    const { emptySince } = deps.occupancy()
     const { sleep, runningSince } = game.record()
-    if (typeof seen === 'string' || sleep === null || runningSince === null || !isWatched()) return false
-    return timers.now() - Math.max(seen.emptySince, runningSince) >= sleep.afterMinutes * 60_000
+    if (emptySince === null || sleep === null || runningSince === null || !isWatched()) return false
+    return timers.now() - Math.max(emptySince, runningSince) >= sleep.afterMinutes * 60_000
   }
 
   function watch(): void {
@@ -78,7 +83,7 @@ export function createSleep(deps: SleepDeps): Sleep {
 
   async function look(): Promise<void> {
     // Asked again in the turn: somebody may have joined, or stopped it, meanwhile.
-    if (await hasBeenEmptyForLong()) await mutex(async () => (await hasBeenEmptyForLong()) && deps.fallAsleep())
+    if (hasBeenEmptyForLong()) await mutex(async () => hasBeenEmptyForLong() && deps.fallAsleep())
   }
 
   // Asleep.

@@ -11,7 +11,7 @@ const WAKING = 'The server was asleep and wakes up now. Join again in a moment.'
 const REFUSED = 'The server is asleep and cannot start at the moment. Try again later.'
 /** Clients before 1.6 send a byte or two, and wait. */
 const PAUSE_MS = 300
-/** For the words to arrive, and for the client to hang up first: then nothing of the connection is left to keep the port. */
+/** For the words to arrive, and for the client to hang up. */
 const GOODBYE_MS = 1000
 
 type Visitor = (socket: Socket, goodbye: (words: Buffer) => void) => void
@@ -90,10 +90,9 @@ function sayGoodbye(socket: Socket, words: Buffer): void {
   leaving.add(socket)
   // What else it sends is not read, but its end is.
   socket.removeAllListeners('data').resume()
-  socket.write(words)
+  socket.end(words)
   const late = setTimeout(() => socket.resetAndDestroy(), GOODBYE_MS)
   socket.once('close', () => clearTimeout(late))
-  socket.once('end', () => socket.destroy())
 }
 
 function makeRoom(sockets: ReadonlySet<Socket>, address: string): void {
