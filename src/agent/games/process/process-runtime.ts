@@ -9,7 +9,12 @@ import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.
 import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
-import { connectSupervisor, type SupervisorLine, spawnSupervisor } from '../supervisor/supervisor-client.ts'
+import {
+  connectSupervisor,
+  type SupervisorLine,
+  spawnSupervisor,
+  type WaitingSupervisor,
+} from '../supervisor/supervisor-client.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
@@ -22,6 +27,8 @@ const ANSWERS_WITHIN_MS = 10_000
 /** A game whose supervisor is gone may still save. */
 const SAVES_WITHIN_MS = 10_000
 const KILLED_WITHIN_MS = 5000
+/** A start that was checked, and then given up, has no use for its supervisor. */
+const ORDERED_WITHIN_MS = 30_000
 
 export interface ProcessRuntimeDeps {
   server(serverId: string): ServerFiles
@@ -37,6 +44,27 @@ export interface ProcessRuntimeDeps {
 
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   let bubblewrap: Promise<string | null> | undefined
+  /** Of starts that have been checked: it takes a moment to load, and there is something else to do meanwhile. */
+  const waiting = new Map<string, WaitingSupervisor>()
+
+  function awaitOrder(serverId: string): void {
+    const folder = deps.gameFolder(serverId)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    takeWaiting(serverId)?.[Symbol.dispose]()
+    const made = spawnSupervisor(folder)
+    waiting.set(serverId, made)
+    const giveUp = setTimeout(() => {
+      if (waiting.get(serverId) === made) takeWaiting(serverId)?.[Symbol.dispose]()
+    }, ORDERED_WITHIN_MS)
+    giveUp.unref()
+  }
+
+  function takeWaiting(serverId: string): WaitingSupervisor | undefined {
+    const found = waiting.get(serverId)
+    waiting.delete(serverId)
+    return found
+  }
+
   const findWrapper = () => (bubblewrap ??= (deps.findBubblewrap ?? findBubblewrap)())
 
   async function requireIsolation(): Promise<Isolation> {
@@ -145,11 +173,12 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     async check({ serverId, launch }) {
       await requireIsolation()
       await checkLaunch(launch, deps.server(serverId))
+      awaitOrder(serverId)
     },
 
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      using supervisor = takeWaiting(serverId) ?? spawnSupervisor(folder)
       await removeOldRuns(folder)
       const isolation = await requireIsolation()
       const user = await ownFiles(serverId)
@@ -159,7 +188,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       const { controllers } = groups
       const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers })
       const { ready, stopsByItself } = launch
-      const said = await spawnSupervisor(folder, {
+      const said = await supervisor.begin({
         ...{ runId, command, ready, stopsByItself, ...how },
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
