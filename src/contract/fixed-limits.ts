@@ -202,6 +202,12 @@ export const PLAYER_EVENTS_PER_MINUTE = 100
 
 /** Starts of a game that crashes again and again, first after 1 s, then twice as long each time. It is given up after these. */
 export const CRASH_RESTARTS = { count: 10, firstMs: 1000, longestMs: 300_000, healthyMs: 600_000 } as const
+/** How often the files of a game that runs are counted, where the server has a limit in bytes and where it has none. */
+export const DISK_LOOKS = { limitedMs: 60_000, unlimitedMs: 300_000 } as const
+/** When a game sleeps: what a server may ask for, how often it is looked whether somebody plays, and when what failed is tried again. */
+export const SLEEP = { minutesMin: 1, minutesMax: 10_080, lookEveryMs: 15_000, retryMs: 10_000 } as const
+/** Of strangers at the port of one game that sleeps. Where there are more connections, the oldest is cut. */
+export const SLEEP_DOOR = { connections: 64, connectionsPerAddress: 8, connectionMs: 10_000, bytesMax: 8192 } as const
 /** Where its limits say nothing else: more than any game has, and few enough that one cannot take all of a machine's. */
 export const DEFAULT_PROCESSES_MAX = 1024
 /** As root, each game has a user of its own out of these: numbers that distributions, containers and systemd leave alone. */

@@ -6,6 +6,7 @@ import type { Launch } from '../games/launch.ts'
 import type { Players } from '../games/players.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
 import type { Stats, StatsPoint } from '../games/stats.ts'
+import type { SleepSetting } from '../games/sleep.ts'
 
 export interface GameLimits {
   memoryBytes: number | null
@@ -43,8 +44,12 @@ export interface AgentGames {
     launch: Launch | null
     limits: GameLimits
     autoRestart: boolean
+    /** null: the game never sleeps. */
+    sleep: SleepSetting | null
     origin?: ChangeOrigin
   }): Promise<{ game: GameState; isChange: boolean }>
+  /** From now on. A game that sleeps goes on sleeping until it is woken. */
+  setSleep(request: { serverId: string; sleep: SleepSetting | null }): Promise<void>
   /** Never fails for a server that was never started: it is stopped. */
   read(request: { serverId: string }): Promise<GameState>
   /**
