@@ -6,7 +6,9 @@ import { BACKUP_OPERATIONS } from './backups/backups.ts'
 import { REHEARSAL_OPERATIONS } from './backups/rehearsal-operations.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
+import { readPlayers } from './games/players.ts'
 import { powerServer } from './games/power-operations.ts'
+import { readStats } from './games/stats.ts'
 import { TEMPLATE_OPERATIONS } from './games/templates.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
@@ -25,6 +27,8 @@ export const OPERATIONS: readonly Operation[] = [
   powerServer,
   gameConsole.readConsole,
   gameConsole.sendCommand,
+  readPlayers,
+  readStats,
   ...BACKUP_OPERATIONS,
   ...REHEARSAL_OPERATIONS,
   ...BACKUP_CONTENT_OPERATIONS,

@@ -8,7 +8,9 @@ export type { Rehearsal, RehearsalLog, RehearsalRequest } from '../contract/back
 export type { ErrorCode, FieldFault } from '../contract/errors.ts'
 export type { ArchiveFormat, DiskUsage, FileEntry, TrashItem } from '../contract/files/files.ts'
 export type { ConsoleLine, ConsoleQuery } from '../contract/games/console.ts'
+export type { Players } from '../contract/games/players.ts'
 export type { Power, PowerAction, PowerState, Runtime } from '../contract/games/power.ts'
+export type { Stats, StatsPoint, StatsQuery } from '../contract/games/stats.ts'
 export type { Template, TemplateVariable } from '../contract/games/template-format.ts'
 export type {
   ImportedTemplate,
@@ -35,6 +37,7 @@ export type { DeleteOptions, ServerQuery } from './servers.ts'
 export type { Readiness } from './service.ts'
 export type { FollowOptions } from './streams/follow-activity.ts'
 export type { FollowConsoleOptions } from './streams/follow-console.ts'
+export type { FollowEventsOptions } from './streams/follow-events.ts'
 export type { SubdomainQuery } from './subdomains.ts'
 export type { NewTemplateOptions, TemplateQuery } from './templates.ts'
 export type { TokenQuery } from './tokens.ts'

@@ -163,6 +163,11 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   powerServer: async (things) => ({ ...(await onServer(things)), body: { action: 'stop' } }),
   readConsole: async (things) => ({ ...(await onServer(things)), query: { before: '10', limit: '10', q: 'x' } }),
   sendCommand: async (things) => ({ params: { serverId: await things.runningServer() }, body: { command: 'help' } }),
+  readPlayers: onServer,
+  readStats: async (things) => ({
+    ...(await onServer(things)),
+    query: { since: '2026-11-15T00:00:00.000Z', step: '60' },
+  }),
   createBackup: async (things) => ({ ...(await onServer(things)), body: { name: 'x', ignored: '', isLocked: true } }),
   listBackups: onServer,
   readBackup: onBackup,

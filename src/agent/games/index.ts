@@ -11,6 +11,8 @@ import { type Layout, layout as layoutOf } from '../layout.ts'
 import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { createObservation } from './observation.ts'
+import type { Presence } from './players/index.ts'
 import { createPauses } from './pauses.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
@@ -42,6 +44,10 @@ export interface GamesOfAgent extends AgentGames {
   /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
   requireStopped(serverId: string): void
   isRunning(serverId: string): boolean
+  /** How many play, and since when nobody does, as far as is known. */
+  presence(serverId: string): Presence
+  /** Measures all games that run, and asks them who plays. By itself every ten seconds, once it was started. */
+  sample(): Promise<void>
   /** Holds the world of a running game still, where its template says how. */
   holdWorld: WorldHolds['hold']
   /** For the task runner: the long work of `GamesWork`. */
@@ -99,13 +105,28 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       startTurn,
       changed() {
         changes.tell(serverId)
-        lines.tell(serverId)
+        tellLines(serverId)
       },
-      lines: () => lines.tell(serverId),
+      lines: () => tellLines(serverId),
       onUnexpected: (error) => deps.onUnexpected(error, serverId),
     })
     games.set(serverId, made)
     return made
+  }
+
+  const observation = createObservation({
+    games,
+    gameFolder: folderOf,
+    consoleFolder: consoleOf,
+    server: deps.server,
+    addFact: deps.journal.add,
+    now: timers.now,
+    onUnexpected: deps.onUnexpected,
+  })
+
+  function tellLines(serverId: string): void {
+    lines.tell(serverId)
+    observation.wake(serverId)
   }
 
   function tailOf(serverId: string): ConsoleTail {
@@ -167,6 +188,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       return { lines: found, position: found.at(-1)?.line ?? after }
     },
 
+    ...observation.port,
+    presence: observation.presence,
+    sample: observation.sample,
+
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
@@ -180,6 +205,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       games.get(serverId)?.detach()
       games.delete(serverId)
       tails.delete(serverId)
+      observation.forget(serverId)
       changes.forget(serverId)
       lines.tell(serverId)
     },
@@ -189,13 +215,17 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
         if (!existsSync(recordOf(serverId))) continue
         try {
           await game(serverId).recover()
+          // What was written while we were away, also by a game that has ended.
+          observation.wake(serverId)
           await holds.interrupt(serverId)
         } catch (error) {
           deps.onUnexpected(error, serverId)
         }
       }
+      observation.start()
     },
     stop() {
+      observation.stop()
       holds.stop()
       for (const each of games.values()) each.detach()
       changes.stop()

@@ -2,6 +2,7 @@
 import type { GameLimits } from '../../contract/agent/agent-games.ts'
 import type { Launch } from '../../contract/games/launch.ts'
 import type { Runtime } from '../../contract/games/power.ts'
+import type { RunUsage } from './run-usage.ts'
 import type { RunEnd } from './supervisor/protocol.ts'
 
 export type { RunEnd } from './supervisor/protocol.ts'
@@ -41,6 +42,8 @@ export interface Run {
    */
   input(line: string): Promise<'gone' | 'full' | null>
   signal(signal: NodeJS.Signals): Promise<void>
+  /** What it uses at this moment. Asked every ten seconds for every game: it must be cheap. */
+  usage(): Promise<RunUsage>
   /** SIGKILL to everything that it has started, whatever state anything else is in. */
   kill(): Promise<void>
   /** The game goes on; we let go of it. */

@@ -3,7 +3,9 @@
 import type { ChangeOrigin } from '../agent.ts'
 import type { ConsoleLine } from '../games/console.ts'
 import type { Launch } from '../games/launch.ts'
+import type { Players } from '../games/players.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
+import type { Stats, StatsPoint } from '../games/stats.ts'
 
 export interface GameLimits {
   memoryBytes: number | null
@@ -16,6 +18,18 @@ export interface GameState {
   power: Power
   /** null until it has been started once. */
   runtime: Runtime | null
+}
+
+/** As last measured. Counts begin anew with each start of the game. */
+export interface GameUsage {
+  serverId: string
+  cpuSeconds: number | null
+  memoryBytes: number | null
+  diskBytes: number | null
+  /** null where the game shares the network of the machine. */
+  networkReceivedBytes: number | null
+  networkSentBytes: number | null
+  players: number | null
 }
 
 export interface AgentGames {
@@ -51,6 +65,20 @@ export interface AgentGames {
     request: { serverId: string; after: number | null; waitMs: number },
     signal?: AbortSignal,
   ): Promise<{ lines: ConsoleLine[]; position: number }>
+  /** The game is asked at most once in ten seconds. Never fails for one that does not answer. */
+  readPlayers(request: { serverId: string }): Promise<Players>
+  /** `since` in milliseconds; null for the last hour. `stepSeconds` null for the finest that is kept since then. */
+  readStats(request: { serverId: string; since: number | null; stepSeconds: number | null }): Promise<Stats>
+  /**
+   * Oldest first, those that begin after `after`, in milliseconds; null for now. At once where there are any, else when there
+   * are or `waitMs` have passed. `position` is the `after` of the next call.
+   */
+  followStats(
+    request: { serverId: string; after: number | null; waitMs: number },
+    signal?: AbortSignal,
+  ): Promise<{ points: StatsPoint[]; position: number }>
+  /** Of the games that run, at most `limit`; `running` is how many do. */
+  readUsage(request: { limit: number }): Promise<{ games: GameUsage[]; running: number }>
   /**
    * Starts a game again that `games.pause` has stopped for this job, as it was started last. False where none is: it did not
    * run, or somebody has told it to stop since. Fails with `server_busy` while a restore has stopped in the middle. Must be

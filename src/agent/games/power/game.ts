@@ -35,6 +35,10 @@ export interface Game {
   again(): Promise<void>
   power(request: Request): Promise<{ game: GameState; isChange: boolean }>
   input(command: string, cause: FactCause | null): Promise<void>
+  /** How it was started last; null where it never was. */
+  launch(): Launch | null
+  /** The run under way, where there is one. */
+  run(): Run | undefined
   /** The number of the last line, where a run is under way. */
   tail(): number | undefined
   /** Goes on with what an earlier service has left. */
@@ -346,6 +350,8 @@ export function createGame(deps: GameDeps): Game {
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
 
+    launch: () => record.launch,
+    run: () => run,
     tail: () => run?.tail(),
 
     recover: () =>

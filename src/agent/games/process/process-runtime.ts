@@ -6,6 +6,7 @@ import { fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
 import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
@@ -109,6 +110,15 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       over(runEnd() ?? (await endWithoutSupervisor(record)))
     }
 
+    let named: RunRecord | undefined
+    async function usage(): Promise<RunUsage> {
+      // It does not change once it names the game.
+      if (!named?.game) named = recordNow()
+      const { game, cgroups } = named
+      const folders = cgroups.map((group) => group.folder)
+      return game && isAlive(game) ? readRunUsage(game.pid, folders) : NO_USAGE
+    }
+
     line = await reach(folder, recordNow(), attach)
     if (!line) {
       const end = runEnd() ?? (await endWithoutSupervisor(recordNow()))
@@ -127,6 +137,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         const { game } = recordNow()
         if (game) signalGroup(game, signal)
       },
+      usage,
       async kill() {
         // The supervisor also knows a game that is only being made.
         void line?.ask({ op: 'signal', signal: 'SIGKILL' })
@@ -198,6 +209,7 @@ function endedRun(runId: string, end: RunEnd, events: RunEvents): Run {
     tail: () => end.lastLine ?? 0,
     input: async () => 'gone',
     async signal() {},
+    usage: async () => NO_USAGE,
     async kill() {},
     detach() {},
   }
