@@ -214,7 +214,9 @@ export const DEFAULT_PROCESSES_MAX = 1024
 export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } as const
 
 /** Within how many seconds a game has to be up in a rehearsal: by default, and at most. */
-export const REHEARSAL_SECONDS = { default: 300, max: 3600 } as const
+export const REHEARSAL_SECONDS = { default: 300, max: 1800 } as const
+/** What a rehearsal leaves free on the disk: its files are in nobody's quota, and everybody else needs room too. */
+export const REHEARSAL_FREE_BYTES = 1024 ** 3
 /** For how long a game has to stay up then. */
 export const REHEARSAL_STAYS_MS = 1000
 /** A game whose template names no line that says so counts as up once it has run for this long. */
