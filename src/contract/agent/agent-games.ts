@@ -5,8 +5,8 @@ import type { ConsoleLine } from '../games/console.ts'
 import type { Launch } from '../games/launch.ts'
 import type { Players } from '../games/players.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
-import type { Stats, StatsPoint } from '../games/stats.ts'
 import type { SleepSetting } from '../games/sleep.ts'
+import type { Stats, StatsPoint } from '../games/stats.ts'
 
 export interface GameLimits {
   memoryBytes: number | null
