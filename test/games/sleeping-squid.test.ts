@@ -6,9 +6,9 @@ import { createManualTimers, openGames } from '../../src/agent/games/games.testi
 import { flyingSquid } from '../../src/agent/games/templates/flying-squid.ts'
 import { resolveLaunch } from '../../src/templates/resolve.ts'
 import { putFlyingSquid, SQUID_VARIABLES, SQUID_VERSION } from '../support/flying-squid.ts'
+import { freePort } from '../support/free-port.ts'
 import { joinMinecraft } from '../support/minecraft-client.ts'
 import { needs } from '../support/needs.ts'
-import { freePort } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 
 const S = 'srv_castle'

@@ -161,9 +161,9 @@ export function createGame(deps: GameDeps): Game {
     const mine = new AbortController()
     ladder = mine
     const steps = record().launch?.stop ?? []
-    background(
-      descend({ run: current, steps, timers, signal: mine.signal, tell: (step) => mine === ladder && game.tell(step) }),
-    )
+    const ladderOf = { run: current, steps, timers, signal: mine.signal }
+    // First: a world that is held still would not be saved.
+    background(deps.letGo().then(() => descend({ ...ladderOf, tell: (step) => mine === ladder && game.tell(step) })))
   }
 
   async function giveUp(accept: Accept): Promise<true> {
@@ -208,6 +208,14 @@ export function createGame(deps: GameDeps): Game {
   return {
     read: game.read,
     isActive,
+    isWanted: () => record().isWanted,
+    current: () => run && { run, quiesce: record().launch?.quiesce ?? null, state: record().power.state },
+    startId: () => record().readyFactId,
+    again: () =>
+      mutex(async () => {
+        if (record().power.state === 'stopping') await changeMind(accepted, 'restart')
+        else if (!isActive()) await restarts.startAgain()
+      }),
     async power(request) {
       const isChange = await act(request)
       return { game: game.read(), isChange }
@@ -220,13 +228,14 @@ export function createGame(deps: GameDeps): Game {
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
 
-    setSleep: (setting) =>
-      mutex(async () => {
-        // One that was never started is told when it is.
-        const { sleep: before, launch } = record()
-        if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
-      }),
+    async setSleep(setting) {
+      // One that was never started is told when it is.
+      const { sleep: before, launch } = record()
+      if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
+    },
 
+    launch: () => record().launch,
+    run: () => run,
     tail: () => run?.tail(),
 
     recover: () =>

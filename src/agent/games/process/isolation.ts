@@ -60,6 +60,8 @@ export interface Wrapping {
   user: GameUser | null
   isolation: Isolation
   controllers: ReadonlySet<Controller>
+  /** `loopback`: one of its own, with nothing but itself in it. Only with bubblewrap. */
+  network?: 'machine' | 'loopback' | undefined
 }
 
 export interface Wrapped {
@@ -97,7 +99,7 @@ export async function findBubblewrap(): Promise<string | null> {
 }
 
 export function wrap(wrapping: Wrapping): Wrapped {
-  const { launch, filesFolder, user, isolation, controllers } = wrapping
+  const { launch, filesFolder, user, isolation, controllers, network } = wrapping
   const bubblewrap = isolation.kind === 'bubblewrap' ? isolation.path : null
   const home = bubblewrap ? FILES_INSIDE : filesFolder
   const environment = { ...launch.environment, HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' }
@@ -121,6 +123,8 @@ export function wrap(wrapping: Wrapping): Wrapped {
   }
   const args = [
     ...bubblewrapArguments(filesFolder, workingFolder, user),
+    // bubblewrap brings the loopback of it up.
+    ...(network === 'loopback' ? ['--unshare-net'] : []),
     ...['--', ...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv],
   ]
   return { command: { file: bubblewrap, args, cwd: '/', environment }, user: null, isBubblewrap: true, runtime }

@@ -6,6 +6,7 @@ import { fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
 import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
@@ -35,10 +36,15 @@ export interface ProcessRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
-  userIsolation: UserIsolation
+  /** Without it, bubblewrap is the only way: a network of its own takes more than a user of its own. */
+  userIsolation?: UserIsolation
   findBubblewrap?: () => Promise<string | null>
   /** Where a game cannot be isolated it is refused by default. */
   allowUnisolated: boolean
+  /** That of the machine by default. */
+  network?: 'machine' | 'loopback'
+  /** A game that runs for longer is killed by its supervisor, also when no service is there any more. */
+  killAfterMs?: number
   onUnexpected(error: unknown, serverId: string): void
 }
 
@@ -70,7 +76,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   async function requireIsolation(): Promise<Isolation> {
     const path = await findWrapper()
     if (path !== null) return { kind: 'bubblewrap', path }
-    const whyNoUser = deps.userIsolation.whyNot()
+    const whyNoUser = deps.userIsolation ? deps.userIsolation.whyNot() : 'it needs a network of its own too'
     if (whyNoUser === null) return { kind: 'user' }
     if (deps.allowUnisolated) return { kind: 'none' }
     throw fail(
@@ -139,6 +145,15 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       over(runEnd() ?? (await endWithoutSupervisor(record)))
     }
 
+    let named: RunRecord | undefined
+    async function usage(): Promise<RunUsage> {
+      // It does not change once it names the game.
+      if (!named?.game) named = recordNow()
+      const { game, cgroups } = named
+      const folders = cgroups.map((group) => group.folder)
+      return game && isAlive(game) ? readRunUsage(game.pid, folders) : NO_USAGE
+    }
+
     line = await reach(folder, recordNow(), attach)
     if (!line) {
       const end = runEnd() ?? (await endWithoutSupervisor(recordNow()))
@@ -157,6 +172,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         const { game } = recordNow()
         if (game) signalGroup(game, signal)
       },
+      usage,
       async kill() {
         // The supervisor also knows a game that is only being made.
         void line?.ask({ op: 'signal', signal: 'SIGKILL' })
@@ -182,14 +198,16 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       await removeOldRuns(folder)
       const isolation = await requireIsolation()
       const user = await ownFiles(serverId)
-      if (isolation.kind === 'user' && user) deps.userIsolation.prepare(serverId, user)
+      if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
-      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers })
+      const { network, killAfterMs } = deps
+      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers, network })
       const { ready, stopsByItself } = launch
       const said = await supervisor.begin({
         ...{ runId, command, ready, stopsByItself, ...how },
+        ...(killAfterMs === undefined ? {} : { killAfterMs }),
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })
@@ -227,6 +245,7 @@ function endedRun(runId: string, end: RunEnd, events: RunEvents): Run {
     tail: () => end.lastLine ?? 0,
     input: async () => 'gone',
     async signal() {},
+    usage: async () => NO_USAGE,
     async kill() {},
     detach() {},
   }
