@@ -2,10 +2,12 @@
 // it holds; a new one is a file in `support/games` and a line here.
 import { floodedConsole } from './support/games/flooded-console.ts'
 import { idleGames } from './support/games/idle-games.ts'
+import { startedGame } from './support/games/started-game.ts'
 
 const PARTS: Readonly<Record<string, () => Promise<boolean>>> = {
   idle: idleGames,
   flood: floodedConsole,
+  start: startedGame,
 }
 
 /** `GAMEKEEPER_BENCH_GAMES=idle` measures that part alone. */

@@ -15,10 +15,10 @@ export type TestGame =
   | 'spy'
   | 'rubbish'
   | 'ticking'
+  | 'saving'
   | 'filling'
   | 'linking'
   | 'holding'
-  | 'saving'
 
 export const gameFile = (game: TestGame) => fileURLToPath(new URL(`games/${game}`, import.meta.url))
 

@@ -16,9 +16,9 @@ import type { ServerLock } from '../files/locks.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { createAgentGames, type GamesOfAgent } from './index.ts'
+import type { Presence } from './players/index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
-import type { Occupancy } from './sleep/sleep.ts'
 
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
 
@@ -68,7 +68,7 @@ export interface GamesSetting {
   timers?: Timers
   autoRestart?: boolean
   sleep?: SleepSetting | null
-  occupancy?: (serverId: string) => Occupancy
+  occupancy?: (serverId: string) => Presence
   /** Where the data directory is made. */
   parent?: string
   /** False: as on a machine that has none. */

@@ -23,7 +23,6 @@ import { createProcessRuntime } from './process/process-runtime.ts'
 import { createUserIsolation } from './process/user-isolation.ts'
 import type { GameRuntime } from './runtime.ts'
 import { type OpenDoor, openDoor } from './sleep/door.ts'
-import type { Occupancy } from './sleep/sleep.ts'
 import { createStateChanges } from './state-changes.ts'
 import { createWorldHolds, type WorldHolds } from './world-holds.ts'
 
@@ -41,8 +40,8 @@ export interface GamesDeps {
   options: GamesOptions
   timers?: Timers
   runtime?: GameRuntime
-  /** Whether somebody plays; by default as far as the games tell. */
-  occupancy?: (serverId: string) => Occupancy
+  /** By what it is decided whether a game may sleep; by what is observed, by default. */
+  occupancy?: (serverId: string) => Presence
   openDoor?: OpenDoor
   findBubblewrap?: () => Promise<string | null>
   onUnexpected(error: unknown, serverId: string): void
@@ -180,6 +179,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       const answer = await game(request.serverId).power(request)
       return { ...answer, isChange: answer.isChange || isChange }
     },
+    setSleep: ({ serverId, sleep }) => game(serverId).setSleep(sleep),
     resume: ({ serverId, jobId }) => pauses.resume(serverId, jobId),
     paused: async () =>
       serverIds().flatMap((serverId) => {
@@ -192,7 +192,6 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       }),
     },
     holdWorld: holds.hold,
-    setSleep: ({ serverId, sleep }) => game(serverId).setSleep(sleep),
     read: async ({ serverId }) => game(serverId).read(),
     changes: ({ version, waitMs }) => changes.since(version, waitMs),
     sendCommand: ({ serverId, command, origin }) => game(serverId).input(command, origin?.cause ?? null),

@@ -39,6 +39,27 @@ describe('games', needs('bubblewrap'), () => {
     assert.equal((await cli.run('console', 'Castle', '--send', 'x', '--follow')).code, 2)
   })
 
+  test('on a terminal the console shows what came before, sends what is typed, and is left while the game goes on', async () => {
+    await createGame('Typed')
+    await cli.run('start', 'Typed')
+    await cli.run('console', 'Typed', '--send', 'before')
+    await until(async () => (await cli.run('console', 'Typed', '--search', 'said: before')).stdout !== '')
+    const terminal = openTerminal(['console', 'Typed'], cli.envOf())
+    await terminal.sees(/You said: before/)
+    terminal.type('hello\r')
+    await terminal.sees(/You said: hello/)
+    // Arrow up brings the last command back, which is changed before it is sent.
+    terminal.type('\x1b[A again\r')
+    await terminal.sees(/You said: hello again/)
+    terminal.type('\x03')
+    assert.equal(await terminal.ended, EXIT.interrupted)
+    assert.equal((await cli.json('server', 'show', 'Typed')).power.state, 'running')
+    const found = openTerminal(['console', 'Typed', '--search', 'AGAIN'], cli.envOf())
+    await found.sees(/You said: hello again/)
+    assert.equal(await found.ended, EXIT.ok, 'a search ends by itself, also on a terminal')
+    await cli.run('kill', 'Typed')
+  })
+
   test('stats and players are shown as tables and as JSON, and the client follows what is measured', async () => {
     const id = await createGame('Measured')
     assert.deepEqual(await cli.run('players', 'Measured'), { code: 0, stdout: 'The game does not run.\n', stderr: '' })
@@ -62,27 +83,6 @@ describe('games', needs('bubblewrap'), () => {
     const players = await client.players.read(id)
     assert.deepEqual([players.online, players.reason], [null, 'not_supported'])
     await client.power.kill(id)
-  })
-
-  test('on a terminal the console shows what came before, sends what is typed, and is left while the game goes on', async () => {
-    await createGame('Typed')
-    await cli.run('start', 'Typed')
-    await cli.run('console', 'Typed', '--send', 'before')
-    await until(async () => (await cli.run('console', 'Typed', '--search', 'said: before')).stdout !== '')
-    const terminal = openTerminal(['console', 'Typed'], cli.envOf())
-    await terminal.sees(/You said: before/)
-    terminal.type('hello\r')
-    await terminal.sees(/You said: hello/)
-    // Arrow up brings the last command back, which is changed before it is sent.
-    terminal.type('\x1b[A again\r')
-    await terminal.sees(/You said: hello again/)
-    terminal.type('\x03')
-    assert.equal(await terminal.ended, EXIT.interrupted)
-    assert.equal((await cli.json('server', 'show', 'Typed')).power.state, 'running')
-    const found = openTerminal(['console', 'Typed', '--search', 'AGAIN'], cli.envOf())
-    await found.sees(/You said: hello again/)
-    assert.equal(await found.ended, EXIT.ok, 'a search ends by itself, also on a terminal')
-    await cli.run('kill', 'Typed')
   })
 
   test('the client follows a console from a line on, and pages back through it', async () => {

@@ -6,9 +6,9 @@ import type { PowerState } from '../../../contract/games/power.ts'
 import type { SleepSetting } from '../../../contract/games/sleep.ts'
 import type { Mutex } from '../../../kit/mutex.ts'
 import type { NewFact } from '../../journal/journal.ts'
+import type { Presence } from '../players/index.ts'
 import type { GameRuntime, Run } from '../runtime.ts'
 import type { OpenDoor } from '../sleep/door.ts'
-import type { Occupancy } from '../sleep/sleep.ts'
 import type { DiskOfServer } from './disk-watch.ts'
 import type { Timers } from './stop-ladder.ts'
 
@@ -59,7 +59,7 @@ export interface GameDeps {
   /** Lets go on what is held still. Never fails. */
   letGo(): Promise<void>
   disk: DiskOfServer
-  occupancy(): Occupancy
+  occupancy(): Presence
   openDoor: OpenDoor
   /** Of the starts that the machine's own start brings, one at a time. */
   startTurn: Mutex

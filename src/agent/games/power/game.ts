@@ -228,12 +228,11 @@ export function createGame(deps: GameDeps): Game {
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
 
-    setSleep: (setting) =>
-      mutex(async () => {
-        // One that was never started is told when it is.
-        const { sleep: before, launch } = record()
-        if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
-      }),
+    async setSleep(setting) {
+      // One that was never started is told when it is.
+      const { sleep: before, launch } = record()
+      if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
+    },
 
     launch: () => record().launch,
     run: () => run,

@@ -36,7 +36,8 @@ export interface ProcessRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
-  userIsolation: UserIsolation
+  /** Without it, bubblewrap is the only way: a network of its own takes more than a user of its own. */
+  userIsolation?: UserIsolation
   findBubblewrap?: () => Promise<string | null>
   /** Where a game cannot be isolated it is refused by default. */
   allowUnisolated: boolean
@@ -75,7 +76,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   async function requireIsolation(): Promise<Isolation> {
     const path = await findWrapper()
     if (path !== null) return { kind: 'bubblewrap', path }
-    const whyNoUser = deps.userIsolation.whyNot()
+    const whyNoUser = deps.userIsolation ? deps.userIsolation.whyNot() : 'it needs a network of its own too'
     if (whyNoUser === null) return { kind: 'user' }
     if (deps.allowUnisolated) return { kind: 'none' }
     throw fail(
@@ -197,13 +198,12 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       await removeOldRuns(folder)
       const isolation = await requireIsolation()
       const user = await ownFiles(serverId)
-      if (isolation.kind === 'user' && user) deps.userIsolation.prepare(serverId, user)
+      if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
       const { network, killAfterMs } = deps
-      const wrapping = { launch, filesFolder, limits, user, isolation, controllers, network }
-      const { command, runtime, ...how } = wrap(wrapping)
+      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers, network })
       const { ready, stopsByItself } = launch
       const said = await supervisor.begin({
         ...{ runId, command, ready, stopsByItself, ...how },

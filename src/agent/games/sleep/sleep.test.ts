@@ -10,8 +10,8 @@ import { until } from '../../../../test/support/until.ts'
 import { SLEEP, SLEEP_DOOR } from '../../../contract/fixed-limits.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import { createManualTimers, type GamesHarness, openGames } from '../games.testing.ts'
+import type { Presence } from '../players/index.ts'
 import { ask, handshake, jsonOf, loginStart, open, PING, STATUS_REQUEST } from './minecraft-client.testing.ts'
-import { type Occupancy, UNKNOWN } from './sleep.ts'
 import { isQuestion } from './udp-door.ts'
 
 const S = 'srv_castle'
@@ -24,7 +24,7 @@ interface Setting {
   port: number
   launch: Partial<Launch>
   /** What tells whether somebody plays says this. */
-  seen: { occupancy: Occupancy }
+  seen: { occupancy: Presence }
 }
 
 async function openSetting(protocol: 'tcp' | 'udp' = 'tcp') {
@@ -102,7 +102,10 @@ suite('sleep', needs('bubblewrap'), () => {
 
   test('As long as it is not known whether somebody plays, a game is not stopped', async () => {
     await using setting = await openSetting()
-    for (const occupancy of [{ online: 1, emptySince: null }, UNKNOWN]) {
+    for (const occupancy of [
+      { online: 1, emptySince: null },
+      { online: null, emptySince: null },
+    ]) {
       setting.seen.occupancy = occupancy
       setting.timers.advance(MINUTES * 60_000)
       await look(setting)

@@ -4,18 +4,11 @@ import { SLEEP } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import type { NewFact } from '../../journal/journal.ts'
+import type { Presence } from '../players/index.ts'
 import type { Accept } from '../power/actions.ts'
 import type { KnownGame } from '../power/game-state.ts'
 import type { Timers } from '../power/stop-ladder.ts'
 import { type Door, doorPortOf, type Knock, type OnKnock, type OpenDoor } from './door.ts'
-
-/** How many play, and since when nobody does. Both null: nothing tells, and nobody is sent away. */
-export interface Occupancy {
-  online: number | null
-  emptySince: number | null
-}
-
-export const UNKNOWN: Occupancy = { online: null, emptySince: null }
 
 export interface SleepDeps {
   serverId: string
@@ -23,7 +16,8 @@ export interface SleepDeps {
   timers: Timers
   /** Of the game: one action at a time. */
   mutex: Mutex
-  occupancy(): Occupancy
+  /** Where nothing tells, nobody is sent away. */
+  occupancy(): Presence
   openDoor: OpenDoor
   /** Whether a process of it runs, or is about to. */
   isActive(): boolean
