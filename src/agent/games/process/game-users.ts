@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { chownSync, lchownSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { crc32 } from 'node:zlib'
 import { fail } from '../../../contract/errors.ts'
 import { createMutex } from '../../../kit/mutex.ts'
 import { addressOf, openRoot } from '../../files/sandbox/directory.ts'
@@ -36,6 +37,9 @@ export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): 
   const isRoot = process.getuid?.() === 0
   const mutex = createMutex()
   const isInRange = (uid: number) => uid >= range.first && uid <= range.last
+  const count = range.last - range.first + 1
+  /** Two services on one machine begin at different ones: what belongs to a user is ended with its game. */
+  const begin = crc32(layout.servers) % count
 
   function taken(): Set<number> {
     const uids = new Set<number>()
@@ -55,7 +59,8 @@ export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): 
         const { uid: owner } = lstatSync(files)
         if (isInRange(owner)) return { uid: owner, gid: owner }
         const used = taken()
-        for (let uid = range.first; uid <= range.last; uid++) {
+        for (let i = 0; i < count; i++) {
+          const uid = range.first + ((begin + i) % count)
           if (used.has(uid)) continue
           // From here on it is this server's, also after a crash.
           chownSync(files, uid, uid)
