@@ -31,7 +31,7 @@ export const launchOf = (change: Partial<Launch> = {}): Launch => ({
   ports: [],
   query: null,
   quiesce: null,
-  image: null,
+  container: null,
   configFiles: [],
   requires: [],
   ...change,

@@ -6,7 +6,6 @@ import { pino } from 'pino'
 import { launchOf, putGame, type TestGame } from '../../../test/support/games.ts'
 import { until } from '../../../test/support/until.ts'
 import type { GameLimits } from '../../contract/agent/agent-games.ts'
-import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import type { Launch } from '../../contract/games/launch.ts'
 import type { PowerAction, PowerState } from '../../contract/games/power.ts'
 import { createAgent } from '../agent.ts'
@@ -14,7 +13,7 @@ import { createAgentFiles } from '../files/index.ts'
 import type { ServerLock } from '../files/locks.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
-import { createAgentGames, type GamesOfAgent } from './index.ts'
+import { createAgentGames, DEFAULT_GAMES_OPTIONS, type GamesOfAgent, type GamesOptions } from './index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
 
@@ -61,7 +60,13 @@ export interface GamesHarness extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-export async function openGames({ timers, autoRestart = true }: { timers?: Timers; autoRestart?: boolean } = {}) {
+export interface HarnessOptions {
+  timers?: Timers
+  autoRestart?: boolean
+  options?: Partial<GamesOptions>
+}
+
+export async function openGames({ timers, autoRestart = true, options = {} }: HarnessOptions = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
@@ -82,7 +87,7 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
       layout,
       journal: { add: async (fact) => void facts.push(fact) },
       server: files.server,
-      options: { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
+      options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),
       onUnexpected: (error) => errors.push(error),
     })

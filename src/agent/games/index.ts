@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentGames } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
+import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
 import type { ServerFiles } from '../files/server-files.ts'
@@ -10,12 +11,15 @@ import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { createContainerRuntime } from './container/container-runtime.ts'
+import { createEngine } from './container/engine.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
+import { createRuntimes } from './runtimes.ts'
 import { createStateChanges } from './state-changes.ts'
 
 export interface GamesOptions {
@@ -23,6 +27,14 @@ export interface GamesOptions {
   users: UserRange
   /** Whether games may run on a machine that cannot keep them away from everything else. */
   allowUnisolated: boolean
+  /** Where a container engine listens; null: where they usually do. */
+  containerSocket: string | null
+}
+
+export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
+  users: DEFAULT_GAME_UIDS,
+  allowUnisolated: false,
+  containerSocket: null,
 }
 
 export interface GamesDeps {
@@ -60,15 +72,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const startTurn = createMutex()
   const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
+  const place = {
+    server: deps.server,
+    gameFolder: folderOf,
+    consoleFolder: consoleOf,
+    users: createGameUsers({ layout, range: deps.options.users }),
+    onUnexpected: deps.onUnexpected,
+  }
   const runtime =
     deps.runtime ??
-    createProcessRuntime({
-      server: deps.server,
-      gameFolder: folderOf,
-      consoleFolder: consoleOf,
-      users: createGameUsers({ layout, range: deps.options.users }),
-      allowUnisolated: deps.options.allowUnisolated,
-      onUnexpected: deps.onUnexpected,
+    createRuntimes({
+      process: createProcessRuntime({ ...place, allowUnisolated: deps.options.allowUnisolated }),
+      container: createContainerRuntime({ ...place, engine: createEngine(deps.options.containerSocket) }),
     })
 
   function serverIds(): string[] {

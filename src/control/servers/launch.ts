@@ -43,7 +43,7 @@ function launchOfStart(row: Pick<ServerRow, 'port'>): Launch {
     ports: portsOf(row),
     query: null,
     quiesce: null,
-    image: null,
+    container: null,
     configFiles: [],
     requires: [],
   }

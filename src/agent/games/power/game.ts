@@ -150,6 +150,7 @@ export function createGame(deps: GameDeps): Game {
     const isCurrent = () => record.runId === runId && !isDetached
     return {
       ready: () => background(isCurrent() ? comeUp() : Promise.resolve()),
+      step: (step) => isCurrent() && record.power.state === 'starting' && save({ power: { ...record.power, step } }),
       lines: deps.lines,
       ended: (end) => background(mutex(async () => (isCurrent() ? ended(end) : undefined))),
     }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
-import type { SupervisorOrder } from '../supervisor/protocol.ts'
+import type { ProcessOrder } from '../supervisor/protocol.ts'
 import type { Controller } from './cgroups.ts'
 
 const run = promisify(execFile)
@@ -60,7 +60,7 @@ export interface Wrapping {
 }
 
 export interface Wrapped {
-  command: SupervisorOrder['command']
+  command: ProcessOrder['command']
   user: GameUser | null
   isBubblewrap: boolean
   runtime: Runtime
@@ -100,6 +100,7 @@ export function wrap(wrapping: Wrapping): Wrapped {
   const workingFolder = join(home, launch.workingDirectory)
   const runtime: Runtime = {
     kind: 'process',
+    image: null,
     isolation: bubblewrap ? 'bubblewrap' : 'none',
     user: user?.uid ?? null,
     enforced: {
