@@ -83,7 +83,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
   const games = createAgentGames({
     layout,
     journal,
-    server: files.server,
+    files,
     options: deps.games ?? DEFAULT_GAMES_OPTIONS,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a game could not be seen to'),
   })
@@ -132,7 +132,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
   })
   const tasks = createTasks({
-    handlers: { ...files.handlers, ...backups.handlers },
+    handlers: { ...files.handlers, ...backups.handlers, ...games.handlers },
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   const serveBackup = createBackupDownloads({ backups, door })

@@ -5,6 +5,7 @@ import { BACKUP_PLAN_OPERATIONS } from './backups/backup-plans.ts'
 import { BACKUP_OPERATIONS } from './backups/backups.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
+import { installServer } from './games/install-operations.ts'
 import { powerServer } from './games/power-operations.ts'
 import { TEMPLATE_OPERATIONS } from './games/templates.ts'
 import * as jobs from './jobs.ts'
@@ -22,6 +23,7 @@ export const OPERATIONS: readonly Operation[] = [
   servers.planDeletion,
   servers.undeleteServer,
   powerServer,
+  installServer,
   gameConsole.readConsole,
   gameConsole.sendCommand,
   ...BACKUP_OPERATIONS,

@@ -43,6 +43,7 @@ import { createDeletion } from './servers/deletion.ts'
 import { createQuotas } from './servers/disk-quota.ts'
 import { gameRoutes } from './servers/game-routes.ts'
 import { createGames } from './servers/games.ts'
+import { createInstalls } from './servers/install.ts'
 import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
@@ -132,7 +133,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
-  const games = createGames({ db, agent, facts: factKeeper, templates, log })
+  const installs = createInstalls({ db, agent, activity, jobs, templates })
+  const games = createGames({ db, agent, facts: factKeeper, templates, installs, log })
   const deletion = createDeletion({
     db,
     agent,
@@ -209,7 +211,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     answerBeforeTheEnd(app, isRefusedLargeBody)
     const api: Api = { app, auth, idempotency, bodyPace, baseUrlOf }
     serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
-    gameRoutes(api, { games, streams })
+    gameRoutes(api, { games, installs, streams })
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)

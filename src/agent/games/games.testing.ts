@@ -86,7 +86,7 @@ export async function openGames({ timers, autoRestart = true, options = {} }: Ha
     createAgentGames({
       layout,
       journal: { add: async (fact) => void facts.push(fact) },
-      server: files.server,
+      files,
       options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),
       onUnexpected: (error) => errors.push(error),

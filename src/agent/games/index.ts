@@ -1,18 +1,21 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentGames } from '../../contract/agent/agent-games.ts'
+import type { AgentGames, GamesWork } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
-import type { ServerFiles } from '../files/server-files.ts'
+import type { FilesOfAgent } from '../files/index.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Layout } from '../layout.ts'
+import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { openConsoleWriter } from './console/console-writer.ts'
 import { createContainerRuntime } from './container/container-runtime.ts'
 import { createEngine } from './container/engine.ts'
+import { createInstallation } from './install/installation.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
@@ -40,7 +43,7 @@ export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
 export interface GamesDeps {
   layout: Layout
   journal: Pick<Journal, 'add'>
-  server(serverId: string): ServerFiles
+  files: Pick<FilesOfAgent, 'handlers' | 'list' | 'remove' | 'server'>
   options: GamesOptions
   timers?: Timers
   runtime?: GameRuntime
@@ -48,6 +51,8 @@ export interface GamesDeps {
 }
 
 export interface GamesOfAgent extends AgentGames {
+  /** For the task runner. */
+  handlers: TaskHandlers<GamesWork['kind']>
   /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
   requireStopped(serverId: string): void
   isRunning(serverId: string): boolean
@@ -73,7 +78,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
   const place = {
-    server: deps.server,
+    server: deps.files.server,
     gameFolder: folderOf,
     consoleFolder: consoleOf,
     users: createGameUsers({ layout, range: deps.options.users }),
@@ -94,15 +99,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     const known = games.get(serverId)
     if (known) return known
     // Fails for a server that is not here.
-    deps.server(serverId)
+    deps.files.server(serverId)
     const made = createGame({
       serverId,
       file: recordOf(serverId),
       runtime,
       timers,
       addFact: deps.journal.add,
-      prepare: (launch) => prepare(deps.server(serverId), launch),
-      shareFiles: () => deps.server(serverId).lock.share(),
+      async prepare(launch) {
+        await installation.abandon(serverId)
+        await prepare(deps.files.server(serverId), launch)
+      },
+      shareFiles: () => deps.files.server(serverId).lock.share(),
       startTurn,
       changed() {
         changes.tell(serverId)
@@ -115,6 +123,24 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     return made
   }
 
+  const installation = createInstallation({
+    files: deps.files,
+    runtime,
+    gameFolder: folderOf,
+    hold(serverId) {
+      // Not in the middle of a restore.
+      deps.files.server(serverId).lock.share()[Symbol.dispose]()
+      mkdirSync(folderOf(serverId), { recursive: true, mode: 0o700 })
+      return game(serverId).hold()
+    },
+    note(serverId, text) {
+      using writer = openConsoleWriter(consoleOf(serverId), timers.now)
+      writer.write('gamekeeper', [Buffer.from(text)])
+      lines.tell(serverId)
+    },
+    lines: lines.tell,
+  })
+
   function tailOf(serverId: string): ConsoleTail {
     const tail = tails.get(serverId) ?? createConsoleTail(consoleOf(serverId))
     tails.set(serverId, tail)
@@ -124,6 +150,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const isRunning = (serverId: string) => games.get(serverId)?.isActive() ?? false
 
   return {
+    handlers: { 'games.install': installation.install },
     power: (request) => game(request.serverId).power(request),
     read: async ({ serverId }) => game(serverId).read(),
     changes: ({ version, waitMs }) => changes.since(version, waitMs),
@@ -144,6 +171,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
+      if (games.get(serverId)?.isHeld()) throw fail('server_busy', 'The server is being installed.')
     },
     end: async (serverId) => games.get(serverId)?.end(),
     forget(serverId) {

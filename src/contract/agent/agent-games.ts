@@ -2,7 +2,7 @@
 // so while control is away. Launch and limits are kept with the game until the next start.
 import type { ChangeOrigin } from '../agent.ts'
 import type { ConsoleLine } from '../games/console.ts'
-import type { Launch } from '../games/launch.ts'
+import type { Launch, LaunchInstallStep } from '../games/launch.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
 
 export interface GameLimits {
@@ -53,4 +53,18 @@ export interface AgentGames {
   ): Promise<{ lines: ConsoleLine[]; position: number }>
   /** Writes one line to the game's standard input. Fails with `server_not_running`. */
   sendCommand(request: { serverId: string; command: string; origin?: ChangeOrigin }): Promise<void>
+}
+
+/** Work for `AgentTasks`. Fails with `server_running` where the game runs; it does not start meanwhile. */
+export type GamesWork = {
+  kind: 'games.install'
+  launch: Launch
+  limits: GameLimits
+  steps: readonly LaunchInstallStep[]
+  /** Everything that is there goes to the trash first. */
+  wipe: boolean
+}
+
+export interface GamesResults {
+  'games.install': { steps: number }
 }

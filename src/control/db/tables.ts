@@ -49,6 +49,8 @@ export interface ServerRow {
   game_state: string | null
   /** 1: a game that has crashed is started again. */
   auto_restart: number
+  /** As JSON, how its game is run; null: as a process. */
+  runtime_choice: string | null
   created_at: number
   updated_at: number
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ConsoleLine, type ConsoleQuery, readConsole, sendCommand } from '../../contract/games/console.ts'
+import { installServer } from '../../contract/games/install-operations.ts'
 import { powerServer } from '../../contract/games/power-operations.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import type { Actor } from '../http/actor.ts'
@@ -8,6 +9,7 @@ import { type Api, serve } from '../http/route.ts'
 import type { Streams } from '../http/streams/open-streams.ts'
 import { sendEvents } from '../http/streams/sse.ts'
 import type { Games } from './games.ts'
+import type { Installs } from './install.ts'
 
 interface Reading {
   actor: Actor
@@ -19,7 +21,10 @@ interface Reading {
 
 const NEVER = new AbortController().signal
 
-export function gameRoutes(api: Api, { games, streams }: { games: Games; streams: Streams }): void {
+export function gameRoutes(
+  api: Api,
+  { games, installs, streams }: { games: Games; installs: Installs; streams: Streams },
+): void {
   async function follow({ actor, params: { serverId }, query, request, reply }: Reading): Promise<never> {
     if (request.method === 'HEAD') return reply.type('text/event-stream').send() as never
     const lastId = request.headers['last-event-id']
@@ -34,6 +39,7 @@ export function gameRoutes(api: Api, { games, streams }: { games: Games; streams
     status: ({ isChange }) => (isChange ? 202 : 200),
     body: ({ server }) => server,
   })
+  serve(api, installServer, ({ actor, params, body }) => installs.start(actor, params.serverId, body))
   serve(api, readConsole, (call) => {
     const type = negotiate(call.request.headers.accept, ['application/json', 'text/event-stream'])
     if (type === 'text/event-stream') return follow(call)

@@ -17,7 +17,8 @@ import { transact } from '../db/transact.ts'
 import { type Actor, originOf } from '../http/actor.ts'
 import type { Templates } from '../templates/service.ts'
 import { found, requireReadyServer, requireServerFiles } from './access.ts'
-import { launchOf } from './launch.ts'
+import type { Installs } from './install.ts'
+import { gameLimitsOf, launchOf } from './launch.ts'
 import { present } from './present.ts'
 import * as store from './store.ts'
 
@@ -47,6 +48,7 @@ export function createGames(deps: {
   /** What the agent has told of a server, and has no entry yet. */
   facts: { recordAllOf(serverId: string): Promise<void> }
   templates: Pick<Templates, 'find'>
+  installs: Pick<Installs, 'requireNone'>
   log: Logger
 }): Games {
   const { db, log } = deps
@@ -106,15 +108,13 @@ export function createGames(deps: {
   return {
     async power(actor, serverId, action) {
       const row = await requireReadyServer(db, actor, serverId)
+      const mayStart = action === 'start' || action === 'restart'
+      if (mayStart) await deps.installs.requireNone(serverId)
       const { isChange } = await games.power({
         serverId,
         action,
-        launch: action === 'start' || action === 'restart' ? await launchFor(row) : null,
-        limits: {
-          memoryBytes: row.limit_memory_bytes,
-          cpuPercent: row.limit_cpu_percent,
-          processes: row.limit_processes,
-        },
+        launch: mayStart ? await launchFor(row) : null,
+        limits: gameLimitsOf(row),
         autoRestart: row.auto_restart === 1,
         origin: originOf(actor),
       })

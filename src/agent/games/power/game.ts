@@ -27,6 +27,9 @@ export interface Game {
   isActive(): boolean
   power(request: Request): Promise<{ game: GameState; isChange: boolean }>
   input(command: string, cause: FactCause | null): Promise<void>
+  /** Until it is disposed of nothing starts it: for work that a game must not see. Fails where it runs, or is held. */
+  hold(): Disposable
+  isHeld(): boolean
   /** The number of the last line, where a run is under way. */
   tail(): number | undefined
   /** Goes on with what an earlier service has left. */
@@ -56,6 +59,8 @@ export interface GameDeps {
   onUnexpected(error: unknown): void
 }
 
+const beingInstalled = () => fail('server_busy', 'The server is being installed.')
+
 export function createGame(deps: GameDeps): Game {
   const { serverId, file, runtime, timers } = deps
   const mutex = createMutex()
@@ -65,6 +70,7 @@ export function createGame(deps: GameDeps): Game {
   let ladder: AbortController | undefined
   let restarting: Disposable | undefined
   let isDetached = false
+  let isHeld = false
   const endings = new Set<() => void>()
 
   const read = (): GameState => ({ power: record.power, runtime: record.runtime })
@@ -111,6 +117,7 @@ export function createGame(deps: GameDeps): Game {
 
   async function start(accept: Accept = accepted): Promise<void> {
     const { launch, limits } = record
+    if (isHeld) throw beingInstalled()
     if (!launch) throw fail('not_startable', 'Nothing says how the game of this server is started.')
     cancelRestart()
     const mine = new AbortController()
@@ -328,6 +335,18 @@ export function createGame(deps: GameDeps): Game {
       if (error === 'full') throw fail('server_busy', 'The game does not read the commands that it was sent before.')
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
+
+    hold() {
+      if (isActive() || isQueued()) throw fail('server_running', 'The game runs. Stop it first.')
+      if (isHeld) throw beingInstalled()
+      isHeld = true
+      return {
+        [Symbol.dispose]() {
+          isHeld = false
+        },
+      }
+    },
+    isHeld: () => isHeld,
 
     tail: () => run?.tail(),
 
