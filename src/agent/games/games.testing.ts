@@ -64,9 +64,11 @@ export interface HarnessOptions {
   timers?: Timers
   autoRestart?: boolean
   options?: Partial<GamesOptions>
+  /** Of every start. */
+  launch?: Partial<Launch>
 }
 
-export async function openGames({ timers, autoRestart = true, options = {} }: HarnessOptions = {}) {
+export async function openGames({ timers, autoRestart = true, options = {}, launch = {} }: HarnessOptions = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
@@ -105,7 +107,7 @@ export async function openGames({ timers, autoRestart = true, options = {} }: Ha
       putGame(layout.server(serverId).files, game)
     },
     async power(serverId, action, change = {}, limits = NO_LIMITS) {
-      const request = { serverId, action, launch: launchOf(change), limits, autoRestart }
+      const request = { serverId, action, launch: launchOf({ ...launch, ...change }), limits, autoRestart }
       return (await harness.games.power(request)).isChange
     },
     async reach(serverId, state) {
