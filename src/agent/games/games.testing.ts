@@ -6,17 +6,19 @@ import { pino } from 'pino'
 import { launchOf, putGame, type TestGame } from '../../../test/support/games.ts'
 import { until } from '../../../test/support/until.ts'
 import type { GameLimits } from '../../contract/agent/agent-games.ts'
-import type { Launch } from '../../contract/games/launch.ts'
+import type { Launch, LaunchInstallStep } from '../../contract/games/launch.ts'
 import type { PowerAction, PowerState } from '../../contract/games/power.ts'
 import { createAgent } from '../agent.ts'
 import { createAgentFiles } from '../files/index.ts'
 import type { ServerLock } from '../files/locks.ts'
+import { PULL_OPTIONS } from '../files/pull/pull.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { createAgentGames, DEFAULT_GAMES_OPTIONS, type GamesOfAgent, type GamesOptions } from './index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
 
+const NEVER = new AbortController().signal
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
 
 /** Time stands still until the test moves it. */
@@ -51,6 +53,8 @@ export interface GamesHarness extends AsyncDisposable {
   lockOf(serverId: string): ServerLock
   create(serverId: string, game: TestGame): Promise<void>
   power(serverId: string, action: PowerAction, change?: Partial<Launch>, limits?: GameLimits): Promise<boolean>
+  /** Goes through the steps as a task of the agent does. */
+  install(serverId: string, work: InstallOptions): Promise<{ steps: number }>
   /** Resolves once it is in the state. */
   reach(serverId: string, state: PowerState): Promise<void>
   linesOf(serverId: string): Promise<string[]>
@@ -58,6 +62,14 @@ export interface GamesHarness extends AsyncDisposable {
   edit(serverId: string, change: (record: GameRecord) => GameRecord): void
   /** As a service that was ended and started again: the games do not notice. */
   restart(): Promise<void>
+}
+
+export interface InstallOptions {
+  steps: readonly LaunchInstallStep[]
+  wipe?: boolean
+  taskId?: string
+  signal?: AbortSignal
+  change?: Partial<Launch>
 }
 
 export interface HarnessOptions {
@@ -82,7 +94,13 @@ export async function openGames({ timers, autoRestart = true, options = {}, laun
     log: pino({ level: 'silent' }),
   })
   const journal = createJournal({ folder: join(dataDir, 'other-journal'), now: Date.now, onUnexpected: () => {} })
-  const files = createAgentFiles({ layout, journal, onUnexpected: (error) => errors.push(error) })
+  const files = createAgentFiles({
+    layout,
+    journal,
+    // As if this machine were public.
+    pullOptions: { ...PULL_OPTIONS, isAllowed: (address) => address === '127.0.0.1' },
+    onUnexpected: (error) => errors.push(error),
+  })
 
   const open = () =>
     createAgentGames({
@@ -109,6 +127,11 @@ export async function openGames({ timers, autoRestart = true, options = {}, laun
     async power(serverId, action, change = {}, limits = NO_LIMITS) {
       const request = { serverId, action, launch: launchOf({ ...launch, ...change }), limits, autoRestart }
       return (await harness.games.power(request)).isChange
+    },
+    install(serverId, { steps, wipe = false, taskId = 'job_install', signal = NEVER, change = {} }) {
+      const work = { kind: 'games.install' as const, launch: launchOf({ ...launch, ...change }), limits: NO_LIMITS }
+      const context = { taskId, serverId, signal, report() {} }
+      return harness.games.handlers['games.install']({ ...work, steps, wipe }, context)
     },
     async reach(serverId, state) {
       await until(async () => (await harness.games.read({ serverId })).power.state === state)
