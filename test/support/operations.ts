@@ -45,6 +45,12 @@ export function createThings(service: TestService) {
       await world.jobEnded(serverId, body.id)
       return serverId
     },
+    /** Its template has nothing to install. */
+    async serverWithGame() {
+      const serverId = await server()
+      await service.call('PATCH', `/servers/${serverId}`, { body: { game: 'minecraft-java' } })
+      return serverId
+    },
     /** Its game runs, and reads its console. The same each time: a command more or less is nothing to it. */
     runningServer() {
       running ??= (async () => {
@@ -127,6 +133,7 @@ const SERVER = {
   description: 'old',
   game: 'minecraft-java',
   variables: {},
+  runtime: { kind: 'process' },
   autoRestart: false,
   port: 25565,
   limits: { diskBytes: 1_000_000_000, backups: 30, subdomains: 2 },
@@ -149,6 +156,7 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   planDeletion: onServer,
   undeleteServer: async (things) => ({ params: { serverId: await things.deletedServer() } }),
   powerServer: async (things) => ({ ...(await onServer(things)), body: { action: 'stop' } }),
+  installServer: async (things) => ({ params: { serverId: await things.serverWithGame() }, body: { wipe: false } }),
   readConsole: async (things) => ({ ...(await onServer(things)), query: { before: '10', limit: '10', q: 'x' } }),
   sendCommand: async (things) => ({ params: { serverId: await things.runningServer() }, body: { command: 'help' } }),
   createBackup: async (things) => ({ ...(await onServer(things)), body: { name: 'x', ignored: '', isLocked: true } }),

@@ -1,17 +1,7 @@
 // A real Podman for tests: a store of its own, its API on a socket, and an image made of programs of this machine.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { needs } from './needs.ts'
 import { must } from './package.ts'
@@ -62,16 +52,12 @@ export interface Podman extends AsyncDisposable {
 export async function startPodman(): Promise<Podman> {
   const folder = mkdtempSync(join(scratchBase(), 'gamekeeper-podman-'))
   const socket = join(folder, 'podman.sock')
-  const settings = join(folder, 'containers.conf')
-  // There may be no bridge to be made here, and no network is asked for.
-  writeFileSync(settings, '[containers]\nnetns = "host"\n')
-  const env = { ...process.env, CONTAINERS_CONF: settings }
   const podman = (...args: string[]) => must('podman', [...storeIn(folder), ...args], folder)
   let service: ReturnType<typeof spawn> | undefined
 
   const startService = async () => {
     const args = [...storeIn(folder), 'system', 'service', '--time', '0', `unix://${socket}`]
-    service = spawn('podman', args, { stdio: 'ignore', env })
+    service = spawn('podman', args, { stdio: 'ignore' })
     await until(async () => existsSync(socket))
   }
   const stopService = async () => {

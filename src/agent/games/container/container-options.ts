@@ -16,6 +16,8 @@ export const SCRIPT_NAME = 'install.sh'
 const INSTALLED_INTO = '/mnt/server'
 const TMP_OPTIONS = 'rw,exec,nosuid,nodev,size=256m,mode=1777'
 const OPEN_FILES_MAX = 65_536
+/** Of one user, threads included. What holds a game to its processes is its control group. */
+const USER_PROCESSES_MAX = 16_384
 
 /** Which capabilities a template may keep: none of them reaches beyond the container. */
 export const ALLOWED_CAPABILITIES: ReadonlySet<string> = new Set([
@@ -125,7 +127,7 @@ function limitsOf({ limits, info, ownLimits }: ContainerRequest): NonNullable<Co
     // By default an engine gives what it may have itself, which may be more than it can give here.
     Ulimits: [
       ulimit('nofile', Math.min(OPEN_FILES_MAX, ownLimits.openFiles)),
-      ulimit('nproc', Math.min(OPEN_FILES_MAX, ownLimits.processes)),
+      ulimit('nproc', Math.min(USER_PROCESSES_MAX, ownLimits.processes)),
     ],
   }
 }

@@ -60,7 +60,7 @@ suite('containers', skipped, () => {
   test('a line for a shell runs in the container, and values reach it by the environment only', async () => {
     await using harness = await open()
     await harness.create(S, 'plain')
-    const shellLine = 'echo "name: ${NAME}" && echo "Done (" && read line'
+    const shellLine = 'echo "name: $NAME" && echo "Done (" && read line'
     const NAME = '$(touch /data/written); `id` "quoted"'
     await harness.power(S, 'start', { argv: ['sh', '-c', shellLine], shellLine, environment: { NAME } })
     await harness.reach(S, 'running')

@@ -48,7 +48,7 @@ suite('installing', needs('bubblewrap'), () => {
     const lines = await harness.linesOf(S)
     assert.deepEqual(lines.filter((line) => !['Started.', 'oops'].includes(line)).sort(), [
       ...['Ended with exit code 0.', 'Installed.', 'Installing: step 1 of 3, download /bin/server.gz'],
-      ...['Installing: step 2 of 3, write /eula.txt', 'Installing: step 3 of 3, run sh', 'hello from /server'],
+      ...['Installing: step 2 of 3, write /eula.txt', 'Installing: step 3 of 3, run sh', 'hello from /server/'],
     ])
     await harness.power(S, 'start')
     await harness.reach(S, 'running')
