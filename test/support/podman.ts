@@ -92,5 +92,7 @@ function makeRoot(base: string): void {
   const found = COMMANDS.map((name) => [`/usr/bin/${name}`, `/usr/bin/${name}`] as const)
   makeImageRoot(base, { ...Object.fromEntries(found), '/usr/bin/sh': '/bin/sh', '/usr/bin/perl': '/usr/bin/perl' })
   const { stdout } = spawnSync('perl', ['-e', 'print join "\\n", grep { /perl-base/ } @INC'], { encoding: 'utf8' })
-  for (const path of stdout.split('\n').filter(Boolean)) cpSync(path, join(base, path), { recursive: true })
+  const locale = '/usr/lib/locale/C.utf8'
+  for (const path of [locale, ...stdout.split('\n').filter(Boolean)])
+    cpSync(path, join(base, path), { recursive: true })
 }

@@ -1,6 +1,6 @@
 // What every runtime owes, run by each adapter's tests with real games.
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { until } from '../../../test/support/until.ts'
@@ -37,17 +37,15 @@ export function runOf({ dataDir }: GamesHarness): RunRecord {
   return JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunRecord
 }
 
-/** On the whole machine. */
-function processesOf(uid: number): number {
-  const isOf = (pid: string) => {
-    try {
-      return new RegExp(`^Uid:\\t${uid}\\t`, 'm').test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-    } catch {
-      return false
-    }
+/** Its own world of processes, which only they are in. */
+function worldOf(pid: string | number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`)
+  } catch {
+    return undefined
   }
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isOf(name)).length
 }
+const livesIn = (world: string) => readdirSync('/proc').some((name) => /^\d+$/.test(name) && worldOf(name) === world)
 
 export function runtimeContract(name: string, options: { skip?: string }, under: RuntimeUnderTest): void {
   const { open } = under
@@ -153,14 +151,17 @@ export function runtimeContract(name: string, options: { skip?: string }, under:
       await using harness = await open()
       await harness.create(S, 'forking')
       await harness.power(S, 'start', {}, { ...NO_LIMITS, processes: 40 })
-      const { user, enforced } = (await runtimeOf(harness)) ?? {}
-      if (enforced?.processes !== 'cgroup') return context.skip('no control group can be made here')
+      if ((await runtimeOf(harness))?.enforced?.processes !== 'cgroup')
+        return context.skip('no control group can be made here')
       await until(async () => (await harness.linesOf(S)).includes('no more'))
-      const groups = runOf(harness).cgroups.map(({ folder }) => folder)
+      const { game, cgroups } = runOf(harness)
+      const groups = cgroups.map(({ folder }) => folder)
+      const world = worldOf(game?.pid ?? 0)
+      assert.ok(world && world !== worldOf('self') && livesIn(world))
       await harness.power(S, 'kill')
       await harness.reach(S, 'stopped')
       await until(async () => !groups.some((folder) => existsSync(folder)))
-      if (process.getuid?.() === 0) await until(async () => processesOf(user as number) === 0)
+      await until(async () => !livesIn(world))
     })
 
     test('every line of a flood is there once and in order, also across a restart of the service', async () => {

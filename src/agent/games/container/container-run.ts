@@ -17,6 +17,7 @@ import {
 } from '../supervisor/supervisor-client.ts'
 import { containerName } from './container-options.ts'
 import { type ContainerOptions, type ContainerState, type Engine, saidByEngine } from './engine.ts'
+import { wasOutOfMemory } from './kernel-log.ts'
 
 const RETRY_MS = 500
 const ASK_EVERY_MS = 20
@@ -190,8 +191,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   async function kill(): Promise<void> {
     pulling.abort()
     if (!hasStarted || signalLeader('SIGKILL')) return
-    await engine.signal(name, 'SIGKILL').catch((error: unknown) => {
-      if (!finishing) throw error
+    await engine.signal(name, 'SIGKILL').catch(async (error: unknown) => {
+      // It may have ended by itself.
+      if ((await engine.inspect(name))?.status === 'running') throw error
     })
   }
 
@@ -233,7 +235,8 @@ function endOf(state: ContainerState | undefined): GameEnd {
   // Somebody has removed it.
   if (!state) return { code: null, signal: 'SIGKILL', isOutOfMemory: false }
   const end = endOfCode(state.exitCode)
-  return { ...end, isOutOfMemory: state.isOutOfMemory && end.signal === 'SIGKILL' }
+  const isOutOfMemory = end.signal === 'SIGKILL' && (state.isOutOfMemory || wasOutOfMemory(state.id))
+  return { ...end, isOutOfMemory }
 }
 
 /** Undefined where the engine's processes are not those that we see: a number of another machine means nothing here. */

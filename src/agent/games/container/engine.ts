@@ -1,6 +1,8 @@
 // The Docker Engine API on a socket, as far as games need it; Podman speaks it too. Loaded on first use: a service without
 // containers does not pay for it.
 import { existsSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import type Docker from 'dockerode'
 import { type Failure, fail } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
@@ -78,44 +80,58 @@ export function createEngine(configured: string | null): Engine {
       throw explained(error)
     }
   }
-  const within = (signal?: AbortSignal) => {
-    const abortSignal = signal ?? AbortSignal.timeout(ANSWERS_WITHIN_MS)
-    return { abortSignal }
+
+  /** For what takes a moment: an engine that ends in the middle of an answer would never be heard of again. */
+  function askSoon<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => late.reject(noEngine('it does not answer')), ANSWERS_WITHIN_MS)
+    return Promise.race([ask(work), late.promise]).finally(() => clearTimeout(timer))
   }
 
   return {
-    info: () => ask((engine) => engine.info() as Promise<EngineInfo>),
+    info: () => askSoon((engine) => engine.info() as Promise<EngineInfo>),
     hasImage: (image) =>
       orIfAbsent(
-        ask((engine) =>
-          engine
-            .getImage(image)
-            .inspect()
-            .then(() => true),
-        ),
+        askSoon((engine) => engine.getImage(image).inspect()).then(() => true),
         false,
       ),
     pull: (image, told, signal) => ask((engine) => pull(engine, image, told, signal)),
-    create: (name, options) => ask(async (engine) => void (await engine.createContainer({ name, ...options }))),
-    start: (name) => ask((engine) => engine.getContainer(name).start(within())),
+    create: (name, options) => askSoon(async (engine) => void (await engine.createContainer({ name, ...options }))),
+    start: (name) => askSoon((engine) => engine.getContainer(name).start()),
     inspect: (name) =>
       orIfAbsent(
-        ask((engine) => inspect(engine, name)),
+        askSoon((engine) => inspect(engine, name)),
         undefined,
       ),
-    wait: (name, signal) => ask(async (engine) => void (await engine.getContainer(name).wait(within(signal)))),
-    signal: (name, signal) => ask((engine) => engine.getContainer(name).kill({ signal, ...within() })),
+    wait: (name, signal) =>
+      orIfAbsent(
+        ask((engine) => wait(engine, name, signal)),
+        undefined,
+      ),
+    signal: (name, signal) => askSoon((engine) => engine.getContainer(name).kill({ signal })),
     remove: (name) =>
       orIfAbsent(
-        ask((engine) => engine.getContainer(name).remove({ force: true, v: true, ...within() })),
+        askSoon((engine) => engine.getContainer(name).remove({ force: true, v: true })),
         undefined,
       ),
     list: (label) =>
-      ask(async (engine) => {
+      askSoon(async (engine) => {
         const found = await engine.listContainers({ all: true, filters: { label: [label] } })
         return found.map(({ Id }) => Id)
       }),
   }
+}
+
+/** As a stream: whether the answer was cut off is to be known. */
+async function wait(engine: Docker, name: string, abortSignal: AbortSignal): Promise<void> {
+  const path = `/containers/${encodeURIComponent(name)}/wait`
+  const answer = await new Promise<Readable>((resolve, reject) =>
+    engine.modem.dial(
+      { path, method: 'POST', isStream: true, abortSignal, statusCodes: { 200: true, 404: 'no such container' } },
+      (error, stream) => (error ? reject(error as Error) : resolve(stream as Readable)),
+    ),
+  )
+  await text(answer)
 }
 
 async function inspect(engine: Docker, name: string): Promise<ContainerState> {
