@@ -173,7 +173,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
       if (games.get(serverId)?.isHeld()) throw fail('server_busy', 'The server is being installed.')
     },
-    end: async (serverId) => games.get(serverId)?.end(),
+    async end(serverId) {
+      await games.get(serverId)?.end()
+      await installation.abandon(serverId)
+    },
     forget(serverId) {
       games.get(serverId)?.detach()
       games.delete(serverId)

@@ -63,6 +63,8 @@ export interface ContainerRequest {
   container: LaunchContainer
   limits: GameLimits
   user: GameUser
+  /** Whether the service is. */
+  isRoot: boolean
   info: EngineInfo
   filesFolder: string
   pipesFolder: string
@@ -76,7 +78,7 @@ export interface OwnLimits {
 }
 
 export function containerOptions(request: ContainerRequest): ContainerOptions {
-  const { serverId, runId, launch, container, user, filesFolder, pipesFolder } = request
+  const { serverId, runId, launch, container, user, isRoot, filesFolder, pipesFolder, info } = request
   const { installer } = container
   const argv = installer ? [...installer.entrypoint.split(/\s+/), posix.join(PIPES_INSIDE, SCRIPT_NAME)] : launch.argv
   const directory = installer ? INSTALLED_INTO : container.directory
@@ -94,7 +96,8 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
     Cmd: [...argv],
     Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     WorkingDir: posix.join(directory, launch.workingDirectory),
-    User: installer ? '0:0' : `${user.uid}:${user.gid}`,
+    // Root inside is root outside where the service is: elsewhere it could not manage the files afterwards.
+    User: installer && isRoot ? '0:0' : `${user.uid}:${user.gid}`,
     Hostname: 'server',
     ExposedPorts: Object.fromEntries(launch.ports.map(({ port, protocol }) => [`${port}/${protocol}`, {}])),
     HostConfig: {
@@ -109,6 +112,8 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
       CapAdd: [...(installer ? OF_INSTALLERS : container.capabilities)],
       SecurityOpt: ['no-new-privileges'],
       Privileged: false,
+      // Without root, an engine sees our files as root's otherwise.
+      ...(info.SecurityOptions?.includes('name=rootless') ? { UsernsMode: 'keep-id' } : {}),
       RestartPolicy: { Name: 'no' },
       // Its output goes through the pipes, and is kept in the console.
       LogConfig: { Type: 'none', Config: {} },

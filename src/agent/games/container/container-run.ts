@@ -222,7 +222,8 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     tail: () => line?.status().tail ?? 0,
     input: async (text) => (hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'),
     async signal(signal) {
-      if (!signalLeader(signal)) await engine.signal(name, signal)
+      // One step of a ladder: the next comes whatever becomes of it.
+      if (!signalLeader(signal)) await engine.signal(name, signal).catch(onUnexpected)
     },
     detach() {
       detaching.abort()

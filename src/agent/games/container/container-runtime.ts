@@ -85,7 +85,8 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const user = await userOf(serverId)
     const pipesFolder = join(folder, `pipes-${runId}`)
     const filesFolder = deps.server(serverId).folders.files
-    const request = { ...{ serverId, runId, launch, container, limits, user, info }, filesFolder, pipesFolder }
+    const isRoot = process.getuid?.() === 0
+    const request = { ...{ serverId, runId, launch, container, limits, user, isRoot, info }, filesFolder, pipesFolder }
     const options = containerOptions({ ...request, ownLimits: readOwnLimits() })
     const record = { bootId: bootId(), ready: launch.ready, stopsByItself: launch.stopsByItself }
     writeRecord(join(folder, recordFile(runId)), record)
