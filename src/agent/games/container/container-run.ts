@@ -57,7 +57,6 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   const name = containerName(runId)
   const detaching = new AbortController()
   const pulling = new AbortController()
-  const said = Promise.withResolvers<void>()
   let line: SupervisorLine | undefined
   let hasStarted = deps.isStarted
   let isHandedOver = false
@@ -71,7 +70,6 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
 
   const lineEvents: LineEvents = {
     changed() {
-      if (line?.status().end) said.resolve()
       if (!isHandedOver || detaching.signal.aborted) return
       if (isReady() && !wasReady) {
         wasReady = true
@@ -80,7 +78,6 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       events.lines()
     },
     closed() {
-      said.resolve()
       if (line && !finishing && !detaching.signal.aborted) background(attachAgain())
     },
   }
@@ -94,7 +91,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       const answer = await spawnSupervisor(folder, { ...order, isSuccessor: record !== undefined })
       if (!answer.started) throw fail('not_startable', `The game could not be started: ${answer.message}.`)
       line = await reachSupervisor(folder, recordNow() as RunRecord, lineEvents)
+      if (!line) throw fail('not_startable', 'The game could not be started: its supervisor ended.')
     }
+    if (hasStarted) await line.ask({ op: 'begin' })
     lineEvents.changed()
   }
 
@@ -118,7 +117,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     stopped.throwIfAborted()
     await engine.start(name)
     hasStarted = true
-    await line?.ask({ op: 'note', text: 'Started.' })
+    await line?.ask({ op: 'begin' })
     const state = await engine.inspect(name)
     const leader = state && leaderOf(state)
     if (leader) await line?.ask({ op: 'leader', game: leader })
@@ -169,12 +168,11 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     finishing ??= (async () => {
       const file = join(folder, exitFile(runId))
       const wasTold = (await line?.ask({ op: 'ended', end })) === null
-      if (wasTold) await said.promise
-      const last = line?.status().end ?? readRecord<RunEnd>(file)
+      const last = wasTold ? await writtenEnd(file) : undefined
       const unheard = { wasReady: recordNow()?.isReady ?? false, saidStop: false, lastLine: null }
       const found: RunEnd = { ...(last ?? { ...end, ...unheard }), at }
       // Whoever asks later finds it there, and no container any more.
-      if (!(wasTold && (await isWritten(file)))) writeRecord(file, found)
+      if (!last) writeRecord(file, found)
       background(discard())
       return found
     })()
@@ -250,13 +248,15 @@ function leaderOf({ id, pid }: ContainerState): ProcessIdentity | undefined {
   }
 }
 
-async function isWritten(file: string): Promise<boolean> {
+/** The supervisor writes it when it has written the last line. */
+async function writtenEnd(file: string): Promise<RunEnd | undefined> {
   const deadline = performance.now() + WRITTEN_WITHIN_MS
   while (performance.now() < deadline) {
-    if (readRecord(file)) return true
+    const end = readRecord<RunEnd>(file)
+    if (end) return end
     await delay(ASK_EVERY_MS)
   }
-  return false
+  return undefined
 }
 
 function everySecond(tell: (step: string) => void): (step: string) => void {

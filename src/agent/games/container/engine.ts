@@ -144,7 +144,7 @@ async function inspect(engine: Docker, name: string): Promise<ContainerState> {
     status: State.Running || State.Paused ? 'running' : isNew ? 'created' : 'ended',
     exitCode: State.ExitCode,
     isOutOfMemory: State.OOMKilled === true,
-    endedAt: Date.parse(State.FinishedAt),
+    endedAt: Math.max(0, Date.parse(State.FinishedAt)) || Date.now(),
   }
 }
 

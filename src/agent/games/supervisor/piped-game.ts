@@ -16,6 +16,8 @@ const LINGER_MS = 1000
 const NO_POSITION = -1
 
 export interface PipedGame extends Pick<GameProcess, 'input'> {
+  /** Reads what it says from now on. False where that has begun. */
+  begin(): boolean
   /** It has ended: what it wrote last is read, then its end is told. */
   end(end: GameEnd): Promise<void>
 }
@@ -28,10 +30,7 @@ export function holdPipes(
   // While nobody writes, a reader would find the end of the pipe.
   const writers = ['out', 'err'].map((name) => openDescriptor(join(folder, name), constants.O_RDWR))
   const stdin = openDescriptor(join(folder, 'in'), constants.O_RDWR | constants.O_NONBLOCK)
-  const reading = Promise.all([
-    readPipe(join(folder, 'out'), (chunk) => events.output('stdout', chunk)),
-    readPipe(join(folder, 'err'), (chunk) => events.output('stderr', chunk)),
-  ])
+  let reading: Promise<unknown> | undefined
   let unsent = Buffer.alloc(0)
   let sending: NodeJS.Timeout | undefined
   let hasEnded = false
@@ -44,6 +43,14 @@ export function holdPipes(
   }
 
   return {
+    begin() {
+      if (reading) return false
+      reading = Promise.all([
+        readPipe(join(folder, 'out'), (chunk) => events.output('stdout', chunk)),
+        readPipe(join(folder, 'err'), (chunk) => events.output('stderr', chunk)),
+      ])
+      return true
+    },
     input(text) {
       if (hasEnded) return 'gone'
       if (unsent.length > inputMaxBytes) return 'full'

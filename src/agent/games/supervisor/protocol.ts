@@ -73,7 +73,8 @@ export interface GameEnd {
 export type Request = { id: number } & (
   | { op: 'input'; text: string }
   | { op: 'signal'; signal: NodeJS.Signals }
-  // Of a game with pipes: what happens to it, who leads it, how it ended, or that there will be none.
+  // Of a game with pipes: that it has started, what happens to it, who leads it, how it ended, or that there will be none.
+  | { op: 'begin' }
   | { op: 'note'; text: string }
   | { op: 'leader'; game: ProcessIdentity }
   | { op: 'ended'; end: GameEnd }

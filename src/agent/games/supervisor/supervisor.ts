@@ -143,6 +143,11 @@ function main(order: SupervisorOrder): void {
       return error
     },
     signal: ({ signal }) => (game?.signal(signal) ? null : 'gone'),
+    begin() {
+      // Before anything that it says.
+      if (piped?.begin()) note('gamekeeper', 'Started.')
+      return null
+    },
     note({ text: words }) {
       note('gamekeeper', words)
       return null
@@ -192,6 +197,7 @@ function main(order: SupervisorOrder): void {
   let piped: PipedGame | undefined
   if ('pipesFolder' in order) {
     piped = holdPipes(order.pipesFolder, CONSOLE_INPUT_MAX_BYTES, events)
+    if (order.isSuccessor) piped.begin()
     answer({ started: true })
   } else {
     game = startGame(order, CONSOLE_INPUT_MAX_BYTES, events)
