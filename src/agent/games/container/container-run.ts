@@ -58,10 +58,13 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   const detaching = new AbortController()
   const pulling = new AbortController()
   let line: SupervisorLine | undefined
+  /** Resolves once a supervisor that is gone has its successor. */
+  let attached: Promise<void> = Promise.resolve()
   let hasStarted = deps.isStarted
   let isHandedOver = false
   let isEngineAway = false
   let wasReady = false
+  let lastTail = 0
   let finishing: Promise<RunEnd> | undefined
 
   const recordNow = () => readRecord<RunRecord>(join(folder, runFile(runId)))
@@ -78,7 +81,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       events.lines()
     },
     closed() {
-      if (line && !finishing && !detaching.signal.aborted) background(attachAgain())
+      if (!line || finishing || detaching.signal.aborted) return
+      line = undefined
+      attached = attachAgain()
     },
   }
 
@@ -167,6 +172,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   function finish(end: GameEnd, at = Date.now()): Promise<RunEnd> {
     finishing ??= (async () => {
       const file = join(folder, exitFile(runId))
+      await attached
       const wasTold = (await line?.ask({ op: 'ended', end })) === null
       const last = wasTold ? await writtenEnd(file) : undefined
       const unheard = { wasReady: recordNow()?.isReady ?? false, saidStop: false, lastLine: null }
@@ -217,8 +223,14 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
         if (hasStarted) background(watch())
       }),
     isReady,
-    tail: () => line?.status().tail ?? 0,
-    input: async (text) => (hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'),
+    tail() {
+      lastTail = line?.status().tail ?? lastTail
+      return lastTail
+    },
+    async input(text) {
+      await attached
+      return hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'
+    },
     async signal(signal) {
       // One step of a ladder: the next comes whatever becomes of it.
       if (!signalLeader(signal)) await engine.signal(name, signal).catch(onUnexpected)
