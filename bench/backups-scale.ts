@@ -76,8 +76,10 @@ async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
   let [serverId, otherId, backupId] = ['', '', '']
   let files = ''
   await step('idle', async ({ client, filesOf }) => {
-    serverId = (await client.servers.create({ name: 'Many files' })).id
-    otherId = (await client.servers.create({ name: 'Restored' })).id
+    // The directories come on top of the files.
+    const limits = { entries: 2 * count }
+    serverId = (await client.servers.create({ name: 'Many files', limits })).id
+    otherId = (await client.servers.create({ name: 'Restored', limits })).id
     files = filesOf(serverId)
   })
   makeManyFiles(files, count)

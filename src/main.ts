@@ -34,6 +34,7 @@ export { StoreFault } from './agent/backups/store/recovered-store.ts'
 export { type Config, ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
 export { DatabaseInUse } from './control/db/postgres-lock.ts'
+export { settleTicks } from './kit/settle-ticks.ts'
 export { StartFault } from './kit/start-fault.ts'
 
 export interface Service {

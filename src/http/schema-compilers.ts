@@ -12,11 +12,22 @@ export const serializersFactory: CompilersFactory = {
     return (route) => {
       let serialize: ReturnType<typeof compile> | undefined
       return (data) => {
-        serialize ??= compile(route as Parameters<typeof compile>[0])
+        serialize ??= compile({ ...route, schema: withPlainNulls(route.schema) } as Parameters<typeof compile>[0])
         return serialize(data)
       }
     }
   },
+}
+
+/** "This object or null" in the words that a serializer writes at once; for a union it would ask a validator each time. */
+function withPlainNulls(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withPlainNulls)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { anyOf, ...rest } = schema as { anyOf?: { type?: unknown }[] }
+  const [first, second] = anyOf ?? []
+  if (anyOf?.length === 2 && first?.type === 'object' && second?.type === 'null')
+    return withPlainNulls({ ...rest, ...first, nullable: true })
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, withPlainNulls(value)]))
 }
 
 export function validatorCompiler(validators: (httpPart: string | undefined) => Ajv): FastifySchemaCompiler<object> {

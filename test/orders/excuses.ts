@@ -69,15 +69,6 @@ export const EXCUSES: readonly Excuse[] = [
     },
   },
   {
-    why: 'Lifted in the store before it is lifted in the database: in between, a lock can be put back in the store only.',
-    pair: [/^lock backup$/, /^unlock backup$/],
-    take(outcome) {
-      const isFree = outcome.state.backups.includes('kept completed free')
-      const stored = outcome.state.stored.map((line) => line.replace(/^kept locked /, 'kept free '))
-      return isFree ? { ...outcome, state: { ...outcome.state, stored } } : outcome
-    },
-  },
-  {
     why: 'A backup may be deleted while it is verified: there is nothing left to say of it, or nothing left to read.',
     pair: [/^verify backup$/, /^(delete backup|apply retention)$/],
     take(outcome) {

@@ -167,6 +167,15 @@ export const FAULTS: readonly Fault[] = [
     alsoIn: /^delete server × upload$/,
     isMended: true,
   },
+  {
+    what: 'a backup that is locked while another unlocks it is free in the list and locked in the store',
+    pair: { a: 'lock backup', b: 'unlock backup' },
+    engines: BOTH,
+    first: 'B',
+    before: /^begin$/,
+    sign: /stored has "kept locked/,
+    isMended: true,
+  },
 ]
 
 /** Whether a finding is one of those that are not mended yet. */

@@ -13,6 +13,7 @@ import {
   type Service,
   StartFault,
   StoreFault,
+  settleTicks,
   startService,
 } from '../../main.ts'
 import type { MintedToken, NewServer, Server } from '../../sdk/index.ts'
@@ -38,6 +39,7 @@ const main = command({
     // what is: with a million files to go through that is half of the memory.
     setFlagsFromString('--heap-growing-percent=60')
     setFlagsFromString('--no-allocation-site-pretenuring')
+    await settleTicks()
     const env = context.environment.all
     const { promise: signalled, resolve: stop } = Promise.withResolvers<void>()
     const announce = (started: Greeting) => {

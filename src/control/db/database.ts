@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
@@ -19,6 +20,19 @@ export interface OpenDatabase {
 // Counts, sizes and times stay below 2^53, so a bigint column reads as a number, as it does from SQLite.
 const INT8 = 20
 pg.types.setTypeParser(INT8, Number)
+
+// An address without a user means the one that runs us, as everywhere with PostgreSQL. The driver asks the environment, which
+// need not say.
+pg.defaults.user ||= ownName()
+
+function ownName(): string | undefined {
+  try {
+    return userInfo().username
+  } catch {
+    // A user id without a name, as containers have them.
+    return undefined
+  }
+}
 
 export function openDatabase(options: {
   dataDir: string

@@ -59,7 +59,7 @@ export function createRoom(
     async requirePossible(stagedBytes) {
       if (isFree || quota.bytes === null || stagedBytes <= quota.bytes) return
       limit ??= Math.max(quota.bytes, (await readLive()).bytes)
-      if (stagedBytes > limit) throw tooLarge()
+      if (stagedBytes > limit) throw tooLarge('bytes')
     },
     async require(made) {
       if (isFree || fitsEasily(made)) return
@@ -69,8 +69,8 @@ export function createRoom(
         const most = quota[what]
         if (most === null || made[what] === 0) continue
         const after = live[what] + made[what] - displaced[what]
-        if (!isRewind && after > most && after > live[what]) throw tooLarge()
-        if (!hasSafety && live[what] + made[what] > most) throw nothingToFree()
+        if (!isRewind && after > most && after > live[what]) throw tooLarge(what)
+        if (!hasSafety && live[what] + made[what] > most) throw nothingToFree(what)
       }
     },
   }
@@ -91,12 +91,17 @@ function createSum() {
   }
 }
 
-const tooLarge = () =>
-  fail('quota_exceeded', 'The files would exceed the disk quota of this server after it; nothing was restored.')
+const LIMITS = {
+  bytes: 'the disk quota of this server',
+  entries: 'how many files and directories this server may have',
+}
 
-const nothingToFree = () =>
+const tooLarge = (what: keyof Amount) =>
+  fail('quota_exceeded', `The files would exceed ${LIMITS[what]} after it; nothing was restored.`)
+
+const nothingToFree = (what: keyof Amount) =>
   fail(
     'quota_exceeded',
-    'The files and what the restore displaces exceed the disk quota of this server together; nothing was restored. ' +
+    `The files and what the restore displaces exceed ${LIMITS[what]} together; nothing was restored. ` +
       'Make room, or let the restore take a safety backup.',
   )
