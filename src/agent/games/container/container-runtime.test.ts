@@ -1,6 +1,8 @@
 // The container adapter on a real Podman.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { needsPodman, type Podman, startPodman } from '../../../../test/support/podman.ts'
@@ -94,6 +96,21 @@ suite('containers', skipped, () => {
     assert.ok(lines.some((line) => line.startsWith('The image localhost:1/games/absent:latest could not be used: ')))
   })
 
+  test('while an image is pulled, the step says so, and a kill ends it', async () => {
+    await using harness = await open()
+    await harness.create(S, 'plain')
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const image = `localhost:${(silent.address() as AddressInfo).port}/games/slow:latest`
+    await harness.power(S, 'start', { container: containerOf({ image }) })
+    await until(async () => (await harness.games.read({ serverId: S })).power.step === `pulling ${image}`)
+    assert.equal((await harness.games.read({ serverId: S })).power.state, 'starting')
+    assert.equal(await harness.power(S, 'kill'), true)
+    await harness.reach(S, 'stopped')
+    assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'killed')
+    silent.close()
+  })
+
   test('the API of the engine goes away and comes back: the game goes on, and its end is seen', async () => {
     await using harness = await open()
     await harness.create(S, 'ticking')
@@ -127,6 +144,9 @@ suite('containers', skipped, () => {
     assert.equal((await harness.games.read({ serverId: S })).power.state, 'running')
     await harness.power(S, 'stop')
     await harness.reach(S, 'stopped')
+    const exit = (await harness.games.read({ serverId: S })).power.exit
+    assert.deepEqual([exit?.reason, exit?.code], ['requested', 0])
+    assert.ok(exit?.lastLine, 'as the successor wrote it down')
     const ticks = await ticksOf(harness)
     assert.deepEqual(ticks, inOrder(ticks.length))
   })
