@@ -8,7 +8,7 @@ import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Layout } from '../layout.ts'
+import { type Layout, layout as layoutOf } from '../layout.ts'
 import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
@@ -16,6 +16,9 @@ import { openConsoleWriter } from './console/console-writer.ts'
 import { createContainerRuntime } from './container/container-runtime.ts'
 import { createEngine } from './container/engine.ts'
 import { createInstallation } from './install/installation.ts'
+import { createObservation } from './observation.ts'
+import { createPauses } from './pauses.ts'
+import type { Presence } from './players/index.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
@@ -24,6 +27,7 @@ import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createStateChanges } from './state-changes.ts'
+import { createWorldHolds, type WorldHolds } from './world-holds.ts'
 
 export interface GamesOptions {
   /** The users of games, where the service is root. */
@@ -51,11 +55,17 @@ export interface GamesDeps {
 }
 
 export interface GamesOfAgent extends AgentGames {
-  /** For the task runner. */
-  handlers: TaskHandlers<GamesWork['kind']>
   /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
   requireStopped(serverId: string): void
   isRunning(serverId: string): boolean
+  /** How many play, and since when nobody does, as far as is known. */
+  presence(serverId: string): Presence
+  /** Measures all games that run, and asks them who plays. By itself every ten seconds, once it was started. */
+  sample(): Promise<void>
+  /** Holds the world of a running game still, where its template says how. */
+  holdWorld: WorldHolds['hold']
+  /** For the task runner: the long work of `GamesWork`. */
+  handlers: TaskHandlers<GamesWork['kind']>
   /** Ends the game of a server that is put aside. */
   end(serverId: string): Promise<void>
   /** Must be called when a server's folders are taken away. */
@@ -81,7 +91,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     server: deps.files.server,
     gameFolder: folderOf,
     consoleFolder: consoleOf,
-    users: createGameUsers({ layout, range: deps.options.users }),
+    users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
     onUnexpected: deps.onUnexpected,
   }
   const runtime =
@@ -111,12 +121,13 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
         await prepare(deps.files.server(serverId), launch)
       },
       shareFiles: () => deps.files.server(serverId).lock.share(),
+      letGo: () => holds.interrupt(serverId),
       startTurn,
       changed() {
         changes.tell(serverId)
-        lines.tell(serverId)
+        tellLines(serverId)
       },
-      lines: () => lines.tell(serverId),
+      lines: () => tellLines(serverId),
       onUnexpected: (error) => deps.onUnexpected(error, serverId),
     })
     games.set(serverId, made)
@@ -141,6 +152,21 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     lines: lines.tell,
   })
 
+  const observation = createObservation({
+    games,
+    gameFolder: folderOf,
+    consoleFolder: consoleOf,
+    server: deps.files.server,
+    addFact: deps.journal.add,
+    now: timers.now,
+    onUnexpected: deps.onUnexpected,
+  })
+
+  function tellLines(serverId: string): void {
+    lines.tell(serverId)
+    observation.wake(serverId)
+  }
+
   function tailOf(serverId: string): ConsoleTail {
     const tail = tails.get(serverId) ?? createConsoleTail(consoleOf(serverId))
     tails.set(serverId, tail)
@@ -149,9 +175,42 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
 
   const isRunning = (serverId: string) => games.get(serverId)?.isActive() ?? false
 
+  const holds = createWorldHolds({
+    current: (serverId) => games.get(serverId)?.current(),
+    isActive: isRunning,
+    startId: (serverId) => games.get(serverId)?.startId() ?? null,
+    noteFile: (serverId) => join(folderOf(serverId), 'held.json'),
+    console: tailOf,
+    lines,
+    timers,
+    onUnexpected: deps.onUnexpected,
+  })
+  const pauses = createPauses({
+    game,
+    requireWhole: (serverId) => deps.files.server(serverId).gate.requireOpen(),
+    noteFile: (serverId) => join(folderOf(serverId), 'paused.json'),
+    changes: lines,
+  })
+
   return {
-    handlers: { 'games.install': installation.install },
-    power: (request) => game(request.serverId).power(request),
+    async power(request) {
+      const isChange = pauses.accept(request.serverId, request.action)
+      const answer = await game(request.serverId).power(request)
+      return { ...answer, isChange: answer.isChange || isChange }
+    },
+    resume: ({ serverId, jobId }) => pauses.resume(serverId, jobId),
+    paused: async () =>
+      serverIds().flatMap((serverId) => {
+        const jobId = pauses.jobOf(serverId)
+        return jobId === null ? [] : [{ serverId, jobId }]
+      }),
+    handlers: {
+      'games.pause': async ({ jobId, origin }, { serverId, signal }) => ({
+        wasWanted: await pauses.pause(serverId, { jobId, origin }, signal),
+      }),
+      'games.install': installation.install,
+    },
+    holdWorld: holds.hold,
     read: async ({ serverId }) => game(serverId).read(),
     changes: ({ version, waitMs }) => changes.since(version, waitMs),
     sendCommand: ({ serverId, command, origin }) => game(serverId).input(command, origin?.cause ?? null),
@@ -168,6 +227,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       return { lines: found, position: found.at(-1)?.line ?? after }
     },
 
+    ...observation.port,
+    presence: observation.presence,
+    sample: observation.sample,
+
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
@@ -178,9 +241,11 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       await installation.abandon(serverId)
     },
     forget(serverId) {
+      holds.forget(serverId)
       games.get(serverId)?.detach()
       games.delete(serverId)
       tails.delete(serverId)
+      observation.forget(serverId)
       changes.forget(serverId)
       lines.tell(serverId)
     },
@@ -190,12 +255,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
         if (!existsSync(recordOf(serverId))) continue
         try {
           await game(serverId).recover()
+          // What was written while we were away, also by a game that has ended.
+          observation.wake(serverId)
+          await holds.interrupt(serverId)
         } catch (error) {
           deps.onUnexpected(error, serverId)
         }
       }
+      observation.start()
     },
     stop() {
+      observation.stop()
+      holds.stop()
       for (const each of games.values()) each.detach()
       changes.stop()
     },

@@ -2,11 +2,12 @@
 // so that a server can be read without asking the machine that it is on.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { GameState } from '../../contract/agent/agent-games.ts'
+import type { GameLimits, GameState } from '../../contract/agent/agent-games.ts'
 import type { Agent } from '../../contract/agent.ts'
 import { fail, invalidField, isFailure } from '../../contract/errors.ts'
 import { CONSOLE_COMMAND_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import type { ConsoleLine, ConsoleQuery } from '../../contract/games/console.ts'
+import type { Launch } from '../../contract/games/launch.ts'
 import type { PowerAction } from '../../contract/games/power.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Server } from '../../contract/servers.ts'
@@ -37,6 +38,8 @@ export interface Games {
     signal: AbortSignal,
   ): AsyncGenerator<ConsoleLine[]>
   sendCommand(actor: Actor, serverId: string, command: string): Promise<undefined>
+  /** How the game of a server is started now. Throws `invalid_request` where its template lacks a value. */
+  launchFor(row: ServerRow): Promise<{ launch: Launch; limits: GameLimits }>
   /** From now on the rows have what the agent says. */
   start(): void
   stop(): Promise<void>
@@ -155,6 +158,8 @@ export function createGames(deps: {
       await recordNow(serverId)
       if (actor.remember) await transact(db, actor, async () => undefined)
     },
+
+    launchFor: async (row) => ({ launch: await launchFor(row), limits: gameLimitsOf(row) }),
 
     start() {
       loop = run()

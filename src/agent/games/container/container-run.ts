@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
-import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { groupFoldersOf } from '../process/cgroups.ts'
+import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { NO_USAGE, readRunUsage } from '../run-usage.ts'
 import type { Run, RunEnd, RunEvents } from '../runtime.ts'
 import { endOfCode } from '../supervisor/exit-codes.ts'
 import { exitFile, type GameEnd, type PipesOrder, type RunRecord, runFile } from '../supervisor/protocol.ts'
@@ -65,10 +67,12 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   let isEngineAway = false
   let wasReady = false
   let lastTail = 0
+  let groups: string[] | undefined
   let finishing: Promise<RunEnd> | undefined
 
   const recordNow = () => readRecord<RunRecord>(join(folder, runFile(runId)))
   const isReady = () => hasStarted && (line?.status().isReady ?? recordNow()?.isReady ?? false)
+  const step = (text: string | null) => events.step?.(text)
   const background = (work: Promise<unknown>) => void work.catch(onUnexpected)
 
   const lineEvents: LineEvents = {
@@ -131,10 +135,10 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
 
   async function pullAndLaunch(image: string, options: ContainerOptions): Promise<void> {
     try {
-      events.step(`pulling ${image}`)
+      step(`pulling ${image}`)
       const signal = AbortSignal.any([pulling.signal, detaching.signal])
-      await engine.pull(image, everySecond(events.step), signal)
-      events.step(null)
+      await engine.pull(image, everySecond(step), signal)
+      step(null)
       await launch(options)
     } catch (error) {
       if (detaching.signal.aborted) return
@@ -230,6 +234,12 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     async input(text) {
       await attached
       return hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'
+    },
+    async usage() {
+      const leader = recordNow()?.game
+      if (!leader || !isAlive(leader)) return NO_USAGE
+      groups ??= groupFoldersOf(leader.pid)
+      return readRunUsage(leader.pid, groups)
     },
     async signal(signal) {
       // One step of a ladder: the next comes whatever becomes of it.

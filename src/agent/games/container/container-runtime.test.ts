@@ -9,7 +9,9 @@ import { needsPodman, type Podman, startPodman } from '../../../../test/support/
 import { until } from '../../../../test/support/until.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { type GamesHarness, type HarnessOptions, NO_LIMITS, openGames } from '../games.testing.ts'
+import { groupFoldersOf } from '../process/cgroups.ts'
 import { isAlive, signalGroup } from '../process-identity.ts'
+import { readRunUsage } from '../run-usage.ts'
 import { runOf, runtimeContract } from '../runtime.contract.ts'
 
 const S = 'srv_castle'
@@ -54,6 +56,11 @@ suite('containers', skipped, () => {
     assert.ok(host.SecurityOpt.includes('no-new-privileges'))
     assert.equal(config.Labels['gamekeeper.server'], S)
     assert.ok(config.Env.includes('MOTD=a b'))
+    const used = readRunUsage(runOf(harness).game?.pid ?? 0, groupFoldersOf(runOf(harness).game?.pid ?? 0))
+    assert.ok(
+      used.memoryBytes && used.memoryBytes < limits.memoryBytes && used.networkSentBytes !== null,
+      'its own alone',
+    )
     const user = (await harness.games.read({ serverId: S })).runtime?.user
     assert.equal(config.User, `${user}:${user}`)
     assert.notEqual(user, 0)

@@ -1,7 +1,7 @@
 // Installs a game as its template says, one step after the other. How far it came is on disk before the next step begins: after
 // a crash the same task goes on from there, also with a program that ran on without us.
 import { join, posix } from 'node:path'
-import type { GamesWork } from '../../../contract/agent/agent-games.ts'
+import type { InstallWork } from '../../../contract/agent/agent-games.ts'
 import { fail } from '../../../contract/errors.ts'
 import type { Launch, LaunchInstallStep } from '../../../contract/games/launch.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
@@ -12,8 +12,6 @@ import type { TaskContext } from '../../tasks.ts'
 import { checkContainer } from '../container/container-options.ts'
 import type { GameRuntime } from '../runtime.ts'
 import { runToEnd, stopRun } from './program.ts'
-
-type InstallWork = Extract<GamesWork, { kind: 'games.install' }>
 
 export interface InstallationDeps {
   files: Pick<FilesOfAgent, 'handlers' | 'list' | 'remove' | 'server'>

@@ -15,7 +15,7 @@ export interface ProgramRequest extends Omit<StartRequest, 'runId'> {
 export async function runToEnd(runtime: GameRuntime, program: ProgramRequest): Promise<RunEnd> {
   const { earlierRunId, newRunId, signal, lines, ...request } = program
   const over = Promise.withResolvers<RunEnd>()
-  const events: RunEvents = { ready() {}, step() {}, lines, ended: over.resolve }
+  const events: RunEvents = { ready() {}, lines, ended: over.resolve }
   const { serverId } = request
   const found = earlierRunId === null ? 'lost' : await runtime.find({ serverId, runId: earlierRunId }, events)
   if (found !== 'lost' && hasEnded(found)) return found
@@ -34,7 +34,7 @@ export async function runToEnd(runtime: GameRuntime, program: ProgramRequest): P
 /** Ends it, wherever it is, and waits for that. */
 export async function stopRun(runtime: GameRuntime, request: { serverId: string; runId: string }): Promise<void> {
   const over = Promise.withResolvers<void>()
-  const events: RunEvents = { ready() {}, step() {}, lines() {}, ended: () => over.resolve() }
+  const events: RunEvents = { ready() {}, lines() {}, ended: () => over.resolve() }
   const found = await runtime.find(request, events)
   if (found === 'lost' || hasEnded(found)) return
   await found.kill()

@@ -17,6 +17,8 @@ const FREE_MIN_BYTES = 16 * 1024 * 1024
 export async function checkLaunch(launch: Launch, server: ServerFiles): Promise<void> {
   if (launch.shellLine !== null)
     throw fail('not_startable', 'The template starts the game by a line for a shell, which only runs in a container.')
+  if (launch.container !== null)
+    throw fail('not_startable', 'The game runs in a container, which is not what this was asked of.')
   for (const required of launch.requires) await requireProgram(required)
   checkSystemProgram(launch)
   await checkSurroundings(launch, server)

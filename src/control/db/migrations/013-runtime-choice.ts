@@ -1,7 +1,7 @@
 import type { Migration } from '../migrate.ts'
 
 export const runtimeChoice: Migration = {
-  name: '012-runtime-choice',
+  name: '013-runtime-choice',
   statements: [
     // As JSON; null is a process.
     'alter table servers add column runtime_choice text',
