@@ -13,6 +13,7 @@ import { bootId } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
 import { isCrash, reasonOf, restartDelayMs, restartsAfter } from './exits.ts'
 import { type GameRecord, readGame, writeGame } from './game-record.ts'
+import { createStartHold } from './start-hold.ts'
 import { descend, type Timers } from './stop-ladder.ts'
 
 /** Records that the action was asked for, once nothing speaks against it and before anything is done. */
@@ -73,8 +74,6 @@ export interface GameDeps {
   onUnexpected(error: unknown): void
 }
 
-const beingInstalled = () => fail('server_busy', 'The server is being installed.')
-
 export function createGame(deps: GameDeps): Game {
   const { serverId, file, runtime, timers } = deps
   const mutex = createMutex()
@@ -84,7 +83,7 @@ export function createGame(deps: GameDeps): Game {
   let ladder: AbortController | undefined
   let restarting: Disposable | undefined
   let isDetached = false
-  let isHeld = false
+  const startHold = createStartHold()
   const endings = new Set<() => void>()
 
   const read = (): GameState => ({ power: record.power, runtime: record.runtime })
@@ -131,7 +130,7 @@ export function createGame(deps: GameDeps): Game {
 
   async function start(accept: Accept = accepted): Promise<void> {
     const { launch, limits } = record
-    if (isHeld) throw beingInstalled()
+    startHold.requireFree()
     if (!launch) throw fail('not_startable', 'Nothing says how the game of this server is started.')
     cancelRestart()
     const mine = new AbortController()
@@ -360,15 +359,9 @@ export function createGame(deps: GameDeps): Game {
 
     hold() {
       if (isActive() || isQueued()) throw fail('server_running', 'The game runs. Stop it first.')
-      if (isHeld) throw beingInstalled()
-      isHeld = true
-      return {
-        [Symbol.dispose]() {
-          isHeld = false
-        },
-      }
+      return startHold.take()
     },
-    isHeld: () => isHeld,
+    isHeld: startHold.isTaken,
 
     launch: () => record.launch,
     run: () => run,
