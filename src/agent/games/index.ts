@@ -20,6 +20,7 @@ import { createObservation } from './observation.ts'
 import { createPauses } from './pauses.ts'
 import type { Presence } from './players/index.ts'
 import { createGame, type Game } from './power/game.ts'
+import { createStartHold, type StartHold } from './power/start-hold.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
@@ -79,6 +80,7 @@ export interface GamesOfAgent extends AgentGames {
 export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const { layout, timers = SYSTEM_TIMERS } = deps
   const games = new Map<string, Game>()
+  const startHolds = new Map<string, StartHold>()
   const folderOf = (serverId: string) => join(layout.server(serverId).root, 'game')
   const consoleOf = (serverId: string) => join(layout.server(serverId).root, 'console')
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
@@ -105,6 +107,12 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     return existsSync(layout.servers) ? readdirSync(layout.servers).filter((name) => name.startsWith('srv_')) : []
   }
 
+  function startHoldOf(serverId: string): StartHold {
+    const hold = startHolds.get(serverId) ?? createStartHold()
+    startHolds.set(serverId, hold)
+    return hold
+  }
+
   function game(serverId: string): Game {
     const known = games.get(serverId)
     if (known) return known
@@ -116,6 +124,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       runtime,
       timers,
       addFact: deps.journal.add,
+      startHold: startHoldOf(serverId),
       async prepare(launch) {
         await installation.abandon(serverId)
         await prepare(deps.files.server(serverId), launch)
@@ -142,7 +151,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       // Not in the middle of a restore.
       deps.files.server(serverId).lock.share()[Symbol.dispose]()
       mkdirSync(folderOf(serverId), { recursive: true, mode: 0o700 })
-      return game(serverId).hold()
+      const { power } = game(serverId).read()
+      if (isRunning(serverId) || power.state === 'starting')
+        throw fail('server_running', 'The game runs. Stop it first.')
+      return startHoldOf(serverId).take()
     },
     note(serverId, text) {
       using writer = openConsoleWriter(consoleOf(serverId), timers.now)
@@ -234,7 +246,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
-      if (games.get(serverId)?.isHeld()) throw fail('server_busy', 'The server is being installed.')
+      startHoldOf(serverId).requireFree()
     },
     async end(serverId) {
       await games.get(serverId)?.end()
@@ -244,6 +256,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       holds.forget(serverId)
       games.get(serverId)?.detach()
       games.delete(serverId)
+      startHolds.delete(serverId)
       tails.delete(serverId)
       observation.forget(serverId)
       changes.forget(serverId)

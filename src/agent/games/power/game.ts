@@ -13,7 +13,7 @@ import { bootId } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
 import { isCrash, reasonOf, restartDelayMs, restartsAfter } from './exits.ts'
 import { type GameRecord, readGame, writeGame } from './game-record.ts'
-import { createStartHold } from './start-hold.ts'
+import type { StartHold } from './start-hold.ts'
 import { descend, type Timers } from './stop-ladder.ts'
 
 /** Records that the action was asked for, once nothing speaks against it and before anything is done. */
@@ -36,9 +36,6 @@ export interface Game {
   again(): Promise<void>
   power(request: Request): Promise<{ game: GameState; isChange: boolean }>
   input(command: string, cause: FactCause | null): Promise<void>
-  /** Until it is disposed of nothing starts it: for work that a game must not see. Fails where it runs, or is held. */
-  hold(): Disposable
-  isHeld(): boolean
   /** How it was started last; null where it never was. */
   launch(): Launch | null
   /** The run under way, where there is one. */
@@ -63,6 +60,7 @@ export interface GameDeps {
   addFact(fact: NewFact): Promise<void>
   /** Fills in the files that the launch names, and fails with a code where something is missing. */
   prepare(launch: Launch): Promise<void>
+  startHold: StartHold
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
   /** Lets go on what is held still. Never fails. */
@@ -83,7 +81,6 @@ export function createGame(deps: GameDeps): Game {
   let ladder: AbortController | undefined
   let restarting: Disposable | undefined
   let isDetached = false
-  const startHold = createStartHold()
   const endings = new Set<() => void>()
 
   const read = (): GameState => ({ power: record.power, runtime: record.runtime })
@@ -130,7 +127,7 @@ export function createGame(deps: GameDeps): Game {
 
   async function start(accept: Accept = accepted): Promise<void> {
     const { launch, limits } = record
-    startHold.requireFree()
+    deps.startHold.requireFree()
     if (!launch) throw fail('not_startable', 'Nothing says how the game of this server is started.')
     cancelRestart()
     const mine = new AbortController()
@@ -356,12 +353,6 @@ export function createGame(deps: GameDeps): Game {
       if (error === 'full') throw fail('server_busy', 'The game does not read the commands that it was sent before.')
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
-
-    hold() {
-      if (isActive() || isQueued()) throw fail('server_running', 'The game runs. Stop it first.')
-      return startHold.take()
-    },
-    isHeld: startHold.isTaken,
 
     launch: () => record.launch,
     run: () => run,

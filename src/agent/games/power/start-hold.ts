@@ -4,7 +4,6 @@ import { fail } from '../../../contract/errors.ts'
 export interface StartHold {
   /** Until it is disposed of. Fails with `server_busy` where somebody has it. */
   take(): Disposable
-  isTaken(): boolean
   /** Fails with `server_busy` while somebody has it. */
   requireFree(): void
 }
@@ -24,7 +23,6 @@ export function createStartHold(): StartHold {
         },
       }
     },
-    isTaken: () => isTaken,
     requireFree,
   }
 }
