@@ -101,7 +101,11 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     backupBytesPerSecond: config.backupBytesPerSecond,
     filesAtOnce: descriptors.filesAtOnce,
     transfersAtOnce: descriptors.transfers,
-    games: { users: config.gameUsers, allowUnisolated: config.allowUnisolatedGames },
+    games: {
+      users: config.gameUsers,
+      allowUnisolated: config.allowUnisolatedGames,
+      containerSocket: config.containerSocket,
+    },
     clock,
     log,
   })

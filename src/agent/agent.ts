@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
-import { CONNECTIONS_MAX, DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
+import { CONNECTIONS_MAX } from '../contract/fixed-limits.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
@@ -11,7 +11,7 @@ import { probeDisks } from './disk-probe.ts'
 import { createTransferShares } from './fair-shares.ts'
 import { createAgentFiles } from './files/index.ts'
 import { explainedDisk } from './files/sandbox/errors.ts'
-import { createAgentGames, type GamesOptions } from './games/index.ts'
+import { createAgentGames, DEFAULT_GAMES_OPTIONS, type GamesOptions } from './games/index.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
 import { createLinkDoor } from './http/link-door.ts'
@@ -81,11 +81,11 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
   })
-  const gamesOptions = deps.games ?? { users: DEFAULT_GAME_UIDS, allowUnisolated: false }
+  const gamesOptions = deps.games ?? DEFAULT_GAMES_OPTIONS
   const games = createAgentGames({
     layout,
     journal,
-    server: files.server,
+    files,
     options: gamesOptions,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a game could not be seen to'),
   })

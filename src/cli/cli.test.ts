@@ -44,7 +44,7 @@ describe('help and usage', () => {
   for (const [args, message] of [
     [['sever', 'ls'], 'Did you mean "gamekeeper server"?'],
     [['server', 'lst'], 'Did you mean "gamekeeper server ls"?'],
-    [['server'], 'needs one of create, ls, show, set, rm, undelete'],
+    [['server'], 'needs one of create, ls, show, set, install, rm, undelete'],
     [['server', 'create', 'x', '--prot', '1'], 'Did you mean --port?'],
     [['server', 'ls', '--limit'], '--limit needs a value'],
     [['server', 'ls', '--json=yes'], '--json takes no value'],

@@ -22,6 +22,7 @@ export const EVENTS = {
   'server.deleted': 'The server was deleted; until it is purged it can be brought back',
   'server.undeleted': 'A deleted server was brought back with everything it had',
   'server.purged': 'A deleted server is gone for good, with its files and backups; its last entry',
+  'server.installed': 'The game of the server was installed as its template says',
   'power.requested': 'A start, a stop, a restart or a kill of the game was asked for',
   'game.running': 'The game has started: players can join',
   'game.stopped': 'The game has ended, as it was told to',

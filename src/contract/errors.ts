@@ -23,6 +23,7 @@ export const ERRORS = {
   restore_unfinished: { status: 409, title: 'A restore has stopped in the middle' },
   server_deleted: { status: 409, title: 'The server is deleted; it can be brought back' },
   not_startable: { status: 409, title: 'The game cannot be started' },
+  install_failed: { status: 409, title: 'The game cannot be installed' },
   port_taken: { status: 409, title: 'Another program uses the port' },
   isolation_missing: { status: 409, title: 'This machine cannot keep a game away from everything else' },
   quota_exceeded: { status: 409, title: 'The disk quota of the server is exceeded' },

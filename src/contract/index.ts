@@ -6,6 +6,7 @@ import { BACKUP_OPERATIONS } from './backups/backups.ts'
 import { REHEARSAL_OPERATIONS } from './backups/rehearsal-operations.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
+import { installServer } from './games/install-operations.ts'
 import { readPlayers } from './games/players.ts'
 import { powerServer } from './games/power-operations.ts'
 import { readStats } from './games/stats.ts'
@@ -25,6 +26,7 @@ export const OPERATIONS: readonly Operation[] = [
   servers.planDeletion,
   servers.undeleteServer,
   powerServer,
+  installServer,
   gameConsole.readConsole,
   gameConsole.sendCommand,
   readPlayers,

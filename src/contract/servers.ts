@@ -1,6 +1,7 @@
 import { DEFAULT_ENTRIES_MAX, TEMPLATE_VARIABLES_MAX } from './fixed-limits.ts'
 import { GAME_IDS } from './games/games.ts'
 import { Power, Runtime } from './games/power.ts'
+import { NewRuntime } from './games/runtime-choice.ts'
 import { SleepSetting } from './games/sleep.ts'
 import { TemplateId, VariableName } from './games/template-format.ts'
 import { Job, jobExample } from './jobs.ts'
@@ -104,7 +105,10 @@ export const Server = Type.Object({
     ),
   ),
   power: Power,
-  runtime: Nullable(Runtime),
+  runtime: Nullable({
+    ...Runtime,
+    description: 'How its game is run. null until it was started, or something else than a process was chosen',
+  } as typeof Runtime),
   autoRestart: Type.Boolean({ description: 'Whether a game that has crashed is started again' }),
   sleep: Nullable(SleepSetting),
   createdAt: Timestamp,
@@ -126,6 +130,13 @@ export const NewServer = Closed({
   port: Type.Optional(Nullable(Port)),
   limits: Type.Optional(NewLimits),
   labels: Type.Optional(Labels),
+  runtime: Type.Optional(
+    Nullable({
+      ...NewRuntime,
+      description:
+        'An image that the template does not list needs a token for all servers. null takes the choice away. Refused while the game runs',
+    } as typeof NewRuntime),
+  ),
   autoRestart: Type.Optional(
     Type.Boolean({ description: 'Whether a game that has crashed is started again. true by default' }),
   ),
@@ -253,7 +264,7 @@ export const changeServer = operation({
   body: ServerChange,
   bodyExample: { description: 'Moved to the new disk', labels: { owner: 'anna' } },
   answers: { 200: { description: 'The server as it is now', schema: Server, example: serverExample } },
-  errors: [...bodyErrors, 'server_busy'],
+  errors: [...bodyErrors, 'server_busy', 'server_running'],
 })
 
 export const deleteServer = operation({

@@ -44,6 +44,7 @@ import { createQuotas } from './servers/disk-quota.ts'
 import { createGameMetrics } from './servers/game-metrics.ts'
 import { gameRoutes } from './servers/game-routes.ts'
 import { createGames } from './servers/games.ts'
+import { createInstalls } from './servers/install.ts'
 import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
@@ -137,7 +138,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
-  const games = createGames({ db, agent, facts: factKeeper, templates, sleeps, log })
+  const installs = createInstalls({ db, agent, activity, jobs, templates })
+  const games = createGames({ db, agent, facts: factKeeper, templates, installs, sleeps, log })
   const deletion = createDeletion({
     db,
     agent,
@@ -215,7 +217,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     answerBeforeTheEnd(app, isRefusedLargeBody)
     const api: Api = { app, auth, idempotency, bodyPace, baseUrlOf }
     serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
-    gameRoutes(api, { games, stats: createStats({ db, agent }), streams })
+    gameRoutes(api, { games, installs, stats: createStats({ db, agent }), streams })
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)

@@ -47,6 +47,8 @@ export interface Config {
   gameUsers: { first: number; last: number }
   /** Whether games may run where nothing keeps them away from everything else. */
   allowUnisolatedGames: boolean
+  /** Where a container engine listens; null: where they usually do. */
+  containerSocket: string | null
   /** For TLS without a proxy; null: plain HTTP. */
   tls: { certFile: string; keyFile: string } | null
 }
@@ -123,6 +125,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
     gameUsers: setting('GAME_UIDS', DEFAULT_GAME_UIDS, userRange),
     allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
+    containerSocket: setting('CONTAINER_SOCKET', socketOf(env.DOCKER_HOST), path),
     tls: bothFiles(setting('TLS_CERT', null, path), setting('TLS_KEY', null, path)),
   }
   faults.push(...misspelt(env, known))
@@ -166,6 +169,9 @@ const userRange: Read<Config['gameUsers']> = (text) => {
     throw new Fault(`must be a range of user ids from ${LOWEST_GAME_UID} on, such as 1900000000-1900065535`)
   return { first, last }
 }
+
+/** As the programs of engines read it. One on another machine has none of our files. */
+const socketOf = (host: string | undefined) => (host?.startsWith('unix:///') ? host.slice('unix://'.length) : null)
 
 const path: Read<string> = (text) => resolve(text)
 

@@ -1,3 +1,4 @@
+import { type InstallRequest, installServer } from '../contract/games/install-operations.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { QueryOf } from '../contract/operation.ts'
 import {
@@ -81,6 +82,15 @@ export function createServersApi(transport: Transport) {
       params: { serverId },
       ...options,
     })),
+    /** Goes through the install steps of the template. The job goes on in the background. */
+    install: transport.method(
+      installServer,
+      (serverId: string, body: InstallRequest = {}, options: CallOptions = {}) => ({
+        params: { serverId },
+        body,
+        ...options,
+      }),
+    ),
     /** Brings a deleted server back. The job goes on in the background. */
     undelete: startUndeletion,
     /** Brings a deleted server back and returns it once it is ready. */

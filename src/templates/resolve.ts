@@ -1,7 +1,15 @@
 // From a template, the values of its variables and what is known of the server to what a runtime needs. Pure: the same
 // gives the same, and nothing is read.
 import { type FieldFault, fail } from '../contract/errors.ts'
-import type { Launch, LaunchPort, LaunchSetting, StopStep } from '../contract/games/launch.ts'
+import type {
+  Launch,
+  LaunchContainer,
+  LaunchInstallStep,
+  LaunchPort,
+  LaunchSetting,
+  StopStep,
+} from '../contract/games/launch.ts'
+import type { RuntimeChoice } from '../contract/games/runtime-choice.ts'
 import type { Template } from '../contract/games/template-format.ts'
 import { fillPlaceholders, soleNameIn } from './placeholders.ts'
 import { checkVariables, type VariableValue, type VariableValues } from './variables.ts'
@@ -15,29 +23,20 @@ export interface ServerFacts {
   memoryBytes: number | null
   /** What the game listens on; everything by default. */
   address?: string
-  /** One of the template's images, for the container runtime; its first by default. */
-  image?: string
+  /** As the server's owner chose; what the template allows by default. */
+  runtime?: RuntimeChoice | null
 }
-
-export type ResolvedInstallStep =
-  | { do: 'download'; url: string; sha256: string | null; path: string }
-  | { do: 'unpack'; path: string; directory: string }
-  | { do: 'write'; path: string; text: string }
-  | { do: 'run'; args: readonly [string, ...string[]] }
-  /** For a container only. */
-  | { do: 'script'; image: string; entrypoint: string; text: string }
 
 export interface ResolvedTemplate {
   launch: Launch
-  install: readonly ResolvedInstallStep[]
-  capabilities: readonly string[]
-  /** Where a container sees the server's files; while a script installs, `/mnt/server` too. */
-  containerDirectory: string
+  install: readonly LaunchInstallStep[]
   /** For backups of a server that has no patterns of its own. */
   ignored: string
 }
 
 const MIB = 1024 * 1024
+/** Where a container sees the files of a server without a template that says otherwise. */
+export const CONTAINER_DIRECTORY = '/data'
 /** A heap as large as the limit is killed by the kernel: the machine itself needs some of it. */
 const HEAP_SHARE = 0.75
 const HEAP_SPARED_MIB = 512
@@ -59,10 +58,8 @@ export function resolveTemplate(template: Template, values: VariableValues, serv
   for (const [name, value] of Object.entries(facts)) written[name] ??= String(value)
   const fill = (text: string) => fillPlaceholders(text, (name) => written[name] ?? '')
   return {
-    launch: launchOf(template, { fill, facts, ports, image: server.image }),
+    launch: launchOf(template, { fill, facts, ports, container: containerOf(template, server.runtime ?? null) }),
     install: (template.install ?? []).map((step) => installStep(step, fill)),
-    capabilities: template.capabilities ?? [],
-    containerDirectory: template.containerDirectory ?? '/data',
     ignored: (template.ignored ?? []).join('\n'),
   }
 }
@@ -110,10 +107,26 @@ interface Filling {
   fill(text: string): string
   facts: Record<string, VariableValue>
   ports: readonly LaunchPort[]
-  image: string | undefined
+  container: LaunchContainer | null
 }
 
-function launchOf(template: Template, { fill, facts, ports, image }: Filling): Launch {
+/** A process where the template allows it: it needs nothing that a machine may lack. */
+export const defaultKind = ({ runtimes }: Template): RuntimeChoice['kind'] =>
+  runtimes.includes('process') ? 'process' : 'container'
+
+/** The template may have changed since the choice was made. */
+function containerOf(template: Template, choice: RuntimeChoice | null): LaunchContainer | null {
+  const kind = choice?.kind ?? defaultKind(template)
+  if (!template.runtimes.includes(kind))
+    throw fail('not_startable', `The template does not run as a ${kind}. Change the \`runtime\` of the server.`)
+  const image = choice?.image ?? template.images?.[0]?.image
+  if (kind === 'process') return null
+  if (image === undefined) throw fail('not_startable', 'The template names no image for a container.')
+  const { containerDirectory: directory = CONTAINER_DIRECTORY, capabilities = [] } = template
+  return { image, directory, capabilities, installer: null }
+}
+
+function launchOf(template: Template, { fill, facts, ports, container }: Filling): Launch {
   const { start, query, quiesce } = template
   return {
     templateId: template.id,
@@ -131,7 +144,7 @@ function launchOf(template: Template, { fill, facts, ports, image }: Filling): L
     ports,
     query: query ?? null,
     quiesce: quiesce ? { ...quiesce, isStill: quiesce.isStill ?? null } : null,
-    image: image ?? template.images?.[0]?.image ?? null,
+    container,
     configFiles: (template.configFiles ?? []).map((file) => ({ ...file, settings: settingsOf(file, facts, fill) })),
     requires: (template.requires ?? []).map(({ path, program, ...required }) => ({
       ...required,
@@ -192,7 +205,7 @@ function typedValue(name: string, text: string, facts: Record<string, VariableVa
 }
 
 /** What a step must have is checked with the template. */
-function installStep(step: NonNullable<Template['install']>[number], fill: Filling['fill']): ResolvedInstallStep {
+function installStep(step: NonNullable<Template['install']>[number], fill: Filling['fill']): LaunchInstallStep {
   const path = fill(step.path ?? '/')
   switch (step.do) {
     case 'download':

@@ -41,7 +41,7 @@ const DOOR = 'src/agent/files/sandbox/'
 const SUPERVISOR = 'src/agent/games/supervisor/'
 const OF_SUPERVISOR = /^src\/agent\/games\/(?:supervisor\/|console\/|process-identity\.ts)/
 
-const isTest = (path: string) => /\.(test|testing|suite)\.ts$/.test(path)
+const isTest = (path: string) => /\.(test|testing|suite|contract)\.ts$/.test(path)
 const rankOf = (slice: string) => SLICE_ORDER.findIndex((rank) => rank.includes(slice))
 
 const roomOf = (path: string) => path.slice(ROOMS.length).split('/')[0] ?? ''

@@ -1,25 +1,23 @@
 // The image of the Containerfile, built by Podman on a root file system that is made here, and run without any rights.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ROOT } from '../architecture/sources.ts'
-import { needs } from '../support/needs.ts'
 import { must, run } from '../support/package.ts'
+import { makeImageRoot, needsPodman, storeIn } from '../support/podman.ts'
 import { scratchBase } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
 const folder = mkdtempSync(join(scratchBase(), 'gamekeeper-container-'))
 const TOKEN = `gk_container_${'5a'.repeat(32)}`
-// Nothing of the machine's own images, volumes and containers is touched.
-const store = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run'), '--runtime', 'runc']
-const podman = (...args: string[]) => must('podman', [...store, '--cgroup-manager', 'cgroupfs', ...args], folder)
+const store = storeIn(folder)
+const podman = (...args: string[]) => must('podman', [...store, ...args], folder)
 const HARDENED = ['--network', 'none', '--read-only', '--read-only-tmpfs=false', '--cap-drop', 'all']
 const BOUNDED = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1000:1000', '--security-opt', 'no-new-privileges']
 
 export function describeContainer(tarball: () => string): void {
-  describe('the container', notHere(), () => {
+  describe('the container', needsPodman(), () => {
     before(() => build(tarball()))
     after(async () => {
       await podman('rm', '--all', '--force', '--volumes')
@@ -81,7 +79,8 @@ async function build(tarball: string): Promise<void> {
   for (const name of ['Containerfile', '.containerignore']) cpSync(join(ROOT, name), join(context, name))
   const quietly = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
   await must('npm', ['install', '--global', '--prefix', 'image', ...quietly, tarball], context)
-  makeBase(join(folder, 'base'))
+  // Node and the libraries that it loads, and `env`, by which the command finds it.
+  makeImageRoot(join(folder, 'base'), { [process.execPath]: '/usr/local/bin/node', '/usr/bin/env': '/usr/bin/env' })
   await must('tar', ['cf', '../base.tar', '.'], join(folder, 'base'))
   await podman('import', join(folder, 'base.tar'), 'base')
   const options = [
@@ -94,26 +93,4 @@ async function build(tarball: string): Promise<void> {
     'BASE=localhost/base',
   ]
   await podman('build', ...options, '--tag', 'gamekeeper', context)
-}
-
-/** Node and the libraries that it loads, and `env`, by which the command finds it. */
-function makeBase(base: string): void {
-  const programs = { [process.execPath]: '/usr/local/bin/node', '/usr/bin/env': '/usr/bin/env' }
-  const put = (from: string, to: string) => {
-    mkdirSync(join(base, dirname(to)), { recursive: true })
-    copyFileSync(from, join(base, to))
-  }
-  for (const [from, to] of Object.entries(programs)) {
-    put(from, to)
-    const { stdout } = spawnSync('ldd', [from], { encoding: 'utf8' })
-    for (const [library] of stdout.matchAll(/\/\S+/g)) if (!library.endsWith(':')) put(library, library)
-  }
-  mkdirSync(join(base, 'tmp'))
-  chmodSync(join(base, 'tmp'), 0o1777)
-}
-
-function notHere(): { skip?: string } {
-  if (process.getuid?.() !== 0 && !process.env.CI) return { skip: 'Podman is run as root here' }
-  if (!readFileSync('/proc/filesystems', 'utf8').includes('overlay') && !process.env.CI) return { skip: 'no overlayfs' }
-  return needs('podman')
 }

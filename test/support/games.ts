@@ -43,7 +43,7 @@ export const launchOf = (change: Partial<Launch> = {}): Launch => ({
   ports: [],
   query: null,
   quiesce: null,
-  image: null,
+  container: null,
   configFiles: [],
   requires: [],
   ...change,

@@ -45,6 +45,12 @@ export function createThings(service: TestService) {
       await world.jobEnded(serverId, body.id)
       return serverId
     },
+    /** Its template has nothing to install. */
+    async serverWithGame() {
+      const serverId = await server()
+      await service.call('PATCH', `/servers/${serverId}`, { body: { game: 'minecraft-java' } })
+      return serverId
+    },
     /** Its game runs, and reads its console. The same each time: a command more or less is nothing to it. */
     runningServer() {
       running ??= (async () => {
@@ -137,6 +143,7 @@ const SERVER = {
   description: 'old',
   game: 'minecraft-java',
   variables: {},
+  runtime: { kind: 'process' },
   autoRestart: false,
   sleep: null,
   port: 25565,
@@ -162,6 +169,7 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   planDeletion: onServer,
   undeleteServer: async (things) => ({ params: { serverId: await things.deletedServer() } }),
   powerServer: async (things) => ({ ...(await onServer(things)), body: { action: 'stop' } }),
+  installServer: async (things) => ({ params: { serverId: await things.serverWithGame() }, body: { wipe: false } }),
   readConsole: async (things) => ({ ...(await onServer(things)), query: { before: '10', limit: '10', q: 'x' } }),
   sendCommand: async (things) => ({ params: { serverId: await things.runningServer() }, body: { command: 'help' } }),
   readPlayers: onServer,

@@ -6,20 +6,21 @@ import { pino } from 'pino'
 import { launchOf, putGame, type TestGame } from '../../../test/support/games.ts'
 import { until } from '../../../test/support/until.ts'
 import type { GameLimits } from '../../contract/agent/agent-games.ts'
-import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
-import type { Launch } from '../../contract/games/launch.ts'
+import type { Launch, LaunchInstallStep } from '../../contract/games/launch.ts'
 import type { PowerAction, PowerState } from '../../contract/games/power.ts'
 import type { SleepSetting } from '../../contract/games/sleep.ts'
 import { createAgent } from '../agent.ts'
 import { createAgentFiles } from '../files/index.ts'
 import type { ServerLock } from '../files/locks.ts'
+import { PULL_OPTIONS } from '../files/pull/pull.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
-import { createAgentGames, type GamesOfAgent } from './index.ts'
+import { createAgentGames, DEFAULT_GAMES_OPTIONS, type GamesOfAgent, type GamesOptions } from './index.ts'
 import type { Presence } from './players/index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
 
+const NEVER = new AbortController().signal
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
 
 /** Time stands still until the test moves it. */
@@ -55,6 +56,8 @@ export interface GamesHarness extends AsyncDisposable {
   create(serverId: string, game: TestGame): Promise<void>
   setQuota(serverId: string, quotaBytes: number): Promise<void>
   power(serverId: string, action: PowerAction, change?: Partial<Launch>, limits?: GameLimits): Promise<boolean>
+  /** Goes through the steps as a task of the agent does. */
+  install(serverId: string, work: InstallOptions): Promise<{ steps: number }>
   /** Resolves once it is in the state. */
   reach(serverId: string, state: PowerState): Promise<void>
   linesOf(serverId: string): Promise<string[]>
@@ -64,7 +67,15 @@ export interface GamesHarness extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-export interface GamesSetting {
+export interface InstallOptions {
+  steps: readonly LaunchInstallStep[]
+  wipe?: boolean
+  taskId?: string
+  signal?: AbortSignal
+  change?: Partial<Launch>
+}
+
+export interface HarnessOptions {
   timers?: Timers
   autoRestart?: boolean
   sleep?: SleepSetting | null
@@ -73,10 +84,14 @@ export interface GamesSetting {
   parent?: string
   /** False: as on a machine that has none. */
   hasBubblewrap?: boolean
+  options?: Partial<GamesOptions>
+  /** Of every start. */
+  launch?: Partial<Launch>
 }
 
-export async function openGames(setting: GamesSetting = {}) {
+export async function openGames(setting: HarnessOptions = {}) {
   const { timers, autoRestart = true, sleep = null, occupancy, hasBubblewrap = true, parent = tmpdir() } = setting
+  const { options = {}, launch = {} } = setting
   const dataDir = mkdtempSync(join(parent, 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
@@ -90,14 +105,20 @@ export async function openGames(setting: GamesSetting = {}) {
     log: pino({ level: 'silent' }),
   })
   const journal = createJournal({ folder: join(dataDir, 'other-journal'), now: Date.now, onUnexpected: () => {} })
-  const files = createAgentFiles({ layout, journal, onUnexpected: (error) => errors.push(error) })
+  const files = createAgentFiles({
+    layout,
+    journal,
+    // As if this machine were public.
+    pullOptions: { ...PULL_OPTIONS, isAllowed: (address) => address === '127.0.0.1' },
+    onUnexpected: (error) => errors.push(error),
+  })
 
   const open = () =>
     createAgentGames({
       layout,
       journal: { add: async (fact) => void facts.push(fact) },
-      server: files.server,
-      options: { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
+      files,
+      options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),
       ...(occupancy ? { occupancy } : {}),
       ...(hasBubblewrap ? {} : { findBubblewrap: async () => null }),
@@ -118,8 +139,13 @@ export async function openGames(setting: GamesSetting = {}) {
     },
     setQuota: (serverId, quotaBytes) => files.setQuota({ serverId, quotaBytes, maxEntries: null }),
     async power(serverId, action, change = {}, limits = NO_LIMITS) {
-      const request = { serverId, action, launch: launchOf(change), limits, autoRestart, sleep }
+      const request = { serverId, action, launch: launchOf({ ...launch, ...change }), limits, autoRestart, sleep }
       return (await harness.games.power(request)).isChange
+    },
+    install(serverId, { steps, wipe = false, taskId = 'job_install', signal = NEVER, change = {} }) {
+      const work = { kind: 'games.install' as const, launch: launchOf({ ...launch, ...change }), limits: NO_LIMITS }
+      const context = { taskId, serverId, signal, report() {} }
+      return harness.games.handlers['games.install']({ ...work, steps, wipe }, context)
     },
     async reach(serverId, state) {
       await until(async () => (await harness.games.read({ serverId })).power.state === state)

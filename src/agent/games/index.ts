@@ -1,27 +1,34 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentGames, GamesWork } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
+import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
-import type { ServerFiles } from '../files/server-files.ts'
+import type { FilesOfAgent } from '../files/index.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Layout, layout as layoutOf } from '../layout.ts'
 import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { openConsoleWriter } from './console/console-writer.ts'
+import { createContainerRuntime } from './container/container-runtime.ts'
+import { createEngine } from './container/engine.ts'
+import { createInstallation } from './install/installation.ts'
 import { createObservation } from './observation.ts'
 import { createPauses } from './pauses.ts'
 import type { Presence } from './players/index.ts'
 import { createGame } from './power/game.ts'
 import type { Game } from './power/game-deps.ts'
+import { createStartHold, type StartHold } from './power/start-hold.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import { createUserIsolation } from './process/user-isolation.ts'
 import type { GameRuntime } from './runtime.ts'
+import { createRuntimes } from './runtimes.ts'
 import { type OpenDoor, openDoor } from './sleep/door.ts'
 import { createStateChanges } from './state-changes.ts'
 import { createWorldHolds, type WorldHolds } from './world-holds.ts'
@@ -31,12 +38,20 @@ export interface GamesOptions {
   users: UserRange
   /** Whether games may run on a machine that cannot keep them away from everything else. */
   allowUnisolated: boolean
+  /** Where a container engine listens; null: where they usually do. */
+  containerSocket: string | null
+}
+
+export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
+  users: DEFAULT_GAME_UIDS,
+  allowUnisolated: false,
+  containerSocket: null,
 }
 
 export interface GamesDeps {
   layout: Layout
   journal: Pick<Journal, 'add'>
-  server(serverId: string): ServerFiles
+  files: Pick<FilesOfAgent, 'handlers' | 'list' | 'remove' | 'server'>
   options: GamesOptions
   timers?: Timers
   runtime?: GameRuntime
@@ -72,6 +87,7 @@ export interface GamesOfAgent extends AgentGames {
 export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const { layout, timers = SYSTEM_TIMERS } = deps
   const games = new Map<string, Game>()
+  const startHolds = new Map<string, StartHold>()
   const folderOf = (serverId: string) => join(layout.server(serverId).root, 'game')
   const consoleOf = (serverId: string) => join(layout.server(serverId).root, 'console')
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
@@ -80,42 +96,58 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const startTurn = createMutex()
   const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
+  const place = {
+    server: deps.files.server,
+    gameFolder: folderOf,
+    consoleFolder: consoleOf,
+    users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
+    onUnexpected: deps.onUnexpected,
+  }
   const runtime =
     deps.runtime ??
-    createProcessRuntime({
-      server: deps.server,
-      gameFolder: folderOf,
-      consoleFolder: consoleOf,
-      users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
-      userIsolation: createUserIsolation(layout),
-      ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
-      allowUnisolated: deps.options.allowUnisolated,
-      onUnexpected: deps.onUnexpected,
+    createRuntimes({
+      process: createProcessRuntime({
+        ...place,
+        userIsolation: createUserIsolation(layout),
+        ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
+        allowUnisolated: deps.options.allowUnisolated,
+      }),
+      container: createContainerRuntime({ ...place, engine: createEngine(deps.options.containerSocket) }),
     })
 
   function serverIds(): string[] {
     return existsSync(layout.servers) ? readdirSync(layout.servers).filter((name) => name.startsWith('srv_')) : []
   }
 
+  function startHoldOf(serverId: string): StartHold {
+    const hold = startHolds.get(serverId) ?? createStartHold()
+    startHolds.set(serverId, hold)
+    return hold
+  }
+
   function game(serverId: string): Game {
     const known = games.get(serverId)
     if (known) return known
     // Fails for a server that is not here.
-    deps.server(serverId)
+    deps.files.server(serverId)
     const made = createGame({
       serverId,
       file: recordOf(serverId),
       runtime,
       timers,
       addFact: deps.journal.add,
-      prepare: (launch) => prepare(deps.server(serverId), launch),
-      shareFiles: () => deps.server(serverId).lock.share(),
+      startHold: startHoldOf(serverId),
+      async prepare(launch) {
+        await installation.abandon(serverId)
+        await prepare(deps.files.server(serverId), launch)
+      },
+      shareFiles: () => deps.files.server(serverId).lock.share(),
       letGo: () => holds.interrupt(serverId),
       startTurn,
       disk: {
-        hasByteLimit: () => deps.server(serverId).usage.quota().bytes !== null,
+        hasByteLimit: () => deps.files.server(serverId).usage.quota().bytes !== null,
         async read() {
-          const { usage } = deps.server(serverId)
+          const { usage } = deps.files.server(serverId)
           await usage.rescan()
           return usage.read()
         },
@@ -133,11 +165,32 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     return made
   }
 
+  const installation = createInstallation({
+    files: deps.files,
+    runtime,
+    gameFolder: folderOf,
+    hold(serverId) {
+      // Not in the middle of a restore.
+      deps.files.server(serverId).lock.share()[Symbol.dispose]()
+      mkdirSync(folderOf(serverId), { recursive: true, mode: 0o700 })
+      const { power } = game(serverId).read()
+      if (isRunning(serverId) || power.state === 'starting')
+        throw fail('server_running', 'The game runs. Stop it first.')
+      return startHoldOf(serverId).take()
+    },
+    note(serverId, text) {
+      using writer = openConsoleWriter(consoleOf(serverId), timers.now)
+      writer.write('gamekeeper', [Buffer.from(text)])
+      lines.tell(serverId)
+    },
+    lines: lines.tell,
+  })
+
   const observation = createObservation({
     games,
     gameFolder: folderOf,
     consoleFolder: consoleOf,
-    server: deps.server,
+    server: deps.files.server,
     addFact: deps.journal.add,
     now: timers.now,
     onUnexpected: deps.onUnexpected,
@@ -168,7 +221,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   })
   const pauses = createPauses({
     game,
-    requireWhole: (serverId) => deps.server(serverId).gate.requireOpen(),
+    requireWhole: (serverId) => deps.files.server(serverId).gate.requireOpen(),
     noteFile: (serverId) => join(folderOf(serverId), 'paused.json'),
     changes: lines,
   })
@@ -190,6 +243,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       'games.pause': async ({ jobId, origin }, { serverId, signal }) => ({
         wasWanted: await pauses.pause(serverId, { jobId, origin }, signal),
       }),
+      'games.install': installation.install,
     },
     holdWorld: holds.hold,
     read: async ({ serverId }) => game(serverId).read(),
@@ -215,15 +269,17 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
+      startHoldOf(serverId).requireFree()
     },
     async end(serverId) {
-      pauses.forget(serverId)
       await games.get(serverId)?.end()
+      await installation.abandon(serverId)
     },
     forget(serverId) {
       holds.forget(serverId)
       games.get(serverId)?.detach()
       games.delete(serverId)
+      startHolds.delete(serverId)
       tails.delete(serverId)
       observation.forget(serverId)
       changes.forget(serverId)

@@ -12,24 +12,6 @@ import type { RunRecord } from './supervisor/protocol.ts'
 const S = 'srv_castle'
 
 suite('while the service is away', needs('bubblewrap'), () => {
-  test('No line is lost, and console and power work on the game afterwards', async () => {
-    await using harness = await openGames()
-    await harness.create(S, 'plain')
-    await harness.power(S, 'start')
-    await harness.reach(S, 'running')
-    await harness.restart()
-    assert.equal((await harness.games.read({ serverId: S })).power.state, 'running')
-    await harness.games.sendCommand({ serverId: S, command: 'still there?' })
-    await until(async () => (await harness.linesOf(S)).includes('You said: still there?'))
-    await harness.power(S, 'stop')
-    await harness.reach(S, 'stopped')
-    const { lines } = await harness.games.readConsole({ serverId: S, before: null, limit: 100, q: null })
-    assert.deepEqual(
-      lines.map(({ line }) => line).reverse(),
-      lines.map((_, index) => index + 1),
-    )
-  })
-
   test('a supervisor whose folder was taken away ends with its game', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
@@ -40,27 +22,6 @@ suite('while the service is away', needs('bubblewrap'), () => {
     rmSync(join(harness.dataDir, 'servers', S), { recursive: true })
     assert.ok(game && signalGroup(game, 'SIGKILL'))
     await until(async () => !isAlive(supervisor))
-  })
-
-  test('a crash that happened meanwhile is seen, told once, and restarted', async () => {
-    const timers = createManualTimers()
-    await using harness = await openGames({ timers })
-    await harness.create(S, 'plain')
-    await harness.power(S, 'start')
-    await harness.reach(S, 'running')
-    const { game, supervisor } = runOf(harness.dataDir)
-    harness.games.stop()
-    assert.ok(game && signalGroup(game, 'SIGKILL'))
-    await until(async () => !isAlive(supervisor))
-    await harness.restart()
-    timers.advance(1000)
-    await until(async () => (await harness.linesOf(S)).filter((line) => line === 'Started.').length === 2)
-    await harness.reach(S, 'running')
-    const crashes = harness.facts.filter(({ kind }) => kind === 'game.crashed')
-    assert.deepEqual(
-      crashes.map(({ properties }) => properties.reason),
-      ['killed'],
-    )
   })
 
   test('What ran before the machine went down runs again; what was stopped does not', async () => {

@@ -26,6 +26,8 @@ export interface GameRuntime {
 /** Never called before the run itself was handed over. */
 export interface RunEvents {
   ready(): void
+  /** What is waited for before it has started, for people; null once it is over. */
+  step?(step: string | null): void
   /** There are new lines in the console. */
   lines(): void
   ended(end: RunEnd): void

@@ -106,4 +106,18 @@ describe('games', needs('bubblewrap'), () => {
     )
     await client.power.kill(id)
   })
+
+  test('the runtime of a server is chosen, and its game is installed', async () => {
+    const create = ['server', 'create', 'Arena', '--template', 'paper']
+    assert.equal((await cli.run(...create, '--runtime', 'tent')).code, 2)
+    const { runtime } = await cli.json(...create, '--image', 'docker.io/library/eclipse-temurin:21')
+    assert.deepEqual([runtime.kind, runtime.image], ['container', 'docker.io/library/eclipse-temurin:21'])
+    assert.equal((await cli.json('server', 'set', 'Arena', '--runtime', 'none')).runtime, null)
+    assert.match((await cli.run('server', 'set', 'Arena', '--runtime', 'container')).stdout, /^Runtime +container$/m)
+    await cli.service.createServer({ name: 'Bare' })
+    assert.equal((await cli.run('server', 'install', 'Bare')).code, 5)
+    await cli.service.createServer({ name: 'Jar', game: 'minecraft-java' })
+    assert.equal((await cli.run('server', 'install', 'Jar', '--wipe')).stdout, 'Installed Jar.\n')
+    assert.equal((await cli.json('server', 'install', 'Jar', '--no-wait')).kind, 'install')
+  })
 })

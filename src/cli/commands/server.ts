@@ -1,5 +1,6 @@
-// `gamekeeper server create|ls|show|set`; deleting and bringing back have a file of their own.
+// `gamekeeper server create|ls|show|set`; installing, deleting and bringing back have files of their own.
 import { GAME_IDS } from '../../contract/games/games.ts'
+import { RUNTIME_KINDS } from '../../contract/games/runtime-choice.ts'
 import { TEMPLATE_ID_FORM } from '../../contract/games/template-format.ts'
 import { isApiError, type NewServer, type Server, type ServerChange } from '../../sdk/index.ts'
 import { command, type Family, type Options, type ValuesOf } from '../command.ts'
@@ -10,6 +11,7 @@ import { findServer, serverIdOf, take } from '../server-reference.ts'
 import { type Column, formatFields, formatTable } from '../text.ts'
 import { formatAgo, formatSize, formatTime, orNone, readSize, readWhole } from '../units.ts'
 import { rm, undelete } from './server-deletion.ts'
+import { install } from './server-install.ts'
 
 const SETTINGS = {
   game: { type: 'string', value: 'GAME', help: 'A template or game, such as minecraft-java; "none" for none' },
@@ -37,6 +39,8 @@ const SETTINGS = {
     help: 'How much of a core its game may use, such as 200; "none" for no limit',
   },
   processes: { type: 'string', value: 'N', help: 'How many processes its game may have; "none" for the default' },
+  runtime: { type: 'string', value: 'KIND', help: 'process or container; "none" for what the template takes' },
+  image: { type: 'string', value: 'IMAGE', help: 'The image of its container' },
   'auto-restart': { type: 'string', value: 'yes|no', help: 'Whether a game that has crashed is started again' },
   'sleep-after': {
     type: 'string',
@@ -62,6 +66,7 @@ const create = command({
     'gamekeeper server create Castle --game minecraft-java --port 25565 --backups 30',
     'gamekeeper server create "Old Castle" --disk 20GiB --label owner=anna',
     'gamekeeper server create Rails --template openttd --variable MAX_CLIENTS=10',
+    'gamekeeper server create Arena --template paper --runtime container',
     'gamekeeper server create Castle --adopt /home/anna/minecraft --data /srv/gamekeeper',
   ],
   async run(context, options, { name }) {
@@ -164,11 +169,21 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'nam
     cpuPercent: orNone(options.cpu, (text) => readWhole(text, '--cpu')),
     processes: orNone(options.processes, (text) => readWhole(text, '--processes')),
   })
+  const runtime = readRuntime(options)
   const labels = options.label === undefined ? undefined : readLabels(options.label)
   const autoRestart = options['auto-restart'] === undefined ? undefined : readYesOrNo(options['auto-restart'])
   const sleep = orNone(options['sleep-after'], (text) => ({ afterMinutes: readWhole(text, '--sleep-after') }))
   const anyLimits = Object.keys(limits).length > 0 ? limits : undefined
-  return withoutAbsent({ game, variables, port, description, limits: anyLimits, labels, autoRestart, sleep })
+  return withoutAbsent({ game, variables, port, description, limits: anyLimits, labels, runtime, autoRestart, sleep })
+}
+
+/** An image means a container. */
+function readRuntime({ runtime, image }: { runtime?: string; image?: string }): ServerChange['runtime'] {
+  if (runtime === 'none' && image === undefined) return null
+  if (runtime === undefined && image === undefined) return undefined
+  const kind = RUNTIME_KINDS.find((each) => each === (runtime ?? 'container'))
+  if (kind === undefined) throw new UsageError('--runtime must be process or container.')
+  return { kind, ...(image === undefined ? {} : { image }) }
 }
 
 function readYesOrNo(text: string): boolean {
@@ -249,6 +264,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       ...(server.deletion ? { 'Gone for good': formatTime(server.deletion.purgeAt) } : {}),
       Game: server.game ?? '-',
       Variables: shownVariables(server) || '-',
+      Runtime: [server.runtime?.kind, server.runtime?.image].filter(Boolean).join(', ') || '-',
       Port: String(server.port ?? '-'),
       Description: server.description ?? '-',
       Disk: diskOf(server),
@@ -267,4 +283,4 @@ function describeServer({ paint, now }: Context, server: Server): string {
   )
 }
 
-export const server: Family = { subcommands: { create, ls, show, set, rm, undelete } }
+export const server: Family = { subcommands: { create, ls, show, set, install, rm, undelete } }

@@ -86,7 +86,8 @@ export interface AgentFiles {
 export type FilesWork =
   | { kind: 'files.pack'; root: string; files: string[]; format: ArchiveFormat; target?: string }
   | { kind: 'files.unpack'; path: string; directory: string; overwrite?: boolean }
-  | { kind: 'files.pull'; url: string; directory: string; name?: string; overwrite?: boolean }
+  /** `sha256`, in hex, is what the bytes must have: others are never in place. */
+  | { kind: 'files.pull'; url: string; directory: string; name?: string; overwrite?: boolean; sha256?: string }
 
 /** The archive, the directory that was unpacked into, or the file. */
 export type FilesResults = Record<FilesWork['kind'], FileEntry>

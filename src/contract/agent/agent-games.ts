@@ -2,7 +2,7 @@
 // so while control is away. Launch and limits are kept with the game until the next start.
 import type { ChangeOrigin } from '../agent.ts'
 import type { ConsoleLine } from '../games/console.ts'
-import type { Launch } from '../games/launch.ts'
+import type { Launch, LaunchInstallStep } from '../games/launch.ts'
 import type { Players } from '../games/players.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
 import type { SleepSetting } from '../games/sleep.ts'
@@ -102,11 +102,22 @@ export type GamesWork =
    * Stops the game by its ladder for a job, and is done once it has ended. That it is to be started again is kept on disk until
    * `resume`. Repeating it for one that is paused changes nothing.
    */
-  { kind: 'games.pause'; jobId: string; origin: ChangeOrigin }
+  { kind: 'games.pause'; jobId: string; origin: ChangeOrigin } | InstallWork
+
+/** Fails with `server_running` where the game runs; it does not start meanwhile. */
+export interface InstallWork {
+  kind: 'games.install'
+  launch: Launch
+  limits: GameLimits
+  steps: readonly LaunchInstallStep[]
+  /** Everything that is there goes to the trash first. */
+  wipe: boolean
+}
 
 export interface GamesResults {
   /** False: it was not meant to run, and `resume` does not start it. */
   'games.pause': { wasWanted: boolean }
+  'games.install': { steps: number }
 }
 
 /** Work for `AgentTasks`: starts the game of a backup beside its server, and nobody notices. One at a time. */

@@ -44,6 +44,26 @@ export interface LaunchConfigFile {
 /** Looked for before a start, when the config files are filled in. */
 export type LaunchRequirement = NonNullable<Template['requires']>[number]
 
+/** What a container needs beyond what a process does. */
+export interface LaunchContainer {
+  image: string
+  /** Where it sees the server's files. */
+  directory: string
+  /** Kept; all others are dropped. */
+  capabilities: readonly string[]
+  /** An install script, run by `entrypoint` as root inside; null: a game. */
+  installer: { entrypoint: string; script: string } | null
+}
+
+/** A step of an installation, with its values filled in. */
+export type LaunchInstallStep =
+  | { do: 'download'; url: string; sha256: string | null; path: string }
+  | { do: 'unpack'; path: string; directory: string }
+  | { do: 'write'; path: string; text: string }
+  | { do: 'run'; args: readonly [string, ...string[]] }
+  /** For a container only. */
+  | { do: 'script'; image: string; entrypoint: string; text: string }
+
 export interface Launch {
   templateId: string
   /** The program and its arguments. A program without a slash is looked for in the system's usual directories. */
@@ -65,8 +85,8 @@ export interface Launch {
   /** The game's type in gamedig, and the port of `ports` that is asked. */
   query: { type: string; port: string } | null
   quiesce: Quiesce | null
-  /** For the container runtime. */
-  image: string | null
+  /** null: a process of the machine. */
+  container: LaunchContainer | null
   configFiles: readonly LaunchConfigFile[]
   requires: readonly LaunchRequirement[]
 }

@@ -9,6 +9,7 @@ const started = {
   power: { state: 'starting', since: '2026-11-15T00:00:00.000Z', step: null, exit: null },
   runtime: {
     kind: 'process',
+    image: null,
     isolation: 'bubblewrap',
     user: 1_900_000_000,
     enforced: { memory: 'cgroup', cpu: 'cgroup', processes: 'cgroup' },

@@ -1,5 +1,7 @@
 // Whether the game of a server runs, and what may be done about it.
+
 import { Nullable, OneOf, type Static, Timestamp, Type } from '../schema.ts'
+import { RUNTIME_KINDS } from './runtime-choice.ts'
 
 export const POWER_STATES = {
   stopped: 'The game does not run, and is not meant to',
@@ -49,18 +51,23 @@ export const ENFORCERS = ['cgroup', 'rlimit', 'none'] as const
 const Enforced = (what: string) => OneOf(ENFORCERS, { description: `What keeps it to its ${what}` })
 
 export const Runtime = Type.Object({
-  kind: OneOf(['process', 'container']),
-  isolation: OneOf(['bubblewrap', 'user', 'none'], {
-    description:
-      '`bubblewrap`: it sees a read-only system, its own files and a private /tmp, and nothing else. `user`: it is a user of its ' +
-      'own, to whom the service, its data and other servers are closed. `none`: it sees what its user sees',
-  }),
+  kind: OneOf(RUNTIME_KINDS),
+  image: Nullable(Type.String({ description: 'Of a container; null is the first of the template' })),
+  isolation: Nullable(
+    OneOf(['bubblewrap', 'container', 'user', 'none'], {
+      description:
+        '`bubblewrap`, `container`: it sees a read-only system, its own files and a private /tmp, and nothing else. `user`: it is a ' +
+        'user of its own, to whom the service, its data and other servers are closed. `none`: it sees what its user sees. null until ' +
+        'it was started so',
+    }),
+  ),
   user: Nullable(Type.Integer({ description: 'The user id that it runs as, where it has one of its own' })),
-  enforced: Type.Object({
-    memory: Enforced('memory'),
-    cpu: Enforced('CPU'),
-    processes: Enforced('number of processes'),
-  }),
+  enforced: Nullable(
+    Type.Object(
+      { memory: Enforced('memory'), cpu: Enforced('CPU'), processes: Enforced('number of processes') },
+      { description: 'null until it was started so' },
+    ),
+  ),
 })
 export type Runtime = Static<typeof Runtime>
 

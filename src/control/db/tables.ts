@@ -51,6 +51,8 @@ export interface ServerRow {
   auto_restart: number
   /** null: its game never sleeps. */
   sleep_after_minutes: number | null
+  /** As JSON, how its game is run; null: as a process. */
+  runtime_choice: string | null
   created_at: number
   updated_at: number
 }

@@ -1,11 +1,10 @@
 // Who may read and who may change a server. A transaction that changes anything about a server starts with
 // `lockReadyServer` or `lockVisibleServer`; the read-only functions refuse to be called in one.
 import { fail, serverDeleted } from '../../contract/errors.ts'
-import type { PowerState } from '../../contract/games/power.ts'
 import { lockServer, type OutsideTransaction } from '../db/lock-server.ts'
 import type { Db, ServerRow, Trx } from '../db/tables.ts'
 import { type Actor, noSuchServer, sees } from '../http/actor.ts'
-import { gameStateOf } from './present.ts'
+import { isActive } from './present.ts'
 import * as store from './store.ts'
 
 /** For work that nobody asked for, and that goes on whether or not the server is still there. */
@@ -76,11 +75,9 @@ export function requireFinishedRestore({ unfinished_restore }: ServerRow): void 
 
 /** For what a game that runs must not see happen to its files. The agent looks again, when the files are held. */
 export function requireStopped(row: ServerRow): void {
-  if (!ACTIVE.has(gameStateOf(row).power.state)) return
+  if (!isActive(row)) return
   throw fail('server_running', 'The game runs. Stop it first.')
 }
-
-const ACTIVE: ReadonlySet<PowerState> = new Set(['starting', 'running', 'stopping'])
 
 export function found(row: ServerRow | undefined): ServerRow {
   if (!row) throw noSuchServer()

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ConsoleLine, readConsole, sendCommand } from '../../contract/games/console.ts'
+import { installServer } from '../../contract/games/install-operations.ts'
 import { readPlayers } from '../../contract/games/players.ts'
 import { powerServer } from '../../contract/games/power-operations.ts'
 import { readStats, type StatsPoint } from '../../contract/games/stats.ts'
@@ -10,6 +11,7 @@ import { type Api, serve } from '../http/route.ts'
 import type { Streams } from '../http/streams/open-streams.ts'
 import { sendEvents } from '../http/streams/sse.ts'
 import type { Games } from './games.ts'
+import type { Installs } from './install.ts'
 import type { GamesStats } from './stats.ts'
 
 interface Reading {
@@ -25,7 +27,7 @@ type Follow = (lastId: string | null, signal: AbortSignal) => AsyncIterable<stri
 
 export function gameRoutes(
   api: Api,
-  { games, stats, streams }: { games: Games; stats: GamesStats; streams: Streams },
+  { games, installs, stats, streams }: { games: Games; installs: Installs; stats: GamesStats; streams: Streams },
 ): void {
   async function follow({ actor, params, request, reply }: Reading, source: Follow): Promise<never> {
     if (request.method === 'HEAD') return reply.type('text/event-stream').send() as never
@@ -42,6 +44,7 @@ export function gameRoutes(
     status: ({ isChange }) => (isChange ? 202 : 200),
     body: ({ server }) => server,
   })
+  serve(api, installServer, ({ actor, params, body }) => installs.start(actor, params.serverId, body))
   serve(api, readConsole, (call) => {
     const { actor, params, query, reply } = call
     if (wantsEvents(call))

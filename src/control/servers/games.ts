@@ -18,7 +18,8 @@ import { transact } from '../db/transact.ts'
 import { type Actor, originOf } from '../http/actor.ts'
 import type { Templates } from '../templates/service.ts'
 import { found, requireReadyServer, requireServerFiles } from './access.ts'
-import { launchOf } from './launch.ts'
+import type { Installs } from './install.ts'
+import { gameLimitsOf, launchOf } from './launch.ts'
 import { present } from './present.ts'
 import { type SleepSettings, sleepOf } from './sleep.ts'
 import * as store from './store.ts'
@@ -52,6 +53,7 @@ export function createGames(deps: {
   facts: { recordAllOf(serverId: string): Promise<void> }
   templates: Pick<Templates, 'find'>
   sleeps: SleepSettings
+  installs: Pick<Installs, 'requireNone'>
   log: Logger
 }): Games {
   const { db, log } = deps
@@ -81,12 +83,6 @@ export function createGames(deps: {
 
   const launchFor = async (row: ServerRow) =>
     launchOf(row, row.game === null ? undefined : await deps.templates.find(row.game))
-
-  const limitsOf = (row: ServerRow): GameLimits => ({
-    memoryBytes: row.limit_memory_bytes,
-    cpuPercent: row.limit_cpu_percent,
-    processes: row.limit_processes,
-  })
 
   async function refreshAll(serverIds: readonly string[]): Promise<void> {
     for (const serverId of serverIds) {
@@ -119,11 +115,13 @@ export function createGames(deps: {
   return {
     async power(actor, serverId, action) {
       const row = await requireReadyServer(db, actor, serverId)
+      const mayStart = action === 'start' || action === 'restart'
+      if (mayStart) await deps.installs.requireNone(serverId)
       const { isChange } = await games.power({
         serverId,
         action,
-        launch: action === 'start' || action === 'restart' ? await launchFor(row) : null,
-        limits: limitsOf(row),
+        launch: mayStart ? await launchFor(row) : null,
+        limits: gameLimitsOf(row),
         autoRestart: row.auto_restart === 1,
         sleep: sleepOf(row),
         origin: originOf(actor),
@@ -166,7 +164,7 @@ export function createGames(deps: {
       if (actor.remember) await transact(db, actor, async () => undefined)
     },
 
-    launchFor: async (row) => ({ launch: await launchFor(row), limits: limitsOf(row) }),
+    launchFor: async (row) => ({ launch: await launchFor(row), limits: gameLimitsOf(row) }),
 
     start() {
       loop = run()

@@ -1,10 +1,11 @@
 // Converts a server between its three shapes: the request, the row, and the response.
 import type { GameState } from '../../contract/agent/agent-games.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
-import { STOPPED } from '../../contract/games/power.ts'
+import { type PowerState, STOPPED } from '../../contract/games/power.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'
+import { choiceOf, shownRuntime } from './runtime-choice.ts'
 import { sleepOf } from './sleep.ts'
 import { NO_VARIABLES, shownVariables } from './variables.ts'
 
@@ -34,6 +35,7 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     game_state: null,
     auto_restart: (request.autoRestart ?? true) ? 1 : 0,
     sleep_after_minutes: request.sleep?.afterMinutes ?? null,
+    runtime_choice: null,
     created_at: now,
     updated_at: now,
   }
@@ -72,6 +74,7 @@ export function differences(before: Server, after: Server): Record<string, { fro
     'port',
     'limits',
     'labels',
+    'runtime',
     'autoRestart',
     'sleep',
   ] as const
@@ -114,13 +117,17 @@ export function present(row: ServerRow): Server {
         : { sizeBytes: row.disk_bytes, measuredAt: iso(row.disk_measured_at) },
     unfinishedRestore: unfinishedRestoreOf(row),
     power,
-    runtime,
+    runtime: row.runtime_choice === null ? runtime : shownRuntime(choiceOf(row), runtime, ACTIVE.has(power.state)),
     autoRestart: row.auto_restart === 1,
     sleep: sleepOf(row),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }
 }
+
+const ACTIVE: ReadonlySet<PowerState> = new Set(['starting', 'running', 'stopping'])
+/** A process of the game runs, or is about to. */
+export const isActive = (row: ServerRow) => ACTIVE.has(gameStateOf(row).power.state)
 
 /** null in the row until the game was started for the first time. */
 export const gameStateOf = ({ game_state: text }: Pick<ServerRow, 'game_state'>): GameState =>

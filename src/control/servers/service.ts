@@ -1,6 +1,7 @@
 import type { Agent } from '../../contract/agent.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
+import type { Template } from '../../contract/games/template-format.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { newId } from '../../kit/ids.ts'
@@ -10,9 +11,10 @@ import { transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import type { Templates } from '../templates/service.ts'
-import { found, lockReadyServer } from './access.ts'
+import { found, lockReadyServer, requireStopped } from './access.ts'
 import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
+import { chooseRuntime } from './runtime-choice.ts'
 import type { ServerPart } from './server-part.ts'
 import { requireSleepable, type SleepSettings } from './sleep.ts'
 import * as store from './store.ts'
@@ -77,9 +79,15 @@ export function createServers(deps: ServerDeps): Servers {
     async create(actor, request) {
       requireAllServers(actor)
       const game = request.game ?? null
+      const chosen = (template: Template | undefined) => ({
+        ...changeVariables(actor, template, NO_VARIABLES, request.variables),
+        runtime_choice: chooseRuntime(actor, {
+          ...{ template, before: { runtime_choice: null }, wanted: request.runtime, isOtherGame: true },
+        }),
+      })
       // Before the folder, which would be left behind.
       const known = game === null ? undefined : await templates.requireGame(game)
-      changeVariables(actor, known, NO_VARIABLES, request.variables)
+      chosen(known)
       if (request.sleep) requireSleepable(known)
       const now = clock.now()
       const row = newServerRow(newId('srv', now), request, now)
@@ -90,7 +98,7 @@ export function createServers(deps: ServerDeps): Servers {
         await agent.files.setQuota({ serverId: row.id, quotaBytes, maxEntries })
       return transact(db, actor, async (trx) => {
         const template = game === null ? undefined : await templates.lockGame(trx, game)
-        Object.assign(row, changeVariables(actor, template, NO_VARIABLES, request.variables))
+        Object.assign(row, chosen(template))
         if (request.sleep) requireSleepable(template)
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
@@ -122,10 +130,15 @@ export function createServers(deps: ServerDeps): Servers {
       const server = await transact(db, actor, async (trx) => {
         const before = await lockReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
-        if (columns.game !== undefined || columns.sleep_after_minutes !== undefined || change.variables) {
+        const isOtherGame = columns.game !== undefined
+        if (change.runtime !== undefined) requireStopped(before)
+        const isSleepChanged = columns.sleep_after_minutes !== undefined
+        if (isOtherGame || isSleepChanged || change.variables || change.runtime !== undefined) {
           const { game, sleep_after_minutes: sleepMinutes } = { ...before, ...columns }
           const template = game === null ? undefined : await templates.lockGame(trx, game)
           Object.assign(columns, changedVariables(before, changeVariables(actor, template, before, change.variables)))
+          const runtime_choice = chooseRuntime(actor, { template, before, wanted: change.runtime, isOtherGame })
+          if (runtime_choice !== before.runtime_choice) Object.assign(columns, { runtime_choice })
           if (sleepMinutes !== null) requireSleepable(template)
         }
         if (Object.keys(columns).length === 0) return present(before)

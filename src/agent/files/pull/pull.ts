@@ -1,5 +1,6 @@
 // Fetching a file from a URL into a server. The address is checked after every name lookup and every redirect, and the
 // connection is made to the address that was checked, so neither a redirect nor a name that changes leads inside.
+import { createHash } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
@@ -59,7 +60,7 @@ export async function pull(
     const path = `/${[...directory, work.name ?? nameOf(response, url)].join('/')}`
     const expectedBytes = lengthOf(response)
     report({ bytesTotal: expectedBytes ?? null, filesTotal: 1 })
-    const { entry } = await writeContent(server, path, counted(response, report), {
+    const { entry } = await writeContent(server, path, checked(counted(response, report), work.sha256), {
       overwrite: work.overwrite ?? false,
       maxBytes: options.maxBytes,
       signal: either,
@@ -171,6 +172,18 @@ function isNewName(name: string): boolean {
   } catch {
     return false
   }
+}
+
+/** The last chunk is followed by a fault where the bytes are not those that were asked for. */
+async function* checked(chunks: AsyncIterable<Uint8Array>, sha256: string | undefined): AsyncGenerator<Uint8Array> {
+  if (sha256 === undefined) return yield* chunks
+  const hash = createHash('sha256')
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
+  }
+  const found = hash.digest('hex')
+  if (found !== sha256) throw fail('checksum_mismatch', `The bytes have the SHA-256 ${found}, not ${sha256}.`)
 }
 
 async function* counted(response: IncomingMessage, report: TaskContext['report']): AsyncGenerator<Uint8Array> {

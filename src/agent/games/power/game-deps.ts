@@ -10,6 +10,7 @@ import type { Presence } from '../players/index.ts'
 import type { GameRuntime, Run } from '../runtime.ts'
 import type { OpenDoor } from '../sleep/door.ts'
 import type { DiskOfServer } from './disk-watch.ts'
+import type { StartHold } from './start-hold.ts'
 import type { Timers } from './stop-ladder.ts'
 
 export type Request = Parameters<AgentGames['power']>[0]
@@ -54,6 +55,7 @@ export interface GameDeps {
   addFact(fact: NewFact): Promise<void>
   /** Fills in the files that the launch names, and fails with a code where something is missing. */
   prepare(launch: Launch): Promise<void>
+  startHold: StartHold
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
   /** Lets go on what is held still. Never fails. */

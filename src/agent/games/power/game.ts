@@ -77,6 +77,7 @@ export function createGame(deps: GameDeps): Game {
 
   async function start(accept: Accept = accepted): Promise<void> {
     const { launch, limits } = record()
+    deps.startHold.requireFree()
     if (!launch) throw fail('not_startable', 'Nothing says how the game of this server is started.')
     restarts.cancel()
     const mine = new AbortController()
@@ -117,6 +118,7 @@ export function createGame(deps: GameDeps): Game {
     const isCurrent = () => record().runId === runId && !isDetached
     return {
       ready: () => background(isCurrent() ? comeUp() : Promise.resolve()),
+      step: (step) => isCurrent() && record().power.state === 'starting' && game.tell(step),
       lines: deps.lines,
       ended: (end) => background(mutex(async () => (isCurrent() ? ended(end) : undefined))),
     }

@@ -98,6 +98,20 @@ function readMounts(): Mounts {
   return { v1, v2 }
 }
 
+/** The folders of the control groups that a process is in, whoever made them. */
+export function groupFoldersOf(pid: number): string[] {
+  const { v1, v2 } = readMounts()
+  return readFileSync(`/proc/${pid}/cgroup`, 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      const [, controllers = '', ...path] = line.split(':')
+      const named = CONTROLLERS.filter((name) => controllers.split(',').includes(name)).map((name) => v1.get(name))
+      const mounts = controllers === '' ? [v2] : named
+      return mounts.flatMap((mount) => (mount === undefined ? [] : [join(mount, path.join(':'))]))
+    })
+    .filter((folder) => existsSync(join(folder, 'cgroup.procs')))
+}
+
 function parentsOf(ownGroups: string, mounts: Mounts): Parent[] {
   const parents: Parent[] = []
   for (const line of ownGroups.split('\n').filter(Boolean)) {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
-import type { SupervisorOrder } from '../supervisor/protocol.ts'
+import type { ProcessOrder } from '../supervisor/protocol.ts'
 import type { Controller } from './cgroups.ts'
 
 const run = promisify(execFile)
@@ -65,7 +65,7 @@ export interface Wrapping {
 }
 
 export interface Wrapped {
-  command: SupervisorOrder['command']
+  command: ProcessOrder['command']
   /** Whose processes are all the game's, and nothing else ends them. */
   user: number | null
   isBubblewrap: boolean
@@ -107,6 +107,7 @@ export function wrap(wrapping: Wrapping): Wrapped {
   const workingFolder = join(home, launch.workingDirectory)
   const runtime: Runtime = {
     kind: 'process',
+    image: null,
     isolation: isolation.kind,
     user: user?.uid ?? null,
     enforced: {

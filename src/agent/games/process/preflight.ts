@@ -17,9 +17,17 @@ const FREE_MIN_BYTES = 16 * 1024 * 1024
 export async function checkLaunch(launch: Launch, server: ServerFiles): Promise<void> {
   if (launch.shellLine !== null)
     throw fail('not_startable', 'The template starts the game by a line for a shell, which only runs in a container.')
-  checkFolder(launch, server)
+  if (launch.container !== null)
+    throw fail('not_startable', 'The game runs in a container, which is not what this was asked of.')
   for (const required of launch.requires) await requireProgram(required)
-  checkProgram(launch, server)
+  checkSystemProgram(launch)
+  await checkSurroundings(launch, server)
+}
+
+/** What counts wherever it runs. */
+export async function checkSurroundings(launch: Launch, server: ServerFiles): Promise<void> {
+  checkFolder(launch, server)
+  checkOwnProgram(launch, server)
   await checkDisk(server.folders.files)
   for (const port of launch.ports) await checkPort(port)
 }
@@ -29,16 +37,13 @@ function checkFolder({ workingDirectory }: Launch, server: ServerFiles): void {
     throw fail('not_startable', `The directory ${workingDirectory} is missing. The game is to be started in it.`)
 }
 
-function checkProgram({ argv: [program], workingDirectory }: Launch, server: ServerFiles): void {
-  if (!program.includes('/')) {
-    if (!findProgram(program))
-      throw fail(
-        'not_startable',
-        `The program ${program} is not installed on this machine. Install it, then start again.`,
-      )
-    return
-  }
-  if (program.startsWith('/')) return
+function checkSystemProgram({ argv: [program] }: Launch): void {
+  if (program.includes('/') || findProgram(program)) return
+  throw fail('not_startable', `The program ${program} is not installed on this machine. Install it, then start again.`)
+}
+
+function checkOwnProgram({ argv: [program], workingDirectory, container }: Launch, server: ServerFiles): void {
+  if (!program.includes('/') || program.startsWith('/') || container?.installer) return
   const path = posix.join(workingDirectory, program)
   const found = kindAt(server, path)
   if (!found) throw fail('not_startable', `The file ${path} is missing. Upload it, then start again.`)

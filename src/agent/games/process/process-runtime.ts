@@ -11,7 +11,8 @@ import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runti
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import {
-  connectSupervisor,
+  type LineEvents,
+  reachSupervisor,
   type SupervisorLine,
   spawnSupervisor,
   type WaitingSupervisor,
@@ -23,8 +24,6 @@ import { checkLaunch } from './preflight.ts'
 import type { UserIsolation } from './user-isolation.ts'
 
 const ASK_EVERY_MS = 50
-/** For a supervisor that has just been started, or has just lost its line. */
-const ANSWERS_WITHIN_MS = 10_000
 /** A game whose supervisor is gone may still save. */
 const SAVES_WITHIN_MS = 10_000
 const KILLED_WITHIN_MS = 5000
@@ -93,18 +92,6 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     return user
   }
 
-  /** The line to a supervisor that lives; undefined once it does not. */
-  async function reach(folder: string, record: RunRecord, attach: Attach): Promise<SupervisorLine | undefined> {
-    const deadline = performance.now() + ANSWERS_WITHIN_MS
-    while (isAlive(record.supervisor) && performance.now() < deadline) {
-      const line = await connectSupervisor(folder, attach)
-      if (line?.status().runId === record.runId) return line
-      line?.close()
-      await delay(ASK_EVERY_MS)
-    }
-    return undefined
-  }
-
   async function follow(serverId: string, runId: string, events: RunEvents): Promise<Run | RunEnd> {
     const folder = deps.gameFolder(serverId)
     const runEnd = () => readRecord<RunEnd>(join(folder, exitFile(runId)))
@@ -114,7 +101,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     let wasReady = false
     let isOver = false
 
-    const attach: Attach = {
+    const attach: LineEvents = {
       changed() {
         const status = line?.status()
         if (!status || isDetached) return
@@ -140,7 +127,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     /** The line is cut: the supervisor has ended, with or without a word, or only the line has. */
     async function recover(): Promise<void> {
       const record = recordNow()
-      line = (await reach(folder, record, attach)) ?? line
+      line = (await reachSupervisor(folder, record, attach)) ?? line
       if (isAlive(record.supervisor) && line) return attach.changed()
       over(runEnd() ?? (await endWithoutSupervisor(record)))
     }
@@ -154,7 +141,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       return game && isAlive(game) ? readRunUsage(game.pid, folders) : NO_USAGE
     }
 
-    line = await reach(folder, recordNow(), attach)
+    line = await reachSupervisor(folder, recordNow(), attach)
     if (!line) {
       const end = runEnd() ?? (await endWithoutSupervisor(recordNow()))
       await removeGroups(recordNow().cgroups)
@@ -227,11 +214,6 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       return follow(serverId, runId, events)
     },
   }
-}
-
-interface Attach {
-  changed(): void
-  closed(): void
 }
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }

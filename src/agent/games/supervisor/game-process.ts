@@ -3,17 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
+import { endOfCode } from './exit-codes.ts'
 import { killAllOf } from './left-behind.ts'
-import type { SupervisorOrder } from './protocol.ts'
+import type { GameEnd, ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
 const LINGER_MS = 1000
-
-export interface GameEnd {
-  code: number | null
-  signal: NodeJS.Signals | null
-  isOutOfMemory: boolean
-}
 
 export interface GameProcess {
   /** The leader of its group, once that is known. */
@@ -31,7 +26,7 @@ export interface GameEvents {
   ended(end: GameEnd): void
 }
 
-export function startGame(order: SupervisorOrder, inputMaxBytes: number, events: GameEvents): GameProcess {
+export function startGame(order: ProcessOrder, inputMaxBytes: number, events: GameEvents): GameProcess {
   const { command, user, cgroups } = order
   const child = insideGroups(cgroups, () =>
     spawn(command.file, command.args, {
@@ -77,7 +72,7 @@ export function startGame(order: SupervisorOrder, inputMaxBytes: number, events:
     }, LINGER_MS)
     child.once('close', () => {
       clearTimeout(linger)
-      const end = order.isBubblewrap ? unwrapped(code, signal) : { code, signal }
+      const end = order.isBubblewrap ? endOfCode(code, signal) : { code, signal }
       events.ended({ ...end, isOutOfMemory: end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0 })
     })
   })
@@ -121,26 +116,4 @@ function killLeftBehind(group: number): void {
   } catch {
     // Nothing was left.
   }
-}
-
-const SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
-  1: 'SIGHUP',
-  2: 'SIGINT',
-  3: 'SIGQUIT',
-  4: 'SIGILL',
-  6: 'SIGABRT',
-  7: 'SIGBUS',
-  8: 'SIGFPE',
-  9: 'SIGKILL',
-  11: 'SIGSEGV',
-  13: 'SIGPIPE',
-  15: 'SIGTERM',
-  24: 'SIGXCPU',
-  25: 'SIGXFSZ',
-}
-
-/** bubblewrap ends with 128 and the number of the signal that ended the game. */
-function unwrapped(code: number | null, signal: NodeJS.Signals | null): Pick<GameEnd, 'code' | 'signal'> {
-  const inner = code !== null && code > 128 ? SIGNALS[code - 128] : undefined
-  return inner ? { code: null, signal: inner } : { code, signal }
 }

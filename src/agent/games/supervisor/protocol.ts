@@ -10,20 +10,33 @@ export interface GroupFolder {
 }
 
 /** On the supervisor's standard input, once. */
-export interface SupervisorOrder {
+export type SupervisorOrder = ProcessOrder | PipesOrder
+
+interface RunOrder {
   runId: string
+  consoleFolder: string
+  ready: readonly LinePattern[]
+  stopsByItself: readonly LinePattern[]
+}
+
+/** A game that the supervisor starts itself. */
+export interface ProcessOrder extends RunOrder {
   command: { file: string; args: readonly string[]; cwd: string; environment: Readonly<Record<string, string>> }
   /** The user of the game alone, where ending all that it runs is what ends the game; else null. */
   user: number | null
   /** bubblewrap tells, on its descriptor 3, which process leads the game's group. */
   isBubblewrap: boolean
-  consoleFolder: string
   /** Control groups that the game is to be in. */
   cgroups: readonly GroupFolder[]
-  ready: readonly LinePattern[]
-  stopsByItself: readonly LinePattern[]
   /** Of a game that must not run on by itself. */
   killAfterMs?: number
+}
+
+/** A game that somebody else starts, with these pipes as its input and output: the service tells of its end. */
+export interface PipesOrder extends RunOrder {
+  pipesFolder: string
+  /** Goes on for a supervisor that is gone. */
+  isSuccessor: boolean
 }
 
 /** On the supervisor's descriptor 3, once: whether the game was started. */
@@ -36,6 +49,8 @@ export interface RunRecord {
   /** Leads the group of the game; null until there is one. */
   game: ProcessIdentity | null
   cgroups: readonly GroupFolder[]
+  /** Whether it has said that players can join, for a successor. */
+  isReady?: boolean
 }
 
 /** `exit-<id>.json`: how the run ended. */
@@ -50,7 +65,23 @@ export interface RunEnd {
   lastLine: number | null
 }
 
-export type Request = { id: number; op: 'input'; text: string } | { id: number; op: 'signal'; signal: NodeJS.Signals }
+/** How a game ended, as far as whoever started it knows. */
+export interface GameEnd {
+  code: number | null
+  signal: NodeJS.Signals | null
+  isOutOfMemory: boolean
+}
+
+export type Request = { id: number } & (
+  | { op: 'input'; text: string }
+  | { op: 'signal'; signal: NodeJS.Signals }
+  // Of a game with pipes: that it has started, what happens to it, who leads it, how it ended, or that there will be none.
+  | { op: 'begin' }
+  | { op: 'note'; text: string }
+  | { op: 'leader'; game: ProcessIdentity }
+  | { op: 'ended'; end: GameEnd }
+  | { op: 'quit' }
+)
 
 export type Message =
   | { status: RunStatus }

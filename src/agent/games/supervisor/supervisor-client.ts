@@ -5,13 +5,16 @@ import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDescriptor } from '../../../kit/descriptor.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
+import { isAlive } from '../process-identity.ts'
 import {
   createMessageReader,
   type Message,
   type Request,
+  type RunRecord,
   type RunStatus,
   SOCKET,
   type StartAnswer,
@@ -81,8 +84,28 @@ export interface LineEvents {
   closed(): void
 }
 
+const ASK_EVERY_MS = 50
+/** For a supervisor that has just been started, or has just lost its line. */
+const ANSWERS_WITHIN_MS = 10_000
+
+/** The line to a supervisor that lives; undefined once it does not. */
+export async function reachSupervisor(
+  folder: string,
+  record: Pick<RunRecord, 'runId' | 'supervisor'>,
+  events: LineEvents,
+): Promise<SupervisorLine | undefined> {
+  const deadline = performance.now() + ANSWERS_WITHIN_MS
+  while (isAlive(record.supervisor) && performance.now() < deadline) {
+    const line = await connectSupervisor(folder, events)
+    if (line?.status().runId === record.runId) return line
+    line?.close()
+    await delay(ASK_EVERY_MS)
+  }
+  return undefined
+}
+
 /** Undefined where nobody answers. */
-export async function connectSupervisor(folder: string, events: LineEvents): Promise<SupervisorLine | undefined> {
+async function connectSupervisor(folder: string, events: LineEvents): Promise<SupervisorLine | undefined> {
   const socket = await openSocket(folder)
   if (!socket) return undefined
   const waiting = new Map<number, (error: 'gone' | 'full' | null) => void>()

@@ -6,16 +6,18 @@ import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { CONSOLE_INPUT_MAX_BYTES } from '../../../contract/fixed-limits.ts'
 import { Descriptor } from '../../../kit/descriptor.ts'
-import { claimRecord, writeRecord } from '../../../kit/durable-record.ts'
+import { claimRecord, readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import { hasCode, ignoreAbsent } from '../../../kit/errno.ts'
 import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
 import { identify, type ProcessIdentity } from '../process-identity.ts'
-import { type GameEnd, type GameProcess, startGame } from './game-process.ts'
+import { type GameEvents, type GameProcess, startGame } from './game-process.ts'
+import { holdPipes, type PipedGame } from './piped-game.ts'
 import {
   createMessageReader,
   exitFile,
+  type GameEnd,
   type Message,
   type Request,
   type RunEnd,
@@ -32,6 +34,7 @@ const TELL_EVERY_MS = 10
 const SYNC_EVERY_MS = 1000
 const RETRY_MS = 1000
 const PRUNE_EVERY_MS = 3_600_000
+const EXIT_WITHIN_MS = 2000
 /** What a service that does not read may leave unread before it is cut off. */
 const UNREAD_MAX_BYTES = 256 * 1024
 
@@ -53,15 +56,22 @@ function main(order: SupervisorOrder): void {
     runId: order.runId,
     supervisor: identify(process.pid) as ProcessIdentity,
     game: null,
-    cgroups: order.cgroups,
+    cgroups: 'cgroups' in order ? order.cgroups : [],
   }
-  if (!claimRecord(runFile(order.runId), record)) process.exit(0)
+  if ('isSuccessor' in order && order.isSuccessor) succeed(record)
+  else if (!claimRecord(runFile(order.runId), record)) process.exit(0)
   const console = openConsoleWriter(order.consoleFolder, Date.now)
-  const status: RunStatus = { runId: order.runId, tail: console.lastLine, isReady: order.ready.length === 0, end: null }
+  const status: RunStatus = {
+    runId: order.runId,
+    tail: console.lastLine,
+    isReady: record.isReady || order.ready.length === 0,
+    end: null,
+  }
   const ready = createLineMatcher(order.ready)
   const stops = createLineMatcher(order.stopsByItself)
   const splitters = { stdout: createLineSplitter(), stderr: createLineSplitter() }
   const clients = new Set<Socket>()
+  const isPiped = 'pipesFolder' in order
   let lastLine: number | null = null
   let saidStop = false
   let telling: NodeJS.Timeout | undefined
@@ -96,6 +106,17 @@ function main(order: SupervisorOrder): void {
     if (status.isReady || !lines.some(ready.matches)) return
     status.isReady = true
     tell({ status })
+    if (isPiped) keep({ isReady: true })
+  }
+
+  /** A disk that takes nothing must not end whoever holds the game's output. */
+  function keep(change: Partial<RunRecord>): void {
+    Object.assign(record, change)
+    try {
+      writeRecord(runFile(order.runId), record)
+    } catch {
+      // A successor would not know of it.
+    }
   }
 
   function finish(end: GameEnd): void {
@@ -111,14 +132,37 @@ function main(order: SupervisorOrder): void {
     clearTimeout(telling)
     for (const client of clients) client.end()
     writeEnd(exitFile(order.runId), status.end)
+    // Where something still holds the game's output open, it would be read for ever.
+    setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
   }
 
-  function obey(request: Request): Message {
-    if (request.op === 'signal') return { reply: request.id, error: game.signal(request.signal) ? null : 'gone' }
-    const error = game.input(`${request.text}\n`)
-    if (error === null) note('command', request.text)
-    return { reply: request.id, error }
+  const OBEY: { [Op in Request['op']]: (request: Extract<Request, { op: Op }>) => 'gone' | 'full' | null } = {
+    input({ text: line }) {
+      const error = (piped ?? game)?.input(`${line}\n`) ?? null
+      if (error === null) note('command', line)
+      return error
+    },
+    signal: ({ signal }) => (game?.signal(signal) ? null : 'gone'),
+    begin() {
+      // Before anything that it says.
+      if (piped?.begin()) note('gamekeeper', 'Started.')
+      return null
+    },
+    note({ text: words }) {
+      note('gamekeeper', words)
+      return null
+    },
+    leader({ game: leader }) {
+      keep({ game: leader })
+      return null
+    },
+    ended({ end }) {
+      void piped?.end(end)
+      return null
+    },
+    quit: () => process.exit(0),
   }
+  const obey = (request: Request): Message => ({ reply: request.id, error: OBEY[request.op](request as never) })
 
   const server = createServer((client) => {
     clients.add(client)
@@ -136,9 +180,9 @@ function main(order: SupervisorOrder): void {
     client.write(`${JSON.stringify({ status })}\n`)
   })
 
-  const game: GameProcess = startGame(order, CONSOLE_INPUT_MAX_BYTES, {
+  const events: GameEvents = {
     started() {
-      record.game = game.leader()
+      record.game = game?.leader() ?? null
       writeRecord(runFile(order.runId), record)
       answer({ started: true })
     },
@@ -148,9 +192,18 @@ function main(order: SupervisorOrder): void {
     },
     output: (source, chunk) => hear(source, splitters[source].push(chunk)),
     ended: finish,
-  })
-  note('gamekeeper', 'Started.')
-  if (order.killAfterMs !== undefined) setTimeout(() => game.signal('SIGKILL'), order.killAfterMs).unref()
+  }
+  let game: GameProcess | undefined
+  let piped: PipedGame | undefined
+  if ('pipesFolder' in order) {
+    piped = holdPipes(order.pipesFolder, CONSOLE_INPUT_MAX_BYTES, events)
+    if (order.isSuccessor) piped.begin()
+    answer({ started: true })
+  } else {
+    game = startGame(order, CONSOLE_INPUT_MAX_BYTES, events)
+    note('gamekeeper', 'Started.')
+    if (order.killAfterMs !== undefined) setTimeout(() => game?.signal('SIGKILL'), order.killAfterMs).unref()
+  }
   const syncing = setInterval(() => console.sync(), SYNC_EVERY_MS)
   const pruning = setInterval(() => console.prune(), PRUNE_EVERY_MS)
   try {
@@ -159,6 +212,13 @@ function main(order: SupervisorOrder): void {
     ignoreAbsent(error)
   }
   server.listen(SOCKET)
+}
+
+/** The last one has ended: the record is this one's now, with what it knew. */
+function succeed(record: RunRecord): void {
+  const { game = null, isReady = false } = readRecord<RunRecord>(runFile(record.runId)) ?? {}
+  Object.assign(record, { game, isReady })
+  writeRecord(runFile(record.runId), record)
 }
 
 /** Until the disk takes it: how a game ended is not known anywhere else. */

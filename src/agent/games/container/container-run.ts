@@ -1,0 +1,293 @@
+// One run of a container. Its supervisor holds its pipes and writes its console; the engine knows whether it runs. Either may go
+// away for a while: the game notices neither.
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fail } from '../../../contract/errors.ts'
+import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
+import { groupFoldersOf } from '../process/cgroups.ts'
+import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { NO_USAGE, readRunUsage } from '../run-usage.ts'
+import type { Run, RunEnd, RunEvents } from '../runtime.ts'
+import { endOfCode } from '../supervisor/exit-codes.ts'
+import { exitFile, type GameEnd, type PipesOrder, type RunRecord, runFile } from '../supervisor/protocol.ts'
+import {
+  type LineEvents,
+  reachSupervisor,
+  type SupervisorLine,
+  spawnSupervisor,
+} from '../supervisor/supervisor-client.ts'
+import { containerName } from './container-options.ts'
+import { type ContainerOptions, type ContainerState, type Engine, saidByEngine } from './engine.ts'
+import { wasOutOfMemory } from './kernel-log.ts'
+
+const RETRY_MS = 500
+const ASK_EVERY_MS = 20
+/** For a supervisor to write down how the run ended. */
+const WRITTEN_WITHIN_MS = 10_000
+const STEP_EVERY_MS = 1000
+
+export interface ContainerRunDeps {
+  engine: Engine
+  /** The game's. */
+  folder: string
+  order: Omit<PipesOrder, 'isSuccessor'>
+  /** Whether the container runs already. */
+  isStarted: boolean
+  events: RunEvents
+  onUnexpected(error: unknown): void
+}
+
+export interface ContainerRun extends Run {
+  /** Reaches its supervisor, or starts one. */
+  attach(): Promise<void>
+  /** Throws what the engine says where it does not start. */
+  launch(options: ContainerOptions): Promise<void>
+  /** Pulls the image first. From then on it tells what it does, and how it ended where that fails. */
+  launchLater(image: string, options: ContainerOptions): void
+  /** Once it was handed over: its events are told from here on, and its end is waited for. */
+  handOver(): void
+  /** For a container that has ended. */
+  settle(state: ContainerState | undefined): Promise<RunEnd>
+  /** Nothing of it is to be left. */
+  discard(): Promise<void>
+}
+
+export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
+  const { engine, folder, order, events, onUnexpected } = deps
+  const { runId } = order
+  const name = containerName(runId)
+  const detaching = new AbortController()
+  const pulling = new AbortController()
+  let line: SupervisorLine | undefined
+  /** Resolves once a supervisor that is gone has its successor. */
+  let attached: Promise<void> = Promise.resolve()
+  let hasStarted = deps.isStarted
+  let isHandedOver = false
+  let isEngineAway = false
+  let wasReady = false
+  let lastTail = 0
+  let groups: string[] | undefined
+  let finishing: Promise<RunEnd> | undefined
+
+  const recordNow = () => readRecord<RunRecord>(join(folder, runFile(runId)))
+  const isReady = () => hasStarted && (line?.status().isReady ?? recordNow()?.isReady ?? false)
+  const step = (text: string | null) => events.step?.(text)
+  const background = (work: Promise<unknown>) => void work.catch(onUnexpected)
+
+  const lineEvents: LineEvents = {
+    changed() {
+      if (!isHandedOver || detaching.signal.aborted) return
+      if (isReady() && !wasReady) {
+        wasReady = true
+        events.ready()
+      }
+      events.lines()
+    },
+    closed() {
+      if (!line || finishing || detaching.signal.aborted) return
+      line = undefined
+      attached = attachAgain()
+    },
+  }
+
+  async function attach(): Promise<void> {
+    const record = recordNow()
+    line = record && (await reachSupervisor(folder, record, lineEvents))
+    if (!line) {
+      // One that does not answer would write to the console too.
+      if (record) signalGroup(record.supervisor, 'SIGKILL')
+      const answer = await spawnSupervisor(folder).begin({ ...order, isSuccessor: record !== undefined })
+      if (!answer.started) throw fail('not_startable', `The game could not be started: ${answer.message}.`)
+      line = await reachSupervisor(folder, recordNow() as RunRecord, lineEvents)
+      if (!line) throw fail('not_startable', 'The game could not be started: its supervisor ended.')
+    }
+    if (hasStarted) await line.ask({ op: 'begin' })
+    lineEvents.changed()
+  }
+
+  /** Until there is one: the game waits for somebody to read what it writes. */
+  async function attachAgain(): Promise<void> {
+    while (!finishing && !detaching.signal.aborted) {
+      try {
+        return await attach()
+      } catch (error) {
+        onUnexpected(error)
+        await pause()
+      }
+    }
+  }
+
+  const pause = () => delay(RETRY_MS, undefined, { signal: detaching.signal, ref: false }).catch(() => {})
+
+  async function launch(options: ContainerOptions): Promise<void> {
+    const stopped = AbortSignal.any([pulling.signal, detaching.signal])
+    await engine.create(name, options)
+    stopped.throwIfAborted()
+    await engine.start(name)
+    hasStarted = true
+    await line?.ask({ op: 'begin' })
+    const state = await engine.inspect(name)
+    const leader = state && leaderOf(state)
+    if (leader) await line?.ask({ op: 'leader', game: leader })
+    if (pulling.signal.aborted) await kill()
+  }
+
+  async function pullAndLaunch(image: string, options: ContainerOptions): Promise<void> {
+    try {
+      step(`pulling ${image}`)
+      const signal = AbortSignal.any([pulling.signal, detaching.signal])
+      await engine.pull(image, everySecond(step), signal)
+      step(null)
+      await launch(options)
+    } catch (error) {
+      if (detaching.signal.aborted) return
+      const isKilled = pulling.signal.aborted
+      const text = `The image ${image} could not be used: ${saidByEngine(error)}`
+      if (!isKilled) await line?.ask({ op: 'note', text })
+      return tellEnd(await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false }))
+    }
+    lineEvents.changed()
+    await watch()
+  }
+
+  /** However often the engine goes away meanwhile. */
+  async function watch(): Promise<void> {
+    while (!detaching.signal.aborted) {
+      try {
+        await engine.wait(name, detaching.signal)
+        const state = await engine.inspect(name)
+        if (state?.status !== 'running') return tellEnd(await settle(state))
+      } catch (error) {
+        // Said once.
+        if (!detaching.signal.aborted && !isEngineAway) onUnexpected(error)
+        isEngineAway = true
+      }
+      await pause()
+    }
+  }
+
+  function tellEnd(end: RunEnd): void {
+    if (!detaching.signal.aborted) events.ended(end)
+  }
+
+  const settle = (state: ContainerState | undefined) => finish(endOf(state), state?.endedAt)
+
+  function finish(end: GameEnd, at = Date.now()): Promise<RunEnd> {
+    finishing ??= (async () => {
+      const file = join(folder, exitFile(runId))
+      await attached
+      const wasTold = (await line?.ask({ op: 'ended', end })) === null
+      const last = wasTold ? await writtenEnd(file) : undefined
+      const unheard = { wasReady: recordNow()?.isReady ?? false, saidStop: false, lastLine: null }
+      const found: RunEnd = { ...(last ?? { ...end, ...unheard }), at }
+      // Whoever asks later finds it there, and no container any more.
+      if (!last) writeRecord(file, found)
+      background(discard())
+      return found
+    })()
+    return finishing
+  }
+
+  async function discard(): Promise<void> {
+    if (!finishing) void line?.ask({ op: 'quit' })
+    await engine.remove(name)
+    rmSync(order.pipesFolder, { recursive: true, force: true })
+  }
+
+  /** By the kernel where that is possible: an engine that hangs must not keep a game alive. */
+  async function kill(): Promise<void> {
+    pulling.abort()
+    if (!hasStarted || signalLeader('SIGKILL')) return
+    await engine.signal(name, 'SIGKILL').catch(async (error: unknown) => {
+      // It may have ended by itself.
+      if ((await engine.inspect(name))?.status === 'running') throw error
+    })
+  }
+
+  /** To everything in its group: an engine tells only the first process of a container, which may be a shell that waits. */
+  function signalLeader(signal: NodeJS.Signals): boolean {
+    const leader = recordNow()?.game
+    return leader ? signalGroup(leader, signal) : false
+  }
+
+  return {
+    runId,
+    attach,
+    launch,
+    settle,
+    discard,
+    kill,
+    launchLater: (image, options) => void setImmediate(() => background(pullAndLaunch(image, options))),
+    handOver: () =>
+      void setImmediate(() => {
+        isHandedOver = true
+        wasReady = false
+        lineEvents.changed()
+        if (hasStarted) background(watch())
+      }),
+    isReady,
+    tail() {
+      lastTail = line?.status().tail ?? lastTail
+      return lastTail
+    },
+    async input(text) {
+      await attached
+      return hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'
+    },
+    async usage() {
+      const leader = recordNow()?.game
+      if (!leader || !isAlive(leader)) return NO_USAGE
+      groups ??= groupFoldersOf(leader.pid)
+      return readRunUsage(leader.pid, groups)
+    },
+    async signal(signal) {
+      // One step of a ladder: the next comes whatever becomes of it.
+      if (!signalLeader(signal)) await engine.signal(name, signal).catch(onUnexpected)
+    },
+    detach() {
+      detaching.abort()
+      line?.close()
+    },
+  }
+}
+
+function endOf(state: ContainerState | undefined): GameEnd {
+  // Somebody has removed it.
+  if (!state) return { code: null, signal: 'SIGKILL', isOutOfMemory: false }
+  const end = endOfCode(state.exitCode)
+  const isOutOfMemory = end.signal === 'SIGKILL' && (state.isOutOfMemory || wasOutOfMemory(state.id))
+  return { ...end, isOutOfMemory }
+}
+
+/** Undefined where the engine's processes are not those that we see: a number of another machine means nothing here. */
+function leaderOf({ id, pid }: ContainerState): ProcessIdentity | undefined {
+  if (pid <= 0) return undefined
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id) ? identify(pid) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The supervisor writes it when it has written the last line. */
+async function writtenEnd(file: string): Promise<RunEnd | undefined> {
+  const deadline = performance.now() + WRITTEN_WITHIN_MS
+  while (performance.now() < deadline) {
+    const end = readRecord<RunEnd>(file)
+    if (end) return end
+    await delay(ASK_EVERY_MS)
+  }
+  return undefined
+}
+
+function everySecond(tell: (step: string) => void): (step: string) => void {
+  let last = ''
+  let nextAt = 0
+  return (step) => {
+    if (step === last || performance.now() < nextAt) return
+    last = step
+    nextAt = performance.now() + STEP_EVERY_MS
+    tell(step)
+  }
+}

@@ -1,0 +1,42 @@
+// A program of an installation, run by the runtime that runs the game: as isolated, as limited, and as independent of the
+// service.
+import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents, type StartRequest } from '../runtime.ts'
+
+export interface ProgramRequest extends Omit<StartRequest, 'runId'> {
+  /** A run of an earlier service that may still be under way. */
+  earlierRunId: string | null
+  /** Must be durable when it returns: it is how the run is found again. */
+  newRunId(): string
+  /** Kills it. */
+  signal: AbortSignal
+  lines(): void
+}
+
+export async function runToEnd(runtime: GameRuntime, program: ProgramRequest): Promise<RunEnd> {
+  const { earlierRunId, newRunId, signal, lines, ...request } = program
+  const over = Promise.withResolvers<RunEnd>()
+  const events: RunEvents = { ready() {}, lines, ended: over.resolve }
+  const { serverId } = request
+  const found = earlierRunId === null ? 'lost' : await runtime.find({ serverId, runId: earlierRunId }, events)
+  if (found !== 'lost' && hasEnded(found)) return found
+  signal.throwIfAborted()
+  const run: Run = found === 'lost' ? (await runtime.start({ ...request, runId: newRunId() }, events)).run : found
+  const kill = () => void run.kill().catch(over.reject)
+  signal.addEventListener('abort', kill, { once: true })
+  if (signal.aborted) kill()
+  try {
+    return await over.promise
+  } finally {
+    signal.removeEventListener('abort', kill)
+  }
+}
+
+/** Ends it, wherever it is, and waits for that. */
+export async function stopRun(runtime: GameRuntime, request: { serverId: string; runId: string }): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  const events: RunEvents = { ready() {}, lines() {}, ended: () => over.resolve() }
+  const found = await runtime.find(request, events)
+  if (found === 'lost' || hasEnded(found)) return
+  await found.kill()
+  await over.promise
+}

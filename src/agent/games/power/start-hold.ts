@@ -1,0 +1,28 @@
+// Keeps a game from being started, for work that it must not see: one installation at a time.
+import { fail } from '../../../contract/errors.ts'
+
+export interface StartHold {
+  /** Until it is disposed of. Fails with `server_busy` where somebody has it. */
+  take(): Disposable
+  /** Fails with `server_busy` while somebody has it. */
+  requireFree(): void
+}
+
+export function createStartHold(): StartHold {
+  let isTaken = false
+  function requireFree(): void {
+    if (isTaken) throw fail('server_busy', 'The server is being installed.')
+  }
+  return {
+    take() {
+      requireFree()
+      isTaken = true
+      return {
+        [Symbol.dispose]() {
+          isTaken = false
+        },
+      }
+    },
+    requireFree,
+  }
+}

@@ -1,0 +1,39 @@
+import { Job, jobExample } from '../jobs.ts'
+import { operation } from '../operation.ts'
+import { BOUNDS } from '../operation-bounds.ts'
+import { Closed, ServerParams, type Static, Type } from '../schema.ts'
+
+export const InstallRequest = Closed({
+  wipe: Type.Optional(
+    Type.Boolean({ description: 'Whether everything that is there goes to the trash first. false by default' }),
+  ),
+})
+export type InstallRequest = Static<typeof InstallRequest>
+
+export const installServer = operation({
+  id: 'installServer',
+  method: 'POST',
+  path: '/servers/{serverId}/install',
+  tag: 'Power and console',
+  summary: 'Install the game of a server, or install it again',
+  description:
+    'Goes through the install steps of the template: `progress` of the job counts them as files, and the console has what they ' +
+    'say. Files that are there stay, unless a step writes over them or `wipe` is true. The game does not start meanwhile.',
+  scope: 'servers:write',
+  bound: BOUNDS.job,
+  params: ServerParams,
+  body: InstallRequest,
+  bodyExample: { wipe: false },
+  answers: {
+    202: { description: 'The job that installs it', schema: Job, example: { ...jobExample, kind: 'install' } },
+  },
+  errors: [
+    'too_large',
+    'unsupported_media_type',
+    'idempotency_conflict',
+    'server_running',
+    'server_busy',
+    'install_failed',
+    'restore_unfinished',
+  ],
+})
