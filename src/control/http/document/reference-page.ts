@@ -48,7 +48,10 @@ export function referencePage(app: FastifyInstance, documentPath: string): void 
   const start = `Scalar.createApiReference('#app', ${JSON.stringify(configuration)})\n`
   const show = (path: string, type: string, content: () => Promise<unknown>) =>
     app.get(path, { schema: { hide: true } }, async (_request, reply) =>
-      reply.header('content-security-policy', POLICY).type(type).send(await content()),
+      reply
+        .header('content-security-policy', POLICY)
+        .type(type)
+        .send(await content()),
     )
   // Its scripts are found from there, also behind a proxy that puts something before the path.
   app.get('/docs', { schema: { hide: true } }, (request, reply) => {
