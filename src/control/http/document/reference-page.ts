@@ -1,6 +1,6 @@
 // The interactive page of the OpenAPI document: Scalar's own script, which is read from its package when somebody asks for
 // it. Its plugin for Fastify would load hundreds of modules and keep three megabytes at every start.
-import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 
 const SCRIPT = new URL('./js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference'))
@@ -46,17 +46,20 @@ export function referencePage(app: FastifyInstance, documentPath: string): void 
     showDeveloperTools: 'never',
   }
   const start = `Scalar.createApiReference('#app', ${JSON.stringify(configuration)})\n`
-  const show = (path: string, type: string, content: () => unknown) =>
-    app.get(path, { schema: { hide: true } }, (_request, reply) =>
-      reply.header('content-security-policy', POLICY).type(type).send(content()),
+  const show = (path: string, type: string, content: () => Promise<unknown>) =>
+    app.get(path, { schema: { hide: true } }, async (_request, reply) =>
+      reply
+        .header('content-security-policy', POLICY)
+        .type(type)
+        .send(await content()),
     )
   // Its scripts are found from there, also behind a proxy that puts something before the path.
   app.get('/docs', { schema: { hide: true } }, (request, reply) => {
     if (!request.url.split('?', 1)[0]?.endsWith('/')) return reply.redirect('docs/')
     return reply.header('content-security-policy', POLICY).type(HTML).send(PAGE)
   })
-  show('/docs/js/start.js', JAVASCRIPT, () => start)
-  show('/docs/js/scalar.js', JAVASCRIPT, () => createReadStream(SCRIPT))
+  show('/docs/js/start.js', JAVASCRIPT, async () => start)
+  show('/docs/js/scalar.js', JAVASCRIPT, () => readFile(SCRIPT))
   const lead = (from: string, to: string) =>
     app.get(from, { schema: { hide: true } }, (_request, reply) => reply.redirect(to))
   // Where its plugin for Fastify offers the document too.
