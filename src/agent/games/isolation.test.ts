@@ -6,6 +6,7 @@ import { suite, test } from 'node:test'
 import { putGame } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { type GamesHarness, NO_LIMITS, openGames } from './games.testing.ts'
@@ -91,6 +92,42 @@ suite('isolation by a user of its own', () => {
       isRoot ? '/proc/1/fd is closed to other users, so games could not reach their files' : 'the service is not root',
     )
   })
+})
+
+suite('the environment of a game', () => {
+  const isolations = [
+    { name: 'bubblewrap', hasBubblewrap: true, skip: needs('bubblewrap').skip },
+    { name: 'a user of its own', hasBubblewrap: false, skip: isRoot ? undefined : 'only root gives games users' },
+  ]
+  for (const { name, hasBubblewrap, skip } of isolations)
+    test(`is the game's alone, and nothing that starts it has any of it: ${name}`, skip ? { skip } : {}, async () => {
+      await using harness = await openGames({ hasBubblewrap, autoRestart: false })
+      await harness.create(S, 'plain')
+      const files = harness.filesOf(S)
+      writeFileSync(
+        join(files, 'start'),
+        '#!/bin/sh\necho "is $VALUE in $LD_LIBRARY_PATH"\necho "Done ("\nread -r line\n',
+      )
+      // What bubblewrap, setpriv and prlimit load: each would fail, or run it, if a template could say where they look.
+      mkdirSync(join(files, 'lib'))
+      for (const library of ['libcap.so.2', 'libcap-ng.so.0', 'libselinux.so.1', 'libsmartcols.so.1'])
+        writeFileSync(join(files, 'lib', library), 'a library of a stranger')
+      const environment = { LD_LIBRARY_PATH: `${files}/lib:/server/lib`, VALUE: `Áé "x" $(id) \\ \`id\` '` }
+      await harness.power(S, 'start', { environment })
+      await harness.reach(S, 'running')
+      assert.ok((await harness.linesOf(S)).includes(`is ${environment.VALUE} in ${environment.LD_LIBRARY_PATH}`))
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      const refused = [
+        ['LD_PRELOAD', '/server/x.so'],
+        ['GLIBC_TUNABLES', 'x'],
+        ['A', 'b\nLD_PRELOAD=x'],
+      ]
+      for (const [name = '', value = ''] of refused)
+        await assert.rejects(harness.power(S, 'start', { environment: { [name]: value } }), (error) =>
+          isFailure(error, 'not_startable'),
+        )
+    })
 })
 
 /** Those that have not ended. */

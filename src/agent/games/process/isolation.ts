@@ -7,8 +7,9 @@ import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
-import type { ProcessOrder } from '../supervisor/protocol.ts'
+import { INFO_FD, type ProcessOrder } from '../supervisor/protocol.ts'
 import type { Controller } from './cgroups.ts'
+import { environmentLines, handOver } from './hand-over.ts'
 
 const run = promisify(execFile)
 
@@ -66,6 +67,7 @@ export interface Wrapping {
 
 export interface Wrapped {
   command: ProcessOrder['command']
+  environment: string
   /** Whose processes are all the game's, and nothing else ends them. */
   user: number | null
   isBubblewrap: boolean
@@ -102,7 +104,10 @@ export function wrap(wrapping: Wrapping): Wrapped {
   const { launch, filesFolder, user, isolation, controllers, network } = wrapping
   const bubblewrap = isolation.kind === 'bubblewrap' ? isolation.path : null
   const home = bubblewrap ? FILES_INSIDE : filesFolder
-  const environment = { ...launch.environment, HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' }
+  const environment = environmentLines({
+    ...launch.environment,
+    ...{ HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' },
+  })
   const { line: limited, enforced } = limitLine(wrapping)
   const workingFolder = join(home, launch.workingDirectory)
   const runtime: Runtime = {
@@ -116,19 +121,24 @@ export function wrap(wrapping: Wrapping): Wrapped {
       processes: controllers.has('pids') ? 'cgroup' : enforced.processes,
     },
   }
+  const line = [...(user ? dropPrivileges(user) : []), ...limited, ...handOver(launch.argv)]
   if (!bubblewrap) {
-    const line = [...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv]
     const [file, ...args] = line as [string, ...string[]]
-    const command = { file, args, cwd: workingFolder, environment }
-    return { command, user: user?.uid ?? null, isBubblewrap: false, runtime }
+    return {
+      command: { file, args, cwd: workingFolder },
+      environment,
+      user: user?.uid ?? null,
+      isBubblewrap: false,
+      runtime,
+    }
   }
   const args = [
     ...bubblewrapArguments(filesFolder, workingFolder, user),
     // bubblewrap brings the loopback of it up.
     ...(network === 'loopback' ? ['--unshare-net'] : []),
-    ...['--', ...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv],
+    ...['--', ...line],
   ]
-  return { command: { file: bubblewrap, args, cwd: '/', environment }, user: null, isBubblewrap: true, runtime }
+  return { command: { file: bubblewrap, args, cwd: '/' }, environment, user: null, isBubblewrap: true, runtime }
 }
 
 function bubblewrapArguments(filesFolder: string, workingFolder: string, user: GameUser | null): string[] {
@@ -136,7 +146,7 @@ function bubblewrapArguments(filesFolder: string, workingFolder: string, user: G
     ...systemArguments(),
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'server'],
     // Its own session, apart from bubblewrap's own process: a signal to the game's group does not end bubblewrap.
-    ...['--new-session', '--info-fd', '3'],
+    ...['--new-session', '--info-fd', String(INFO_FD)],
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(TMP_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
     ...['--bind', filesFolder, FILES_INSIDE, '--chdir', workingFolder],
     // What it takes to become another user, and nothing else; that gives them up too.

@@ -1,11 +1,11 @@
 // The game itself: started, heard, told, and seen to its end.
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
 import { killAllOf } from './left-behind.ts'
-import type { GameEnd, ProcessOrder } from './protocol.ts'
+import { ENVIRONMENT_FD, type GameEnd, INFO_FD, type ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
 const LINGER_MS = 1000
@@ -31,8 +31,8 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   const child = insideGroups(cgroups, () =>
     spawn(command.file, command.args, {
       cwd: command.cwd,
-      env: { ...command.environment },
-      stdio: order.isBubblewrap ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+      env: {},
+      stdio: Array.from({ length: order.isBubblewrap ? INFO_FD + 1 : ENVIRONMENT_FD + 1 }, () => 'pipe' as const),
       detached: true,
     }),
   )
@@ -42,6 +42,11 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     if (!hasEnded && leader) events.started()
   }
 
+  const environment = child.stdio[ENVIRONMENT_FD] as Duplex | undefined
+  // What ends before it was read is heard of as the end of the game.
+  environment?.on('error', () => {})
+  environment?.resume()
+  environment?.end(order.environment)
   child.once('error', events.failed)
   child.once('spawn', () => {
     if (order.isBubblewrap) {
@@ -97,7 +102,7 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
 /** bubblewrap says which process is the first of the game's own world, in JSON. */
 function onInnerProcess(child: ChildProcess, tell: (pid: number) => void): void {
   let text = ''
-  const pipe = child.stdio[3] as Readable
+  const pipe = child.stdio[INFO_FD] as Readable
   pipe.setEncoding('utf8')
   pipe.on('error', () => {})
   pipe.on('data', (chunk: string) => {
