@@ -1,6 +1,7 @@
 // Whether data is a template: its form by the schema, and its sense by what a schema cannot say. Every fault is named.
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FieldFault } from '../contract/errors.ts'
+import { GAME_CAPABILITIES } from '../contract/games/capabilities.ts'
 import { isRefusedName } from '../contract/games/environment-names.ts'
 import { Template, type TemplateVariable } from '../contract/games/template-format.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
@@ -32,6 +33,7 @@ function senseFaults(template: Template): FieldFault[] {
     ...(template.variables ?? []).flatMap((variable, index) => variableFaults(variable, `/variables/${index}`)),
     ...startFaults(template),
     ...template.stop.flatMap(({ command, signal }, index) => exactlyOne({ command, signal }, `/stop/${index}`)),
+    ...capabilityFaults(template),
     ...portFaults(template),
     ...installFaults(template),
     ...requirementFaults(template),
@@ -102,6 +104,14 @@ function startFaults({ start, runtimes, images }: Template): FieldFault[] {
     if (runtimes.includes('process') && isRefusedName(name))
       faults.push({ path: `/start/environment/${name}`, message: 'is not given to a process of the machine' })
   return faults
+}
+
+function capabilityFaults({ capabilities = [] }: Template): FieldFault[] {
+  return capabilities.flatMap((capability, index) =>
+    GAME_CAPABILITIES.includes(capability)
+      ? []
+      : [{ path: `/capabilities/${index}`, message: `is none of ${GAME_CAPABILITIES.join(', ')}` }],
+  )
 }
 
 function portFaults({ ports = [], query, variables = [] }: Template): FieldFault[] {

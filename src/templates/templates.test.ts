@@ -170,6 +170,7 @@ test('what a schema cannot say of a template is checked too', () => {
     [{ start: { args: ['x'], shellLine: 'y' } }, '/start must have exactly one of args, shellLine'],
     [{ start: { shellLine: 'y' } }, '/start/shellLine runs in a container only: take `process` out of `runtimes`'],
     [{ runtimes: ['container'] }, '/images is required for a container'],
+    [{ capabilities: ['KILL', 'SYS_ADMIN'] }, '/capabilities/1 is none of IPC_LOCK, KILL, NET_BIND_SERVICE, SYS_NICE'],
     [{ stop: [{ timeoutSeconds: 1 }] }, '/stop/0 must have exactly one of command, signal'],
     [{ variables: [{ name: 'A', type: 'text', min: 1 }] }, '/variables/0/min is no rule for text'],
     [{ variables: [{ name: 'A', type: 'choice' }] }, '/variables/0/choices is required'],
