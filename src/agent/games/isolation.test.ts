@@ -1,6 +1,18 @@
 // A game is a stranger's code: what it tries to read and to leave behind.
 import assert from 'node:assert/strict'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { putGame } from '../../../test/support/games.ts'
@@ -128,6 +140,15 @@ suite('the environment of a game', needs('bubblewrap'), () => {
   })
 })
 
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Those that have not ended. */
 function processesOf(uid: number): string[] {
   return readdirSync('/proc').filter((name) => {
@@ -155,6 +176,22 @@ suite('isolation', needs('bubblewrap'), () => {
     assert.match(lines.find((line) => line.startsWith('groups of')) ?? '', /capabilities 0{16} 0{16}/)
     if (isRoot)
       assert.match(lines.find((line) => line.startsWith('id ')) ?? '', /^id 19000\d{5} 19000\d{5} 19000\d{5}$/)
+  })
+
+  test('what the service keeps is hidden also where it is in a part of the system that games see', async (context) => {
+    const parent = ['/opt', '/usr/local'].find(isWritable)
+    if (!parent) return context.skip('nothing that games see can be written here')
+    const keys = mkdtempSync(join(parent, 'gamekeeper-keys-'))
+    using _keys = { [Symbol.dispose]: () => rmSync(keys, { recursive: true }) }
+    chmodSync(keys, 0o755)
+    const keyFile = join(keys, 'tls.key')
+    writeFileSync(keyFile, 'x', { mode: 0o644 })
+    // By a link, as an operator may have named it.
+    symlinkSync(keyFile, join(keys, 'link'))
+    await using harness = await openGames({ parent, options: { keyFiles: [join(keys, 'link')] } })
+    await spyOn(harness, [keyFile], [keyFile])
+    const { runtime } = await harness.games.read({ serverId: S })
+    assert.equal(runtime?.isolation, 'bubblewrap')
   })
 
   test('as root, each server has a user of its own, who owns its files, and no symlink gives it more', async (context) => {

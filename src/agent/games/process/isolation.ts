@@ -1,7 +1,7 @@
 // The command line that a game is started by: with bubblewrap, a game sees a read-only system, its own files and a private
 // /tmp, and neither what the service keeps nor another server's files. As root, it runs as a user of its own, with or without it.
 import { execFile } from 'node:child_process'
-import { accessSync, constants, lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
@@ -10,6 +10,7 @@ import type { Runtime } from '../../../contract/games/power.ts'
 import { INFO_FD, type ProcessOrder } from '../supervisor/protocol.ts'
 import type { Controller } from './cgroups.ts'
 import { environmentLines, handOver } from './hand-over.ts'
+import { maskArguments } from './masks.ts'
 
 const run = promisify(execFile)
 
@@ -61,6 +62,8 @@ export interface Wrapping {
   user: GameUser | null
   isolation: Isolation
   controllers: ReadonlySet<Controller>
+  /** Of the service's own: the game does not see them, wherever they are. */
+  hidden: readonly string[]
   /** `loopback`: one of its own, with nothing but itself in it. Only with bubblewrap. */
   network?: 'machine' | 'loopback' | undefined
 }
@@ -101,7 +104,7 @@ export async function findBubblewrap(): Promise<string | null> {
 }
 
 export function wrap(wrapping: Wrapping): Wrapped {
-  const { launch, filesFolder, user, isolation, controllers, network } = wrapping
+  const { launch, filesFolder, user, isolation, controllers, hidden, network } = wrapping
   const bubblewrap = isolation.kind === 'bubblewrap' ? isolation.path : null
   const home = bubblewrap ? FILES_INSIDE : filesFolder
   const environment = environmentLines({
@@ -133,6 +136,7 @@ export function wrap(wrapping: Wrapping): Wrapped {
     }
   }
   const args = [
+    ...systemArguments(hidden),
     ...bubblewrapArguments(filesFolder, workingFolder, user),
     // bubblewrap brings the loopback of it up.
     ...(network === 'loopback' ? ['--unshare-net'] : []),
@@ -143,7 +147,6 @@ export function wrap(wrapping: Wrapping): Wrapped {
 
 function bubblewrapArguments(filesFolder: string, workingFolder: string, user: GameUser | null): string[] {
   return [
-    ...systemArguments(),
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'server'],
     // Its own session, apart from bubblewrap's own process: a signal to the game's group does not end bubblewrap.
     ...['--new-session', '--info-fd', String(INFO_FD)],
@@ -163,11 +166,12 @@ const dropPrivileges = ({ uid, gid }: GameUser) => [
   ...['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
 ]
 
-function systemArguments(): string[] {
+function systemArguments(hidden: readonly string[] = []): string[] {
   const etc = [...OF_ETC.map((name) => `/etc/${name}`), ...OF_ETC_SSL, ...javaSettings()]
   // Made by bubblewrap itself, they would be root's alone.
   const parents = ['/etc', '/etc/ssl'].flatMap((path) => ['--perms', '0755', '--dir', path])
-  return [...SYSTEM.flatMap(asItIs), ...parents, ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
+  const shown = [...SYSTEM.flatMap(asItIs), ...parents, ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
+  return [...shown, ...maskArguments([...SYSTEM.filter((path) => !isLink(path)), ...etc], hidden)]
 }
 
 /** Debian's Java keeps them there. */
@@ -178,10 +182,11 @@ const javaSettings = () =>
 
 /** On most systems /bin and its like are links into /usr. */
 function asItIs(path: string): string[] {
-  const stats = lstatSync(path, { throwIfNoEntry: false })
-  if (!stats) return []
-  return stats.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
+  if (!existsSync(path) && !isLink(path)) return []
+  return isLink(path) ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
 }
+
+const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 
 /** For what no control group holds: limits of single processes, which are better than none. */
 function limitLine({ limits, user, controllers }: Wrapping) {
