@@ -130,6 +130,20 @@ suite('while the service is away', needs('bubblewrap'), () => {
     assert.ok(game && !isAlive(game))
   })
 
+  test('a restart, and a start that waits for its turn, go on if the service dies between stop and start', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    for (const state of ['stopped', 'starting'] as const) {
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      harness.edit(S, (record) => ({ ...record, isWanted: true, runId: null, power: { ...record.power, state } }))
+      await harness.restart()
+      await harness.reach(S, 'running')
+    }
+  })
+
   test('a start that was cut short is made again, and a supervisor that comes late starts nothing', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')

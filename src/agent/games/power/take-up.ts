@@ -107,8 +107,10 @@ export function createTakeUp(deps: TakeUpDeps): TakeUp {
     async recover() {
       const { runId, isWanted, restartAt, power } = record()
       if (runId !== null) return takeUpOrRetry(FIRST_RETRY_MS)
-      if (isWanted && record().bootId !== bootId()) restarts.startSoon()
-      else if (isWanted && power.state === 'crashed' && restartAt !== null) restarts.schedule(restartAt)
+      if (!isWanted) return
+      // Also one that was to be started after its stop, or was waiting for its turn, when the service died.
+      const isWaiting = power.state === 'crashed' && restartAt !== null && record().bootId === bootId()
+      return isWaiting ? restarts.schedule(restartAt) : restarts.startSoon()
     },
   }
 }
