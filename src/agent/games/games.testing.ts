@@ -87,6 +87,8 @@ export interface HarnessOptions {
   options?: Partial<GamesOptions>
   /** Of every start. */
   launch?: Partial<Launch>
+  /** While it is recorded. */
+  onFact?(fact: NewFact, harness: GamesHarness): Promise<unknown> | undefined
 }
 
 export async function openGames(setting: HarnessOptions = {}) {
@@ -116,7 +118,12 @@ export async function openGames(setting: HarnessOptions = {}) {
   const open = () =>
     createAgentGames({
       layout,
-      journal: { add: async (fact) => void facts.push(fact) },
+      journal: {
+        async add(fact) {
+          facts.push(fact)
+          await setting.onFact?.(fact, harness)
+        },
+      },
       files,
       options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),

@@ -98,6 +98,7 @@ export function createGame(deps: GameDeps): Game {
       await deps.prepare(launch)
       mine.signal.throwIfAborted()
       await accept()
+      mine.signal.throwIfAborted()
       const runId = newId('run', timers.now())
       const fresh = { readyFactId: newId('act', timers.now()), runningSince: null, restartAt: null, asked: null }
       // Without it, nobody would find the game again.
@@ -165,11 +166,14 @@ export function createGame(deps: GameDeps): Game {
     run = undefined
     ladder?.abort()
     game.noteExit(exit)
+    // A kill that came meanwhile was answered: nothing starts it after that.
+    const wish = record().asked === 'kill' ? 'kill' : asked
     const over = { runId: null, asked: null }
-    if (hasCrashed) restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
-    else enter(stateAfter(asked), { ...over, isWanted: asked === 'restart', restarts: 0 })
+    if (hasCrashed && wish !== 'kill')
+      restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
+    else enter(stateAfter(wish), { ...over, isWanted: wish === 'restart', restarts: 0 })
     tellEnd()
-    if (asked === 'restart') await restarts.startAgain()
+    if (wish === 'restart') await restarts.startAgain()
   }
 
   function beginStop(asked: StopRequest | 'sleep'): void {

@@ -111,6 +111,34 @@ suite('power', needs('bubblewrap'), () => {
     )
   })
 
+  test('a kill that comes while a start or an end is being recorded is not undone', async () => {
+    const timers = createManualTimers()
+    let killAt = 'power.requested'
+    await using harness = await openGames({
+      timers,
+      onFact: ({ kind, properties }, { power }) =>
+        kind === killAt && properties.action !== 'kill' ? power(S, 'kill') : undefined,
+    })
+    await harness.create(S, 'plain')
+    const isStoppedForGood = async () => {
+      await until(async () => !harness.games.isRunning(S))
+      const { power } = await harness.games.read({ serverId: S })
+      assert.deepEqual([power.state, timers.pendingMs()], ['stopped', []])
+    }
+    await harness.power(S, 'start')
+    await isStoppedForGood()
+    killAt = 'game.crashed'
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'crash' })
+    await isStoppedForGood()
+    killAt = 'game.stopped'
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.power(S, 'restart')
+    await isStoppedForGood()
+  })
+
   test('ten starts at once start one game', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
