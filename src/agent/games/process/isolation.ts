@@ -5,6 +5,7 @@ import { accessSync, constants, existsSync, lstatSync, readdirSync, readlinkSync
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
+import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
 import { INFO_FD, type ProcessOrder } from '../supervisor/protocol.ts'
@@ -194,7 +195,7 @@ function limitLine({ limits, user, controllers }: Wrapping) {
   const options: string[] = []
   if (limits.memoryBytes !== null && !controllers.has('memory')) options.push(`--data=${limits.memoryBytes}`)
   // The kernel counts them by user, so this is of use only where a game has one of its own.
-  if (limits.processes !== null && user && !controllers.has('pids')) options.push(`--nproc=${limits.processes}`)
+  if (user && !controllers.has('pids')) options.push(`--nproc=${limits.processes ?? DEFAULT_PROCESSES_MAX}`)
   const has = (option: string) => (prlimit && options.some((each) => each.startsWith(option)) ? 'rlimit' : 'none')
   const enforced = { memory: has('--data'), processes: has('--nproc') } as const
   return { line: prlimit && options.length > 0 ? [prlimit, ...options, '--'] : [], enforced }

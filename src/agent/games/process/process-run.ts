@@ -67,7 +67,7 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
   }
 
   /** Undefined once the run has ended, or its supervisor has, with or without a word. */
-  const reach = () =>
+  const reach = async () =>
     reachSupervisor(folder, recordNow(), lineEvents, {
       signal: detaching.signal,
       isOver: () => runEnd() !== undefined,
