@@ -1,6 +1,15 @@
 // The console on disk, without a game.
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -10,6 +19,7 @@ import {
   CONSOLE_LINE_MAX_BYTES,
   CONSOLE_SEGMENT_BYTES,
 } from '../../../contract/fixed-limits.ts'
+import { mount, withoutRoot } from '../../files/trees.testing.ts'
 import { readLastLine, readPage } from './console-reader.ts'
 import { createConsoleTail } from './console-tail.ts'
 import { openConsoleWriter } from './console-writer.ts'
@@ -96,6 +106,35 @@ test('lines that are too old go, but never the newest file, which knows the next
   assert.equal(readdirSync(folder).length, 1)
   writer.write('stdout', [Buffer.from('next')])
   assert.equal(writer.lastLine, 181)
+})
+
+test('a disk that is full when the next file is due costs only the lines that came while it was, and says how many', {
+  skip: withoutRoot(),
+}, async () => {
+  const folder = newFolder()
+  // Room for the folder itself, one file of the console, and the filler.
+  using _mounted = mount(folder, '-t', 'tmpfs', '-o', 'size=4m,nr_inodes=3', 'none')
+  using writer = openConsoleWriter(folder, () => NOW)
+  const chunk = Array.from({ length: 64 }, () => Buffer.alloc(CONSOLE_LINE_MAX_BYTES - 100, 'x'))
+  const filler = join(folder, 'filler')
+  writeFileSync(filler, '')
+  for (let n = 0; n < 2; n++) writer.write('stdout', chunk)
+  assert.equal(writer.lastLine, 128, 'without room for another file it goes on in the one that is there')
+  writeFileSync(filler, Buffer.alloc(statfsSync(folder).bavail * 4096))
+  writer.write('stdout', chunk)
+  assert.equal(writer.lastLine, 128)
+  rmSync(filler)
+  writer.sync()
+  writer.write('stdout', [Buffer.from('room again')])
+  assert.equal(readdirSync(folder).length, 2, 'and in a file of its own once there is')
+  const { lines } = await readPage(folder, 's', { ...ALL, limit: 2 })
+  assert.deepEqual(
+    lines.map(({ line, text }) => [line, text]),
+    [
+      [130, 'room again'],
+      [129, '64 lines were lost: the disk took no more.'],
+    ],
+  )
 })
 
 test('a line that a power cut has cut short keeps its number', async () => {
