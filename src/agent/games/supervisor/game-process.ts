@@ -1,7 +1,9 @@
 // The game itself: started, heard, told, and seen to its end.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
 import { killAllOf } from './left-behind.ts'
@@ -9,6 +11,7 @@ import type { GameEnd, ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
 const LINGER_MS = 1000
+const LOOK_EVERY_MS = 100
 
 export interface GameProcess {
   /** The leader of its group, once that is known. */
@@ -58,23 +61,22 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   child.stderr?.on('data', (chunk: Buffer) => events.output('stderr', chunk))
   // A game may end, or close its input, while something is on its way to it.
   child.stdin?.on('error', () => {})
-  child.once('exit', (code, signal) => {
+  const closed = once(child, 'close')
+  child.once('exit', async (code, signal) => {
+    // A machine that shuts down tells every process to end: bubblewrap does at once, while the game saves.
+    if (order.isBubblewrap) while (leader && isAlive(leader)) await delay(LOOK_EVERY_MS)
     hasEnded = true
-    const leftBehind = () => {
-      killGroups(cgroups)
-      if (leader && !order.isBubblewrap) killLeftBehind(leader.pid)
-      if (user !== null) killAllOf(user)
-    }
-    leftBehind()
+    killGroups(cgroups)
+    if (leader && !order.isBubblewrap) killLeftBehind(leader.pid)
+    if (user !== null) killAllOf(user)
     const linger = setTimeout(() => {
       child.stdout?.destroy()
       child.stderr?.destroy()
     }, LINGER_MS)
-    child.once('close', () => {
-      clearTimeout(linger)
-      const end = order.isBubblewrap ? endOfCode(code, signal) : { code, signal }
-      events.ended({ ...end, isOutOfMemory: end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0 })
-    })
+    await closed
+    clearTimeout(linger)
+    const end = order.isBubblewrap ? endOfCode(code, signal) : { code, signal }
+    events.ended({ ...end, isOutOfMemory: end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0 })
   })
 
   return {
