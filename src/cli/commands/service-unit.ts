@@ -58,8 +58,9 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 RestrictRealtime=yes
 KeyringMode=private
 LockPersonality=yes
-# What bubblewrap needs to keep a game apart: namespaces of its own, mounts in them, and a name for its machine.
-RestrictNamespaces=user mnt pid ipc uts cgroup
+# What bubblewrap needs to keep a game apart: namespaces of its own, mounts in them, and a name for its machine; for rehearsals a
+# network too.
+RestrictNamespaces=user mnt pid ipc uts cgroup net
 SystemCallFilter=@system-service @mount sethostname
 SystemCallErrorNumber=EPERM
 # Left out on purpose, since games would not start: ProtectProc, ProcSubset, ProtectKernelTunables and ProtectKernelLogs cover

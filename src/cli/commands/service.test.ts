@@ -80,6 +80,12 @@ describe('service install', () => {
     }
   })
 
+  test('the unit lets bubblewrap make every namespace of a game, and of a rehearsal', async () => {
+    const { stdout } = await install('--dry-run', '--json')
+    const allowed = /^RestrictNamespaces=(.*)$/m.exec(JSON.parse(stdout).unit)?.[1]?.split(' ')
+    for (const name of ['user', 'mnt', 'pid', 'ipc', 'uts', 'cgroup', 'net']) assert.ok(allowed?.includes(name), name)
+  })
+
   test(
     'the unit is one that systemd takes, and keeps the service from almost everything',
     needs('systemd'),

@@ -24,6 +24,8 @@ export const PROGRAM_FOLDERS = [
 export const PATH = [...PROGRAM_FOLDERS, '/sbin', '/bin'].join(':')
 /** Where a game finds its files. */
 const FILES_INSIDE = '/server'
+/** bubblewrap brings the loopback of it up. */
+export const NETWORK_OF_ITS_OWN = ['--unshare-net']
 const TMP_BYTES = 256 * 1024 * 1024
 
 /** The system, read-only. Of /etc only what programs need to run and to look up names: settings and keys lie there too. */
@@ -86,12 +88,12 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Null where it is not installed, or the system does not let it do its work. */
-export async function findBubblewrap(): Promise<string | null> {
+/** Null where it is not installed, or the system does not let it do its work, with these options too. */
+export async function findBubblewrap(options: readonly string[] = []): Promise<string | null> {
   const path = findProgram('bwrap')
   if (!path) return null
   try {
-    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', '--', 'true'])
+    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', ...options, '--', 'true'])
     return path
   } catch {
     return null
@@ -124,8 +126,7 @@ export function wrap(wrapping: Wrapping): Wrapped {
   }
   const args = [
     ...bubblewrapArguments(filesFolder, workingFolder, user),
-    // bubblewrap brings the loopback of it up.
-    ...(network === 'loopback' ? ['--unshare-net'] : []),
+    ...(network === 'loopback' ? NETWORK_OF_ITS_OWN : []),
     ...['--', ...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv],
   ]
   return { command: { file: bubblewrap, args, cwd: '/', environment }, user: null, isBubblewrap: true, runtime }
@@ -136,7 +137,7 @@ function bubblewrapArguments(filesFolder: string, workingFolder: string, user: G
     ...systemArguments(),
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'server'],
     // Its own session, apart from bubblewrap's own process: a signal to the game's group does not end bubblewrap.
-    ...['--new-session', '--info-fd', '3'],
+    ...['--new-session', '--json-status-fd', '3'],
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(TMP_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
     ...['--bind', filesFolder, FILES_INSIDE, '--chdir', workingFolder],
     // What it takes to become another user, and nothing else; that gives them up too.

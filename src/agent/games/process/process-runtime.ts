@@ -2,14 +2,14 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fail } from '../../../contract/errors.ts'
+import { type Failure, fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
 import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
-import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
+import { exitFile, NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
 import {
   type LineEvents,
   reachSupervisor,
@@ -198,7 +198,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })
-      if (!said.started) throw fail('not_startable', `The game could not be started: ${said.message}.`)
+      if (!said.started) throw notStarted(said)
       const run = await follow(serverId, runId, events)
       if ('wasReady' in run) return { run: endedRun(runId, run, events), runtime }
       return { run, runtime }
@@ -214,6 +214,14 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       return follow(serverId, runId, events)
     },
   }
+}
+
+function notStarted({ code, message }: Extract<StartAnswer, { started: false }>): Failure {
+  if (code !== NOT_ISOLATED) return fail('not_startable', `The game could not be started: ${message}.`)
+  return fail(
+    'isolation_missing',
+    `bubblewrap may not do its work here, so the game was not started. It says: ${message}.`,
+  )
 }
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }

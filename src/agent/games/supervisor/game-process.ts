@@ -1,9 +1,9 @@
 // The game itself: started, heard, told, and seen to its end.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { hearBubblewrap } from './bubblewrap-status.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
 import { killAllOf } from './left-behind.ts'
@@ -46,9 +46,10 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   }
 
   child.once('error', events.failed)
+  const inner = order.isBubblewrap ? hearBubblewrap(child) : undefined
   child.once('spawn', () => {
-    if (order.isBubblewrap) {
-      onInnerProcess(child, (pid) => {
+    if (inner) {
+      inner.onPid((pid) => {
         leader = identify(pid) ?? null
         announce()
       })
@@ -75,8 +76,10 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     }, LINGER_MS)
     await closed
     clearTimeout(linger)
-    const end = order.isBubblewrap ? endOfCode(code, signal) : { code, signal }
-    events.ended({ ...end, isOutOfMemory: end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0 })
+    if (inner?.hasRefused(signal)) return events.failed(inner.refusal())
+    const end = inner ? endOfCode(code, signal) : { code, signal }
+    const isOutOfMemory = end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0
+    events.ended({ ...end, isOutOfMemory, ...(inner ? { hasBegun: inner.hasBegun(signal) } : {}) })
   })
 
   return {
@@ -94,21 +97,6 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
       return leader ? signalGroup(leader, signal) : child.kill('SIGKILL')
     },
   }
-}
-
-/** bubblewrap says which process is the first of the game's own world, in JSON. */
-function onInnerProcess(child: ChildProcess, tell: (pid: number) => void): void {
-  let text = ''
-  const pipe = child.stdio[3] as Readable
-  pipe.setEncoding('utf8')
-  pipe.on('error', () => {})
-  pipe.on('data', (chunk: string) => {
-    text += chunk
-  })
-  pipe.once('close', () => {
-    const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1])
-    if (pid > 0) tell(pid)
-  })
 }
 
 /** The number of a group is not given out again while it has members, so what has it now is the game's. */

@@ -188,7 +188,7 @@ function main(order: SupervisorOrder): void {
     },
     failed(error) {
       answer({ started: false, code: error.code ?? 'UNKNOWN', message: error.message })
-      finish({ code: null, signal: null, isOutOfMemory: false })
+      finish({ code: null, signal: null, isOutOfMemory: false, hasBegun: false })
     },
     output: (source, chunk) => hear(source, splitters[source].push(chunk)),
     ended: finish,
