@@ -40,7 +40,9 @@ LimitNOFILE=65536
 # Games outlive a restart, an upgrade and a crash of the service, and one that runs out of memory does not end it.
 KillMode=process
 OOMPolicy=continue
+# So that games have control groups of their own, beside that of the service. Before systemd 254 they have none.
 Delegate=yes
+DelegateSubgroup=gamekeeper
 
 # Ports below 1024: 443 for TLS without a proxy, 53 for the embedded name server.
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
