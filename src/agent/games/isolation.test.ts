@@ -1,11 +1,24 @@
 // A game is a stranger's code: what it tries to read and to leave behind.
 import assert from 'node:assert/strict'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { putGame } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { type GamesHarness, NO_LIMITS, openGames } from './games.testing.ts'
@@ -93,6 +106,49 @@ suite('isolation by a user of its own', () => {
   })
 })
 
+suite('the environment of a game', needs('bubblewrap'), () => {
+  async function startAmongStrangers(hasBubblewrap: boolean): Promise<void> {
+    await using harness = await openGames({ hasBubblewrap, autoRestart: false })
+    await harness.create(S, 'plain')
+    const files = harness.filesOf(S)
+    const script = '#!/bin/sh\necho "is $VALUE in $LD_LIBRARY_PATH"\necho "Done ("\nread -r line\n'
+    writeFileSync(join(files, 'start'), script)
+    // What bubblewrap, setpriv and prlimit load: each would fail, or run it, if a template could say where they look.
+    mkdirSync(join(files, 'lib'))
+    for (const library of ['libcap.so.2', 'libcap-ng.so.0', 'libselinux.so.1', 'libsmartcols.so.1'])
+      writeFileSync(join(files, 'lib', library), 'a library of a stranger')
+    const environment = { LD_LIBRARY_PATH: `${files}/lib:/server/lib`, VALUE: `Áé "x" $(id) \\ \`id\` '` }
+    await harness.power(S, 'start', { environment })
+    await harness.reach(S, 'running')
+    assert.ok((await harness.linesOf(S)).includes(`is ${environment.VALUE} in ${environment.LD_LIBRARY_PATH}`))
+    await harness.power(S, 'kill')
+    await harness.reach(S, 'stopped')
+    const refused = [
+      ['LD_PRELOAD', '/server/x.so'],
+      ['GLIBC_TUNABLES', 'x'],
+      ['A', 'b\nLD_PRELOAD=x'],
+    ]
+    for (const [name = '', value = ''] of refused)
+      await assert.rejects(harness.power(S, 'start', { environment: { [name]: value } }), (error) =>
+        isFailure(error, 'not_startable'),
+      )
+  }
+
+  test("is the game's alone, and nothing that starts it has any of it", async () => {
+    await startAmongStrangers(true)
+    if (isRoot) await startAmongStrangers(false)
+  })
+})
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Those that have not ended. */
 function processesOf(uid: number): string[] {
   return readdirSync('/proc').filter((name) => {
@@ -120,6 +176,22 @@ suite('isolation', needs('bubblewrap'), () => {
     assert.match(lines.find((line) => line.startsWith('groups of')) ?? '', /capabilities 0{16} 0{16}/)
     if (isRoot)
       assert.match(lines.find((line) => line.startsWith('id ')) ?? '', /^id 19000\d{5} 19000\d{5} 19000\d{5}$/)
+  })
+
+  test('what the service keeps is hidden also where it is in a part of the system that games see', async (context) => {
+    const parent = ['/opt', '/usr/local'].find(isWritable)
+    if (!parent) return context.skip('nothing that games see can be written here')
+    const keys = mkdtempSync(join(parent, 'gamekeeper-keys-'))
+    using _keys = { [Symbol.dispose]: () => rmSync(keys, { recursive: true }) }
+    chmodSync(keys, 0o755)
+    const keyFile = join(keys, 'tls.key')
+    writeFileSync(keyFile, 'x', { mode: 0o644 })
+    // By a link, as an operator may have named it.
+    symlinkSync(keyFile, join(keys, 'link'))
+    await using harness = await openGames({ parent, options: { keyFiles: [join(keys, 'link')] } })
+    await spyOn(harness, [keyFile], [keyFile])
+    const { runtime } = await harness.games.read({ serverId: S })
+    assert.equal(runtime?.isolation, 'bubblewrap')
   })
 
   test('as root, each server has a user of its own, who owns its files, and no symlink gives it more', async (context) => {

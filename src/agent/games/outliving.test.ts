@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { createManualTimers, type GamesHarness, openGames } from './games.testing.ts'
 import { identify, isAlive, signalGroup } from './process-identity.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
@@ -88,6 +89,59 @@ suite('while the service is away', needs('bubblewrap'), () => {
     assert.ok(game && !isAlive(game), 'nobody would hear it any more')
     timers.advance(1000)
     await harness.reach(S, 'running')
+  })
+
+  test('a game that could not be taken up counts as running, and is taken up later or when somebody wants something of it', async () => {
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const file = runFileOf(harness.dataDir)
+    const record = readFileSync(file)
+    const isBusy = (error: unknown) => isFailure(error, 'server_busy')
+    const loseSight = async () => {
+      // As if the disk did not give it back.
+      writeFileSync(file, '{')
+      await harness.restart()
+      assert.ok(harness.games.isRunning(S))
+      assert.throws(
+        () => harness.games.requireStopped(S),
+        (error) => isFailure(error, 'server_running'),
+      )
+      for (const action of ['start', 'stop', 'restart', 'kill'] as const)
+        await assert.rejects(harness.power(S, action), isBusy, action)
+      await assert.rejects(harness.games.end(S), isBusy)
+      await assert.rejects(harness.games.sendCommand({ serverId: S, command: 'x' }), isBusy)
+      const { power } = await harness.games.read({ serverId: S })
+      assert.deepEqual([power.state, power.step?.split(',')[0]], ['running', 'it cannot be reached'])
+      writeFileSync(file, record)
+    }
+    await loseSight()
+    timers.advance(1000)
+    await until(async () => (await harness.games.read({ serverId: S })).power.step === null)
+    await harness.games.sendCommand({ serverId: S, command: 'hello' })
+    await until(async () => (await harness.linesOf(S)).includes('You said: hello'))
+
+    await loseSight()
+    assert.equal(await harness.power(S, 'kill'), true)
+    await harness.reach(S, 'stopped')
+    const { game } = JSON.parse(record.toString()) as RunRecord
+    assert.ok(game && !isAlive(game))
+  })
+
+  test('a restart, and a start that waits for its turn, go on if the service dies between stop and start', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    for (const state of ['stopped', 'starting'] as const) {
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      harness.edit(S, (record) => ({ ...record, isWanted: true, runId: null, power: { ...record.power, state } }))
+      await harness.restart()
+      await harness.reach(S, 'running')
+    }
   })
 
   test('a start that was cut short is made again, and a supervisor that comes late starts nothing', async () => {

@@ -68,6 +68,7 @@ export function createRehearsals(deps: {
       gameFolder,
       consoleFolder,
       users: createGameUsers({ layout: scratch, range: deps.options.users, others: [layout] }),
+      hidden: [dirname(layout.servers), ...deps.options.keyFiles],
       userIsolation: NO_NETWORK_OF_ITS_OWN,
       findBubblewrap: findIsolation,
       allowUnisolated: false,

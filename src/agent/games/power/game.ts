@@ -6,19 +6,18 @@ import { createMutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { bootId } from '../process-identity.ts'
-import { hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
+import type { Run, RunEnd, RunEvents } from '../runtime.ts'
 import { createSleep } from '../sleep/sleep.ts'
 import { type Accept, handlersOf, type StopRequest } from './actions.ts'
 import { createDiskWatch } from './disk-watch.ts'
-import { type Asked, isCrash, reasonOf, restartsAfter } from './exits.ts'
+import { isCrash, reasonOf, restartsAfter, stateAfter } from './exits.ts'
 import type { Game, GameDeps, Request } from './game-deps.ts'
 import { createGameState } from './game-state.ts'
 import { createRestarts } from './restarts.ts'
 import { descend } from './stop-ladder.ts'
+import { createTakeUp } from './take-up.ts'
 
 const accepted: Accept = async () => {}
-
-const stateAfter = (asked: Asked) => (asked === 'sleep' ? 'sleeping' : 'stopped')
 
 export function createGame(deps: GameDeps): Game {
   const { serverId, runtime, timers } = deps
@@ -38,7 +37,9 @@ export function createGame(deps: GameDeps): Game {
   let isDetached = false
   const endings = new Set<() => void>()
 
-  const isActive = () => run !== undefined || starting !== undefined
+  const isInHand = () => run !== undefined || starting !== undefined
+  // One that could not be taken up yet may well run.
+  const isActive = () => isInHand() || record().runId !== null
   const isQueued = () => record().power.state === 'starting' && !isActive()
 
   const addFact = (fact: NewFact) => deps.addFact(fact).catch(deps.onUnexpected)
@@ -71,6 +72,12 @@ export function createGame(deps: GameDeps): Game {
         await addFact({ serverId, kind: 'game.over_quota', cause: null, properties: { ...excess } })
         beginStop('stop')
       }),
+  })
+
+  const takeUp = createTakeUp({
+    ...{ serverId, game, runtime, restarts, timers, mutex, eventsOf, isInHand, background },
+    ...{ adopt, ended, lost: tellEnd, letGo: deps.letGo, onUnexpected: deps.onUnexpected },
+    isDetached: () => isDetached,
   })
 
   // Starting.
@@ -122,6 +129,15 @@ export function createGame(deps: GameDeps): Game {
       lines: deps.lines,
       ended: (end) => background(mutex(async () => (isCurrent() ? ended(end) : undefined))),
     }
+  }
+
+  /** A run of an earlier service: it goes on, also with what it was told last. */
+  async function adopt(found: Run): Promise<void> {
+    run = found
+    if (record().power.state === 'starting' && run.isReady()) await comeUp()
+    const { asked } = record()
+    if (asked === 'kill') await run.kill()
+    else if (asked !== null) beginStop(asked)
   }
 
   async function comeUp(): Promise<void> {
@@ -186,6 +202,7 @@ export function createGame(deps: GameDeps): Game {
 
   /** Outside the mutex: whatever hangs there, this does not. */
   async function kill(accept: Accept): Promise<boolean> {
+    if (takeUp.isDue()) await mutex(takeUp.require)
     ladder?.abort()
     starting?.abort()
     const isPending = () => isQueued() || ['crashed', 'sleeping'].includes(record().power.state)
@@ -202,6 +219,7 @@ export function createGame(deps: GameDeps): Game {
     const accept = () => addFact({ serverId, kind: 'power.requested', cause, properties: { action } })
     if (action === 'kill') return kill(accept)
     return mutex(async () => {
+      await takeUp.require()
       if (action !== 'stop') save({ autoRestart, limits, sleep: setting, ...(launch ? { launch } : {}), restarts: 0 })
       return handlers[record().power.state][action](accept)
     })
@@ -215,6 +233,7 @@ export function createGame(deps: GameDeps): Game {
     startId: () => record().readyFactId,
     again: () =>
       mutex(async () => {
+        await takeUp.require()
         if (record().power.state === 'stopping') await changeMind(accepted, 'restart')
         else if (!isActive()) await restarts.startAgain()
       }),
@@ -224,6 +243,7 @@ export function createGame(deps: GameDeps): Game {
     },
 
     async input(command, cause) {
+      if (takeUp.isDue()) await mutex(takeUp.require)
       const error = run ? await run.input(command) : 'gone'
       if (error === 'gone') throw fail('server_not_running', 'The game does not run, so nobody reads the command.')
       if (error === 'full') throw fail('server_busy', 'The game does not read the commands that it was sent before.')
@@ -242,10 +262,7 @@ export function createGame(deps: GameDeps): Game {
 
     recover: () =>
       mutex(async () => {
-        const { runId, isWanted, restartAt, power } = record()
-        if (runId !== null) await takeUp(runId)
-        else if (isWanted && record().bootId !== bootId()) restarts.startSoon()
-        else if (isWanted && power.state === 'crashed' && restartAt !== null) restarts.schedule(restartAt)
+        await takeUp.recover()
         sleep.follow()
         diskWatch.follow()
       }),
@@ -263,22 +280,8 @@ export function createGame(deps: GameDeps): Game {
       diskWatch.follow()
       ladder?.abort()
       restarts.cancel()
+      takeUp.cancel()
       run?.detach()
     },
-  }
-
-  async function takeUp(runId: string): Promise<void> {
-    const found = await runtime.find({ serverId, runId }, eventsOf(runId))
-    if (found === 'lost' || (hasEnded(found) && record().bootId !== bootId() && record().isWanted)) {
-      const { asked } = record()
-      save({ runId: null, asked: null })
-      return record().isWanted ? restarts.startSoon() : enter(stateAfter(asked))
-    }
-    if (hasEnded(found)) return ended(found, found.at)
-    run = found
-    if (record().power.state === 'starting' && run.isReady()) await comeUp()
-    const { asked } = record()
-    if (asked === 'kill') await run.kill()
-    else if (asked !== null) beginStop(asked)
   }
 }

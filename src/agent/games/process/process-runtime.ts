@@ -35,6 +35,8 @@ export interface ProcessRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
+  /** What no game sees, wherever it is: the data directory, and keys of the service. */
+  hidden: readonly string[]
   /** Without it, bubblewrap is the only way: a network of its own takes more than a user of its own. */
   userIsolation?: UserIsolation
   findBubblewrap?: () => Promise<string | null>
@@ -189,8 +191,9 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
-      const { network, killAfterMs } = deps
-      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers, network })
+      const { network, hidden, killAfterMs } = deps
+      const game = { launch, filesFolder, limits, user, isolation, controllers, hidden, network }
+      const { command, runtime, ...how } = wrap(game)
       const { ready, stopsByItself } = launch
       const said = await supervisor.begin({
         ...{ runId, command, ready, stopsByItself, ...how },

@@ -1,9 +1,9 @@
-// What bubblewrap says of itself on its descriptor 3, in lines of JSON: the process that leads the game's own world once it has
+// What bubblewrap says of itself on a descriptor of its own, in lines of JSON: the process that leads the game's own world once it has
 // made one, and the exit code of the game where that has begun. Without the one nothing was made; without the other it failed
 // before the game began.
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { NOT_ISOLATED } from './protocol.ts'
+import { INFO_FD, NOT_ISOLATED } from './protocol.ts'
 
 const SAID_MAX_CHARS = 1000
 
@@ -22,7 +22,7 @@ export function hearBubblewrap(child: ChildProcess): BubblewrapStatus {
   let said = ''
   let tell: ((pid: number) => void) | undefined
   const find = (name: string) => new RegExp(`"${name}":\\s*(\\d+)`).exec(text)?.[1]
-  const pipe = child.stdio[3] as Readable
+  const pipe = child.stdio[INFO_FD] as Readable
   pipe.setEncoding('utf8')
   pipe.on('error', () => {})
   pipe.on('data', (chunk: string) => {

@@ -1,13 +1,14 @@
 // The game itself: started, heard, told, and seen to its end.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { hearBubblewrap } from './bubblewrap-status.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
 import { killAllOf } from './left-behind.ts'
-import type { GameEnd, ProcessOrder } from './protocol.ts'
+import { ENVIRONMENT_FD, type GameEnd, INFO_FD, type ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
 const LINGER_MS = 1000
@@ -34,8 +35,8 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   const child = insideGroups(cgroups, () =>
     spawn(command.file, command.args, {
       cwd: command.cwd,
-      env: { ...command.environment },
-      stdio: order.isBubblewrap ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+      env: {},
+      stdio: Array.from({ length: order.isBubblewrap ? INFO_FD + 1 : ENVIRONMENT_FD + 1 }, () => 'pipe' as const),
       detached: true,
     }),
   )
@@ -45,6 +46,11 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     if (!hasEnded && leader) events.started()
   }
 
+  const environment = child.stdio[ENVIRONMENT_FD] as Duplex | undefined
+  // What ends before it was read is heard of as the end of the game.
+  environment?.on('error', () => {})
+  environment?.resume()
+  environment?.end(order.environment)
   child.once('error', events.failed)
   const inner = order.isBubblewrap ? hearBubblewrap(child) : undefined
   child.once('spawn', () => {

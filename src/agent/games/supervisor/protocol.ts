@@ -9,6 +9,10 @@ export interface GroupFolder {
   leaveTo: string
 }
 
+/** Of what a supervisor starts. */
+export const ENVIRONMENT_FD = 3
+export const INFO_FD = 4
+
 /** On the supervisor's standard input, once. */
 export type SupervisorOrder = ProcessOrder | PipesOrder
 
@@ -21,10 +25,12 @@ interface RunOrder {
 
 /** A game that the supervisor starts itself. */
 export interface ProcessOrder extends RunOrder {
-  command: { file: string; args: readonly string[]; cwd: string; environment: Readonly<Record<string, string>> }
+  command: { file: string; args: readonly string[]; cwd: string }
+  /** Of the game, an entry on each line. The command has none, and takes it over on its descriptor `ENVIRONMENT_FD`. */
+  environment: string
   /** The user of the game alone, where ending all that it runs is what ends the game; else null. */
   user: number | null
-  /** bubblewrap tells, on its descriptor 3, which process leads the game's group, and how it ended. */
+  /** bubblewrap tells, on its descriptor `INFO_FD`, which process leads the game's group, and how it ended. */
   isBubblewrap: boolean
   /** Control groups that the game is to be in. */
   cgroups: readonly GroupFolder[]
