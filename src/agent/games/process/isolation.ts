@@ -27,6 +27,8 @@ export const PROGRAM_FOLDERS = [
 export const PATH = [...PROGRAM_FOLDERS, '/sbin', '/bin'].join(':')
 /** Where a game finds its files. */
 const FILES_INSIDE = '/server'
+/** bubblewrap brings the loopback of it up. */
+export const NETWORK_OF_ITS_OWN = ['--unshare-net']
 const TMP_BYTES = 256 * 1024 * 1024
 
 /** The system, read-only. Of /etc only what programs need to run and to look up names: settings and keys lie there too. */
@@ -92,12 +94,12 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Null where it is not installed, or the system does not let it do its work. */
-export async function findBubblewrap(): Promise<string | null> {
+/** Null where it is not installed, or the system does not let it do its work, with these options too. */
+export async function findBubblewrap(options: readonly string[] = []): Promise<string | null> {
   const path = findProgram('bwrap')
   if (!path) return null
   try {
-    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', '--', 'true'])
+    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', ...options, '--', 'true'])
     return path
   } catch {
     return null
@@ -139,8 +141,7 @@ export function wrap(wrapping: Wrapping): Wrapped {
   const args = [
     ...systemArguments(hidden),
     ...bubblewrapArguments(filesFolder, workingFolder, user),
-    // bubblewrap brings the loopback of it up.
-    ...(network === 'loopback' ? ['--unshare-net'] : []),
+    ...(network === 'loopback' ? NETWORK_OF_ITS_OWN : []),
     ...['--', ...line],
   ]
   return { command: { file: bubblewrap, args, cwd: '/' }, environment, user: null, isBubblewrap: true, runtime }
@@ -150,7 +151,7 @@ function bubblewrapArguments(filesFolder: string, workingFolder: string, user: G
   return [
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'server'],
     // Its own session, apart from bubblewrap's own process: a signal to the game's group does not end bubblewrap.
-    ...['--new-session', '--info-fd', String(INFO_FD)],
+    ...['--new-session', '--json-status-fd', String(INFO_FD)],
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(TMP_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
     ...['--bind', filesFolder, FILES_INSIDE, '--chdir', workingFolder],
     // What it takes to become another user, and nothing else; that gives them up too.

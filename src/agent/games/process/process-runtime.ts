@@ -1,12 +1,12 @@
 // The process adapter of the runtime port: a game is a process of this machine, beside its supervisor.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fail } from '../../../contract/errors.ts'
+import { type Failure, fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import type { ProcessIdentity } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
-import { type RunRecord, runFile } from '../supervisor/protocol.ts'
+import { NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
 import { spawnSupervisor, type WaitingSupervisor } from '../supervisor/supervisor-client.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
@@ -115,7 +115,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })
-      if (!said.started) throw fail('not_startable', `The game could not be started: ${said.message}.`)
+      if (!said.started) throw notStarted(said)
       const run = await follow(serverId, runId, events)
       if (hasEnded(run)) return { run: endedRun(runId, run, events), runtime }
       return { run, runtime }
@@ -131,6 +131,14 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       return follow(serverId, runId, events)
     },
   }
+}
+
+function notStarted({ code, message }: Extract<StartAnswer, { started: false }>): Failure {
+  if (code !== NOT_ISOLATED) return fail('not_startable', `The game could not be started: ${message}.`)
+  return fail(
+    'isolation_missing',
+    `bubblewrap may not do its work here, so the game was not started. It says: ${message}.`,
+  )
 }
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }

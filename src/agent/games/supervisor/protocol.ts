@@ -30,7 +30,7 @@ export interface ProcessOrder extends RunOrder {
   environment: string
   /** The user of the game alone, where ending all that it runs is what ends the game; else null. */
   user: number | null
-  /** bubblewrap tells, on its descriptor `INFO_FD`, which process leads the game's group. */
+  /** bubblewrap tells, on its descriptor `INFO_FD`, which process leads the game's group, and how it ended. */
   isBubblewrap: boolean
   /** Control groups that the game is to be in. */
   cgroups: readonly GroupFolder[]
@@ -47,6 +47,8 @@ export interface PipesOrder extends RunOrder {
 
 /** On the supervisor's descriptor 3, once: whether the game was started. */
 export type StartAnswer = { started: true } | { started: false; code: string; message: string }
+/** The code of an answer: bubblewrap could not do its work. */
+export const NOT_ISOLATED = 'NOT_ISOLATED'
 
 /** `run-<id>.json`. Whoever makes the file has the run: a supervisor that comes too late finds it taken, and starts nothing. */
 export interface RunRecord {
@@ -65,6 +67,8 @@ export interface RunEnd {
   signal: NodeJS.Signals | null
   at: number
   isOutOfMemory: boolean
+  /** False where it ended before a program of the game began: what is around it failed. */
+  hasBegun?: boolean
   /** Whether it had said that players can join, and that it was told to stop. */
   wasReady: boolean
   saidStop: boolean
@@ -72,11 +76,7 @@ export interface RunEnd {
 }
 
 /** How a game ended, as far as whoever started it knows. */
-export interface GameEnd {
-  code: number | null
-  signal: NodeJS.Signals | null
-  isOutOfMemory: boolean
-}
+export type GameEnd = Pick<RunEnd, 'code' | 'signal' | 'isOutOfMemory' | 'hasBegun'>
 
 export type Request = { id: number } & (
   | { op: 'input'; text: string }
