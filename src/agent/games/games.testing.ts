@@ -84,6 +84,7 @@ export interface HarnessOptions {
   parent?: string
   /** False: as on a machine that has none. */
   hasBubblewrap?: boolean
+  findBubblewrap?: () => Promise<string | null>
   options?: Partial<GamesOptions>
   /** Of every start. */
   launch?: Partial<Launch>
@@ -128,6 +129,7 @@ export async function openGames(setting: HarnessOptions = {}) {
       options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),
       ...(occupancy ? { occupancy } : {}),
+      ...(setting.findBubblewrap ? { findBubblewrap: setting.findBubblewrap } : {}),
       ...(hasBubblewrap ? {} : { findBubblewrap: async () => null }),
       onUnexpected: (error) => errors.push(error),
     })

@@ -23,7 +23,7 @@ import { isFailure } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { type GamesHarness, NO_LIMITS, openGames } from './games.testing.ts'
-import { wrap } from './process/isolation.ts'
+import { findBubblewrap, wrap } from './process/isolation.ts'
 import { createUserIsolation } from './process/user-isolation.ts'
 
 const S = 'srv_castle'
@@ -213,6 +213,28 @@ suite('isolation', needs('bubblewrap'), () => {
     await spyOn(harness, [keyFile], [keyFile])
     const { runtime } = await harness.games.read({ serverId: S })
     assert.equal(runtime?.isolation, 'bubblewrap')
+  })
+
+  test('bubblewrap is looked for again at the next start, and one that could not be tried isolates no less', async () => {
+    let isInstalled = false
+    const look = async () => (isInstalled ? findBubblewrap() : null)
+    await using harness = await openGames({ findBubblewrap: look, options: { allowUnisolated: true } })
+    await harness.create(S, 'plain')
+    const isolationOf = async () => {
+      await harness.power(S, 'start')
+      await harness.reach(S, 'running')
+      const { runtime } = await harness.games.read({ serverId: S })
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      return runtime?.isolation
+    }
+    assert.equal(await isolationOf(), isRoot ? 'user' : 'none')
+    isInstalled = true
+    assert.equal(await isolationOf(), 'bubblewrap')
+
+    assert.equal(await findBubblewrap(['--no-such-option']), null)
+    // More than a command line holds: it is not even started.
+    await assert.rejects(findBubblewrap(['x'.repeat(4_000_000)]), (error) => isFailure(error, 'isolation_missing'))
   })
 
   test('as root, each server has a user of its own, who owns its files, and no symlink gives it more', async (context) => {

@@ -38,7 +38,7 @@ export interface ProcessRuntimeDeps {
 }
 
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
-  let bubblewrap: Promise<string | null> | undefined
+  let bubblewrap: string | null = null
   /** Of starts that have been checked: it takes a moment to load, and there is something else to do meanwhile. */
   const waiting = new Map<string, WaitingSupervisor>()
 
@@ -60,11 +60,10 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     return found
   }
 
-  const findWrapper = () => (bubblewrap ??= (deps.findBubblewrap ?? findBubblewrap)())
-
   async function requireIsolation(): Promise<Isolation> {
-    const path = await findWrapper()
-    if (path !== null) return { kind: 'bubblewrap', path }
+    // Where there is none it is looked for again: somebody may install it.
+    bubblewrap ??= await (deps.findBubblewrap ?? findBubblewrap)()
+    if (bubblewrap !== null) return { kind: 'bubblewrap', path: bubblewrap }
     const whyNoUser = deps.userIsolation ? deps.userIsolation.whyNot() : 'it needs a network of its own too'
     if (whyNoUser === null) return { kind: 'user' }
     if (deps.allowUnisolated) return { kind: 'none' }
