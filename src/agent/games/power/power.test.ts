@@ -80,6 +80,21 @@ suite('power', needs('bubblewrap'), () => {
     assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
   })
 
+  test('a run is stopped the way that it was started with, whatever a start that comes meanwhile says', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const stop = [{ signal: 'SIGQUIT' as const, timeoutSeconds: 20, message: 'waiting for something else' }]
+    assert.equal(await harness.power(S, 'start', { stop }), false)
+    await harness.restart()
+    await harness.power(S, 'stop')
+    assert.equal((await harness.games.read({ serverId: S })).power.step, 'waiting for the world to save')
+    await harness.reach(S, 'stopped')
+    const { exit } = (await harness.games.read({ serverId: S })).power
+    assert.deepEqual([exit?.code, exit?.signal], [0, null])
+  })
+
   test('a restore and a start exclude each other, whichever comes first', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
