@@ -45,6 +45,31 @@ suite('power', needs('bubblewrap'), () => {
     assert.deepEqual(timers.pendingMs(), [], 'it is given up')
   })
 
+  test('a restart that meets a restore waits for it, and is not given up by that', async () => {
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'crash' })
+    await harness.reach(S, 'crashed')
+    const scheduled = () => until(async () => timers.pendingMs()[0] !== undefined)
+    {
+      using _restore = await harness.lockOf(S).exclude()
+      for (let time = 1; time <= CRASH_RESTARTS.count + 2; time++) {
+        await scheduled()
+        assert.deepEqual(timers.pendingMs(), [1000])
+        timers.advance(1000)
+      }
+      await scheduled()
+    }
+    timers.advance(1000)
+    await harness.reach(S, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'crash' })
+    await harness.reach(S, 'crashed')
+    assert.deepEqual(timers.pendingMs(), [2000], 'it is the second crash')
+  })
+
   test('After 10 healthy minutes a crash counts as the first one again', async () => {
     const timers = createManualTimers()
     await using harness = await openGames({ timers })
