@@ -105,6 +105,7 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
       users: config.gameUsers,
       allowUnisolated: config.allowUnisolatedGames,
       containerSocket: config.containerSocket,
+      keyFiles: config.keyFiles,
     },
     clock,
     log,

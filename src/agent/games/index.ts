@@ -1,6 +1,6 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { AgentGames, GamesWork } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
@@ -40,12 +40,15 @@ export interface GamesOptions {
   allowUnisolated: boolean
   /** Where a container engine listens; null: where they usually do. */
   containerSocket: string | null
+  /** Keys of the service outside of its data directory. No game sees them. */
+  keyFiles: readonly string[]
 }
 
 export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
   users: DEFAULT_GAME_UIDS,
   allowUnisolated: false,
   containerSocket: null,
+  keyFiles: [],
 }
 
 export interface GamesDeps {
@@ -108,6 +111,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     createRuntimes({
       process: createProcessRuntime({
         ...place,
+        hidden: [dirname(layout.servers), ...deps.options.keyFiles],
         userIsolation: createUserIsolation(layout),
         ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
         allowUnisolated: deps.options.allowUnisolated,

@@ -216,9 +216,9 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
 function createAnswerFinder(
   console: ConsoleTail,
   from: number,
-  { after, isStill }: { after: string | undefined; isStill: string | null },
+  { after, isStill }: { after: string | undefined; isStill: Quiesce['isStill'] },
 ) {
-  const pattern = createLineMatcher(isStill === null ? [] : [isStill])
+  const pattern = createLineMatcher(isStill === null ? [] : [isStill].flat())
   let position = from
   let isSent = after === undefined
   return {

@@ -78,6 +78,8 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
 
   async function start({ serverId, runId, launch, limits }: StartRequest, events: RunEvents) {
     const container = requireContainer(launch)
+    // A program of an installation comes here without a check before it.
+    checkContainer(container)
     const folder = deps.gameFolder(serverId)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const info = await engine.info()
