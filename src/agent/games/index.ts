@@ -230,6 +230,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     changes: lines,
   })
 
+  /** Never fails. */
+  async function recover(serverId: string): Promise<void> {
+    try {
+      await game(serverId).recover()
+      // What was written while we were away, also by a game that has ended.
+      observation.wake(serverId)
+      await holds.interrupt(serverId)
+    } catch (error) {
+      deps.onUnexpected(error, serverId)
+    }
+  }
+
   return {
     async power(request) {
       const isChange = pauses.accept(request.serverId, request.action)
@@ -291,16 +303,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     },
 
     async start() {
-      for (const serverId of serverIds()) {
-        if (!existsSync(recordOf(serverId))) continue
-        try {
-          await game(serverId).recover()
-          // What was written while we were away, also by a game that has ended.
-          observation.wake(serverId)
-          await holds.interrupt(serverId)
-        } catch (error) {
-          deps.onUnexpected(error, serverId)
-        }
+      for (const serverId of serverIds().filter((each) => existsSync(recordOf(each)))) {
+        const recovering = recover(serverId)
+        // An engine may hang. Until it is known what became of its games they count as running, and nobody waits for it.
+        if (!games.get(serverId)?.launch()?.container) await recovering
       }
       observation.start()
     },
