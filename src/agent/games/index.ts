@@ -217,6 +217,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     current: (serverId) => games.get(serverId)?.current(),
     isActive: isRunning,
     startId: (serverId) => games.get(serverId)?.startId() ?? null,
+    installations(serverId) {
+      const hold = startHoldOf(serverId)
+      return { isUnderWay: hold.isTaken(), count: hold.count() }
+    },
     noteFile: (serverId) => join(folderOf(serverId), 'held.json'),
     console: tailOf,
     lines,

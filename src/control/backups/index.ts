@@ -70,6 +70,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     reconciling,
     restores: createRestores({ ...deps, making, ends, pauses }),
     finishing,
+    pauses,
     rehearsals,
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups, rehearsals }),
