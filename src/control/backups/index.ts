@@ -33,7 +33,7 @@ export interface BackupSliceDeps {
   jobs: Jobs
   changes: Changes
   servers: Pick<Servers, 'adopt'>
-  games: Parameters<typeof createRehearsals>[0]['games']
+  games: Parameters<typeof createRehearsals>[0]['games'] & Parameters<typeof createMaking>[0]['games']
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
