@@ -217,6 +217,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     current: (serverId) => games.get(serverId)?.current(),
     isActive: isRunning,
     startId: (serverId) => games.get(serverId)?.startId() ?? null,
+    installations(serverId) {
+      const hold = startHoldOf(serverId)
+      return { isUnderWay: hold.isTaken(), count: hold.count() }
+    },
     noteFile: (serverId) => join(folderOf(serverId), 'held.json'),
     console: tailOf,
     lines,
@@ -229,6 +233,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     noteFile: (serverId) => join(folderOf(serverId), 'paused.json'),
     changes: lines,
   })
+
+  /** Never fails. */
+  async function recover(serverId: string): Promise<void> {
+    try {
+      await game(serverId).recover()
+      // What was written while we were away, also by a game that has ended.
+      observation.wake(serverId)
+      await holds.interrupt(serverId)
+    } catch (error) {
+      deps.onUnexpected(error, serverId)
+    }
+  }
 
   return {
     async power(request) {
@@ -291,16 +307,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     },
 
     async start() {
-      for (const serverId of serverIds()) {
-        if (!existsSync(recordOf(serverId))) continue
-        try {
-          await game(serverId).recover()
-          // What was written while we were away, also by a game that has ended.
-          observation.wake(serverId)
-          await holds.interrupt(serverId)
-        } catch (error) {
-          deps.onUnexpected(error, serverId)
-        }
+      for (const serverId of serverIds().filter((each) => existsSync(recordOf(each)))) {
+        const recovering = recover(serverId)
+        // An engine may hang. Until it is known what became of its games they count as running, and nobody waits for it.
+        if (!games.get(serverId)?.launch()?.container) await recovering
       }
       observation.start()
     },

@@ -134,5 +134,5 @@ export const flyingSquid: Template = {
     timeoutSeconds: 60,
     after: ['save-on'],
   },
-  ignored: ['/logs/', '/node_modules/'],
+  ignored: ['/logs/'],
 }

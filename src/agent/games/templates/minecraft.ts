@@ -46,7 +46,8 @@ const java = {
     timeoutSeconds: 60,
     after: ['save-on'],
   },
-  ignored: ['/cache/', '/libraries/', '/logs/', '/versions/', '*.log.gz', 'session.lock'],
+  // Not what is downloaded: a backup has to come up without a network.
+  ignored: ['/logs/', '*.log.gz', 'session.lock'],
 } satisfies Partial<Record<keyof Template, unknown>>
 
 const SERVER_PROPERTIES = {

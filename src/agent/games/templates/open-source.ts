@@ -146,7 +146,7 @@ export const openttd: Template = {
     timeoutSeconds: 60,
     after: [],
   },
-  ignored: ['/content_download/', '/screenshot/'],
+  ignored: ['/screenshot/'],
 }
 
 export const generic: Template = {
