@@ -1,5 +1,6 @@
 // A game is a stranger's code: what it tries to read and to leave behind.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   accessSync,
   chmodSync,
@@ -15,13 +16,14 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { putGame } from '../../../test/support/games.ts'
+import { launchOf, putGame } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { type GamesHarness, NO_LIMITS, openGames } from './games.testing.ts'
+import { findBubblewrap, wrap } from './process/isolation.ts'
 import { createUserIsolation } from './process/user-isolation.ts'
 
 const S = 'srv_castle'
@@ -94,6 +96,25 @@ suite('isolation by a user of its own', () => {
     await harness.power(S, 'kill')
     await harness.reach(S, 'stopped')
     await until(async () => processesOf(uid).length === 0)
+  })
+
+  test('a game without a limit of its own may have 1,024 processes, also where the service may make no group', (context) => {
+    if (!isRoot) return context.skip('only root gives games users of their own')
+    const user = { uid: DEFAULT_GAME_UIDS.last, gid: DEFAULT_GAME_UIDS.last }
+    const argv = ['sed', '-n', 's/^Max processes *//p', '/proc/self/limits'] as const
+    const groups = { isolation: { kind: 'user' }, controllers: new Set<never>(), hidden: [] } as const
+    const { command, runtime } = wrap({
+      launch: launchOf({ argv }),
+      filesFolder: '/',
+      limits: NO_LIMITS,
+      user,
+      ...groups,
+    })
+    assert.equal(runtime.enforced?.processes, 'rlimit')
+    // Its environment would be on the last one.
+    const stdio = ['ignore', 'pipe', 'inherit', 'ignore'] as const
+    const { stdout } = spawnSync(command.file, command.args, { cwd: '/', env: {}, stdio: [...stdio] })
+    assert.match(String(stdout), /^1024 +1024 /)
   })
 
   test('where games could not reach their files, and without root, isolation is missing and says why', async () => {
@@ -192,6 +213,28 @@ suite('isolation', needs('bubblewrap'), () => {
     await spyOn(harness, [keyFile], [keyFile])
     const { runtime } = await harness.games.read({ serverId: S })
     assert.equal(runtime?.isolation, 'bubblewrap')
+  })
+
+  test('bubblewrap is looked for again at the next start, and one that could not be tried isolates no less', async () => {
+    let isInstalled = false
+    const look = async () => (isInstalled ? findBubblewrap() : null)
+    await using harness = await openGames({ findBubblewrap: look, options: { allowUnisolated: true } })
+    await harness.create(S, 'plain')
+    const isolationOf = async () => {
+      await harness.power(S, 'start')
+      await harness.reach(S, 'running')
+      const { runtime } = await harness.games.read({ serverId: S })
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      return runtime?.isolation
+    }
+    assert.equal(await isolationOf(), isRoot ? 'user' : 'none')
+    isInstalled = true
+    assert.equal(await isolationOf(), 'bubblewrap')
+
+    assert.equal(await findBubblewrap(['--no-such-option']), null)
+    // More than a command line holds: it is not even started.
+    await assert.rejects(findBubblewrap(['x'.repeat(4_000_000)]), (error) => isFailure(error, 'isolation_missing'))
   })
 
   test('as root, each server has a user of its own, who owns its files, and no symlink gives it more', async (context) => {

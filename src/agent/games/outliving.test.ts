@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { isFailure } from '../../contract/errors.ts'
@@ -89,6 +90,38 @@ suite('while the service is away', needs('bubblewrap'), () => {
     assert.ok(game && !isAlive(game), 'nobody would hear it any more')
     timers.advance(1000)
     await harness.reach(S, 'running')
+  })
+
+  test('A restart of the service does not stop a game, also where its supervisor answers late', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const { game, supervisor } = runOf(harness.dataDir)
+    // As one whose disk does not answer.
+    process.kill(supervisor.pid, 'SIGSTOP')
+    {
+      using _answers = { [Symbol.dispose]: () => process.kill(supervisor.pid, 'SIGCONT') }
+      const late = delay(20_000, undefined, { ref: false }).then(() => assert.fail('the service waits for it'))
+      await Promise.race([harness.restart(), late])
+      assert.deepEqual(
+        [(await harness.games.read({ serverId: S })).power.state, game && isAlive(game)],
+        ['running', true],
+      )
+      await assert.rejects(harness.games.sendCommand({ serverId: S, command: 'x' }), (error) =>
+        isFailure(error, 'server_busy'),
+      )
+    }
+    await until(() =>
+      harness.games.sendCommand({ serverId: S, command: 'hello' }).then(
+        () => true,
+        () => false,
+      ),
+    )
+    await until(async () => (await harness.linesOf(S)).includes('You said: hello'))
+    await harness.power(S, 'stop')
+    await harness.reach(S, 'stopped')
+    assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
   })
 
   test('a game that could not be taken up counts as running, and is taken up later or when somebody wants something of it', async () => {

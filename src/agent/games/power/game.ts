@@ -42,6 +42,9 @@ export function createGame(deps: GameDeps): Game {
   const isActive = () => isInHand() || record().runId !== null
   const isQueued = () => record().power.state === 'starting' && !isActive()
 
+  /** A record of before it was kept has one for both. */
+  const launchOfRun = () => record().runLaunch ?? record().launch
+
   const addFact = (fact: NewFact) => deps.addFact(fact).catch(deps.onUnexpected)
 
   /** For those who wait until nothing of it runs. */
@@ -98,10 +101,12 @@ export function createGame(deps: GameDeps): Game {
       await deps.prepare(launch)
       mine.signal.throwIfAborted()
       await accept()
+      mine.signal.throwIfAborted()
       const runId = newId('run', timers.now())
       const fresh = { readyFactId: newId('act', timers.now()), runningSince: null, restartAt: null, asked: null }
+      const ofRun = { runId, runLaunch: launch, bootId: bootId() }
       // Without it, nobody would find the game again.
-      game.saveDurably({ ...fresh, isWanted: true, runId, bootId: bootId(), ...game.inState('starting') })
+      game.saveDurably({ ...fresh, isWanted: true, ...ofRun, ...game.inState('starting') })
       const started = await runtime.start({ serverId, runId, launch, limits }, eventsOf(runId))
       run = started.run
       save({ runtime: started.runtime })
@@ -165,11 +170,14 @@ export function createGame(deps: GameDeps): Game {
     run = undefined
     ladder?.abort()
     game.noteExit(exit)
+    // A kill that came meanwhile was answered: nothing starts it after that.
+    const wish = record().asked === 'kill' ? 'kill' : asked
     const over = { runId: null, asked: null }
-    if (hasCrashed) restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
-    else enter(stateAfter(asked), { ...over, isWanted: asked === 'restart', restarts: 0 })
+    if (hasCrashed && wish !== 'kill')
+      restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
+    else enter(stateAfter(wish), { ...over, isWanted: wish === 'restart', restarts: 0 })
     tellEnd()
-    if (asked === 'restart') await restarts.startAgain()
+    if (wish === 'restart') await restarts.startAgain()
   }
 
   function beginStop(asked: StopRequest | 'sleep'): void {
@@ -178,7 +186,7 @@ export function createGame(deps: GameDeps): Game {
     enter('stopping', { asked, isWanted: asked === 'restart' })
     const mine = new AbortController()
     ladder = mine
-    const steps = record().launch?.stop ?? []
+    const steps = launchOfRun()?.stop ?? []
     const ladderOf = { run: current, steps, timers, signal: mine.signal }
     // First: a world that is held still would not be saved.
     background(deps.letGo().then(() => descend({ ...ladderOf, tell: (step) => mine === ladder && game.tell(step) })))
@@ -229,7 +237,7 @@ export function createGame(deps: GameDeps): Game {
     read: game.read,
     isActive,
     isWanted: () => record().isWanted,
-    current: () => run && { run, quiesce: record().launch?.quiesce ?? null, state: record().power.state },
+    current: () => run && { run, quiesce: launchOfRun()?.quiesce ?? null, state: record().power.state },
     startId: () => record().readyFactId,
     again: () =>
       mutex(async () => {
@@ -256,7 +264,7 @@ export function createGame(deps: GameDeps): Game {
       if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
     },
 
-    launch: () => record().launch,
+    launch: launchOfRun,
     run: () => run,
     tail: () => run?.tail(),
 

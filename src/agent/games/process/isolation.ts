@@ -5,6 +5,8 @@ import { accessSync, constants, existsSync, lstatSync, readdirSync, readlinkSync
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
+import { fail } from '../../../contract/errors.ts'
+import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
 import { INFO_FD, type ProcessOrder } from '../supervisor/protocol.ts'
@@ -93,16 +95,28 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Null where it is not installed, or the system does not let it do its work, with these options too. */
+/**
+ * Null where it is not installed, or the system does not let it do its work, with these options too. Fails with
+ * `isolation_missing` where that could not be found out: a machine that is short of something for a moment isolates no less.
+ */
 export async function findBubblewrap(options: readonly string[] = []): Promise<string | null> {
   const path = findProgram('bwrap')
   if (!path) return null
   try {
-    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', ...options, '--', 'true'])
+    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', ...options, '--', 'true'], { env: {} })
     return path
-  } catch {
-    return null
+  } catch (error) {
+    if (hasAnswered(error)) return null
+    throw fail('isolation_missing', 'bubblewrap could not be tried just now. Start the game again.', error)
   }
+}
+
+const PASSES = /temporarily unavailable|Cannot allocate memory|Too many open files/
+
+/** Whether it ran, and said what it may not do. */
+function hasAnswered(error: unknown): boolean {
+  if (!(error instanceof Error) || !('stderr' in error) || !('code' in error)) return false
+  return typeof error.code === 'number' && !PASSES.test(String(error.stderr))
 }
 
 export function wrap(wrapping: Wrapping): Wrapped {
@@ -195,7 +209,7 @@ function limitLine({ limits, user, controllers }: Wrapping) {
   const options: string[] = []
   if (limits.memoryBytes !== null && !controllers.has('memory')) options.push(`--data=${limits.memoryBytes}`)
   // The kernel counts them by user, so this is of use only where a game has one of its own.
-  if (limits.processes !== null && user && !controllers.has('pids')) options.push(`--nproc=${limits.processes}`)
+  if (user && !controllers.has('pids')) options.push(`--nproc=${limits.processes ?? DEFAULT_PROCESSES_MAX}`)
   const has = (option: string) => (prlimit && options.some((each) => each.startsWith(option)) ? 'rlimit' : 'none')
   const enforced = { memory: has('--data'), processes: has('--nproc') } as const
   return { line: prlimit && options.length > 0 ? [prlimit, ...options, '--'] : [], enforced }
