@@ -53,6 +53,8 @@ export interface ContainerRun extends Run {
   settle(state: ContainerState | undefined): Promise<RunEnd>
   /** Nothing of it is to be left. */
   discard(): Promise<void>
+  /** Before it is handed over, where it could not be discarded: it ends once nothing of it is left. */
+  giveUp(): void
 }
 
 export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
@@ -66,6 +68,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   let attached: Promise<void> = Promise.resolve()
   let hasStarted = deps.isStarted
   let isHandedOver = false
+  let isGivenUp = false
   let isEngineAway = false
   let wasReady = false
   let lastTail = 0
@@ -136,10 +139,15 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     await engine.start(name)
     hasStarted = true
     await line?.ask({ op: 'begin' })
+    // It runs: an engine that goes away now is waited for like any other time.
+    await noteLeader().catch(onUnexpected)
+    if (pulling.signal.aborted) await kill()
+  }
+
+  async function noteLeader(): Promise<void> {
     const state = await engine.inspect(name)
     const leader = state && leaderOf(state)
     if (leader) await line?.ask({ op: 'leader', game: leader })
-    if (pulling.signal.aborted) await kill()
   }
 
   async function pullAndLaunch(image: string, options: ContainerOptions): Promise<void> {
@@ -154,16 +162,37 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       const isKilled = pulling.signal.aborted
       const text = `The image ${image} could not be used: ${saidByEngine(error)}`
       if (!isKilled) await line?.ask({ op: 'note', text })
+      await removeUntilConfirmed()
       return tellEnd(await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false }))
     }
     lineEvents.changed()
     await watch()
   }
 
+  /** An engine that was away may have started it: until it says that nothing is left, it counts as running. */
+  async function removeUntilConfirmed(): Promise<void> {
+    while (!detaching.signal.aborted) {
+      try {
+        return await engine.remove(name)
+      } catch (error) {
+        if (!isEngineAway) onUnexpected(error)
+        isEngineAway = true
+        step('waiting for the engine, to remove what it may have started')
+      }
+      await pause()
+    }
+  }
+
+  async function giveUp(): Promise<void> {
+    await removeUntilConfirmed()
+    tellEnd(await finish({ code: null, signal: 'SIGKILL', isOutOfMemory: false }))
+  }
+
   /** However often the engine goes away meanwhile. */
   async function watch(): Promise<void> {
     while (!detaching.signal.aborted) {
       try {
+        if (!recordNow()?.game) await noteLeader()
         await engine.wait(name, detaching.signal)
         const state = await engine.inspect(name)
         if (state?.status !== 'running') return tellEnd(await settle(state))
@@ -199,8 +228,8 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   }
 
   async function discard(): Promise<void> {
-    if (!finishing) void line?.ask({ op: 'quit' })
     await engine.remove(name)
+    if (!finishing) void line?.ask({ op: 'quit' })
     rmSync(order.pipesFolder, { recursive: true, force: true })
   }
 
@@ -227,13 +256,17 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     settle,
     discard,
     kill,
+    giveUp() {
+      isGivenUp = true
+    },
     launchLater: (image, options) => void setImmediate(() => background(pullAndLaunch(image, options))),
     handOver: () =>
       void setImmediate(() => {
         isHandedOver = true
         wasReady = false
         lineEvents.changed()
-        if (hasStarted) background(watch())
+        if (isGivenUp) background(giveUp())
+        else if (hasStarted) background(watch())
       }),
     isReady,
     tail() {
