@@ -1,12 +1,12 @@
 // One run of a container. Its supervisor holds its pipes and writes its console; the engine knows whether it runs. Either may go
 // away for a while: the game notices neither.
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import { groupFoldersOf } from '../process/cgroups.ts'
-import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { isAlive, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, readRunUsage } from '../run-usage.ts'
 import type { Run, RunEnd, RunEvents } from '../runtime.ts'
 import { endOfCode } from '../supervisor/exit-codes.ts'
@@ -17,6 +17,7 @@ import {
   type SupervisorLine,
   spawnSupervisor,
 } from '../supervisor/supervisor-client.ts'
+import { leaderOf } from './container-leader.ts'
 import { containerName } from './container-options.ts'
 import { type ContainerOptions, type ContainerState, type Engine, saidByEngine } from './engine.ts'
 import { wasOutOfMemory } from './kernel-log.ts'
@@ -300,16 +301,6 @@ function endOf(state: ContainerState | undefined): GameEnd {
   const end = endOfCode(state.exitCode)
   const isOutOfMemory = end.signal === 'SIGKILL' && (state.isOutOfMemory || wasOutOfMemory(state.id))
   return { ...end, isOutOfMemory }
-}
-
-/** Undefined where the engine's processes are not those that we see: a number of another machine means nothing here. */
-function leaderOf({ id, pid }: ContainerState): ProcessIdentity | undefined {
-  if (pid <= 0) return undefined
-  try {
-    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id) ? identify(pid) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** The supervisor writes it when it has written the last line. */

@@ -78,7 +78,15 @@ test('a container that may have been started counts as running until the engine 
 test('a game that has started goes on when the engine goes away right after it', async () => {
   let isAway = true
   let isRemoved = false
-  const state: ContainerState = { id: 'x', pid: 0, status: 'ended', exitCode: 0, isOutOfMemory: false, endedAt: 1 }
+  const state: ContainerState = {
+    id: 'x',
+    pid: 0,
+    hasInit: false,
+    status: 'ended',
+    exitCode: 0,
+    isOutOfMemory: false,
+    endedAt: 1,
+  }
   using opened = open({
     async inspect() {
       if (isAway) throw away()
