@@ -234,7 +234,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, serverMetrics: createGameMetrics(agent.games), checks, log })
-  await documentRoutes(http)
+  documentRoutes(http)
   frontPage(http, version)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
