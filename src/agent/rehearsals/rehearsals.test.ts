@@ -8,7 +8,7 @@ import { launchOf, putGame, type TestGame } from '../../../test/support/games.ts
 import { needs } from '../../../test/support/needs.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { NO_LIMITS } from '../games/games.testing.ts'
-import { DEFAULT_GAMES_OPTIONS } from '../games/index.ts'
+import { DEFAULT_GAMES_OPTIONS } from '../games/games-deps.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { createRehearsals } from './rehearsals.ts'
 
