@@ -58,6 +58,7 @@ function main(order: SupervisorOrder): void {
     supervisor: identify(process.pid) as ProcessIdentity,
     game: null,
     cgroups: 'cgroups' in order ? order.cgroups : [],
+    user: 'user' in order ? order.user : null,
   }
   if ('isSuccessor' in order && order.isSuccessor) succeed(record)
   else if (!claimRecord(runFile(order.runId), record)) process.exit(0)
