@@ -124,7 +124,9 @@ export function createRehearsals(deps: {
       await build(server, launch, work, context)
       const runId = newId('run', deps.now())
       writeRecord(noteFile, { serverId, runId } satisfies RunNote)
-      const said = await playRun({ runtime, request: { serverId, runId, launch, limits }, timeoutSeconds, signal })
+      const request = { serverId, runId, launch, limits }
+      const unexpected = (error: unknown) => onUnexpected(error, serverId)
+      const said = await playRun({ runtime, request, timeoutSeconds, signal, onUnexpected: unexpected })
       return { ...said, log: await readLog(consoleFolder(serverId), serverId) }
     } catch (error) {
       // That is what a rehearsal is for. Anything else says nothing about the backup.

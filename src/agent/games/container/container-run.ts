@@ -230,9 +230,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       return lastTail
     },
     async input(text) {
-      await supervisor.whenAttached()
-      const line = supervisor.current()
-      return hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'
+      if (!hasStarted || finishing) return 'gone'
+      // Where nobody answers for the moment, nobody reads it either.
+      return supervisor.current()?.ask({ op: 'input', text }) ?? 'full'
     },
     async usage() {
       const leader = recordNow()?.game

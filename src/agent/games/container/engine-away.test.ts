@@ -1,6 +1,6 @@
 // An engine that goes away in the middle of a start.
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -9,7 +9,9 @@ import { until } from '../../../../test/support/until.ts'
 import { fail } from '../../../contract/errors.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { NO_LIMITS } from '../games.testing.ts'
+import { isAlive } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
+import { type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { createContainerRuntime } from './container-runtime.ts'
 import type { ContainerState, Engine } from './engine.ts'
 
@@ -49,7 +51,12 @@ function open(answers: Partial<Engine>) {
     limits: NO_LIMITS,
   }
   const start = () => runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
-  return { start, ends, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  return {
+    start,
+    ends,
+    folder: join(folder, 'game'),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
 }
 
 test('a container that may have been started counts as running until the engine says that nothing is left', async () => {
@@ -107,5 +114,18 @@ test('a game that has started goes on when the engine goes away right after it',
     opened.ends.map(({ code, at }) => [code, at]),
     [[0, 1]],
   )
+  run.detach()
+})
+
+test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 20_000 }, async () => {
+  using opened = open({})
+  const { run } = await opened.start()
+  const file = join(opened.folder, runFile('run_1'))
+  const { supervisor } = JSON.parse(readFileSync(file, 'utf8')) as RunRecord
+  // As if the disk took nothing any more.
+  mkdirSync(`${file}.new`)
+  process.kill(supervisor.pid, 'SIGKILL')
+  await until(async () => !isAlive(supervisor))
+  await until(async () => (await run.input('stop')) === 'full')
   run.detach()
 })
