@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
-import { createMutex } from '../../kit/mutex.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
@@ -30,7 +30,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
   const lines = createWatchers()
-  const startTurn = createMutex()
+  const startTurn = createKeyedMutex()
   const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
   const runtime = deps.runtime ?? createRuntimes(deps, { gameFolder: folderOf, consoleFolder: consoleOf })

@@ -46,6 +46,10 @@ suite('rehearsals', needs('bubblewrap'), () => {
       await assert.rejects(rehearse({ findBubblewrap: async () => path }, 'plain'), (error) =>
         isFailure(error, 'isolation_missing'),
       )
+    // A template may be older than the rule.
+    await assert.rejects(rehearse({}, 'plain', launchOf({ environment: { LD_PRELOAD: 'x' } })), (error) =>
+      isFailure(error, 'not_startable'),
+    )
     assert.equal((await rehearse({}, 'plain')).outcome, 'passed')
     assert.equal((await rehearse({}, 'plain', launchOf({ argv: ['/bin/false'] }))).outcome, 'failed')
   })

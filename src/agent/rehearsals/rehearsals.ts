@@ -14,6 +14,7 @@ import { openRoot } from '../files/sandbox/directory.ts'
 import { removeTree } from '../files/sandbox/remove-tree.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { GamesOptions } from '../games/games-deps.ts'
+import { longestStopMs } from '../games/power/stop-ladder.ts'
 import { createPreparation } from '../games/preparation.ts'
 import { createGameUsers } from '../games/process/game-users.ts'
 import { findBubblewrap, NETWORK_OF_ITS_OWN } from '../games/process/isolation.ts'
@@ -35,6 +36,12 @@ interface RunNote {
 
 /** A user of its own is not enough here. */
 const NO_NETWORK_OF_ITS_OWN = { whyNot: () => 'a rehearsal needs a network of its own', prepare() {} }
+
+/** What the game is played by. */
+interface Scene {
+  runtime: GameRuntime
+  launch: Launch
+}
 
 export interface Rehearsals {
   handlers: TaskHandlers<RehearsalWork['kind']>
@@ -103,12 +110,20 @@ export function createRehearsals(deps: {
     if (uid >= first && uid <= last) chownSync(scratch.server(serverId).files, uid, gid)
   }
 
-  async function build(server: ServerFiles, launch: Launch, work: RehearsalWork, context: TaskContext): Promise<void> {
+  /** Why the backup cannot be used, or the game not be started from it; null where nothing speaks against it. */
+  async function build(server: ServerFiles, work: RehearsalWork, context: TaskContext, { runtime, launch }: Scene) {
     const { serverId } = context
-    await backups.restoreInto(server, { serverId, backupId: work.backupId }, context)
-    giveToUser(serverId)
-    await runtimeOf(() => server).check({ serverId, launch, limits: work.limits })
-    await prepare(server, launch)
+    try {
+      await backups.restoreInto(server, { serverId, backupId: work.backupId }, context)
+      giveToUser(serverId)
+      await runtime.check({ serverId, launch, limits: work.limits })
+      await prepare(server, launch)
+      return null
+    } catch (error) {
+      // That is what a rehearsal is for. Anything else, also a start that fails after this, says nothing about the backup.
+      if (!isFailure(error, 'backup_damaged') && !isFailure(error, 'not_startable')) throw error
+      return error.detail
+    }
   }
 
   async function rehearseIn(server: ServerFiles, work: RehearsalWork, context: TaskContext): Promise<RehearsalReport> {
@@ -118,21 +133,16 @@ export function createRehearsals(deps: {
     const { limits, timeoutSeconds } = work
     // In a network of its own every port is free.
     const launch = { ...work.launch, ports: [] }
-    const stopSeconds = launch.stop.reduce((sum, step) => sum + step.timeoutSeconds, 0)
-    const runtime = runtimeOf(() => server, (timeoutSeconds + stopSeconds) * 1000 + GRACE_MS)
-    try {
-      await build(server, launch, work, context)
-      const runId = newId('run', deps.now())
-      writeRecord(noteFile, { serverId, runId } satisfies RunNote)
-      const request = { serverId, runId, launch, limits }
-      const unexpected = (error: unknown) => onUnexpected(error, serverId)
-      const said = await playRun({ runtime, request, timeoutSeconds, signal, onUnexpected: unexpected })
-      return { ...said, log: await readLog(consoleFolder(serverId), serverId) }
-    } catch (error) {
-      // That is what a rehearsal is for. Anything else says nothing about the backup.
-      if (!isFailure(error, 'backup_damaged') && !isFailure(error, 'not_startable')) throw error
-      return { outcome: 'failed', reason: error.detail, log: [] }
-    }
+    const runtime = runtimeOf(() => server, timeoutSeconds * 1000 + longestStopMs(launch) + GRACE_MS)
+    const fault = await build(server, work, context, { runtime, launch })
+    if (fault !== null) return { outcome: 'failed', reason: fault, log: [] }
+    const runId = newId('run', deps.now())
+    writeRecord(noteFile, { serverId, runId } satisfies RunNote)
+    const said = await playRun({
+      ...{ runtime, request: { serverId, runId, launch, limits }, timeoutSeconds, signal },
+      onUnexpected: (error) => onUnexpected(error, serverId),
+    })
+    return { ...said, log: await readLog(consoleFolder(serverId), serverId) }
   }
 
   async function rehearse(work: RehearsalWork, context: TaskContext): Promise<RehearsalReport> {

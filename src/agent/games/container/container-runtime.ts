@@ -41,6 +41,9 @@ interface ContainerRecord {
 /** One that answers later is asked again while the game goes on. */
 const FOUND_WITHIN_MS = 5000
 
+/** Whoever wants to start a game waits for it. */
+const CHECKED_WITHIN_MS = 5000
+
 const recordFile = (runId: string) => `container-${runId}.json`
 
 export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRuntime {
@@ -157,7 +160,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
       const container = requireContainer(launch)
       checkContainer(container)
       await checkSurroundings(launch, deps.server(serverId))
-      await engine.info()
+      await engine.info(CHECKED_WITHIN_MS)
     },
     start,
     find,

@@ -35,7 +35,7 @@ export interface ContainerState {
 }
 
 export interface Engine {
-  info(): Promise<EngineInfo>
+  info(withinMs?: number): Promise<EngineInfo>
   hasImage(image: string): Promise<boolean>
   /** `told` gets what it does, for people. */
   pull(image: string, told: (step: string) => void, signal: AbortSignal): Promise<void>
@@ -93,7 +93,7 @@ export function createEngine(configured: string | null): Engine {
   }
 
   return {
-    info: () => askSoon((engine) => engine.info() as Promise<EngineInfo>),
+    info: (withinMs) => askSoon((engine) => engine.info() as Promise<EngineInfo>, withinMs),
     hasImage: (image) =>
       orIfAbsent(
         askSoon((engine) => engine.getImage(image).inspect()).then(() => true),

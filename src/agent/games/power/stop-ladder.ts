@@ -1,5 +1,5 @@
 // Stops a game the way its template says, one step after the other, until it has ended. SIGKILL comes last.
-import type { StopStep } from '../../../contract/games/launch.ts'
+import type { Launch, StopStep } from '../../../contract/games/launch.ts'
 import type { Run } from '../runtime.ts'
 
 export interface Timers {
@@ -47,6 +47,10 @@ export async function descend(ladder: Ladder): Promise<void> {
   tell('it did not stop in time, and is killed')
   await killUntilTaken(ladder)
 }
+
+/** Each step has its time once to be taken, and once more to be acted on. */
+export const longestStopMs = ({ stop }: Pick<Launch, 'stop'>): number =>
+  stop.reduce((sum, { timeoutSeconds }) => sum + 2000 * timeoutSeconds, 0)
 
 /** Whatever keeps it from being taken, such as a supervisor that waits for its disk: that is not waited for without end. */
 async function isTakenWithin(ms: number, step: StopStep, ladder: Ladder): Promise<boolean> {
