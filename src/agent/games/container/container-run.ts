@@ -13,13 +13,18 @@ import { endOf, writtenEnd } from './container-end.ts'
 import { leaderOf } from './container-leader.ts'
 import { createContainerLine } from './container-line.ts'
 import { containerName } from './container-options.ts'
+import type { ContainerStart } from './container-start.ts'
 import { type ContainerOptions, type ContainerState, type Engine, saidByEngine } from './engine.ts'
 
 const RETRY_MS = 500
 const STEP_EVERY_MS = 1000
+/** An init has started the game by then. */
+const LEADER_TIMES = 20
+const LEADER_EVERY_MS = 50
 
 export interface ContainerRunDeps {
   engine: Engine
+  start: ContainerStart
   /** The game's. */
   folder: string
   order: Omit<PipesOrder, 'isSuccessor'>
@@ -86,10 +91,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   const pause = () => delay(RETRY_MS, undefined, { signal: detaching.signal, ref: false }).catch(() => {})
 
   async function launch(options: ContainerOptions): Promise<void> {
-    const stopped = AbortSignal.any([pulling.signal, detaching.signal])
-    await engine.create(name, options)
-    stopped.throwIfAborted()
-    await engine.start(name)
+    await deps.start(name, options, AbortSignal.any([pulling.signal, detaching.signal]))
     hasStarted = true
     await supervisor.current()?.ask({ op: 'begin' })
     // It runs: an engine that goes away now is waited for like any other time.
@@ -98,9 +100,13 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   }
 
   async function noteLeader(): Promise<void> {
-    const state = await engine.inspect(name)
-    const leader = state && leaderOf(state)
-    if (leader) await supervisor.current()?.ask({ op: 'leader', game: leader })
+    for (let time = 0; time < LEADER_TIMES; time++) {
+      const state = await engine.inspect(name)
+      const leader = state && leaderOf(state)
+      if (leader === undefined) return
+      if (leader !== 'none yet') return void (await supervisor.current()?.ask({ op: 'leader', game: leader }))
+      await delay(LEADER_EVERY_MS)
+    }
   }
 
   async function pullAndLaunch(image: string, options: ContainerOptions): Promise<void> {

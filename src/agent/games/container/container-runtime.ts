@@ -14,6 +14,7 @@ import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runti
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { checkContainer, containerName, containerOptions, runtimeOf, SERVER_LABEL } from './container-options.ts'
 import { createContainerRun } from './container-run.ts'
+import { createContainerStart } from './container-start.ts'
 import { type ContainerState, type Engine, isUnreachable, saidByEngine } from './engine.ts'
 import { makePipes, readOwnLimits } from './pipes.ts'
 
@@ -48,6 +49,7 @@ const recordFile = (runId: string) => `container-${runId}.json`
 
 export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRuntime {
   const { engine } = deps
+  const startContainer = createContainerStart(engine)
 
   async function userOf(serverId: string): Promise<GameUser> {
     const user = await deps.users.assign(serverId)
@@ -69,8 +71,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const folder = deps.gameFolder(serverId)
     const { ready, stopsByItself } = record
     return createContainerRun({
-      engine,
-      folder,
+      ...{ engine, start: startContainer, folder },
       order: {
         ...{ runId, ready, stopsByItself },
         consoleFolder: deps.consoleFolder(serverId),

@@ -117,6 +117,21 @@ test('a game that has started goes on when the engine goes away right after it',
   run.detach()
 })
 
+test('a game has an init before it where the engine has one, and is started without where it does not', async () => {
+  const made: unknown[] = []
+  using opened = open({
+    async create(_, { HostConfig }) {
+      made.push(HostConfig?.Init)
+      if (HostConfig?.Init) throw new Error('container-init binary not found on the host: stat catatonit')
+    },
+  })
+  for (let time = 0; time < 2; time++) {
+    const { run } = await opened.start()
+    run.detach()
+  }
+  assert.deepEqual(made, [true, undefined, undefined], 'it is asked once')
+})
+
 test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 20_000 }, async () => {
   using opened = open({})
   const { run } = await opened.start()

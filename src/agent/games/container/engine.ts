@@ -10,7 +10,7 @@ import { hasCode } from '../../../kit/errno.ts'
 export type ContainerOptions = Docker.ContainerCreateOptions
 export type EngineInfo = Pick<
   EngineAnswer,
-  'MemoryLimit' | 'SwapLimit' | 'CpuCfsQuota' | 'PidsLimit' | 'SecurityOptions' | 'InitBinary'
+  'MemoryLimit' | 'SwapLimit' | 'CpuCfsQuota' | 'PidsLimit' | 'SecurityOptions'
 >
 interface EngineAnswer {
   MemoryLimit?: boolean
@@ -18,8 +18,6 @@ interface EngineAnswer {
   CpuCfsQuota?: boolean
   PidsLimit?: boolean
   SecurityOptions?: string[]
-  /** Empty where it has none to put before a game. */
-  InitBinary?: string
 }
 
 export interface ContainerState {
