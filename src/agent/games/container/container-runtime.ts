@@ -101,8 +101,9 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     writeRecord(join(folder, recordFile(runId)), record)
     await makePipes(pipesFolder, container.installer?.script ?? null)
     const run = runOf(serverId, runId, record, false, events)
+    const hasImage = await engine.hasImage(container.image)
     await run.attach()
-    if (await engine.hasImage(container.image)) {
+    if (hasImage) {
       await run.launch(options).catch(async (error: unknown) => {
         try {
           await run.discard()

@@ -1,12 +1,12 @@
 // An engine that goes away in the middle of a start.
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { launchOf } from '../../../../test/support/games.ts'
 import { until } from '../../../../test/support/until.ts'
-import { fail } from '../../../contract/errors.ts'
+import { fail, isFailure } from '../../../contract/errors.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { NO_LIMITS } from '../games.testing.ts'
 import { isAlive } from '../process-identity.ts'
@@ -130,6 +130,16 @@ test('a game has an init before it where the engine has one, and is started with
     run.detach()
   }
   assert.deepEqual(made, [true, undefined, undefined], 'it is asked once')
+})
+
+test('an engine that goes away before anything is made leaves no supervisor behind', async () => {
+  using opened = open({
+    hasImage: async () => {
+      throw away()
+    },
+  })
+  await assert.rejects(opened.start(), (error) => isFailure(error, 'isolation_missing'))
+  assert.equal(existsSync(join(opened.folder, runFile('run_1'))), false)
 })
 
 test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 20_000 }, async () => {

@@ -129,13 +129,20 @@ function main(order: SupervisorOrder): void {
     status.end = { ...end, at: Date.now(), wasReady: status.isReady, saidStop: stopWord.isLast(), lastLine }
     tell({ status })
     answer({ started: true })
-    server.close()
     clearInterval(syncing)
     clearInterval(pruning)
     clearTimeout(telling)
-    for (const client of clients) client.end()
-    // Where something still holds the game's output open, it would be read for ever.
-    const leave = () => void setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
+    const sayGoodbye = () => {
+      for (const client of clients) client.end()
+    }
+    sayGoodbye()
+    // A service that comes back before the end is on disk hears of it here.
+    const leave = () => {
+      server.close()
+      sayGoodbye()
+      // Where something still holds the game's output open, it would be read for ever.
+      setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
+    }
     writeEnd(exitFile(order.runId), status.end, leave)
   }
 
