@@ -15,7 +15,9 @@ export interface Play {
   onUnexpected(error: unknown): void
 }
 
-const NOT_BEGUN = 'The game did not begin: bubblewrap could not do its work here.'
+const NOT_BEGUN = 'The game did not begin: what isolates it could not do its work here.'
+/** After it was killed. */
+const ENDS_WITHIN_MS = 10_000
 
 type Said = Omit<RehearsalReport, 'log'>
 
@@ -25,8 +27,13 @@ export async function playRun({ runtime, request, timeoutSeconds, signal, onUnex
   const ready = Promise.withResolvers<'ready'>()
   const ended = Promise.withResolvers<RunEnd>()
   const over = new AbortController()
+  /** Before it has started, such as a pull of its image. */
+  let waitsFor: string | null = null
   const { run } = await runtime.start(request, {
     ready: () => ready.resolve('ready'),
+    step: (step) => {
+      waitsFor = step
+    },
     lines() {},
     ended(end) {
       ended.resolve(end)
@@ -45,6 +52,7 @@ export async function playRun({ runtime, request, timeoutSeconds, signal, onUnex
       if (first.hasBegun === false) throw fail('isolation_missing', NOT_BEGUN)
       return { outcome: 'failed', reason: endedEarly(first) }
     }
+    if (waitsFor !== null) throw fail('isolation_missing', `The game did not begin in time: ${waitsFor}.`)
     if (first === undefined && !isSilent)
       return { outcome: 'failed', reason: `The game was not up within ${timeoutSeconds} s.` }
     // One that falls over at once was not up; and some take no signal well in the instant in which they say that they are.
@@ -53,7 +61,10 @@ export async function playRun({ runtime, request, timeoutSeconds, signal, onUnex
     const end = await stop(run, launch.stop, { ended: ended.promise, over: over.signal, signal, onUnexpected })
     return { outcome: 'passed', reason: remark(isSilent, end) }
   } finally {
-    if (!over.signal.aborted) await run.kill()
+    if (!over.signal.aborted) {
+      await run.kill().catch(onUnexpected)
+      await firstOf(over.signal, [ended.promise], ENDS_WITHIN_MS).catch(() => {})
+    }
     run.detach()
   }
 }

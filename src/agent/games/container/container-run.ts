@@ -123,7 +123,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       if (!isKilled) await supervisor.current()?.ask({ op: 'note', text })
       await removeUntilConfirmed()
       if (detaching.signal.aborted) return
-      return tellEnd(await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false }))
+      return tellEnd(
+        await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false, hasBegun: false }),
+      )
     }
     tellChange()
     await watch()

@@ -24,12 +24,20 @@ export interface ContainerRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
+  /** By which the containers of a server are found; that of servers by default. */
+  label?: string
+  /** That of the engine by default. */
+  network?: 'none'
+  /** A game that runs for longer is killed by its supervisor, also when no service is there any more. */
+  killAfterMs?: number
   onUnexpected(error: unknown, serverId: string): void
 }
 
 export interface ContainerRuntime extends GameRuntime {
   /** Whether it was this one that started it. */
   isOwn(request: { serverId: string; runId: string }): boolean
+  /** Nothing is left of a run that has ended. */
+  discard(request: { serverId: string; runId: string }): Promise<void>
 }
 
 /** `container-<id>.json`, before there is anything else of the run. */
@@ -48,7 +56,7 @@ const CHECKED_WITHIN_MS = 5000
 const recordFile = (runId: string) => `container-${runId}.json`
 
 export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRuntime {
-  const { engine } = deps
+  const { engine, label = SERVER_LABEL } = deps
   const startContainer = createContainerStart(engine)
 
   async function userOf(serverId: string): Promise<GameUser> {
@@ -59,7 +67,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
 
   /** Of runs that have ended: a run is started only when there is no other. */
   async function removeOldRuns(serverId: string, folder: string): Promise<void> {
-    for (const id of await engine.list(`${SERVER_LABEL}=${serverId}`)) await engine.remove(id)
+    for (const id of await engine.list(`${label}=${serverId}`)) await engine.remove(id)
     for (const name of readdirSync(folder).filter((entry) => /^(?:run|exit|container|pipes)-run_/.test(entry))) {
       const record = name.startsWith('run-') ? readRecord<RunRecord>(join(folder, name)) : undefined
       if (record) signalGroup(record.supervisor, 'SIGKILL')
@@ -76,6 +84,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
         ...{ runId, ready, stopsByItself },
         consoleFolder: deps.consoleFolder(serverId),
         pipesFolder: join(folder, `pipes-${runId}`),
+        ...(deps.killAfterMs === undefined ? {} : { killAfterMs: deps.killAfterMs }),
       },
       isStarted,
       events,
@@ -95,8 +104,12 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const pipesFolder = join(folder, `pipes-${runId}`)
     const filesFolder = deps.server(serverId).folders.files
     const isRoot = process.getuid?.() === 0
-    const request = { ...{ serverId, runId, launch, container, limits, user, isRoot, info }, filesFolder, pipesFolder }
-    const options = containerOptions({ ...request, ownLimits: readOwnLimits() })
+    const request = {
+      ...{ serverId, runId, launch, container, limits, user, isRoot, info, label },
+      filesFolder,
+      pipesFolder,
+    }
+    const options = containerOptions({ ...request, network: deps.network, ownLimits: readOwnLimits() })
     const record = { bootId: bootId(), ready: launch.ready, stopsByItself: launch.stopsByItself }
     writeRecord(join(folder, recordFile(runId)), record)
     await makePipes(pipesFolder, container.installer?.script ?? null)
@@ -131,9 +144,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const state = await stateOf(runId)
     if (state === 'unknown') return await takeUp()
     if (!state || state.status === 'created') {
-      const supervisor = readRecord<RunRecord>(join(folder, runFile(runId)))?.supervisor
-      if (supervisor) signalGroup(supervisor, 'SIGKILL')
-      await engine.remove(containerName(runId))
+      await discard({ serverId, runId })
       return 'lost'
     }
     const run = await takeUp()
@@ -145,6 +156,14 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
       if (state === 'unknown' || state?.status === 'running') found.handOver()
       return found
     }
+  }
+
+  async function discard({ serverId, runId }: { serverId: string; runId: string }): Promise<void> {
+    const folder = deps.gameFolder(serverId)
+    const supervisor = readRecord<RunRecord>(join(folder, runFile(runId)))?.supervisor
+    if (supervisor) signalGroup(supervisor, 'SIGKILL')
+    await engine.remove(containerName(runId))
+    rmSync(join(folder, `pipes-${runId}`), { recursive: true, force: true })
   }
 
   /** An engine that is not up yet may well have it. */
@@ -166,6 +185,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     },
     start,
     find,
+    discard,
     isOwn: ({ serverId, runId }) => readRecord(join(deps.gameFolder(serverId), recordFile(runId))) !== undefined,
   }
 }

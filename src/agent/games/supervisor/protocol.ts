@@ -21,6 +21,8 @@ interface RunOrder {
   consoleFolder: string
   ready: readonly LinePattern[]
   stopsByItself: readonly LinePattern[]
+  /** Of a game that must not run on by itself. */
+  killAfterMs?: number
 }
 
 /** A game that the supervisor starts itself. */
@@ -34,8 +36,6 @@ export interface ProcessOrder extends RunOrder {
   isBubblewrap: boolean
   /** Control groups that the game is to be in. */
   cgroups: readonly GroupFolder[]
-  /** Of a game that must not run on by itself. */
-  killAfterMs?: number
 }
 
 /** A game that somebody else starts, with these pipes as its input and output: the service tells of its end. */

@@ -11,7 +11,7 @@ import { hasCode, ignoreAbsent } from '../../../kit/errno.ts'
 import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
-import { identify, type ProcessIdentity } from '../process-identity.ts'
+import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { type GameEvents, type GameProcess, startGame } from './game-process.ts'
 import { holdPipes, type PipedGame } from './piped-game.ts'
 import {
@@ -211,8 +211,9 @@ function main(order: SupervisorOrder): void {
   } else {
     game = startGame(order, CONSOLE_INPUT_MAX_BYTES, events)
     note('gamekeeper', 'Started.')
-    if (order.killAfterMs !== undefined) setTimeout(() => game?.signal('SIGKILL'), order.killAfterMs).unref()
   }
+  const killGame = () => (game ? game.signal('SIGKILL') : record.game && signalGroup(record.game, 'SIGKILL'))
+  if (order.killAfterMs !== undefined) setTimeout(killGame, order.killAfterMs).unref()
   const syncing = setInterval(() => console.sync(), SYNC_EVERY_MS)
   const pruning = setInterval(() => console.prune(), PRUNE_EVERY_MS)
   try {
