@@ -78,7 +78,7 @@ test('a step that hangs or fails is over after its own time', async () => {
   assert.deepEqual(run.said, ['SIGKILL'])
 })
 
-test('a kill that was answered is sent until it is taken, also by the next service', async () => {
+test('A kill that was answered is sent until it is taken, also by the next service', async () => {
   const timers = createManualTimers()
   let isAway = true
   let tries = 0

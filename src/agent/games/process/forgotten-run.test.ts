@@ -61,7 +61,7 @@ suite('a run that is not followed', needs('bubblewrap'), () => {
     rmSync(top, { recursive: true, force: true })
   })
 
-  test('a start ends what an earlier run has left alive, before anything else has its files', async () => {
+  test('A start ends what an earlier run has left alive', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
     await harness.power(S, 'start')
