@@ -66,14 +66,11 @@ export function createRehearsalRuntimes(deps: {
     async end(run) {
       if (!existsSync(gameFolder(run.serverId))) return
       const { process, container } = runtimesOf(noFiles, 0)
-      const isContainer = container.isOwn(run)
-      const found = await (isContainer ? container : process).find(run, { ready() {}, lines() {}, ended() {} })
-      if (found !== 'lost' && !hasEnded(found)) {
-        await found.kill()
-        found.detach()
-      }
-      // An engine that is not there runs none.
-      if (isContainer) await container.discard(run).catch((error: unknown) => onUnexpected(error, run.serverId))
+      if (container.isOwn(run)) return container.discard(run)
+      const found = await process.find(run, { ready() {}, lines() {}, ended() {} })
+      if (found === 'lost' || hasEnded(found)) return
+      using _found = { [Symbol.dispose]: () => found.detach() }
+      await found.kill()
     },
   }
 }

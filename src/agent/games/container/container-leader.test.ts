@@ -6,11 +6,14 @@ import { test } from 'node:test'
 import { leaderBehind } from './container-leader.ts'
 
 test('an init that has not started the game yet leads nothing', async () => {
-  const init = spawn('sleep', ['60'])
-  await once(init, 'spawn')
-  assert.equal(leaderBehind(init.pid ?? 0), 'none yet')
-  init.kill('SIGKILL')
-  await once(init, 'exit')
+  // Alone, and with a child that is still the init itself.
+  for (const script of ['print "up\\n"; sleep 60', 'fork(); print "up\\n"; sleep 60']) {
+    const init = spawn('perl', ['-e', `$| = 1; ${script}`], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+    await once(init.stdout, 'data')
+    assert.equal(leaderBehind(init.pid ?? 0), 'none yet')
+    process.kill(-(init.pid ?? 0), 'SIGKILL')
+    await once(init, 'exit')
+  }
 })
 
 for (const [how, code] of [
@@ -18,7 +21,7 @@ for (const [how, code] of [
   ['an init that gives it none is signalled itself', '1'],
 ] as const)
   test(how, async () => {
-    const script = `$| = 1; my $pid = fork(); if (!$pid) { ${code}; print "up\\n"; sleep 60; exit } wait`
+    const script = `my $pid = fork(); if (!$pid) { ${code}; exec 'sh', '-c', 'echo up; exec sleep 60' } wait`
     const init = spawn('perl', ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
     await once(init.stdout, 'data')
     const leader = leaderBehind(init.pid ?? 0)

@@ -36,7 +36,7 @@ export interface ContainerRuntimeDeps {
 export interface ContainerRuntime extends GameRuntime {
   /** Whether it was this one that started it. */
   isOwn(request: { serverId: string; runId: string }): boolean
-  /** Nothing is left of a run that has ended. */
+  /** Ends it where it runs. Nothing is left of it. */
   discard(request: { serverId: string; runId: string }): Promise<void>
 }
 
@@ -51,7 +51,7 @@ interface ContainerRecord {
 const FOUND_WITHIN_MS = 5000
 
 /** Whoever wants to start a game waits for it. */
-const CHECKED_WITHIN_MS = 5000
+const CHECKED_WITHIN_MS = 10_000
 
 const recordFile = (runId: string) => `container-${runId}.json`
 
@@ -162,7 +162,9 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const folder = deps.gameFolder(serverId)
     const supervisor = readRecord<RunRecord>(join(folder, runFile(runId)))?.supervisor
     if (supervisor) signalGroup(supervisor, 'SIGKILL')
-    await engine.remove(containerName(runId))
+    const record = readRecord<ContainerRecord>(join(folder, recordFile(runId)))
+    // With the machine went all containers.
+    if (record?.bootId === bootId()) await engine.remove(containerName(runId))
     rmSync(join(folder, `pipes-${runId}`), { recursive: true, force: true })
   }
 
