@@ -1,15 +1,16 @@
 // An engine that goes away in the middle of a start.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { launchOf } from '../../../../test/support/games.ts'
 import { until } from '../../../../test/support/until.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
+import { readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { NO_LIMITS } from '../games.testing.ts'
-import { isAlive } from '../process-identity.ts'
+import { isAlive, signalGroup } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
 import { type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { createContainerRuntime } from './container-runtime.ts'
@@ -51,11 +52,14 @@ function open(answers: Partial<Engine>) {
     limits: NO_LIMITS,
   }
   const start = () => runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
+  const runRecord = () => readRecord<RunRecord>(join(folder, 'game', runFile(request.runId)))
   return {
-    start,
-    ends,
-    folder: join(folder, 'game'),
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+    ...{ start, ends, folder: join(folder, 'game'), runRecord },
+    [Symbol.dispose]() {
+      const record = runRecord()
+      if (record) signalGroup(record.supervisor, 'SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
 }
 
@@ -139,14 +143,14 @@ test('an engine that goes away before anything is made leaves no supervisor behi
     },
   })
   await assert.rejects(opened.start(), (error) => isFailure(error, 'isolation_missing'))
-  assert.equal(existsSync(join(opened.folder, runFile('run_1'))), false)
+  assert.equal(opened.runRecord(), undefined)
 })
 
 test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 20_000 }, async () => {
   using opened = open({})
   const { run } = await opened.start()
   const file = join(opened.folder, runFile('run_1'))
-  const { supervisor } = JSON.parse(readFileSync(file, 'utf8')) as RunRecord
+  const { supervisor } = opened.runRecord() as RunRecord
   // As if the disk took nothing any more.
   mkdirSync(`${file}.new`)
   process.kill(supervisor.pid, 'SIGKILL')
