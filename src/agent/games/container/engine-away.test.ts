@@ -121,6 +121,38 @@ test('a game that has started goes on when the engine goes away right after it',
   run.detach()
 })
 
+test('a stop while the image is pulled ends the pull, and a game that has been started is told', async () => {
+  const pulled = Promise.withResolvers<void>()
+  let hasStarted = false
+  using cut = open({
+    hasImage: async () => false,
+    pull: (_image, _told, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))),
+    start: async () => {
+      hasStarted = true
+    },
+  })
+  const { run: waiting } = await cut.start()
+  assert.equal(waiting.giveUpWaiting?.(), true)
+  await until(async () => cut.ends.length === 1)
+  assert.deepEqual([hasStarted, cut.ends[0]?.hasBegun], [false, false])
+
+  using opened = open({
+    hasImage: async () => false,
+    pull: () => pulled.promise,
+    signal: async () => {
+      throw new Error('no such container')
+    },
+  })
+  const { run } = await opened.start()
+  assert.equal(await run.input('stop'), 'gone')
+  await assert.rejects(run.signal('SIGTERM'), 'it is not taken')
+  pulled.resolve()
+  await until(async () => (await run.input('stop')) === null)
+  assert.equal(run.giveUpWaiting?.(), false, 'it may have something to save')
+  run.detach()
+})
+
 test('a game has an init before it where the engine has one, and is started without where it does not', async () => {
   const made: unknown[] = []
   using opened = open({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -38,7 +38,7 @@ test('a key is hidden with its folder, so that one that takes its place is hidde
 
 test('a key in a folder above what is seen takes no mask away', (t) => {
   const above = makeTop(t, 'seen/data', 'seen/tls')
-  const [seen, data, tls] = ['seen', 'seen/data', 'seen/tls'].map((name) => join(above, name)) as [string, string, string]
+  const [seen, data, tls] = [join(above, 'seen'), join(above, 'seen/data'), join(above, 'seen/tls')]
   for (const key of [join(above, 'backup.key'), join(tls, 'own.key')]) writeFileSync(key, '')
   const expected = [...hidesFolder(data), ...hidesFolder(tls)]
   assert.deepEqual(maskArguments([seen], [data, join(above, 'backup.key'), join(tls, 'own.key')]), expected)
@@ -64,12 +64,12 @@ test('a folder that is mounted elsewhere too is hidden there, and so is what is 
 
 test('a mount at a place that we may not reach keeps no game from starting', needs('bubblewrap'), (t) => {
   const top = makeTop(t, 'data', 'seen', 'closed/inner')
-  const [data, seen, closed] = ['data', 'seen', 'closed'].map((name) => join(top, name)) as [string, string, string]
-  t.after(() => chmodSync(closed, 0o700))
+  const [data, seen, closed] = [join(top, 'data'), join(top, 'seen'), join(top, 'closed')]
   const masks = JSON.stringify(import.meta.resolve('./masks.ts'))
   const code = `import { chmodSync } from 'node:fs'
     import { maskArguments } from ${masks}
     chmodSync(${JSON.stringify(closed)}, 0)
+    process.on('exit', () => chmodSync(${JSON.stringify(closed)}, 0o700))
     console.log(JSON.stringify(maskArguments(${JSON.stringify([seen])}, ${JSON.stringify([data])})))`
   const mounts = ['--bind', '/', '/', '--bind', data, join(closed, 'inner'), '--cap-drop', 'ALL']
   const said = execFileSync('bwrap', [...mounts, '--', process.execPath, '--input-type=module', '-e', code])
