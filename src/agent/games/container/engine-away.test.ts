@@ -168,6 +168,22 @@ test('a game has an init before it where the engine has one, and is started with
   assert.deepEqual(made, [true, undefined, undefined], 'it is asked once')
 })
 
+test('what an engine says of a program that is called as an init takes the init from no other game', async () => {
+  const made: unknown[] = []
+  let isMissing = true
+  using opened = open({
+    async create(_, { HostConfig }) {
+      made.push(HostConfig?.Init)
+      if (isMissing) throw new Error('exec: "docker-init": executable file not found')
+    },
+  })
+  await assert.rejects(opened.start(), (error) => isFailure(error, 'not_startable'))
+  isMissing = false
+  const { run } = await opened.start()
+  run.detach()
+  assert.deepEqual(made, [true, undefined, true])
+})
+
 test('an engine that goes away before anything is made leaves no supervisor behind', async () => {
   using opened = open({
     hasImage: async () => {
