@@ -20,6 +20,7 @@ import {
   SOCKET,
   type StartAnswer,
   type SupervisorOrder,
+  uptimeMs,
 } from './protocol.ts'
 
 const PROGRAM = fileURLToPath(moduleBeside(import.meta.url, 'supervisor'))
@@ -157,7 +158,8 @@ async function connectSupervisor(
       const id = ++lastId
       const reply = new Promise<'gone' | 'full' | null>((resolve) => waiting.set(id, resolve))
       const tooLong = setTimeout(() => waiting.get(id)?.('full'), REPLY_WITHIN_MS)
-      socket.write(`${JSON.stringify({ ...request, id })}\n`)
+      const limit = request.op === 'input' ? { notAfter: uptimeMs() + REPLY_WITHIN_MS } : {}
+      socket.write(`${JSON.stringify({ ...limit, ...request, id })}\n`)
       return await reply.finally(() => {
         clearTimeout(tooLong)
         waiting.delete(id)

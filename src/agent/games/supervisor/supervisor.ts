@@ -27,6 +27,7 @@ import {
   SOCKET,
   type StartAnswer,
   type SupervisorOrder,
+  uptimeMs,
 } from './protocol.ts'
 import { createStopWord } from './stop-word.ts'
 
@@ -147,7 +148,8 @@ function main(order: SupervisorOrder): void {
   }
 
   const OBEY: { [Op in Request['op']]: (request: Extract<Request, { op: Op }>) => 'gone' | 'full' | null } = {
-    input({ text: line }) {
+    input({ text: line, notAfter = Number.POSITIVE_INFINITY }) {
+      if (uptimeMs() > notAfter) return 'full'
       const error = (piped ?? game)?.input(`${line}\n`) ?? null
       if (error === null) note('command', line)
       return error
