@@ -14,6 +14,12 @@ export const ENVIRONMENT_FD = 3
 export const INFO_FD = 4
 
 /** On the supervisor's standard input, once. */
+export interface SupervisorInput {
+  /** Of the game: where its socket and its records are. */
+  folder: string
+  order: SupervisorOrder
+}
+
 export type SupervisorOrder = ProcessOrder | PipesOrder
 
 interface RunOrder {

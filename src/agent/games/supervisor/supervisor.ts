@@ -1,6 +1,6 @@
 // A process of its own beside each game. It outlives the service, so a game is stopped by nothing but a wish to stop it: it
-// holds the game's input and output, writes the console, and writes down how the game ended. It starts in the game's folder,
-// where its socket is; it is told what to start on its standard input, and loads as little code as it can.
+// holds the game's input and output, writes the console, and writes down how the game ended. It is told on its standard input
+// what to start, and works in the game's folder, where its socket is. It loads as little code as it can.
 import { unlinkSync, writeSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -26,6 +26,7 @@ import {
   runFile,
   SOCKET,
   type StartAnswer,
+  type SupervisorInput,
   type SupervisorOrder,
 } from './protocol.ts'
 import { createStopWord } from './stop-word.ts'
@@ -240,4 +241,9 @@ function describeEnd({ code, signal, isOutOfMemory }: GameEnd): string {
 
 // A terminal that closes, or a machine that shuts down, means the game: it is told by the same signal.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGPIPE'] as const) process.on(signal, () => {})
-main(JSON.parse(await text(process.stdin)) as SupervisorOrder)
+const input = await text(process.stdin)
+// Nobody has an order for it any more.
+if (input === '') process.exit(0)
+const { folder, order } = JSON.parse(input) as SupervisorInput
+process.chdir(folder)
+main(order)
