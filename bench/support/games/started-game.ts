@@ -37,9 +37,9 @@ async function reach(client: Client, id: string, state: string): Promise<void> {
   while ((await client.servers.read(id)).power.state !== state) await delay(ASK_EVERY_MS)
 }
 
-/** Resolves once the game has said it. Whoever asks again and again meanwhile takes the processors from it. */
+/** Resolves with its first words. Whoever asks again and again before takes the processors from it. */
 async function hear(client: Client, id: string): Promise<void> {
-  for await (const { text } of client.console.follow(id)) if (text.includes(READY)) return
+  for await (const { source } of client.console.follow(id)) if (source === 'stdout') return
 }
 
 async function startByApi(client: Client, id: string): Promise<number> {

@@ -8,7 +8,7 @@ import type { ProcessIdentity } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
 import { NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
 import { createWaitingSupervisors } from '../supervisor/waiting-supervisors.ts'
-import { makeGroups, removeGroups } from './cgroups.ts'
+import { type Controller, makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
@@ -74,6 +74,24 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     return user
   }
 
+  async function orderOf({ serverId, runId, launch, limits }: StartRequest, controllers: ReadonlySet<Controller>) {
+    await removeOldRuns(deps.gameFolder(serverId))
+    const isolation = await requireIsolation()
+    const user = await ownFiles(serverId)
+    if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
+    const { network, hidden, killAfterMs } = deps
+    const filesFolder = deps.server(serverId).folders.files
+    const game = { launch, filesFolder, limits, user, isolation, controllers, hidden, network }
+    const { command, runtime, ...how } = wrap(game)
+    const { ready, stopsByItself } = launch
+    const order = {
+      ...{ runId, command, ready, stopsByItself, ...how },
+      ...(killAfterMs === undefined ? {} : { killAfterMs }),
+      consoleFolder: deps.consoleFolder(serverId),
+    }
+    return { order, runtime }
+  }
+
   const follow = (serverId: string, runId: string, events: RunEvents) =>
     followRun({
       ...{ runId, events, folder: deps.gameFolder(serverId), consoleFolder: deps.consoleFolder(serverId) },
@@ -90,23 +108,13 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
       using supervisor = supervisors.take(serverId, folder)
-      await removeOldRuns(folder)
-      const isolation = await requireIsolation()
-      const user = await ownFiles(serverId)
-      if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
-      const groups = makeGroups(runId, limits)
-      const filesFolder = deps.server(serverId).folders.files
-      const { controllers } = groups
-      const { network, hidden, killAfterMs } = deps
-      const game = { launch, filesFolder, limits, user, isolation, controllers, hidden, network }
-      const { command, runtime, ...how } = wrap(game)
-      const { ready, stopsByItself } = launch
-      const said = await supervisor.begin(folder, {
-        ...{ runId, command, ready, stopsByItself, ...how },
-        ...(killAfterMs === undefined ? {} : { killAfterMs }),
-        consoleFolder: deps.consoleFolder(serverId),
-        cgroups: groups.folders,
+      const { folders: cgroups, controllers } = makeGroups(runId, limits)
+      supervisor.enter(cgroups)
+      const { order, runtime } = await orderOf({ serverId, runId, launch, limits }, controllers).catch((error) => {
+        void removeGroups(cgroups)
+        throw error
       })
+      const said = await supervisor.begin(folder, { ...order, cgroups })
       if (!said.started) throw notStarted(said)
       const run = await follow(
         serverId,

@@ -12,6 +12,7 @@ import { moduleBeside } from '../../../kit/module-beside.ts'
 import { isAlive, statOf } from '../process-identity.ts'
 import {
   createMessageReader,
+  type GroupFolder,
   type Message,
   type Request,
   type RunRecord,
@@ -39,6 +40,8 @@ function environment(folder: string): Record<string, string> {
 /** A supervisor that has not been told yet what to start. It ends by itself if nobody does, also when we end. */
 export interface WaitingSupervisor extends Disposable {
   isAlive(): boolean
+  /** At most once, before `begin`: it enters them, to start the game in. */
+  enter(groups: readonly GroupFolder[]): void
   /** Resolves once the game of this folder has been started, or could not be. The supervisor stays whatever becomes of us. */
   begin(folder: string, order: SupervisorOrder): Promise<StartAnswer>
 }
@@ -63,11 +66,18 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     if (line === '') return { started: false, code: 'UNKNOWN', message: 'its supervisor ended' }
     return JSON.parse(line)
   })
+  let hasEntered = false
+  function enter(groups: readonly GroupFolder[]): void {
+    hasEntered = true
+    child.stdin?.write(`${JSON.stringify(groups)}\n`)
+  }
   // Whoever lets go of it before has no use for the answer.
   said.catch(() => {})
   return {
     isAlive: () => child.pid !== undefined && child.exitCode === null && statOf(child.pid) !== undefined,
+    enter,
     begin(folder, order) {
+      if (!hasEntered) enter([])
       for (const pipe of pipes) pipe.ref()
       child.stdin?.end(JSON.stringify({ folder, order } satisfies SupervisorInput))
       return Promise.race([said, failed])
