@@ -20,19 +20,7 @@ export const covers = ['/src/templates/']
 export const maxCpuMs = 2000
 
 export const dictionary = [
-  ...[
-    '{{SERVER_PORT}}',
-    '{{server.build.default.port}}',
-    '{{env.X}}',
-    '$X',
-    '$(id)',
-    '`id`',
-    '|',
-    '&&',
-    ';',
-    '"',
-    "'",
-  ],
+  ...['{{SERVER_PORT}}', '{{server.build.default.port}}', '{{env.X}}', '$X', '$(id)', '`id`', '|', '&&', ';', '"', "'"],
   ...[
     '^^C',
     '^C',
