@@ -3,7 +3,7 @@ import type { Quiesce, RemoteAccess } from '../../contract/games/launch.ts'
 import type { Watchers } from '../../kit/watchers.ts'
 import type { ConsoleTail } from './console/console-tail.ts'
 import { createLineMatcher } from './console/line-pattern.ts'
-import { openRemoteConsole, type RemoteConsole, RemoteFault } from './remote-console/index.ts'
+import { openRemoteConsole, RemoteFault } from './remote-console/index.ts'
 import type { Run } from './runtime.ts'
 
 const POLL_EVERY_MS = 1000
@@ -16,8 +16,8 @@ export interface StillnessRequest {
   quiesce: Quiesce
   console: ConsoleTail
   lines: Watchers
-  /** Whether the run goes on. */
-  isUp(): boolean
+  /** False once a stop has ended the hold, or the run is over: then nothing more is sent. */
+  isHeld(): boolean
   signal: AbortSignal
 }
 
@@ -32,7 +32,7 @@ async function askByConsole({
   serverId,
   run,
   quiesce,
-  isUp,
+  isHeld,
   signal,
   ...place
 }: StillnessRequest): Promise<string | null> {
@@ -40,14 +40,18 @@ async function askByConsole({
   const deadline = performance.now() + timeoutSeconds * 1000
   using news = place.lines.watch(serverId)
   const answer = createAnswerFinder(place.console, run.tail(), { after: before.at(-1), isStill })
-  for (const command of before) if ((await run.input(command)) !== null) return NOT_READ
+  for (const command of before) {
+    if (!isHeld()) return ENDED_MEANWHILE
+    if ((await run.input(command)) !== null) return NOT_READ
+  }
   if (isStill === null) return NO_PATTERN
   for (;;) {
+    if (!isHeld()) return ENDED_MEANWHILE
     if (poll !== null && (await run.input(poll)) !== null) return NOT_READ
     const pollAt = poll === null ? deadline : Math.min(deadline, performance.now() + POLL_EVERY_MS)
     do {
       if (await answer.find(signal, deadline)) return null
-      if (!isUp()) return ENDED_MEANWHILE
+      if (!isHeld()) return ENDED_MEANWHILE
       await news.wait(Math.max(0, pollAt - performance.now()), signal)
       signal.throwIfAborted()
     } while (performance.now() < pollAt)
@@ -81,18 +85,24 @@ function createAnswerFinder(
   }
 }
 
-async function askRemotely({ quiesce, signal }: StillnessRequest, remote: RemoteAccess): Promise<string | null> {
+async function askRemotely(
+  { quiesce, isHeld, signal }: StillnessRequest,
+  remote: RemoteAccess,
+): Promise<string | null> {
   const { before, isStill, timeoutSeconds } = quiesce
   const late = AbortSignal.timeout(timeoutSeconds * 1000)
   try {
     using console = await openRemoteConsole(remote, AbortSignal.any([signal, late]))
     for (const command of before) {
+      if (!isHeld()) return ENDED_MEANWHILE
       console.heard.forget()
       await console.send(command)
     }
     if (isStill === null) return NO_PATTERN
-    await pollUntil(console.heard.until(createLineMatcher([isStill].flat())), console, quiesce.poll ?? null)
-    return null
+    const still = console.heard.until(createLineMatcher([isStill].flat()))
+    const { poll = null } = quiesce
+    await pollUntil(still, async () => void (poll !== null && isHeld() && (await console.send(poll))))
+    return isHeld() ? null : ENDED_MEANWHILE
   } catch (error) {
     signal.throwIfAborted()
     if (late.aborted) return noAnswer(timeoutSeconds)
@@ -101,14 +111,13 @@ async function askRemotely({ quiesce, signal }: StillnessRequest, remote: Remote
   }
 }
 
-async function pollUntil(still: Promise<void>, console: RemoteConsole, poll: string | null): Promise<void> {
-  if (poll === null) return still
+async function pollUntil(still: Promise<void>, poll: () => Promise<void>): Promise<void> {
   let isStill = false
   const seen = still.then(() => {
     isStill = true
   })
   while (!isStill) {
-    await Promise.race([seen, console.send(poll)])
+    await Promise.race([seen, poll()])
     if (isStill) return
     const { promise: pause, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, POLL_EVERY_MS)

@@ -136,8 +136,8 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
     }
     try {
       const place = { console: deps.console(serverId), lines: deps.lines, serverId }
-      const isUp = () => isRunning(serverId, runId)
-      const refusal = await askForStillness({ ...place, run: game.run, isUp, quiesce, signal })
+      const isHeld = () => holding.get(serverId) === id && isRunning(serverId, runId)
+      const refusal = await askForStillness({ ...place, run: game.run, isHeld, quiesce, signal })
       if (refusal !== null) {
         const { isToldToGoOn } = await end()
         return looseHold(isToldToGoOn ? [refusal] : [refusal, NOT_TOLD])

@@ -14,6 +14,7 @@ import {
   createMessageReader,
   type GroupFolder,
   type Message,
+  NO_WORD,
   type Request,
   type RunRecord,
   type RunStatus,
@@ -55,7 +56,7 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
   })
   const failed = new Promise<StartAnswer>((resolve) => {
-    child.once('error', ({ message }) => resolve({ started: false, code: 'UNKNOWN', message }))
+    child.once('error', ({ message }) => resolve({ started: false, code: NO_WORD, message }))
   })
   child.stdin?.on('error', () => {})
   // One that waits keeps nobody from ending.
@@ -63,7 +64,7 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
   child.unref()
   for (const pipe of pipes) pipe.unref()
   const said = text(child.stdio[3] as Readable).then((line): StartAnswer => {
-    if (line === '') return { started: false, code: 'UNKNOWN', message: 'its supervisor ended' }
+    if (line === '') return { started: false, code: NO_WORD, message: 'its supervisor ended' }
     return JSON.parse(line)
   })
   let hasEntered = false
