@@ -104,6 +104,7 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     games: {
       users: config.gameUsers,
       allowUnisolated: config.allowUnisolatedGames,
+      keepsSupervisorReady: true,
       containerSocket: config.containerSocket,
       keyFiles: config.keyFiles,
     },

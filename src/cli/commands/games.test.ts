@@ -52,6 +52,22 @@ describe('games', needs('bubblewrap'), () => {
     // Arrow up brings the last command back, which is changed before it is sent.
     terminal.type('\x1b[A again\r')
     await terminal.sees(/You said: hello again/)
+    // Ctrl-R finds one of before, also of somebody else; a second one goes further back.
+    terminal.type('\x12e')
+    await terminal.sees(/\(search\) e: hello again/)
+    terminal.type('f')
+    await terminal.sees(/\(search\) ef: before/)
+    terminal.type('\r')
+    await terminal.sees(/You said: before/)
+    terminal.type('\x12hell')
+    await terminal.sees(/\(search\) hell: hello again/)
+    terminal.type('\x12')
+    await terminal.sees(/\(search\) hell: hello(?! again)/)
+    // Given up, nothing of it is left in the line.
+    terminal.type('\x07\x12zzz')
+    await terminal.sees(/\(search\) zzz: /)
+    terminal.type('\x07end\r')
+    await terminal.sees(/You said: end/)
     terminal.type('\x03')
     assert.equal(await terminal.ended, EXIT.interrupted)
     assert.equal((await cli.json('server', 'show', 'Typed')).power.state, 'running')
