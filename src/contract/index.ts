@@ -7,9 +7,11 @@ import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
 import { powerServer } from './games/power-operations.ts'
 import { TEMPLATE_OPERATIONS } from './games/templates.ts'
+import { INVITATION_OPERATIONS } from './invitations.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
 import * as servers from './servers.ts'
+import { SESSION_OPERATIONS } from './sessions.ts'
 import { SUBDOMAIN_OPERATIONS } from './subdomains.ts'
 import * as tokens from './tokens.ts'
 
@@ -41,4 +43,6 @@ export const OPERATIONS: readonly Operation[] = [
   tokens.listTokens,
   tokens.readOwnToken,
   tokens.revokeToken,
+  ...INVITATION_OPERATIONS,
+  ...SESSION_OPERATIONS,
 ]
