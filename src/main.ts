@@ -84,7 +84,12 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDispos
 }
 
 /** Everything but the door, and nothing of it begun. */
-async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
+async function assemble(
+  config: Config,
+  cleanUp: AsyncDisposableStack,
+  logTo?: DestinationStream,
+  panelDir = PANEL_DIR,
+) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
   const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
@@ -119,7 +124,7 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     connections: descriptors.dnsConnections,
   })
   cleanUp.defer(providers.close)
-  const panel = openPanel(PANEL_DIR)
+  const panel = openPanel(panelDir)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
   const { forward } = agent
   const app = await buildApp({
@@ -144,15 +149,27 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
 /** A link that signs in to the panel once. It is a secret: it goes to whoever sits at the terminal, and to no log. */
 export type ShowSignInLink = (link: SignInLink) => Promise<void>
 
+export interface PanelOptions {
+  /** Where it was built; that of this installation by default. */
+  directory?: string
+  /** Called once it listens, if there is a panel and a token to sign in with. By default no link is made. */
+  showSignInLink?: ShowSignInLink | undefined
+}
+
 export async function startService(
   config: Config,
   announce: Announce = async () => {},
   logTo?: DestinationStream,
-  showSignInLink?: ShowSignInLink,
+  { directory, showSignInLink }: PanelOptions = {},
 ): Promise<Service> {
   // Whatever fails, what comes before it is undone too: above all the locks.
   await using cleanUp = new AsyncDisposableStack()
-  const { agent, app, panel, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
+  const { agent, app, panel, providers, ownUrl, lost, log, certificate } = await assemble(
+    config,
+    cleanUp,
+    logTo,
+    directory,
+  )
   cleanUp.defer(app.stop)
   await app.http.register(agent.routes)
   if (config.adminToken !== null) {

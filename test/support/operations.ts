@@ -34,6 +34,7 @@ export function createThings(service: TestService) {
   const server = () => world.server({ 'a.txt': 'a', 'world/level.dat': 'level' })
   return {
     unique,
+    ownToken: service.adminToken,
     server,
     async backup() {
       const serverId = await server()
@@ -95,6 +96,10 @@ export function createThings(service: TestService) {
       await service.call('POST', '/templates', { body: template })
       return { templateId: template.id }
     },
+    async invitation() {
+      const body = { name: 'Anna', scopes: ['servers:read'], servers: '*' }
+      return { invitationId: (await service.call('POST', '/invitations', { body })).body.id as string }
+    },
     token: async () => ({ tokenId: (await service.mint(['servers:read'])).id }),
   }
 }
@@ -136,6 +141,7 @@ const SERVER = {
 /** What cannot be asked for on this machine, with the reason. */
 export const UNASKABLE: Partial<Record<OperationId, string | false>> = {
   finishRestore: withoutImmutable(),
+  createSession: 'one of its fields must be given and none of them must: src/control/tokens/sessions.test.ts asks',
   ...(missingTools().includes('bubblewrap') ? { sendCommand: 'bubblewrap is not installed' } : {}),
 }
 
@@ -248,6 +254,13 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   listTokens: nothing,
   readOwnToken: nothing,
   revokeToken: async (things) => ({ params: await things.token() }),
+  createInvitation: async () => ({ body: { name: 'Anna', scopes: ['servers:read'], servers: '*' } }),
+  listInvitations: nothing,
+  revokeInvitation: async (things) => ({ params: await things.invitation() }),
+  createSession: async (things) => ({ body: { token: things.ownToken } }),
+  readSession: nothing,
+  endSession: nothing,
+  createSignInLink: nothing,
 }
 
 export function wantedFor({ id }: Operation, things: Things): Promise<Wanted> {

@@ -51,7 +51,9 @@ const main = command({
     }
     const service = await plainly(() => {
       const config = readConfig(env)
-      return startService(config, announce, logFor(context, config.logFormat), signInLinkFor(context))
+      return startService(config, announce, logFor(context, config.logFormat), {
+        showSignInLink: signInLinkFor(context),
+      })
     })
     const reason = await Promise.race([signalled, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
