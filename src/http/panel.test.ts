@@ -77,17 +77,14 @@ describe('the panel', () => {
         '/docs/nothing',
         '/healthz/x',
         '/assets/gone-Ab1.js',
-        '/assets/../index.html',
-        '/assets/%2e%2e/%2e%2e/package.json',
         '/assets/index-Bx1.js.br',
-      ]) {
-        const { statusCode, headers } = await app.inject({ url, headers: HTML })
-        const isPage = statusCode === 200 && String(headers['content-type']).startsWith('text/html')
-        assert.ok(statusCode === 404 || (isPage && url.includes('/..')), `${url}: ${statusCode}`)
-      }
+      ])
+        assert.equal((await app.inject({ url, headers: HTML })).statusCode, 404, url)
+      for (const url of ['/../../package.json', '/assets/..%2f..%2fpackage.json', '/assets/%2e%2e/%2e%2e/package.json'])
+        assert.doesNotMatch((await app.inject({ url, headers: HTML })).body, /"name"/, url)
       for (const accept of [undefined, '*/*', 'application/json']) {
         const reply = await app.inject({ url: '/servers', headers: accept === undefined ? {} : { accept } })
-        assert.deepEqual([reply.statusCode, reply.json().code], [404, 'not_found'], accept)
+        assert.deepEqual([reply.statusCode, reply.json().code], [404, 'not_found'])
       }
       assert.equal((await app.inject({ method: 'POST', url: '/servers', headers: HTML })).statusCode, 404)
       assert.equal((await app.inject({ url: '/v1/game/servers', headers: HTML })).statusCode, 401)
