@@ -10,10 +10,11 @@ import { tenantGrowth } from './008-tenant-growth.ts'
 import { plainIndex } from './009-plain-index.ts'
 import { templates } from './010-templates.ts'
 import { games } from './011-games.ts'
-import { sessions } from './012-sessions.ts'
+import { worlds } from './012-worlds.ts'
+import { sessions } from './013-sessions.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
-  ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games, sessions],
+  ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games, worlds, sessions],
 ]
