@@ -73,7 +73,7 @@ export function openPanel(directory: string): Panel | null {
       etag,
       'cache-control': path.startsWith('/assets/') ? IMMUTABLE : 'no-cache',
       'content-security-policy': policy(null),
-      ...(file.encodings.length > 0 ? { vary: 'Accept-Encoding' } : {}),
+      ...(file.encodings.length > 0 ? { vary: withVary(reply, 'Accept-Encoding') } : {}),
     })
     if (headers['if-none-match'] === etag) return void reply.code(304).send()
     if (encoding) reply.header('content-encoding', encoding)
@@ -107,6 +107,8 @@ export function openPanel(directory: string): Panel | null {
     sendPage,
   }
 }
+
+const withVary = (reply: FastifyReply, name: string) => [reply.getHeader('vary') ?? [], name].flat().join(', ')
 
 /** By the path of their address. */
 function listFiles(directory: string): Map<string, StaticFile> {

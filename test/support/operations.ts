@@ -151,7 +151,6 @@ const SERVER = {
 /** What cannot be asked for on this machine, with the reason. */
 export const UNASKABLE: Partial<Record<OperationId, string | false>> = {
   finishRestore: withoutImmutable(),
-  createSession: 'one of its fields must be given and none of them must: src/control/tokens/sessions.test.ts asks',
   ...(missingTools().includes('bubblewrap')
     ? { sendCommand: 'bubblewrap is not installed', readRehearsal: 'bubblewrap is not installed' }
     : {}),

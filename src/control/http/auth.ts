@@ -74,7 +74,11 @@ export function createAuth(deps: AuthDeps): Auth {
     requireOwnPage(request, deps.isOwnOrigin)
     const enter = (identity: Identity | undefined) => {
       if (!identity) refuse(request, 'The session has ended. Sign in again.', false)
-      return Object.assign(admit(request, reply, identity), { session: identity.session })
+      const actor = admit(request, reply, identity)
+      actor.session = identity.session
+      // An event stream or a download that the browser asks for by itself cannot say so.
+      if (request.headers['x-gamekeeper-client'] === undefined) actor.source = 'panel'
+      return actor
     }
     const identity = deps.identifySession(value)
     return identity instanceof Promise ? identity.then(enter) : enter(identity)
