@@ -9,7 +9,7 @@ import { treeEntries } from '../files/archives/pack.ts'
 import { openContent } from '../files/content.ts'
 import { kindOf } from '../files/reading/entries.ts'
 import type { ServerFiles } from '../files/server-files.ts'
-import { attachment } from './disposition.ts'
+import { untrustedHeaders } from './disposition.ts'
 import { sendStream, serveFile } from './serve-file.ts'
 
 export async function serveDownload(
@@ -37,7 +37,7 @@ async function serveArchive(
   const name = segments.at(-1) ?? serverId
   reply.headers({
     'content-type': ARCHIVE_MIME[format],
-    'content-disposition': attachment(`${name}.${format}`),
+    ...untrustedHeaders(`${name}.${format}`),
     'accept-ranges': 'none',
   })
   if (request.method === 'HEAD') return reply.send()
