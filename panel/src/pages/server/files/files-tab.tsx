@@ -1,0 +1,181 @@
+import { Plural, Trans, useLingui } from '@lingui/react/macro'
+import { Skeleton } from '@mantine/core'
+import { useState } from 'react'
+import type { Selection } from 'react-aria-components'
+import { Link, useLocation, useParams } from 'wouter'
+import type { FileEntry, Server } from '../../../../../src/sdk/index.ts'
+import { type FileOrder, useDirectory, useFileActions } from '../../../api/files.ts'
+import { useMay } from '../../../api/session.ts'
+import { Empty } from '../../../components/empty.tsx'
+import { Problem } from '../../../components/problem.tsx'
+import { showFailure, showToast } from '../../../components/toasts.tsx'
+import { type DroppedFile, readDrop } from './dropped.ts'
+import { FileTable } from './file-table.tsx'
+import { FileToolbar } from './file-toolbar.tsx'
+import css from './files-tab.module.css'
+import { NameDialog } from './name-dialog.tsx'
+import { directoryOf, hrefOf, parentsOf } from './paths.ts'
+import { UploadList } from './upload-list.tsx'
+import { startUploads } from './uploads.ts'
+
+type Dialog = { kind: 'folder' } | { kind: 'rename'; entry: FileEntry }
+
+export default function FilesTab({ server }: { server: Server }) {
+  const params = useParams()
+  const directory = directoryOf(params['*'])
+  // Selection and dialogs belong to one folder.
+  return <Directory key={directory} server={server} directory={directory} />
+}
+
+function Directory({ server, directory }: { server: Server; directory: string }) {
+  const { t } = useLingui()
+  const [, navigate] = useLocation()
+  const may = useMay()
+  const [order, setOrder] = useState<FileOrder>({ sort: 'name', order: 'asc' })
+  const [selected, setSelected] = useState<Selection>(new Set())
+  const [dialog, setDialog] = useState<Dialog | null>(null)
+  const [isOver, setOver] = useState(false)
+  const listing = useDirectory(server.id, directory, order)
+  const { makeFolder, rename, remove, undelete, download, refresh } = useFileActions(server.id)
+  const entries = listing.data?.pages.flatMap((page) => page.data)
+  const chosen = entries?.filter(({ name }) => selected === 'all' || selected.has(name)) ?? []
+  const mayWrite = may('files:write')
+
+  const send = (files: readonly DroppedFile[]) => void startUploads(server.id, directory, files).then(refresh)
+  const removeChosen = () => {
+    const names = chosen.map(({ name }) => name)
+    if (names.length === 0 || !mayWrite) return
+    setSelected(new Set())
+    remove.mutate(
+      { directory, names },
+      {
+        onSuccess: () =>
+          showToast(names.length === 1 ? t`${names[0]} is in the trash` : t`${names.length} items are in the trash`, {
+            label: t`Undo`,
+            run: () =>
+              undelete.mutate(
+                { directory, names },
+                { onError: (error) => showFailure(t`It could not be put back`, error) },
+              ),
+          }),
+        onError: (error) => showFailure(t`It could not be deleted`, error),
+      },
+    )
+  }
+  const open = (entry: FileEntry) =>
+    entry.kind === 'directory'
+      ? navigate(hrefOf(server.id, entry.path))
+      : download.mutate(entry, { onError: (error) => showFailure(t`It could not be downloaded`, error) })
+  const renameChosen = () => {
+    const [entry] = chosen
+    if (entry && chosen.length === 1 && mayWrite) setDialog({ kind: 'rename', entry })
+  }
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping has the button "Upload" beside it
+    <div
+      className={`stack ${css.files}`}
+      data-over={isOver || undefined}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setOver(mayWrite)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault()
+        setOver(false)
+        if (mayWrite) void readDrop(event.dataTransfer).then(send)
+      }}
+    >
+      <div className="row spread">
+        <Breadcrumbs server={server} directory={directory} />
+        <FileToolbar
+          chosen={chosen}
+          onUpload={send}
+          onNewFolder={() => setDialog({ kind: 'folder' })}
+          onDownload={open}
+          onRename={renameChosen}
+          onDelete={removeChosen}
+        />
+      </div>
+      <UploadList serverId={server.id} />
+      {listing.error && <Problem error={listing.error} onRetry={() => void listing.refetch()} />}
+      {!entries && !listing.error && <Skeleton height={320} radius="md" />}
+      {entries?.length === 0 && (
+        <div className="card">
+          <Empty icon="folder" title={t`This folder is empty`}>
+            {mayWrite && (
+              <p>
+                <Trans>Drop files or whole folders here to upload them.</Trans>
+              </p>
+            )}
+          </Empty>
+        </div>
+      )}
+      {entries && entries.length > 0 && (
+        <FileTable
+          entries={entries}
+          order={order}
+          onOrder={setOrder}
+          selected={selected}
+          onSelect={setSelected}
+          onOpen={open}
+          onDelete={removeChosen}
+          onRename={renameChosen}
+          hasMore={listing.hasNextPage}
+          isLoadingMore={listing.isFetchingNextPage}
+          onLoadMore={() => void listing.fetchNextPage()}
+        />
+      )}
+      <p className="small faint" aria-live="polite">
+        {chosen.length > 0 && <Plural value={chosen.length} one="# selected" other="# selected" />}
+      </p>
+      {dialog?.kind === 'folder' && (
+        <NameDialog
+          title={t`New folder`}
+          action={t`Create`}
+          initial=""
+          error={makeFolder.error}
+          isPending={makeFolder.isPending}
+          onSubmit={(name) => makeFolder.mutate({ path: directory, name }, { onSuccess: () => setDialog(null) })}
+          onClose={() => setDialog(null)}
+        />
+      )}
+      {dialog?.kind === 'rename' && (
+        <NameDialog
+          title={t`Rename ${dialog.entry.name}`}
+          action={t`Rename`}
+          initial={dialog.entry.name}
+          error={rename.error}
+          isPending={rename.isPending}
+          onSubmit={(to) =>
+            rename.mutate({ directory, from: dialog.entry.name, to }, { onSuccess: () => setDialog(null) })
+          }
+          onClose={() => setDialog(null)}
+        />
+      )}
+    </div>
+  )
+}
+
+function Breadcrumbs({ server, directory }: { server: Server; directory: string }) {
+  const { t } = useLingui()
+  const parents = parentsOf(directory)
+  return (
+    <nav className={css.breadcrumbs} aria-label={t`Folder`}>
+      <Link href={hrefOf(server.id, '/')} aria-current={parents.length === 0 ? 'page' : undefined}>
+        {server.name}
+      </Link>
+      {parents.map(({ name, path }) => (
+        <span key={path}>
+          <span className="faint" aria-hidden="true">
+            /
+          </span>{' '}
+          <Link href={hrefOf(server.id, path)} aria-current={path === directory ? 'page' : undefined}>
+            {name}
+          </Link>
+        </span>
+      ))}
+    </nav>
+  )
+}
