@@ -20,7 +20,7 @@ export function createSessionShim(target: string, presetToken: string | null) {
       return void answer.writeHead(204).end()
     }
     const body = JSON.parse(await textOf(incoming)) as { token?: string }
-    const check = await fetch(`${target}${API}/tokens/self`, { headers: { authorization: `Bearer ${body.token}` } })
+    const check = await fetch(`${target}${API}/token`, { headers: { authorization: `Bearer ${body.token}` } })
     if (!check.ok || !body.token) {
       answer.writeHead(check.status, { 'content-type': 'application/problem+json' }).end(await check.text())
       return

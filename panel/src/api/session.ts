@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { isApiError, type OwnToken, type Scope } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
+import { markSession, mayHaveSession } from './session-marker.ts'
 
 export const SESSION_KEY = ['session'] as const
 
@@ -23,11 +24,13 @@ export function useSession() {
   return useQuery({
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }): Promise<OwnToken | null> => {
+      if (!mayHaveSession()) return null
       try {
         return await client.tokens.own({ signal })
       } catch (error) {
-        if (isApiError(error, 'unauthenticated')) return null
-        throw error
+        if (!isApiError(error, 'unauthenticated')) throw error
+        markSession(false)
+        return null
       }
     },
     staleTime: 60_000,
@@ -38,7 +41,10 @@ export function useSignIn() {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: (credential: Credential) => client.call(openSession, { body: credential as never }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: SESSION_KEY }),
+    onSuccess: () => {
+      markSession(true)
+      return queries.invalidateQueries({ queryKey: SESSION_KEY })
+    },
   })
 }
 
@@ -47,8 +53,9 @@ export function useSignOut() {
   return useMutation({
     mutationFn: () => client.call(closeSession, {}),
     onSuccess: () => {
-      queries.clear()
+      markSession(false)
       queries.setQueryData(SESSION_KEY, null)
+      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] })
     },
   })
 }

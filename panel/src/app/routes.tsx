@@ -1,6 +1,6 @@
 import { Skeleton } from '@mantine/core'
 import { lazy, Suspense } from 'react'
-import { Route, Switch, useLocation } from 'wouter'
+import { Redirect, Route, Switch, useLocation } from 'wouter'
 import { NotFound } from '../components/not-found.tsx'
 import { ServersPage } from '../pages/servers/servers-page.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
@@ -16,6 +16,10 @@ export function Pages() {
       <Suspense fallback={<Skeleton height={180} radius="md" />}>
         <Switch>
           <Route path="/" component={ServersPage} />
+          {/* Where a link leads whoever is signed in already. */}
+          <Route path="/sign-in">
+            <Redirect to="/" replace />
+          </Route>
           <Route path="/servers/new" component={NewServerPage} />
           <Route path="/servers/:serverId/*?">
             {({ serverId }) => <ServerPage key={serverId} serverId={serverId ?? ''} />}

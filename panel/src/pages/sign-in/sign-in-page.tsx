@@ -40,6 +40,8 @@ export function SignInPage() {
           </p>
         </div>
         <form onSubmit={submit} className="stack">
+          {/* Password managers want a name beside a password. */}
+          <input type="text" autoComplete="username" value="gamekeeper" readOnly hidden />
           <PasswordInput
             label={t`Token`}
             placeholder="gk_…"

@@ -3,7 +3,7 @@ import type { ActivityEntry } from '../../../../../src/sdk/index.ts'
 import { Icon, type IconName } from '../../../components/icon.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import css from './activity-tab.module.css'
-import { SENTENCES } from './sentences.ts'
+import { sentenceOf } from './sentences.ts'
 import { subjectOf } from './subject.ts'
 
 const ICONS: Record<string, IconName> = {
@@ -24,9 +24,8 @@ const ICONS: Record<string, IconName> = {
 export function ActivityRow({ entry }: { entry: ActivityEntry }) {
   const { t } = useLingui()
   const [area = ''] = entry.event.split('.')
-  // A service that is newer than this page may know more events.
-  const sentence = SENTENCES[entry.event] ? t(SENTENCES[entry.event]) : entry.event
-  const subject = subjectOf(entry)
+  const sentence = sentenceOf(entry)
+  const subject = entry.event === 'power.requested' ? null : subjectOf(entry)
   return (
     <li className={css.entry}>
       <span className={css.icon}>
@@ -35,7 +34,7 @@ export function ActivityRow({ entry }: { entry: ActivityEntry }) {
       <details className="grow">
         <summary className={css.summary}>
           <span className="grow">
-            <strong>{entry.actor.name}</strong> {sentence}{' '}
+            <strong>{entry.actor.name}</strong> {sentence ? t(sentence) : entry.event}{' '}
             {subject && <span className={`mono ${css.subject}`}>{subject}</span>}
           </span>
           <span className={`small faint ${css.when}`}>

@@ -1,16 +1,16 @@
 // What each event says of the one who caused it: "Anna" + "deleted files" + "world/level.dat".
 import type { MessageDescriptor } from '@lingui/core'
 import { msg } from '@lingui/core/macro'
-import type { ActivityEntry } from '../../../../../src/sdk/index.ts'
+import type { ActivityEntry, PowerAction } from '../../../../../src/sdk/index.ts'
 
-export const SENTENCES: Record<ActivityEntry['event'], MessageDescriptor> = {
+const SENTENCES: Record<ActivityEntry['event'], MessageDescriptor> = {
   'server.created': msg`created the server`,
   'server.changed': msg`changed the settings of the server`,
   'server.deletion_started': msg`asked for the server to be deleted`,
   'server.deleted': msg`deleted the server`,
   'server.undeleted': msg`brought the server back`,
   'server.purged': msg`deleted the server for good`,
-  'power.requested': msg`pressed`,
+  'power.requested': msg`asked for`,
   'game.running': msg`saw the game come up`,
   'game.stopped': msg`saw the game stop`,
   'game.crashed': msg`saw the game crash`,
@@ -69,4 +69,17 @@ export const SENTENCES: Record<ActivityEntry['event'], MessageDescriptor> = {
   'template.replaced': msg`replaced the template`,
   'template.deleted': msg`deleted the template`,
   'activity.purged': msg`purged entries past the retention`,
+}
+
+const POWER_SENTENCES: Record<PowerAction, MessageDescriptor> = {
+  start: msg`started the game`,
+  stop: msg`stopped the game`,
+  restart: msg`restarted the game`,
+  kill: msg`killed the game`,
+}
+
+/** Null for an event that a newer service knows and this page does not. */
+export function sentenceOf({ event, properties }: ActivityEntry): MessageDescriptor | null {
+  if (event === 'power.requested') return POWER_SENTENCES[properties.action as PowerAction] ?? SENTENCES[event]
+  return SENTENCES[event] ?? null
 }

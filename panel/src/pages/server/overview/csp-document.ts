@@ -5,8 +5,7 @@ export function createCspDocument(): Document {
   return new Proxy(document, {
     get(target, name) {
       if (name === 'createElement') {
-        return (tag: string, options?: ElementCreationOptions) =>
-          tag === 'style' ? createStyle() : target.createElement(tag, options)
+        return createAllowed
       }
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
@@ -14,8 +13,32 @@ export function createCspDocument(): Document {
   })
 }
 
-function createStyle(): HTMLStyleElement {
-  const element = document.createElement('style')
+/** While it opens, part of xterm.js asks the page's own document. */
+export function openAllowed(open: () => void): void {
+  document.createElement = createAllowed as Document['createElement']
+  try {
+    open()
+  } finally {
+    Reflect.deleteProperty(document, 'createElement')
+  }
+}
+
+function createAllowed(tag: string): HTMLElement {
+  return tag === 'style' ? createStyle() : withStyleByScript(Document.prototype.createElement.call(document, tag))
+}
+
+/** The text of a style attribute is refused as well; the same by `element.style` is not. Colours beyond the palette need it. */
+function withStyleByScript(element: HTMLElement): HTMLElement {
+  element.setAttribute = (name: string, value: string) => {
+    if (name === 'style') element.style.cssText = value
+    else Element.prototype.setAttribute.call(element, name, value)
+  }
+  return element
+}
+
+function createStyle(): HTMLElement {
+  // An element of another kind: even an empty style element is refused when it enters the page.
+  const element = Document.prototype.createElement.call(document, 'template')
   const sheet = new CSSStyleSheet()
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]
   Object.defineProperty(element, 'textContent', {

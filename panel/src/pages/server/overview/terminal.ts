@@ -4,7 +4,7 @@ import { SearchAddon } from '@xterm/addon-search'
 import { Terminal } from '@xterm/xterm'
 import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 import '@xterm/xterm/css/xterm.css'
-import { createCspDocument } from './csp-document.ts'
+import { createCspDocument, openAllowed } from './csp-document.ts'
 import { terminalText } from './terminal-text.ts'
 
 /** Lines that are kept here; older ones stay with the service. */
@@ -49,7 +49,7 @@ export function createTerminal(host: HTMLElement, { locale, onFollowing }: Optio
   const search = new SearchAddon()
   terminal.loadAddon(fit)
   terminal.loadAddon(search)
-  terminal.open(host)
+  openAllowed(() => terminal.open(host))
   fit.fit()
   // Tab must leave the terminal: it takes no input, and the page is used by keyboard.
   terminal.attachCustomKeyEventHandler((event) => event.key !== 'Tab' && !(event.ctrlKey && event.key === 'f'))

@@ -1,36 +1,17 @@
-// Pictures of every page in light, dark and phone width: `node panel/dev/screenshots.ts FOLDER`. Look at them.
+// Pictures of every page in light, dark and phone width: `node test/panel/support/screenshots.ts FOLDER`. Look at them.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { readFileSync } from 'node:fs'
-import { startTestService, type TestService } from '../../test/support/service.ts'
-import { gameFile } from '../../test/support/games.ts'
+import { startTestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
-import { buildPanel, servePanel } from './serve-panel.ts'
+import { furnish } from './furnish.ts'
+import { buildPanel, servePanel } from '../../../panel/dev/serve-panel.ts'
 
 const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
   phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
 } as const
-
-async function furnish(service: TestService): Promise<string> {
-  for (const [name, port] of [['Creative', 25566], ['Old survival', 25567]] as const) {
-    await service.createServer({ name, port, labels: { owner: 'anna' } })
-  }
-  const { id } = await service.createServer({ name: 'Castle', port: 25565, limits: { diskBytes: 5_368_709_120 } })
-  const write = (path: string, content: string) =>
-    service.call('PUT', `/files/${id}/content?path=${encodeURIComponent(path)}`, {
-      raw: content,
-      headers: { 'content-type': 'application/octet-stream' },
-    } as never)
-  await write('/start', readFileSync(gameFile('plain'), 'utf8'))
-  await service.call('POST', `/files/${id}/mode`, { body: { files: [{ file: 'start', mode: '0755' }] } } as never)
-  await write('/server.properties', 'motd=Welcome to the castle\nmax-players=20\n')
-  await write('/world/level.dat', 'level')
-  await write('/world/region/r.0.0.mca', 'x'.repeat(200_000))
-  return id
-}
 
 async function shoot(page: Page, base: string, path: string, file: string, ready: string): Promise<void> {
   await page.goto(base + path)
@@ -43,7 +24,7 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
   for (const [look, options] of Object.entries(LOOKS)) {
     const context = await browser.newContext({ ...options, locale: look === 'dark' ? 'de-DE' : 'en-GB' })
     const page = await context.newPage()
-    page.on('console', (message) => console.log(look, message.type(), message.text()))
+    page.on('console', (message) => console.log(look, message.type(), message.text(), message.location()))
     page.on('pageerror', (error) => console.log(look, error))
     const file = (name: string) => join(folder, `${name}-${look}.png`)
     await shoot(page, base, '/', file('sign-in'), 'form')
@@ -62,16 +43,10 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
 
 const [, , folder = '/tmp/panel-screenshots'] = process.argv
 await mkdir(folder, { recursive: true })
-const dist = join(import.meta.dirname, '../dist')
+const dist = join(import.meta.dirname, '../../../panel/dist')
 if (!process.argv.includes('--no-build')) await buildPanel(dist)
 await using service = await startTestService()
-const serverId = await furnish(service)
-console.log((await service.call('POST', `/servers/${serverId}/power`, { body: { action: 'start' } })).status)
-for (const command of ['say Hello, everybody', 'list', 'time set day']) {
-  await service.call('POST', `/servers/${serverId}/console`, { body: { command } })
-}
-await service.call('POST', `/backups/${serverId}`, { body: { name: 'Before the siege', isLocked: true } })
-await service.call('POST', `/backups/${serverId}`, { body: {} })
+const serverId = await furnish(service.url, service.adminToken)
 const panel = await servePanel(dist, service.url)
 const browser = await chromium.launch(BROWSER)
 try {
