@@ -2,10 +2,10 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { buildPanel, servePanel } from '../../../panel/dev/serve-panel.ts'
 import { startTestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
 import { furnish } from './furnish.ts'
-import { buildPanel, servePanel } from '../../../panel/dev/serve-panel.ts'
 
 const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
@@ -35,6 +35,13 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
     await shoot(page, base, '/servers/new', file('new-server'), 'main li button')
     await shoot(page, base, `/servers/${serverId}`, file('overview'), '.xterm')
     await shoot(page, base, `/servers/${serverId}/files`, file('files'), '[role=grid]')
+    await shoot(
+      page,
+      base,
+      `/servers/${serverId}/files?edit=server.properties`,
+      file('editor'),
+      '[aria-label="server.properties"]',
+    )
     await shoot(page, base, `/servers/${serverId}/backups`, file('backups'), 'main li')
     await shoot(page, base, `/servers/${serverId}/activity`, file('activity'), 'main li')
     await context.close()

@@ -1,15 +1,16 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { Selection } from 'react-aria-components'
-import { Link, useLocation, useParams } from 'wouter'
+import { Link, useLocation, useParams, useSearchParams } from 'wouter'
 import type { FileEntry, Server } from '../../../../../src/sdk/index.ts'
-import { type FileOrder, useDirectory, useFileActions } from '../../../api/files.ts'
+import { type FileOrder, joinPath, useDirectory, useFileActions } from '../../../api/files.ts'
 import { useMay } from '../../../api/session.ts'
 import { Empty } from '../../../components/empty.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showFailure, showToast } from '../../../components/toasts.tsx'
 import { type DroppedFile, readDrop } from './dropped.ts'
+import { TEXT_MAX_BYTES } from './editor/text-file.ts'
 import { FileTable } from './file-table.tsx'
 import { FileToolbar } from './file-toolbar.tsx'
 import css from './files-tab.module.css'
@@ -18,11 +19,26 @@ import { directoryOf, hrefOf, parentsOf } from './paths.ts'
 import { UploadList } from './upload-list.tsx'
 import { startUploads } from './uploads.ts'
 
+// Apart, because a list of files needs no editor.
+const FileEditor = lazy(() => import('./editor/file-editor.tsx'))
+
 type Dialog = { kind: 'folder' } | { kind: 'rename'; entry: FileEntry }
 
 export default function FilesTab({ server }: { server: Server }) {
   const params = useParams()
   const directory = directoryOf(params['*'])
+  const [search, setSearch] = useSearchParams()
+  const edited = search.get('edit')
+  if (edited !== null) {
+    return (
+      <div className="stack">
+        <Breadcrumbs server={server} directory={directory} />
+        <Suspense fallback={<Skeleton height={420} radius="md" />}>
+          <FileEditor serverId={server.id} path={joinPath(directory, edited)} onClose={() => setSearch({})} />
+        </Suspense>
+      </div>
+    )
+  }
   // Selection and dialogs belong to one folder.
   return <Directory key={directory} server={server} directory={directory} />
 }
@@ -62,10 +78,13 @@ function Directory({ server, directory }: { server: Server; directory: string })
       },
     )
   }
-  const open = (entry: FileEntry) =>
-    entry.kind === 'directory'
-      ? navigate(hrefOf(server.id, entry.path))
-      : download.mutate(entry, { onError: (error) => showFailure(t`It could not be downloaded`, error) })
+  const save = (entry: FileEntry) =>
+    download.mutate(entry, { onError: (error) => showFailure(t`It could not be downloaded`, error) })
+  const open = (entry: FileEntry) => {
+    if (entry.kind === 'directory') return navigate(hrefOf(server.id, entry.path))
+    if (!entry.isText || entry.sizeBytes > TEXT_MAX_BYTES) return save(entry)
+    navigate(`${hrefOf(server.id, directory)}?edit=${encodeURIComponent(entry.name)}`)
+  }
   const renameChosen = () => {
     const [entry] = chosen
     if (entry && chosen.length === 1 && mayWrite) setDialog({ kind: 'rename', entry })
@@ -93,7 +112,7 @@ function Directory({ server, directory }: { server: Server; directory: string })
           chosen={chosen}
           onUpload={send}
           onNewFolder={() => setDialog({ kind: 'folder' })}
-          onDownload={open}
+          onDownload={save}
           onRename={renameChosen}
           onDelete={removeChosen}
         />

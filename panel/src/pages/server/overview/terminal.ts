@@ -4,7 +4,7 @@ import { SearchAddon } from '@xterm/addon-search'
 import { Terminal } from '@xterm/xterm'
 import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 import '@xterm/xterm/css/xterm.css'
-import { createCspDocument, openAllowed } from './csp-document.ts'
+import { createCspDocument, openAllowed } from '../../../components/csp-document.ts'
 import { terminalText } from './terminal-text.ts'
 
 /** Lines that are kept here; older ones stay with the service. */

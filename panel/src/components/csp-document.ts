@@ -1,5 +1,5 @@
-// xterm.js styles itself by style elements, which a strict Content-Security-Policy refuses. This document gives it elements whose
-// text goes into constructed style sheets instead: scripts may make those.
+// xterm.js and CodeMirror style themselves by style elements and attributes, which a strict Content-Security-Policy refuses. Here
+// they are given elements whose text goes into constructed style sheets instead: scripts may make those.
 
 export function createCspDocument(): Document {
   return new Proxy(document, {
@@ -13,11 +13,11 @@ export function createCspDocument(): Document {
   })
 }
 
-/** While it opens, part of xterm.js asks the page's own document. */
-export function openAllowed(open: () => void): void {
+/** For what asks the page's own document while it opens: CodeMirror, and part of xterm.js. */
+export function openAllowed<T>(open: () => T): T {
   document.createElement = createAllowed as Document['createElement']
   try {
-    open()
+    return open()
   } finally {
     Reflect.deleteProperty(document, 'createElement')
   }
