@@ -44,7 +44,7 @@ const gray: MantineColorsTuple = [
 export const theme = createTheme({
   colors: { moss, dark, gray },
   primaryColor: 'moss',
-  primaryShade: { light: 7, dark: 6 },
+  primaryShade: 7,
   defaultRadius: 'md',
   cursorType: 'pointer',
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif",

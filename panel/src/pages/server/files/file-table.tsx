@@ -1,5 +1,6 @@
 // React Aria's table: keyboard, selection and screen readers as in a desktop's file manager, and only the rows in sight are made.
 import { useLingui } from '@lingui/react/macro'
+import { useMediaQuery } from '@mantine/hooks'
 import { useMemo } from 'react'
 import {
   Cell,
@@ -40,6 +41,7 @@ const LAYOUT = { rowHeight: 40, headingHeight: 38, loaderHeight: 40 }
 export function FileTable(props: Props) {
   const { t, i18n } = useLingui()
   const { entries, order, selected } = props
+  const isNarrow = useMediaQuery('(max-width: 560px)', false, { getInitialValueInEffect: false })
   const sortDescriptor: SortDescriptor = {
     column: order.sort,
     direction: order.order === 'asc' ? 'ascending' : 'descending',
@@ -76,9 +78,11 @@ export function FileTable(props: Props) {
             <Column id="size" allowsSorting className={css.column} defaultWidth={100} minWidth={80}>
               {t`Size`}
             </Column>
-            <Column id="time" allowsSorting className={css.column} defaultWidth={140} minWidth={100}>
-              {t`Changed`}
-            </Column>
+            {!isNarrow && (
+              <Column id="time" allowsSorting className={css.column} defaultWidth={140} minWidth={100}>
+                {t`Changed`}
+              </Column>
+            )}
           </TableHeader>
           <TableBody>
             {entries.map((entry) => (
@@ -93,11 +97,13 @@ export function FileTable(props: Props) {
                 <Cell className={css.cell}>
                   {entry.kind === 'file' && <span className="faint">{formatBytes(entry.sizeBytes, i18n.locale)}</span>}
                 </Cell>
-                <Cell className={css.cell}>
-                  <span className="faint cut">
-                    <Moment at={entry.modifiedAt} />
-                  </span>
-                </Cell>
+                {!isNarrow && (
+                  <Cell className={css.cell}>
+                    <span className="faint cut">
+                      <Moment at={entry.modifiedAt} />
+                    </span>
+                  </Cell>
+                )}
               </Row>
             ))}
             {props.hasMore && (
