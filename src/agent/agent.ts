@@ -20,6 +20,7 @@ import { agentRoutes } from './http/routes.ts'
 import { createTusUploads } from './http/tus-uploads.ts'
 import { createJournal } from './journal/journal.ts'
 import { layout as layoutOf } from './layout.ts'
+import { createRehearsals } from './rehearsals/rehearsals.ts'
 import { createAgentServers } from './servers.ts'
 import { createTasks } from './tasks.ts'
 
@@ -80,11 +81,12 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'upkeep of files failed'),
   })
+  const gamesOptions = deps.games ?? { users: DEFAULT_GAME_UIDS, allowUnisolated: false }
   const games = createAgentGames({
     layout,
     journal,
     server: files.server,
-    options: deps.games ?? { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
+    options: gamesOptions,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a game could not be seen to'),
   })
   const backups = createAgentBackups({
@@ -96,6 +98,13 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     games,
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
+  })
+  const rehearsals = createRehearsals({
+    layout,
+    backups,
+    options: gamesOptions,
+    now: clock.now,
+    onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a rehearsal could not be seen to'),
   })
   const revocations = createLinkRevocations(layout.revoked, clock)
   const isHere = (serverId: string) => existsSync(layout.server(serverId).root)
@@ -132,7 +141,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
   })
   const tasks = createTasks({
-    handlers: { ...files.handlers, ...backups.handlers },
+    handlers: { ...files.handlers, ...backups.handlers, ...games.handlers, ...rehearsals.handlers },
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   const serveBackup = createBackupDownloads({ backups, door })
@@ -157,12 +166,14 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       await files.start()
       await uploads.start()
       await games.start()
+      await rehearsals.recover()
     },
     async stop() {
-      games.stop()
       journal.stop()
       await uploads.stop()
+      // A backup under way lets the game go that it has held still.
       await tasks.stop()
+      games.stop()
       await files.stop()
       await backups.stop()
       journal.close()

@@ -26,6 +26,8 @@ export interface Layout {
   held: string
   /** Whole servers on their way out. */
   removed: string
+  /** A data directory in small, where a backup is rehearsed. Nothing in it is needed after a restart. */
+  rehearsals: string
   /** The tokens whose links are dead. */
   revoked: string
   server(serverId: string): ServerFolders
@@ -40,6 +42,7 @@ export function layout(dataDir: string): Layout {
     facts: join(dataDir, 'facts'),
     held: join(dataDir, 'held'),
     removed: join(dataDir, 'removed'),
+    rehearsals: join(dataDir, 'rehearsals'),
     revoked: join(dataDir, 'revoked-links.json'),
     server(serverId) {
       if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')

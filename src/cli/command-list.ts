@@ -31,6 +31,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Read and follow the console of a server, and send commands',
     load: async () => (await import('./commands/console.ts')).gameConsole,
   },
+  stats: {
+    summary: 'Show what the game of a server uses',
+    load: async () => (await import('./commands/stats.ts')).stats,
+  },
+  players: {
+    summary: 'Show who plays on a server',
+    load: async () => (await import('./commands/stats.ts')).players,
+  },
   files: {
     summary: 'List, get, put, move, copy, delete and restore files',
     load: async () => (await import('./commands/files/files.ts')).files,

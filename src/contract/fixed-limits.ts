@@ -179,9 +179,39 @@ export const CONSOLE_COMMAND_MAX_BYTES = 4096
 /** Of commands that the game has not read yet; `server_busy` beyond. */
 export const CONSOLE_INPUT_MAX_BYTES = 64 * 1024
 
+// What is measured of games, and who plays.
+/** How finely points are kept, and how many: an hour, a day and a week of them, in one file of fixed size for each server. */
+export const STATS_TIERS = [
+  { stepSeconds: 10, points: 360 },
+  { stepSeconds: 60, points: 1440 },
+  { stepSeconds: 600, points: 1008 },
+] as const
+/** Of what is asked for. */
+export const STATS_STEP_MAX_SECONDS = 86_400
+/** Games that have metrics of their own in `/metrics`; of more that run, only the number is told. */
+export const METRICS_GAMES_MAX = 2000
+/** A game is asked who plays: how long it has, and for how long its answer counts. */
+export const PLAYER_QUERY = { timeoutMs: 2000, keptMs: 10_000, sampleMs: 30_000, atOnce: 16 } as const
+/** Of what a game answers, in bytes; the connection is cut beyond. */
+export const PLAYER_ANSWER_MAX_BYTES = 1024 * 1024
+/** Names that are kept of one answer, and of those who have joined. */
+export const PLAYER_NAMES_MAX = 200
+export const PLAYER_NAME_MAX_CHARS = 64
+/** Joins and leaves of one server that are recorded in a minute. What is beyond is counted, and recorded as one entry. */
+export const PLAYER_EVENTS_PER_MINUTE = 100
+
 /** Starts of a game that crashes again and again, first after 1 s, then twice as long each time. It is given up after these. */
 export const CRASH_RESTARTS = { count: 10, firstMs: 1000, longestMs: 300_000, healthyMs: 600_000 } as const
 /** Where its limits say nothing else: more than any game has, and few enough that one cannot take all of a machine's. */
 export const DEFAULT_PROCESSES_MAX = 1024
 /** As root, each game has a user of its own out of these: numbers that distributions, containers and systemd leave alone. */
 export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } as const
+
+/** Within how many seconds a game has to be up in a rehearsal: by default, and at most. */
+export const REHEARSAL_SECONDS = { default: 300, max: 3600 } as const
+/** For how long a game has to stay up then. */
+export const REHEARSAL_STAYS_MS = 1000
+/** A game whose template names no line that says so counts as up once it has run for this long. */
+export const REHEARSAL_SETTLE_MS = 5000
+/** What is kept of the console of a rehearsal with its backup: the last lines, each cut, and less of them where they are long. */
+export const REHEARSAL_LOG = { lines: 200, lineChars: 1000, bytes: 64 * 1024 } as const

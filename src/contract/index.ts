@@ -3,9 +3,12 @@ import * as activity from './activity.ts'
 import { BACKUP_CONTENT_OPERATIONS } from './backups/backup-contents.ts'
 import { BACKUP_PLAN_OPERATIONS } from './backups/backup-plans.ts'
 import { BACKUP_OPERATIONS } from './backups/backups.ts'
+import { REHEARSAL_OPERATIONS } from './backups/rehearsal-operations.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
+import { readPlayers } from './games/players.ts'
 import { powerServer } from './games/power-operations.ts'
+import { readStats } from './games/stats.ts'
 import { TEMPLATE_OPERATIONS } from './games/templates.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
@@ -24,7 +27,10 @@ export const OPERATIONS: readonly Operation[] = [
   powerServer,
   gameConsole.readConsole,
   gameConsole.sendCommand,
+  readPlayers,
+  readStats,
   ...BACKUP_OPERATIONS,
+  ...REHEARSAL_OPERATIONS,
   ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,
   ...FILE_OPERATIONS,

@@ -3,7 +3,10 @@ import { ActivityEntry, Verification } from './activity.ts'
 import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents.ts'
 import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
 import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
+import { Rehearsal, RehearsalLog, RehearsalRequest } from './backups/rehearsals.ts'
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
+import { Players } from './games/players.ts'
+import { Stats, StatsPoint } from './games/stats.ts'
 import { TemplateVariable } from './games/template-format.ts'
 import { ImportedTemplate, ReportEntry, StoredTemplate, TemplateOrEgg, TemplateSummary } from './games/templates.ts'
 import { Job, Progress, WorkError } from './jobs.ts'
@@ -39,8 +42,12 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   NewSubdomain,
   NewToken,
   OwnToken,
+  Players,
   Progress,
   Recovery,
+  Rehearsal,
+  RehearsalLog,
+  RehearsalRequest,
   ReportEntry,
   RestoreRequest,
   RetentionPolicy,
@@ -49,6 +56,8 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   SearchMatch,
   Server,
   ServerChange,
+  Stats,
+  StatsPoint,
   StoredTemplate,
   Subdomain,
   TemplateOrEgg,

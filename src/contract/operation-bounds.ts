@@ -31,6 +31,8 @@ export const BOUNDS = {
     turnMs: 50,
     by: 'a page of at most 500 lines of at most 16 KiB; a segment of 1 MiB is read at a time, with a turn for others after each',
   },
+  stats: { heldBytes: 2 * MIB, turnMs: 50, by: 'one file of fixed size, of which at most 1,440 points are sent' },
+  players: { heldBytes: 256 * KIB, turnMs: 20, by: 'at most 200 names; the game is asked by a thread of its own' },
   store: { heldBytes: 64 * MIB, turnMs: 100, by: 'the number of backups in the store; needs a token for everything' },
   zones: { heldBytes: 1 * MIB, turnMs: 50, by: 'the names of one zone in the configuration' },
   path: { heldBytes: 256 * KIB, turnMs: 20, by: 'one path' },

@@ -41,11 +41,13 @@ import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
 import { createDeletion } from './servers/deletion.ts'
 import { createQuotas } from './servers/disk-quota.ts'
+import { createGameMetrics } from './servers/game-metrics.ts'
 import { gameRoutes } from './servers/game-routes.ts'
 import { createGames } from './servers/games.ts'
 import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
+import { createStats } from './servers/stats.ts'
 import type { Providers } from './subdomains/providers.ts'
 import { subdomainRoutes } from './subdomains/routes.ts'
 import { createSubdomains } from './subdomains/service.ts'
@@ -164,6 +166,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     jobs,
     changes,
     servers,
+    games,
     links,
     cursors,
     clock,
@@ -209,7 +212,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     answerBeforeTheEnd(app, isRefusedLargeBody)
     const api: Api = { app, auth, idempotency, bodyPace, baseUrlOf }
     serverRoutes(api, { servers, deletion, jobs: serverJobs, streams })
-    gameRoutes(api, { games, streams })
+    gameRoutes(api, { games, stats: createStats({ db, agent }), streams })
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
@@ -225,7 +228,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     backupContentRoutes({ app, auth, idempotency, bodyPace, baseUrlOf }, backups, deps.forward)
   })
   const checks = [...readinessChecks(config, database, agent), backups.health]
-  healthRoutes(http, { auth, metrics, checks, log })
+  healthRoutes(http, { auth, metrics, serverMetrics: createGameMetrics(agent.games), checks, log })
   await documentRoutes(http)
   frontPage(http, version)
   // Streams end first: a server that waits for its answers to end would wait for ever.

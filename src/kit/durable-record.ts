@@ -1,5 +1,5 @@
 // A small record that is there whole or not at all, also after a power cut.
-import { constants, fsyncSync, linkSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { constants, fsyncSync, linkSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { openDescriptor } from './descriptor.ts'
 import { hasCode } from './errno.ts'
@@ -33,6 +33,12 @@ export function readRecord<T>(path: string): T | undefined {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
+}
+
+/** Durable; one that is not there is a success. */
+export function removeRecord(path: string): void {
+  rmSync(path, { force: true })
+  syncFolder(dirname(path))
 }
 
 /** Names that were given in it last, too. */

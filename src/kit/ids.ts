@@ -1,5 +1,5 @@
 // Sortable ids: 48 bits of time and 80 random bits in Crockford's base 32, so that ids made later sort later.
-import { randomFillSync } from 'node:crypto'
+import { hash, randomFillSync } from 'node:crypto'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const TIME_LENGTH = 10
@@ -30,6 +30,12 @@ export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${
   return `${prefix}_${stem}${PAIRS[pair]}`
 }
 
+/** For what can be told twice: the same time and seed always make the same id. */
+export function derivedId<P extends IdPrefix>(prefix: P, at: number, seed: string): `${P}_${string}` {
+  const digits = hash('sha256', seed, 'buffer').subarray(0, RANDOM_LENGTH)
+  return `${prefix}_${timeDigits(at)}${[...digits].map((byte) => ALPHABET[byte & 31]).join('')}`
+}
+
 /** When an id was made, in milliseconds; undefined where it is none with that prefix. */
 export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
   const digits = [...id.slice(prefix.length + 1)].map((digit) => ALPHABET.indexOf(digit))
@@ -48,9 +54,14 @@ function refill(): void {
   stem = stemOf(lastTime)
 }
 
-function stemOf(at: number): string {
+function timeDigits(at: number): string {
   let text = ''
   for (let i = 0, time = at; i < TIME_LENGTH; i++, time = Math.floor(time / 32)) text = ALPHABET[time % 32] + text
+  return text
+}
+
+function stemOf(at: number): string {
+  let text = timeDigits(at)
   for (let i = 0; i < STEM_LENGTH; i++) text += ALPHABET[random[i] ?? 0]
   return text
 }

@@ -1,6 +1,8 @@
 import * as inside from '../contract/backups/backup-contents.ts'
 import * as plans from '../contract/backups/backup-plans.ts'
 import * as backups from '../contract/backups/backups.ts'
+import { type REHEARSAL_OPERATIONS, readRehearsal, rehearseBackup } from '../contract/backups/rehearsal-operations.ts'
+import type { RehearsalRequest } from '../contract/backups/rehearsals.ts'
 import type { Operation, QueryOf } from '../contract/operation.ts'
 import { bytesOf } from './bytes.ts'
 import { BackupError } from './errors.ts'
@@ -85,6 +87,17 @@ export function createBackupsApi(transport: Transport) {
     /** Deletes it, or cancels it while it is queued or running. */
     delete: onOne(backups.deleteBackup),
     verify: onOne(backups.verifyBackup),
+    /** Starts the game from it, beside its server; the result of the job says whether it came up. */
+    rehearse: transport.method(
+      rehearseBackup,
+      (serverId: string, backupId: string, body: RehearsalRequest = {}, options: CallOptions = {}) => ({
+        params: { serverId, backupId },
+        body,
+        ...options,
+      }),
+    ),
+    /** How its last rehearsal ended, with the log. */
+    rehearsal: onOne(readRehearsal),
     /** `mode` or `paths` says what to restore: nothing is replaced by leaving it out. */
     restore: transport.method(
       backups.restoreBackup,
@@ -229,8 +242,8 @@ export function createBackupsApi(transport: Transport) {
 }
 
 type OneBackupOperation = Extract<
-  (typeof backups.BACKUP_OPERATIONS)[number],
-  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'verifyBackup' }
+  (typeof backups.BACKUP_OPERATIONS | typeof REHEARSAL_OPERATIONS)[number],
+  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'verifyBackup' | 'readRehearsal' }
 > &
   Operation
 

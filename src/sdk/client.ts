@@ -1,7 +1,7 @@
 import { createActivityApi } from './activity.ts'
 import { createBackupsApi } from './backups.ts'
 import { createFilesApi } from './files.ts'
-import { createConsoleApi, createPowerApi } from './games.ts'
+import { createConsoleApi, createPlayersApi, createPowerApi, createStatsApi } from './games.ts'
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
@@ -19,6 +19,8 @@ export function createClient(options: ClientOptions) {
     servers: createServersApi(transport),
     power: createPowerApi(transport),
     console: createConsoleApi(transport),
+    stats: createStatsApi(transport),
+    players: createPlayersApi(transport),
     backups: createBackupsApi(transport),
     files: createFilesApi(transport),
     subdomains: createSubdomainsApi(transport),

@@ -1,8 +1,12 @@
 import { type ConsoleLine, type ConsoleQuery, readConsole, sendCommand } from '../contract/games/console.ts'
+import { readPlayers } from '../contract/games/players.ts'
 import type { PowerAction } from '../contract/games/power.ts'
 import { powerServer } from '../contract/games/power-operations.ts'
+import { readStats, type StatsPoint, type StatsQuery } from '../contract/games/stats.ts'
 import type { CallOptions } from './request.ts'
 import { type FollowConsoleOptions, followConsole } from './streams/follow-console.ts'
+import type { FollowEventsOptions } from './streams/follow-events.ts'
+import { followStats } from './streams/follow-stats.ts'
 import type { Transport } from './transport.ts'
 
 export function createPowerApi(transport: Transport) {
@@ -60,6 +64,30 @@ export function createConsoleApi(transport: Transport) {
     send: transport.method(sendCommand, (serverId: string, command: string, options: CallOptions = {}) => ({
       params: { serverId },
       body: { command },
+      ...options,
+    })),
+  }
+}
+
+export function createStatsApi(transport: Transport) {
+  return {
+    /** CPU, memory, disk, network and players as a series, oldest first. */
+    read: transport.method(readStats, (serverId: string, query: StatsQuery = {}, options: CallOptions = {}) => ({
+      params: { serverId },
+      query,
+      ...options,
+    })),
+    /** Each point as it is measured, every ten seconds while the game runs, across broken connections. */
+    follow: (serverId: string, options: FollowEventsOptions = {}): AsyncGenerator<StatsPoint, void, undefined> =>
+      followStats(transport, serverId, options),
+  }
+}
+
+export function createPlayersApi(transport: Transport) {
+  return {
+    /** Who plays, or why that is not known. */
+    read: transport.method(readPlayers, (serverId: string, options: CallOptions = {}) => ({
+      params: { serverId },
       ...options,
     })),
   }

@@ -1,9 +1,7 @@
 // Games as players know them, created from their templates and run over the API.
 import assert from 'node:assert/strict'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
+import { freePort } from '../support/free-port.ts'
 import { needs } from '../support/needs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -13,22 +11,6 @@ before(async () => {
   service = await startTestService()
 })
 after(() => service.stop())
-
-/** Free for both protocols at this moment. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const tcp = createServer().listen(0)
-    await once(tcp, 'listening')
-    const { port } = tcp.address() as AddressInfo
-    const udp = createSocket('udp4')
-    const isFree = await new Promise<boolean>((resolve) => {
-      udp.once('error', () => resolve(false)).bind(port, () => resolve(true))
-    })
-    udp.close()
-    tcp.close()
-    if (isFree) return port
-  }
-}
 
 const power = (id: string, action: string) => service.call('POST', `/servers/${id}/power`, { body: { action } })
 const stateOf = async (id: string) => (await service.call('GET', `/servers/${id}`)).body.power
@@ -44,10 +26,11 @@ async function reach(id: string, state: string): Promise<void> {
   assert.equal(reached, state, lines.join('\n'))
 }
 
-async function runOnce(id: string): Promise<void> {
+async function runOnce(id: string, whileItRuns: () => Promise<void> = async () => {}): Promise<void> {
   const started = await power(id, 'start')
   assert.equal(started.status, 202, started.text)
   await reach(id, 'running')
+  await whileItRuns()
   assert.equal((await power(id, 'stop')).status, 202)
   await reach(id, 'stopped')
   const { exit } = await stateOf(id)
@@ -57,7 +40,9 @@ async function runOnce(id: string): Promise<void> {
 const textOf = async (id: string, path: string) =>
   (await service.call('GET', `/files/${id}/content?path=${encodeURIComponent(path)}`)).text
 
-test('OpenTTD starts from its template, is ready, and stops by its ladder with the game saved', {
+const playersOf = async (id: string) => (await service.call('GET', `/servers/${id}/players`)).body
+
+test('OpenTTD starts from its template, is ready, is queried, and stops by its ladder with the game saved', {
   ...needs('bubblewrap', 'openttd'),
 }, async () => {
   const port = await freePort()
@@ -66,7 +51,10 @@ test('OpenTTD starts from its template, is ready, and stops by its ladder with t
     port,
     variables: { SERVER_NAME: 'Rails', MAX_CLIENTS: 7 },
   })
-  await runOnce(id)
+  await runOnce(id, async () => {
+    const { at: _, ...players } = await playersOf(id)
+    assert.deepEqual(players, { online: 0, max: 7, players: [], source: 'query', reason: null })
+  })
   const settings = await textOf(id, '/openttd.cfg')
   assert.match(settings, new RegExp(`^server_port = ${port}$`, 'm'))
   assert.match(settings, /^max_clients = 7$/m)
@@ -79,7 +67,13 @@ test('Luanti starts from its template, is ready, and stops by its ladder with th
   ...needs('bubblewrap', 'luanti'),
 }, async () => {
   const { id } = await service.createServer({ game: 'luanti', port: await freePort() })
-  await runOnce(id)
+  await runOnce(id, async () => {
+    const { online, players, source } = await until(async () => {
+      const now = await playersOf(id)
+      return now.online === null ? undefined : now
+    })
+    assert.deepEqual([online, players, source], [0, [], 'console'])
+  })
   const world = (await service.call('GET', `/files/${id}?path=/world`)).body.data
   const names = world.map(({ name }: { name: string }) => name)
   assert.ok(names.includes('env_meta.txt'), names.join())

@@ -185,7 +185,7 @@ describe('requests', () => {
       ({ path, method }) => paths[BASE_PATH + path][method.toLowerCase()].requestBody?.required,
     ).map(({ id }) => id)
     const optional = OPERATIONS.filter(({ id, body }) => body && !required.includes(id)).map(({ id }) => id)
-    assert.deepEqual(optional.toSorted(), ['checkDns', 'createBackup', 'requestBackupDownload'])
+    assert.deepEqual(optional.toSorted(), ['checkDns', 'createBackup', 'rehearseBackup', 'requestBackupDownload'])
     const content = paths[`${BASE_PATH}/files/{serverId}/content`].put.requestBody
     assert.deepEqual([content.required, Object.keys(content.content)], [false, ['application/octet-stream']])
   })

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { signalGroup } from '../../src/agent/games/process-identity.ts'
 import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
-import type { Launch } from '../../src/contract/games/launch.ts'
+import type { Launch, Quiesce } from '../../src/contract/games/launch.ts'
 
-export type TestGame = 'plain' | 'stubborn' | 'hungry' | 'forking' | 'flood' | 'spy' | 'rubbish' | 'ticking'
+export type TestGame = 'plain' | 'stubborn' | 'hungry' | 'forking' | 'flood' | 'spy' | 'rubbish' | 'ticking' | 'saving'
 
 export const gameFile = (game: TestGame) => fileURLToPath(new URL(`games/${game}`, import.meta.url))
 
@@ -37,9 +37,21 @@ export const launchOf = (change: Partial<Launch> = {}): Launch => ({
   ...change,
 })
 
+/** Of the game `saving`. */
+export const QUIESCE: Quiesce = {
+  before: ['save-off', 'save-all'],
+  isStill: 'Saved the game',
+  timeoutSeconds: 60,
+  after: ['save-on'],
+}
+
 /** Games outlive a service, so whoever throws a data directory away ends them first. */
 export function endGames(dataDir: string): void {
-  const servers = join(dataDir, 'servers')
+  endGamesIn(join(dataDir, 'servers'))
+  endGamesIn(join(dataDir, 'rehearsals', 'servers'))
+}
+
+function endGamesIn(servers: string): void {
   for (const serverId of existsSync(servers) ? readdirSync(servers) : []) {
     const folder = join(servers, serverId, 'game')
     for (const name of existsSync(folder) ? readdirSync(folder) : []) {

@@ -64,6 +64,15 @@ export function createThings(service: TestService) {
       await withImmutable(join(world.folder(serverId), 'a.txt'), () => world.restore(serverId, backupId, body))
       return serverId
     },
+    /** Without a game, so its rehearsal has failed. */
+    async rehearsedBackup() {
+      const params = await this.backup()
+      const { body } = await service.call('POST', `/backups/${params.serverId}/${params.backupId}/rehearse`, {
+        body: {},
+      })
+      await world.jobEnded(params.serverId, body.id)
+      return params
+    },
     async schedule() {
       const serverId = await server()
       const body = { name: 'Nightly', cron: '0 4 1 1 *' }
@@ -116,6 +125,7 @@ const nothing = async () => ({})
 
 const RULES = { keepLast: 5, keepHourly: 1, keepDaily: 1, keepWeekly: 1, keepMonthly: 1 }
 const SCHEDULE = {
+  action: 'backup',
   timeZone: 'Europe/Berlin',
   namePattern: '{date}',
   ignored: 'logs/',
@@ -136,7 +146,9 @@ const SERVER = {
 /** What cannot be asked for on this machine, with the reason. */
 export const UNASKABLE: Partial<Record<OperationId, string | false>> = {
   finishRestore: withoutImmutable(),
-  ...(missingTools().includes('bubblewrap') ? { sendCommand: 'bubblewrap is not installed' } : {}),
+  ...(missingTools().includes('bubblewrap')
+    ? { sendCommand: 'bubblewrap is not installed', readRehearsal: 'bubblewrap is not installed' }
+    : {}),
 }
 
 /** With every optional field given, so that each can be left out in turn. */
@@ -151,6 +163,11 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   powerServer: async (things) => ({ ...(await onServer(things)), body: { action: 'stop' } }),
   readConsole: async (things) => ({ ...(await onServer(things)), query: { before: '10', limit: '10', q: 'x' } }),
   sendCommand: async (things) => ({ params: { serverId: await things.runningServer() }, body: { command: 'help' } }),
+  readPlayers: onServer,
+  readStats: async (things) => ({
+    ...(await onServer(things)),
+    query: { since: '2026-11-15T00:00:00.000Z', step: '60' },
+  }),
   createBackup: async (things) => ({ ...(await onServer(things)), body: { name: 'x', ignored: '', isLocked: true } }),
   listBackups: onServer,
   readBackup: onBackup,
@@ -159,7 +176,7 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   deleteBackup: onBackup,
   async restoreBackup(things) {
     const params = await things.backup()
-    const body = { paths: ['/world'], mode: 'merge', safetyBackup: false, targetServerId: params.serverId }
+    const body = { paths: ['/world'], mode: 'merge', safetyBackup: false, targetServerId: params.serverId, stop: true }
     return { params, body }
   },
   finishRestore: async (things) => ({
@@ -167,6 +184,8 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
     body: { direction: 'back' },
   }),
   verifyBackup: onBackup,
+  rehearseBackup: async (things) => ({ ...(await onBackup(things)), body: { timeoutSeconds: 10 } }),
+  readRehearsal: async (things) => ({ params: await things.rehearsedBackup() }),
   recoverBackups: nothing,
   downloadBackup: async (things) => ({ ...(await onBackup(things)), query: { format: 'zip' } }),
   requestBackupDownload: async (things) => ({ ...(await onBackup(things)), body: { format: 'zip' } }),

@@ -9,6 +9,7 @@ import type { WorkOf } from '../../contract/agent.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { explainDisk } from '../files/sandbox/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
+import type { WorldHold } from '../games/world-holds.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { runBackup } from './create/backup.ts'
@@ -30,6 +31,7 @@ import {
   sweepEnded,
   unfinished,
 } from './restore/restore-finish.ts'
+import { restoreInto } from './restore/restore-into.ts'
 import { requirePaths } from './restore/restore-plan.ts'
 import type { RestoreTarget } from './restore/restore-target.ts'
 import { markLock, removeMark } from './store/lock-marks.ts'
@@ -42,12 +44,18 @@ const HOUR_MS = 3600_000
 /** Of a restore that has ended, and whose report is damaged: it is not done again over what is newer. */
 const NOTHING_KNOWN: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
 
+/** What a restore needs of the files that it restores into. */
+type RestorableFiles = Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'usage' | 'gate'>
+
 export interface AgentBackupsOptions {
   layout: Layout
   /** From the agent's files. */
-  server(serverId: string): Pick<ServerFiles, 'folders' | 'files' | 'trash' | 'lock' | 'usage' | 'gate'>
+  server(serverId: string): RestorableFiles & Pick<ServerFiles, 'lock'>
   /** Whether the game of a server runs; none does by default. */
-  games?: { isRunning(serverId: string): boolean; requireStopped(serverId: string): void }
+  games?: {
+    requireStopped(serverId: string): void
+    holdWorld(serverId: string, signal: AbortSignal): Promise<WorldHold>
+  }
   /** 32 bytes, or null: the store is not encrypted. */
   key: Uint8Array | null
   /** Of what is read from servers' files by one backup. */
@@ -82,6 +90,12 @@ export interface BackupsOfAgent extends AgentBackups {
     start?: number
     signal: AbortSignal
   }): Promise<Download>
+  /** Everything of a backup into empty files that are no server's. Fails with `disk_full` before it has begun where it would. */
+  restoreInto(
+    target: RestorableFiles,
+    backup: { serverId: string; backupId: string },
+    context: Pick<TaskContext, 'signal' | 'report'>,
+  ): Promise<void>
   /** One file, from `start` up to, not including, `end`. */
   readFile(request: {
     serverId: string
@@ -112,8 +126,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     return await explained(() => openManifest(blobs, sealer, { serverId, backupId }))
   }
 
-  function targetOf(serverId: string): RestoreTarget {
-    const { folders, files, trash, usage, gate } = server(serverId)
+  const targetOf = (serverId: string) => targetFor(serverId, server(serverId))
+
+  function targetFor(serverId: string, { folders, files, trash, usage, gate }: RestorableFiles): RestoreTarget {
     return {
       serverId,
       repository,
@@ -157,8 +172,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
     const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
     const { backupId, name, serverName, createdAt, isLocked } = work
-    const isLive = () => options.games?.isRunning(serverId) ?? false
-    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, isLive, bytesPerSecond }
+    const { games } = options
+    const holdWorld = games && ((aborted: AbortSignal) => games.holdWorld(serverId, aborted))
+    const request = { backupId, serverId, name, serverName, createdAt, ignored, isLocked, holdWorld, bytesPerSecond }
     const { meta, checksum } = await runBackup(opened, files, request, previous, signal, report)
     report({ filesTotal: meta.fileCount, bytesTotal: meta.sizeBytes })
     return { ...meta, checksum }
@@ -297,6 +313,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const opened = await repository()
       return await explained(() => openDownload(opened, manifest, format, { share: serverId, start, signal }))
     },
+    restoreInto: (files, name, context) =>
+      explained(async () => restoreInto(await repository(), targetFor(name.serverId, files), name, context)),
     async readFile({ serverId, backupId, path, start, end }) {
       const entry = await explained(async () => requireFile(await manifestOf(serverId, backupId), path))
       const reader = createContentReader(await repository(), serverId)

@@ -1,15 +1,19 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentGames } from '../../contract/agent/agent-games.ts'
+import type { AgentGames, GamesWork } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
 import { createMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Layout } from '../layout.ts'
+import { type Layout, layout as layoutOf } from '../layout.ts'
+import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
+import { createObservation } from './observation.ts'
+import type { Presence } from './players/index.ts'
+import { createPauses } from './pauses.ts'
 import { createGame, type Game } from './power/game.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
@@ -17,6 +21,7 @@ import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
 import type { GameRuntime } from './runtime.ts'
 import { createStateChanges } from './state-changes.ts'
+import { createWorldHolds, type WorldHolds } from './world-holds.ts'
 
 export interface GamesOptions {
   /** The users of games, where the service is root. */
@@ -39,6 +44,14 @@ export interface GamesOfAgent extends AgentGames {
   /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
   requireStopped(serverId: string): void
   isRunning(serverId: string): boolean
+  /** How many play, and since when nobody does, as far as is known. */
+  presence(serverId: string): Presence
+  /** Measures all games that run, and asks them who plays. By itself every ten seconds, once it was started. */
+  sample(): Promise<void>
+  /** Holds the world of a running game still, where its template says how. */
+  holdWorld: WorldHolds['hold']
+  /** For the task runner: the long work of `GamesWork`. */
+  handlers: TaskHandlers<GamesWork['kind']>
   /** Ends the game of a server that is put aside. */
   end(serverId: string): Promise<void>
   /** Must be called when a server's folders are taken away. */
@@ -66,7 +79,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       server: deps.server,
       gameFolder: folderOf,
       consoleFolder: consoleOf,
-      users: createGameUsers({ layout, range: deps.options.users }),
+      users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
       allowUnisolated: deps.options.allowUnisolated,
       onUnexpected: deps.onUnexpected,
     })
@@ -88,16 +101,32 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       addFact: deps.journal.add,
       prepare: (launch) => prepare(deps.server(serverId), launch),
       shareFiles: () => deps.server(serverId).lock.share(),
+      letGo: () => holds.interrupt(serverId),
       startTurn,
       changed() {
         changes.tell(serverId)
-        lines.tell(serverId)
+        tellLines(serverId)
       },
-      lines: () => lines.tell(serverId),
+      lines: () => tellLines(serverId),
       onUnexpected: (error) => deps.onUnexpected(error, serverId),
     })
     games.set(serverId, made)
     return made
+  }
+
+  const observation = createObservation({
+    games,
+    gameFolder: folderOf,
+    consoleFolder: consoleOf,
+    server: deps.server,
+    addFact: deps.journal.add,
+    now: timers.now,
+    onUnexpected: deps.onUnexpected,
+  })
+
+  function tellLines(serverId: string): void {
+    lines.tell(serverId)
+    observation.wake(serverId)
   }
 
   function tailOf(serverId: string): ConsoleTail {
@@ -108,8 +137,41 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
 
   const isRunning = (serverId: string) => games.get(serverId)?.isActive() ?? false
 
+  const holds = createWorldHolds({
+    current: (serverId) => games.get(serverId)?.current(),
+    isActive: isRunning,
+    startId: (serverId) => games.get(serverId)?.startId() ?? null,
+    noteFile: (serverId) => join(folderOf(serverId), 'held.json'),
+    console: tailOf,
+    lines,
+    timers,
+    onUnexpected: deps.onUnexpected,
+  })
+  const pauses = createPauses({
+    game,
+    requireWhole: (serverId) => deps.server(serverId).gate.requireOpen(),
+    noteFile: (serverId) => join(folderOf(serverId), 'paused.json'),
+    changes: lines,
+  })
+
   return {
-    power: (request) => game(request.serverId).power(request),
+    async power(request) {
+      const isChange = pauses.accept(request.serverId, request.action)
+      const answer = await game(request.serverId).power(request)
+      return { ...answer, isChange: answer.isChange || isChange }
+    },
+    resume: ({ serverId, jobId }) => pauses.resume(serverId, jobId),
+    paused: async () =>
+      serverIds().flatMap((serverId) => {
+        const jobId = pauses.jobOf(serverId)
+        return jobId === null ? [] : [{ serverId, jobId }]
+      }),
+    handlers: {
+      'games.pause': async ({ jobId, origin }, { serverId, signal }) => ({
+        wasWanted: await pauses.pause(serverId, { jobId, origin }, signal),
+      }),
+    },
+    holdWorld: holds.hold,
     read: async ({ serverId }) => game(serverId).read(),
     changes: ({ version, waitMs }) => changes.since(version, waitMs),
     sendCommand: ({ serverId, command, origin }) => game(serverId).input(command, origin?.cause ?? null),
@@ -126,15 +188,24 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       return { lines: found, position: found.at(-1)?.line ?? after }
     },
 
+    ...observation.port,
+    presence: observation.presence,
+    sample: observation.sample,
+
     isRunning,
     requireStopped(serverId) {
       if (isRunning(serverId)) throw fail('server_running', 'The game runs. Stop it first.')
     },
-    end: async (serverId) => games.get(serverId)?.end(),
+    async end(serverId) {
+      pauses.forget(serverId)
+      await games.get(serverId)?.end()
+    },
     forget(serverId) {
+      holds.forget(serverId)
       games.get(serverId)?.detach()
       games.delete(serverId)
       tails.delete(serverId)
+      observation.forget(serverId)
       changes.forget(serverId)
       lines.tell(serverId)
     },
@@ -144,12 +215,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
         if (!existsSync(recordOf(serverId))) continue
         try {
           await game(serverId).recover()
+          // What was written while we were away, also by a game that has ended.
+          observation.wake(serverId)
+          await holds.interrupt(serverId)
         } catch (error) {
           deps.onUnexpected(error, serverId)
         }
       }
+      observation.start()
     },
     stop() {
+      observation.stop()
+      holds.stop()
       for (const each of games.values()) each.detach()
       changes.stop()
     },

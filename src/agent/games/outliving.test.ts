@@ -1,6 +1,6 @@
 // A game goes on while the service is away, and is taken up again afterwards.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
@@ -28,6 +28,18 @@ suite('while the service is away', needs('bubblewrap'), () => {
       lines.map(({ line }) => line).reverse(),
       lines.map((_, index) => index + 1),
     )
+  })
+
+  test('a supervisor whose folder was taken away ends with its game', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const { game, supervisor } = runOf(harness.dataDir)
+    harness.games.forget(S)
+    rmSync(join(harness.dataDir, 'servers', S), { recursive: true })
+    assert.ok(game && signalGroup(game, 'SIGKILL'))
+    await until(async () => !isAlive(supervisor))
   })
 
   test('a crash that happened meanwhile is seen, told once, and restarted', async () => {

@@ -2,6 +2,7 @@
 import type { GameLimits } from '../../contract/agent/agent-games.ts'
 import type { Launch } from '../../contract/games/launch.ts'
 import type { Runtime } from '../../contract/games/power.ts'
+import type { RunUsage } from './run-usage.ts'
 import type { RunEnd } from './supervisor/protocol.ts'
 
 export type { RunEnd } from './supervisor/protocol.ts'
@@ -35,9 +36,14 @@ export interface Run {
   isReady(): boolean
   /** The number of the last line of the console. */
   tail(): number
-  /** One line on its standard input; `gone` where it has ended, `full` where it does not read. */
+  /**
+   * One line on its standard input; `gone` where it has ended, `full` where it does not read. It is in the console, as a line
+   * of the source `command`, before anything that the game answers.
+   */
   input(line: string): Promise<'gone' | 'full' | null>
   signal(signal: NodeJS.Signals): Promise<void>
+  /** What it uses at this moment. Asked every ten seconds for every game: it must be cheap. */
+  usage(): Promise<RunUsage>
   /** SIGKILL to everything that it has started, whatever state anything else is in. */
   kill(): Promise<void>
   /** The game goes on; we let go of it. */

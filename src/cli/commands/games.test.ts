@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { useCli } from '../../../test/support/cli.ts'
 import { gameFile } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
+import { writeStats } from '../../../test/support/stats.ts'
 import { until } from '../../../test/support/until.ts'
 import { createClient } from '../../sdk/index.ts'
 
@@ -34,6 +35,31 @@ describe('games', needs('bubblewrap'), () => {
     assert.deepEqual([refused.code, refused.stdout], [5, ''])
     assert.match(refused.stderr, /does not run/)
     assert.equal((await cli.run('console', 'Castle', '--send', 'x', '--follow')).code, 2)
+  })
+
+  test('stats and players are shown as tables and as JSON, and the client follows what is measured', async () => {
+    const id = await createGame('Measured')
+    assert.deepEqual(await cli.run('players', 'Measured'), { code: 0, stdout: 'The game does not run.\n', stderr: '' })
+    assert.equal((await cli.run('stats', 'Measured')).stderr, 'Nothing was measured: the game did not run.\n')
+    const times = writeStats(join(cli.service.dataDir, 'servers', id, 'game'), 3)
+    const { stdout } = await cli.run('stats', 'Measured')
+    const [head = '', ...rows] = stdout.trimEnd().split('\n')
+    assert.match(head, /^TIME +CPU +MEMORY +DISK +RECEIVED +SENT +PLAYERS$/)
+    assert.equal(rows.length, 3)
+    assert.match(rows[0] ?? '', / UTC +12.35 % +954 MiB +- +- +- +2$/)
+    assert.equal((await cli.json('stats', 'Measured', '--since', '1h', '--step', '3600')).step, 3600)
+    assert.equal((await cli.run('stats', 'Measured', '--step', 'x')).code, 2)
+    const client = createClient({ baseUrl: cli.service.url, token: cli.service.adminToken })
+    const seen: number[] = []
+    for await (const { at } of client.stats.follow(id, { lastEventId: String(times[0]) })) {
+      seen.push(Date.parse(at))
+      if (seen.length === 2) break
+    }
+    assert.deepEqual(seen, times.slice(1))
+    await client.power.start(id)
+    const players = await client.players.read(id)
+    assert.deepEqual([players.online, players.reason], [null, 'not_supported'])
+    await client.power.kill(id)
   })
 
   test('the client follows a console from a line on, and pages back through it', async () => {

@@ -19,6 +19,11 @@ const SETTINGS = {
   lock: { type: 'string', value: 'yes|no', help: 'Whether its backups are locked' },
   'if-changed': { type: 'string', value: 'yes|no', help: 'Whether to skip the backup if nothing has changed' },
   enabled: { type: 'string', value: 'yes|no', help: 'Whether it is enabled' },
+  action: {
+    type: 'string',
+    value: 'backup|rehearse',
+    help: 'Make a backup, or rehearse the newest; backup by default',
+  },
 } as const satisfies Options
 
 const add = command({
@@ -26,7 +31,10 @@ const add = command({
   description: 'CRON has five fields: minute, hour, day of the month, month, day of the week.',
   args: ['server', 'name', 'cron'],
   options: SETTINGS,
-  examples: ['gamekeeper schedule add Castle Nightly "0 4 * * *" --zone Europe/Berlin --if-changed yes'],
+  examples: [
+    'gamekeeper schedule add Castle Nightly "0 4 * * *" --zone Europe/Berlin --if-changed yes',
+    'gamekeeper schedule add Castle "Weekly rehearsal" "0 5 * * 0" --action rehearse',
+  ],
   async run(context, options, { server, name, cron }) {
     const client = context.client()
     const serverId = await serverIdOf(client, server, context.io.signal)
@@ -100,7 +108,13 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>) {
     ...(options.lock === undefined ? {} : { isLocked: yesOrNo(options.lock, '--lock') }),
     ...(options['if-changed'] === undefined ? {} : { onlyIfChanged: yesOrNo(options['if-changed'], '--if-changed') }),
     ...(options.enabled === undefined ? {} : { isEnabled: yesOrNo(options.enabled, '--enabled') }),
+    ...(options.action === undefined ? {} : { action: actionOf(options.action) }),
   }
+}
+
+function actionOf(text: string): Schedule['action'] {
+  if (text !== 'backup' && text !== 'rehearse') throw new UsageError('--action must be backup or rehearse.')
+  return text
 }
 
 function yesOrNo(text: string, option: string): boolean {

@@ -58,6 +58,8 @@ export interface BackupReport {
   /** From `list`, as it is by what the store knows; elsewhere as it was when the backup was made. */
   isLocked: boolean
   consistency: Consistency
+  /** How long a game held its world still for it; null, or absent in backups of earlier versions, where none did. */
+  heldMs?: number | null
   fileCount: number
   directoryCount: number
   symlinkCount: number

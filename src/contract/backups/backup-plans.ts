@@ -8,6 +8,7 @@ import {
   Id,
   Name,
   Nullable,
+  OneOf,
   OptionalName,
   OTHERWISE,
   ServerParams,
@@ -83,10 +84,17 @@ const NAME_PATTERN = {
 }
 const NamePattern = Type.String(NAME_PATTERN)
 
+export const SCHEDULE_ACTIONS = ['backup', 'rehearse'] as const
+const Action = OneOf(SCHEDULE_ACTIONS, {
+  description:
+    '`backup` makes one. `rehearse` starts the game from the newest backup (`POST …/rehearse`); of the other settings only `onlyIfChanged` counts then, which leaves out a backup that has passed one already. `backup` by default',
+})
+
 export const Schedule = Type.Object({
   id: Id,
   serverId: Id,
   name: Name,
+  action: Action,
   cron: Cron,
   timeZone: TimeZone,
   namePattern: NamePattern,
@@ -104,6 +112,7 @@ export const Schedule = Type.Object({
 export type Schedule = Static<typeof Schedule>
 
 const settings = {
+  action: Type.Optional(Action),
   timeZone: Type.Optional(Type.String({ ...TIME_ZONE, [BLANK_IS_ABSENT]: true })),
   namePattern: Type.Optional(Type.String({ ...NAME_PATTERN, [BLANK_IS_ABSENT]: true })),
   ignored: Type.Optional(Ignored),
@@ -126,6 +135,7 @@ const scheduleExample = {
   id: 'sch_01k9zq6m3t8v5w2x7y4c1b6d9e',
   serverId,
   name: 'Nightly',
+  action: 'backup',
   cron: '0 4 * * *',
   timeZone: 'Europe/Berlin',
   namePattern: 'Nightly {date}',

@@ -18,6 +18,7 @@ import {
   Timestamp,
   Type,
 } from '../schema.ts'
+import { Rehearsal } from './rehearsals.ts'
 
 export const BACKUP_STATUSES = ['queued', 'running', 'completed', 'failed'] as const
 export const CONSISTENCIES = ['offline', 'quiesced', 'live'] as const
@@ -39,7 +40,13 @@ export const Backup = Type.Object({
   isLocked: Type.Boolean(),
   status: OneOf(BACKUP_STATUSES),
   consistency: Nullable(
-    OneOf(CONSISTENCIES, { description: '`offline`: nothing changed while it was read. `live`: something did' }),
+    OneOf(CONSISTENCIES, {
+      description:
+        '`offline`: nothing changed while it was read. `quiesced`: the game held its world still meanwhile. `live`: something changed, or a game ran and could not be held still; `warnings` says why',
+    }),
+  ),
+  heldMs: Nullable(
+    Type.Integer({ minimum: 0, description: 'For how long the game held its world still; null where none did' }),
   ),
   progress: Progress,
   fileCount: Nullable(Type.Integer()),
@@ -54,6 +61,10 @@ export const Backup = Type.Object({
   startedAt: Nullable(Timestamp),
   completedAt: Nullable(Timestamp),
   verifiedAt: Nullable(Timestamp),
+  rehearsedAt: Nullable(Timestamp),
+  rehearsal: Type.Union([Rehearsal, Type.Null()], {
+    description: 'How its last rehearsal ended; null where it had none. `rehearsedAt` is the last one that passed',
+  }),
 })
 export type Backup = Static<typeof Backup>
 
@@ -83,6 +94,13 @@ export const RestoreRequest = Closed(
       Type.Boolean({ default: true, description: 'Take a backup of what is there now before anything is touched' }),
     ),
     targetServerId: Type.Optional(Id),
+    stop: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Stop the game first where it runs, and start it again afterwards, also where the restore fails; needs the scope `power:write` too. Without it such a server is `server_running`',
+      }),
+    ),
   },
   {
     // Nobody replaces all files of a server by leaving something out.
@@ -115,7 +133,8 @@ const example = {
   ignored: 'logs/\n*.tmp',
   isLocked: true,
   status: 'completed',
-  consistency: 'offline',
+  consistency: 'quiesced',
+  heldMs: 640,
   progress: { filesDone: 5030, filesTotal: 5030, bytesDone: 1_932_735_283, bytesTotal: 1_932_735_283 },
   fileCount: 5030,
   sizeBytes: 1_932_735_283,
@@ -127,11 +146,14 @@ const example = {
   startedAt: at,
   completedAt: '2026-11-15T00:00:01.000Z',
   verifiedAt: null,
+  rehearsedAt: '2026-11-15T05:00:20.000Z',
+  rehearsal: { outcome: 'passed', at: '2026-11-15T05:00:20.000Z', reason: null },
 }
 const queued = {
   ...example,
   status: 'queued',
   consistency: null,
+  heldMs: null,
   progress: { filesDone: 0, filesTotal: null, bytesDone: 0, bytesTotal: null },
   fileCount: null,
   sizeBytes: null,
@@ -139,13 +161,16 @@ const queued = {
   checksum: null,
   startedAt: null,
   completedAt: null,
+  rehearsedAt: null,
+  rehearsal: null,
 }
 const tag = 'Backups'
 const params = ServerParams
 export const BackupParams = Closed({ ...ServerParams.properties, backupId: Id })
-const one = '/backups/{serverId}/{backupId}'
+export const ONE_BACKUP = '/backups/{serverId}/{backupId}'
 const bodyErrors = ['too_large', 'unsupported_media_type', 'idempotency_conflict'] as const
-const job = (kind: string) => ({
+/** Of what goes on as a job. */
+export const startedJob = (kind: string) => ({
   202: {
     description: 'The job; read it at the address in `Location`',
     schema: Job,
@@ -191,7 +216,7 @@ export const listBackups = operation({
 export const readBackup = operation({
   id: 'readBackup',
   method: 'GET',
-  path: one,
+  path: ONE_BACKUP,
   tag,
   summary: 'Read one backup',
   description:
@@ -208,7 +233,7 @@ export const readBackup = operation({
 export const lockBackup = operation({
   id: 'lockBackup',
   method: 'POST',
-  path: `${one}/lock`,
+  path: `${ONE_BACKUP}/lock`,
   tag,
   summary: 'Lock a backup',
   description:
@@ -224,7 +249,7 @@ export const lockBackup = operation({
 export const unlockBackup = operation({
   id: 'unlockBackup',
   method: 'DELETE',
-  path: `${one}/lock`,
+  path: `${ONE_BACKUP}/lock`,
   tag,
   summary: 'Unlock a backup',
   scope: 'backups:write',
@@ -237,7 +262,7 @@ export const unlockBackup = operation({
 export const deleteBackup = operation({
   id: 'deleteBackup',
   method: 'DELETE',
-  path: one,
+  path: ONE_BACKUP,
   tag,
   summary: 'Delete a backup, or cancel one that is queued or running',
   description: 'It is gone at once; the space that only it used is given back some time later.',
@@ -251,20 +276,20 @@ export const deleteBackup = operation({
 export const restoreBackup = operation({
   id: 'restoreBackup',
   method: 'POST',
-  path: `${one}/restore`,
+  path: `${ONE_BACKUP}/restore`,
   tag,
   summary: 'Restore a backup',
   description:
     'Everything is checked before anything is touched; the new tree is built beside the old one and swapped in. ' +
     'A backup of what is there now is taken first by default. With `targetServerId` it is restored into another server. ' +
     'The body says what to restore: `{"mode": "replace"}` for everything, or `paths`. A path that the backup does not ' +
-    'hold is `not_found`.',
+    'hold is `not_found`. With `stop` a game that runs is stopped first and started again afterwards.',
   scope: 'backups:write',
   bound: BOUNDS.job,
   params: BackupParams,
   body: RestoreRequest,
   bodyExample: { paths: ['/world'], mode: 'replace', safetyBackup: true },
-  answers: job('restore'),
+  answers: startedJob('restore'),
   errors: [
     ...bodyErrors,
     ...(['backup_not_ready', 'backup_damaged', 'server_busy', 'server_running', 'invalid_path'] as const),
@@ -287,21 +312,21 @@ export const finishRestore = operation({
   params,
   body: FinishRequest,
   bodyExample: { direction: 'back' },
-  answers: job('restore.finish'),
+  answers: startedJob('restore.finish'),
   errors: [...bodyErrors, 'server_busy', 'agent_unreachable'],
 })
 
 export const verifyBackup = operation({
   id: 'verifyBackup',
   method: 'POST',
-  path: `${one}/verify`,
+  path: `${ONE_BACKUP}/verify`,
   tag,
   summary: 'Read every block of a backup and check it',
   description: 'Sets `verifiedAt` when all is right. The result of the job names what is damaged and what it touches.',
   scope: 'backups:write',
   bound: BOUNDS.rows,
   params: BackupParams,
-  answers: job('verify'),
+  answers: startedJob('verify'),
   errors: ['backup_not_ready', 'server_busy', 'idempotency_conflict'],
 })
 

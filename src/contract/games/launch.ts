@@ -19,6 +19,8 @@ export type StopStep = { timeoutSeconds: number; message: string | null } & (
 /** How the world is held still for a backup: what is sent, what the game says when it is so, and what lets it go on. */
 export interface Quiesce {
   before: readonly string[]
+  /** Sent each second until the game has said so, where it has to be asked. */
+  poll?: string | null
   isStill: LinePattern | null
   timeoutSeconds: number
   after: readonly string[]

@@ -209,6 +209,9 @@ export const Template = Closed(
     quiesce: Type.Optional(
       Closed({
         before: Commands,
+        poll: Type.Optional(
+          line(1000, { minLength: 1, description: 'Sent each second until the line of `isStill` has come' }),
+        ),
         isStill: Type.Optional(LinePattern),
         timeoutSeconds: Type.Integer({ minimum: 1, maximum: 600 }),
         after: Commands,

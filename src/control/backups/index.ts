@@ -14,10 +14,12 @@ import { createContents } from './contents.ts'
 import { createLockKeeper } from './locks.ts'
 import { createMaking } from './making.ts'
 import { createReconciling } from './reconcile.ts'
+import { createRehearsals } from './rehearsals.ts'
 import { createRemoval } from './removal.ts'
 import { createRestores } from './restores/restore.ts'
 import { createRestoreEnds } from './restores/restore-ends.ts'
 import { createRestoreFinishing } from './restores/restore-finish.ts'
+import { createRestorePauses } from './restores/restore-pauses.ts'
 import { createRetention } from './retention/retention.ts'
 import { createSchedules } from './schedules/schedules.ts'
 import { createBackups } from './service.ts'
@@ -26,11 +28,12 @@ import { createVerifying } from './verify.ts'
 
 export interface BackupSliceDeps {
   db: Db
-  agent: Pick<Agent, 'backups' | 'tasks'>
+  agent: Pick<Agent, 'backups' | 'tasks' | 'games'>
   activity: Activity
   jobs: Jobs
   changes: Changes
   servers: Pick<Servers, 'adopt'>
+  games: Parameters<typeof createRehearsals>[0]['games']
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
@@ -56,17 +59,20 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     },
   })
   const ends = createRestoreEnds({ ...deps, retention })
-  const finishing = createRestoreFinishing({ ...deps, ends })
+  const pauses = createRestorePauses(deps)
+  const finishing = createRestoreFinishing({ ...deps, ends, pauses })
+  const rehearsals = createRehearsals(deps)
   const reconciling = createReconciling({ ...deps, removal, verifying, finishing, locks })
   return {
     backups,
     retention,
     verifying,
     reconciling,
-    restores: createRestores({ ...deps, making, ends }),
+    restores: createRestores({ ...deps, making, ends, pauses }),
     finishing,
+    rehearsals,
     contents: createContents(deps),
-    schedules: createSchedules({ ...deps, backups }),
+    schedules: createSchedules({ ...deps, backups, rehearsals }),
 
     /** Whether every backup is known to be sound, and no server waits for one that failed. */
     health: { name: 'backups', check: () => findFault(db, agent) } satisfies HealthCheck,

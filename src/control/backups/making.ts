@@ -94,6 +94,7 @@ export function createMaking(deps: {
         sizeBytes: report.sizeBytes,
         storedBytes: report.storedBytes,
         consistency: report.consistency,
+        heldMs: report.heldMs ?? null,
         warningCount: report.warningCount,
       })
       await retention.afterSuccess(trx, row.server_id)

@@ -18,6 +18,7 @@ export function present(row: BackupRow | ShownBackup): Backup {
     isLocked: row.locked === 1,
     status: row.status,
     consistency: row.consistency,
+    heldMs: row.held_ms,
     progress: progressFor(row),
     fileCount: row.file_count,
     sizeBytes: row.size_bytes,
@@ -29,6 +30,8 @@ export function present(row: BackupRow | ShownBackup): Backup {
     startedAt: time(row.started_at),
     completedAt: time(row.completed_at),
     verifiedAt: time(row.verified_at),
+    rehearsedAt: time(row.rehearsed_at),
+    rehearsal: row.rehearsal === null ? null : JSON.parse(row.rehearsal),
   }
 }
 
@@ -68,6 +71,7 @@ export function newBackupRow(
     status: 'queued',
     job_id: null,
     consistency: null,
+    held_ms: null,
     file_count: null,
     size_bytes: null,
     stored_bytes: null,
@@ -79,6 +83,8 @@ export function newBackupRow(
     started_at: null,
     completed_at: null,
     verified_at: null,
+    rehearsed_at: null,
+    rehearsal: null,
     deleted_at: null,
     replaced_at: null,
   }
@@ -96,6 +102,7 @@ export function reported(report: BackupReport): Partial<BackupRow> {
     status: 'completed',
     ignored: report.ignored,
     consistency: report.consistency,
+    held_ms: report.heldMs ?? null,
     file_count: report.fileCount,
     size_bytes: report.sizeBytes,
     stored_bytes: report.storedBytes,

@@ -1,6 +1,7 @@
 import * as inside from '../../contract/backups/backup-contents.ts'
 import * as plans from '../../contract/backups/backup-plans.ts'
 import * as backups from '../../contract/backups/backups.ts'
+import * as rehearsing from '../../contract/backups/rehearsal-operations.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import { whileClientStays } from '../../http/client-left.ts'
@@ -16,7 +17,7 @@ const asJob = {
 }
 
 export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): void {
-  const { backups: service, restores, finishing, verifying, contents, reconciling } = slice
+  const { backups: service, restores, finishing, verifying, rehearsals, contents, reconciling } = slice
 
   serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/${id}`,
@@ -53,6 +54,15 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
     backups.verifyBackup,
     (call) => verifying.start(call.actor, call.params.serverId, call.params.backupId),
     asJob,
+  )
+  serve(
+    api,
+    rehearsing.rehearseBackup,
+    (call) => rehearsals.start(call.actor, call.params.serverId, call.params.backupId, call.body),
+    asJob,
+  )
+  serve(api, rehearsing.readRehearsal, (call) =>
+    rehearsals.read(call.actor, call.params.serverId, call.params.backupId),
   )
   serve(api, inside.requestBackupDownload, (call) =>
     contents.requestDownload(

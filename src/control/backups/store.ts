@@ -1,6 +1,6 @@
 import type { Progress } from '../../contract/jobs.ts'
 import { countRows } from '../db/count-rows.ts'
-import type { BackupRow, Db, JobRow, ServerRow, Trx } from '../db/tables.ts'
+import type { BackupRow, Db, JobRow, RehearsalLogRow, ServerRow, Trx } from '../db/tables.ts'
 import { factsOf } from '../jobs/runner.ts'
 
 /** A backup with what its job says of its progress. */
@@ -53,11 +53,28 @@ export async function updateBackup(db: Db, id: string, change: Partial<BackupRow
 }
 
 export async function removeRow(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('rehearsal_logs').where('backup_id', '=', id).execute()
   await trx.deleteFrom('backups').where('id', '=', id).execute()
 }
 
 export async function removeRowsOf(trx: Trx, serverId: string): Promise<void> {
+  await trx.deleteFrom('rehearsal_logs').where('server_id', '=', serverId).execute()
   await trx.deleteFrom('backups').where('server_id', '=', serverId).execute()
+}
+
+/** In place of that of the rehearsal before. */
+export async function keepRehearsalLog(trx: Trx, row: RehearsalLogRow): Promise<void> {
+  const { log } = row
+  await trx
+    .insertInto('rehearsal_logs')
+    .values(row)
+    .onConflict((conflict) => conflict.column('backup_id').doUpdateSet({ log }))
+    .execute()
+}
+
+export async function findRehearsalLog(db: Db, backupId: string): Promise<string[]> {
+  const found = await db.selectFrom('rehearsal_logs').select('log').where('backup_id', '=', backupId).executeTakeFirst()
+  return found ? JSON.parse(found.log) : []
 }
 
 /** What counts against the limit of a server: not what failed, and not what a restore has taken for safety. */

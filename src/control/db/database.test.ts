@@ -5,8 +5,14 @@ import { test } from 'node:test'
 
 test('the user that Gamekeeper connects as is, by default, the user that runs it, whatever the environment says', () => {
   const databaseModule = new URL('./database.ts', import.meta.url).href
-  const script = `await import(${JSON.stringify(databaseModule)}); console.log((await import('pg')).default.defaults.user)`
   const { USER: _user, PGUSER: _pgUser, ...env } = process.env
-  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { env, encoding: 'utf8' })
+  const output = execFileSync(
+    process.execPath,
+    ['--import', databaseModule, '--print', "require('pg').defaults.user"],
+    {
+      env,
+      encoding: 'utf8',
+    },
+  )
   assert.equal(output.trim(), userInfo().username)
 })

@@ -161,6 +161,8 @@ export interface BackupRow {
   /** The job that makes it. */
   job_id: string | null
   consistency: 'offline' | 'quiesced' | 'live' | null
+  /** For how long a game held its world still. */
+  held_ms: number | null
   file_count: number | null
   size_bytes: number | null
   stored_bytes: number | null
@@ -173,10 +175,21 @@ export interface BackupRow {
   started_at: number | null
   completed_at: number | null
   verified_at: number | null
+  /** Of the last rehearsal that passed. */
+  rehearsed_at: number | null
+  /** As JSON: how the last rehearsal ended, without its log. */
+  rehearsal: string | null
   /** Set once it is deleted for its owner; the row goes when the store has let go of it too. */
   deleted_at: number | null
   /** Of a safety backup: when its restore had replaced what it holds. null while that has not succeeded. */
   replaced_at: number | null
+}
+
+export interface RehearsalLogRow {
+  backup_id: string
+  server_id: string
+  /** A list of lines, as JSON. */
+  log: string
 }
 
 export interface RetentionRow {
@@ -205,6 +218,7 @@ export interface ScheduleRow {
   last_run_at: number | null
   last_outcome: string | null
   last_backup_id: string | null
+  action: 'backup' | 'rehearse'
   created_at: number
   updated_at: number
 }
@@ -231,6 +245,7 @@ export interface Tables {
   subdomains: SubdomainRow
   held_names: HeldNameRow
   backups: BackupRow
+  rehearsal_logs: RehearsalLogRow
   retention: RetentionRow
   schedules: ScheduleRow
   templates: TemplateRow

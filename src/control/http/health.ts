@@ -19,6 +19,7 @@ export interface HealthCheck {
 }
 
 export interface Metrics {
+  /** Of the service as a whole. */
   registry: Registry
 }
 
@@ -93,7 +94,14 @@ export function countRequests(app: FastifyInstance, { registry }: Metrics): void
 
 export function healthRoutes(
   app: FastifyInstance,
-  deps: { auth: Auth; metrics: Metrics; checks: readonly HealthCheck[]; log: Logger },
+  deps: {
+    auth: Auth
+    metrics: Metrics
+    /** Of single servers, as text. */
+    serverMetrics: () => Promise<string>
+    checks: readonly HealthCheck[]
+    log: Logger
+  },
 ): void {
   const schema = { hide: true, querystring: NO_QUERY }
   app.get('/healthz', { schema }, async () => ({ status: 'ok' }))
@@ -108,12 +116,15 @@ export function healthRoutes(
   })
 
   app.get('/metrics', { schema }, async (request, reply) => {
-    // Loopback without a token: what scrapes from this machine can read our memory anyway.
-    if (!isLocal(request)) {
+    // Games share our loopback: without a token it answers for the service as a whole, never for single servers.
+    const hasToken = request.headers.authorization !== undefined
+    if (hasToken || !isLocal(request)) {
       const actor = await deps.auth.authenticate(request, reply)
       if (!allows(actor.scopes, '*')) throw fail('forbidden', 'The token lacks the scope *.')
     }
-    return reply.type(deps.metrics.registry.contentType).send(await deps.metrics.registry.metrics())
+    const { registry } = deps.metrics
+    const ofService = await registry.metrics()
+    return reply.type(registry.contentType).send(hasToken ? ofService + (await deps.serverMetrics()) : ofService)
   })
 }
 

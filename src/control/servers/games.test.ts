@@ -153,7 +153,7 @@ onBothEngines('power and console', (engine) => {
   })
 
   test(
-    'A server that runs is neither deleted nor restored (server_running), and its backup is live',
+    'A server that runs is not deleted (server_running), and restored only with "stop": true',
     needs('bubblewrap'),
     async () => {
       const id = await createGame()

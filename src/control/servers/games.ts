@@ -2,11 +2,12 @@
 // so that a server can be read without asking the machine that it is on.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { GameState } from '../../contract/agent/agent-games.ts'
+import type { GameLimits, GameState } from '../../contract/agent/agent-games.ts'
 import type { Agent } from '../../contract/agent.ts'
 import { fail, invalidField, isFailure } from '../../contract/errors.ts'
 import { CONSOLE_COMMAND_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import type { ConsoleLine, ConsoleQuery } from '../../contract/games/console.ts'
+import type { Launch } from '../../contract/games/launch.ts'
 import type { PowerAction } from '../../contract/games/power.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { Server } from '../../contract/servers.ts'
@@ -36,6 +37,8 @@ export interface Games {
     signal: AbortSignal,
   ): AsyncGenerator<ConsoleLine[]>
   sendCommand(actor: Actor, serverId: string, command: string): Promise<undefined>
+  /** How the game of a server is started now. Throws `invalid_request` where its template lacks a value. */
+  launchFor(row: ServerRow): Promise<{ launch: Launch; limits: GameLimits }>
   /** From now on the rows have what the agent says. */
   start(): void
   stop(): Promise<void>
@@ -77,6 +80,12 @@ export function createGames(deps: {
   const launchFor = async (row: ServerRow) =>
     launchOf(row, row.game === null ? undefined : await deps.templates.find(row.game))
 
+  const limitsOf = (row: ServerRow): GameLimits => ({
+    memoryBytes: row.limit_memory_bytes,
+    cpuPercent: row.limit_cpu_percent,
+    processes: row.limit_processes,
+  })
+
   async function refreshAll(serverIds: readonly string[]): Promise<void> {
     for (const serverId of serverIds) {
       try {
@@ -110,11 +119,7 @@ export function createGames(deps: {
         serverId,
         action,
         launch: action === 'start' || action === 'restart' ? await launchFor(row) : null,
-        limits: {
-          memoryBytes: row.limit_memory_bytes,
-          cpuPercent: row.limit_cpu_percent,
-          processes: row.limit_processes,
-        },
+        limits: limitsOf(row),
         autoRestart: row.auto_restart === 1,
         origin: originOf(actor),
       })
@@ -155,6 +160,8 @@ export function createGames(deps: {
       await recordNow(serverId)
       if (actor.remember) await transact(db, actor, async () => undefined)
     },
+
+    launchFor: async (row) => ({ launch: await launchFor(row), limits: limitsOf(row) }),
 
     start() {
       loop = run()

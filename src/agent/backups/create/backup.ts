@@ -4,6 +4,7 @@ import { createTurns } from '../../../kit/turns.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { createHoleBudget } from '../../files/space/hole-budget.ts'
+import type { HeldWorld, WorldHold } from '../../games/world-holds.ts'
 import { createManifest, type Manifest, type ManifestMeta, type ManifestWriter } from '../format/manifest.ts'
 import { deleteManifest } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'
@@ -25,8 +26,8 @@ export interface BackupRequest {
   createdAt: number
   ignored: string
   isLocked: boolean
-  /** Whether a game that may write to the files runs now. */
-  isLive?: () => boolean
+  /** Holds what may write to the files still, from before the first is read until the last has been. Nothing does by default. */
+  holdWorld?: ((signal: AbortSignal) => Promise<WorldHold>) | undefined
   bytesPerSecond: number | null
 }
 
@@ -70,15 +71,13 @@ export async function runBackup(
   const sink = createPackSink(repository)
   const manifest = await createManifest(repository.blobs, repository.sealer, request)
   const notes = createNotes()
-  if (request.isLive?.()) notes.changed()
   const queue = createEntryQueue(manifest, report)
   const pool = repository.pool.of(serverId)
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
   const source = createEntrySource({ repository, serverId, previous, isWhole, sink, reader, notes, queue })
   const run: Run = { sandbox, request, signal, startedAt, manifest, sink, reader, notes, queue, source }
   try {
-    await walkAll(run)
-    const result = await complete(run)
+    const result = await complete(run, await readAll(run))
     // The count as it was at first: of what was lost meanwhile, files that came before may have need.
     repository.latest.set(serverId, { backupId, generation, losses })
     return result
@@ -98,6 +97,25 @@ function wholeCheck(repository: Repository, serverId: string, previous: Manifest
     latest.generation === generation &&
     latest.losses === repository.index.losses
 }
+
+/** The world is let go as soon as everything has been read: what is written to the store after that is ours alone. */
+async function readAll(run: Run): Promise<HeldWorld> {
+  const { request, signal } = run
+  if (!request.holdWorld) {
+    await walkAll(run)
+    return NOBODY
+  }
+  const hold = await request.holdWorld(signal)
+  let world: HeldWorld
+  try {
+    await walkAll(run)
+  } finally {
+    world = await hold.release()
+  }
+  return world
+}
+
+const NOBODY: HeldWorld = { how: 'idle', heldMs: null, warnings: [] }
 
 async function walkAll({ sandbox, request, signal, reader, notes, queue, source }: Run): Promise<void> {
   const rules = createIgnoreRules(request.ignored)
@@ -121,15 +139,16 @@ async function walkAll({ sandbox, request, signal, reader, notes, queue, source 
 }
 
 /** Packs and index, then the manifest; only then may others count on what this backup has added. */
-async function complete({ request, signal, startedAt, manifest, sink, notes, queue }: Run): Promise<BackupResult> {
+async function complete(run: Run, world: HeldWorld): Promise<BackupResult> {
+  const { request, signal, startedAt, manifest, sink, notes, queue } = run
   await sink.finish()
   signal.throwIfAborted()
-  if (request.isLive?.()) notes.changed()
+  for (const warning of world.warnings) notes.warn(warning)
   const { backupId, serverId, name, serverName, createdAt, ignored, isLocked } = request
   const meta = {
     ...(serverName === undefined ? {} : { serverName }),
     ...{ backupId, serverId, name, createdAt, startedAt, completedAt: Date.now(), ignored, isLocked },
-    ...{ consistency: notes.consistency(), ...queue.counts, storedBytes: sink.storedBytes },
+    ...{ consistency: notes.consistency(world), heldMs: world.heldMs, ...queue.counts, storedBytes: sink.storedBytes },
     ...{ warnings: notes.warnings, warningCount: notes.count() },
   }
   const { checksum } = await manifest.finish(meta)

@@ -1,10 +1,12 @@
 // What a walk finds, as entries of a manifest, and what a backup has to say about it.
 import { accessSync, type BigIntStats, constants } from 'node:fs'
+import type { Consistency } from '../../../contract/agent/agent-backups.ts'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
+import type { HeldWorld } from '../../games/world-holds.ts'
 import { type Entry, NO_CONTENT } from '../format/entries.ts'
 
 /** Equal times prove equal content only for a file that had been left alone for longer than any clock's tick. */
@@ -14,13 +16,18 @@ const WARNINGS_KEPT = 200
 export function createNotes() {
   const warnings: string[] = []
   let count = 0
-  let isLive = false
+  let isChanged = false
   return {
     warnings,
     count: () => count,
-    consistency: () => (isLive ? ('live' as const) : ('offline' as const)),
+    /** A game that holds its world still goes on writing its log: that alone says nothing about the world. */
+    consistency({ how }: Pick<HeldWorld, 'how'>): Consistency {
+      if (how === 'still') return 'quiesced'
+      if (how === 'loose' || isChanged) return 'live'
+      return how === 'saved' ? 'quiesced' : 'offline'
+    },
     changed() {
-      isLive = true
+      isChanged = true
     },
     warn(sentence: string) {
       count++

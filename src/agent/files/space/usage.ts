@@ -50,6 +50,8 @@ export interface Usage {
   /** The division into files and trash has changed. */
   touch(): void
   read(): Promise<DiskUsage>
+  /** As last measured, with what we have written since, without a look at the disk; null where it never was. */
+  knownBytes(): number | null
   rescan(signal?: AbortSignal): Promise<void>
   /** Without a look at the disk. */
   quota(): Quota
@@ -290,6 +292,7 @@ export function createUsage(deps: {
         maxEntries: quota.entries,
       }
     },
+    knownBytes: () => (scans === 0 ? null : used.bytes),
     rescan,
     quota: () => quota,
     setQuota(next) {

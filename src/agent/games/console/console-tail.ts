@@ -8,12 +8,12 @@ import { LINE_END, listSegments, parseLine, type Segment } from './segments.ts'
 
 const LINES_AT_ONCE = 2000
 /** So that one line fits, with what stands before it. */
-const PART_BYTES = STREAM_BATCH_BYTES + CONSOLE_LINE_MAX_BYTES + 64
+export const PART_BYTES = STREAM_BATCH_BYTES + CONSOLE_LINE_MAX_BYTES + 64
 /** Of readers at different places; who has none of them is found by counting lines. */
 const PLACES_KEPT = 256
 
 /** Where a line begins, or will. */
-interface Place {
+export interface Place {
   segment: Segment
   offset: number
   line: number
@@ -35,17 +35,14 @@ export function createConsoleTail(folder: string): ConsoleTail {
   }
 
   async function read(line: number): Promise<ConsoleLine[]> {
-    let place = places.get(line) ?? (await find(folder, line))
+    let place = places.get(line) ?? (await findPlace(folder, line))
     while (place) {
       const part = await readPart(place)
       if (part && part.lines.length > 0) {
         remember(part.end)
         return part.lines
       }
-      // At its end, or it was removed meanwhile: the next one that is there.
-      const { firstLine } = place.segment
-      const next = listSegments(folder).find((segment) => segment.firstLine > firstLine)
-      place = next && { segment: next, offset: 0, line: next.firstLine }
+      place = nextSegment(folder, place)
     }
     return []
   }
@@ -61,8 +58,14 @@ export function createConsoleTail(folder: string): ConsoleTail {
   }
 }
 
+/** From the end of a segment, or from one that was removed meanwhile, to the next one that is there. */
+export function nextSegment(folder: string, { segment: { firstLine } }: Place): Place | undefined {
+  const next = listSegments(folder).find((segment) => segment.firstLine > firstLine)
+  return next && { segment: next, offset: 0, line: next.firstLine }
+}
+
 /** The line, or the oldest that is still there. */
-async function find(folder: string, line: number): Promise<Place | undefined> {
+export async function findPlace(folder: string, line: number): Promise<Place | undefined> {
   const segments = listSegments(folder)
   const segment = segments.findLast(({ firstLine }) => firstLine <= line) ?? segments[0]
   if (!segment) return undefined
@@ -92,11 +95,15 @@ async function readPart(
   return { lines, end: { segment, offset: offset + from, line: line + lines.length } }
 }
 
-async function readBytes(path: string, offset: number): Promise<Buffer | undefined> {
+/** As much as is handed on at a time. */
+export async function readBytes(
+  path: string,
+  offset: number,
+  buffer = Buffer.allocUnsafe(PART_BYTES),
+): Promise<Buffer | undefined> {
   try {
     await using file = await open(path, 'r')
-    const buffer = Buffer.allocUnsafe(PART_BYTES)
-    const { bytesRead } = await file.read(buffer, 0, PART_BYTES, offset)
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)
     return buffer.subarray(0, bytesRead)
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { CONSOLE_LINE_MAX_BYTES, CONSOLE_SEGMENT_BYTES } from '../../../contract/fixed-limits.ts'
 import type { ConsoleSource } from '../../../contract/games/console-sources.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { LINE_END, lineHead, listSegments, pruneSegments, segmentName } from './segments.ts'
+import { countLines, LINE_END, lineHead, listSegments, pruneSegments, segmentName } from './segments.ts'
 
 const OPEN = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW
 const END = Buffer.from([LINE_END])
@@ -110,10 +110,4 @@ function openNewest(folder: string): { file: Descriptor; bytes: number; nextLine
     bytes: content.length + (isCut ? 1 : 0),
     nextLine: newest.firstLine + countLines(content) + (isCut ? 1 : 0),
   }
-}
-
-function countLines(content: Buffer): number {
-  let count = 0
-  for (let at = content.indexOf(LINE_END); at >= 0; at = content.indexOf(LINE_END, at + 1)) count++
-  return count
 }

@@ -18,7 +18,7 @@ export function createLineMatcher(patterns: readonly LinePattern[]): LineMatcher
   return {
     matches(line) {
       if (wanted.length === 0) return false
-      const plain = line.includes(ESCAPE) ? withoutColours(line) : line
+      const plain = withoutColours(line)
       return wanted.some((list) => hasAll(plain, list))
     },
   }
@@ -36,4 +36,5 @@ function hasAll(line: Buffer, pieces: readonly Buffer[]): boolean {
 }
 
 const COLOUR = new RegExp(`${String.fromCharCode(ESCAPE)}\\[[0-9;?]{0,32}[A-Za-z]`, 'g')
-const withoutColours = (line: Buffer) => Buffer.from(line.toString('latin1').replace(COLOUR, ''), 'latin1')
+export const withoutColours = (line: Buffer): Buffer =>
+  line.includes(ESCAPE) ? Buffer.from(line.toString('latin1').replace(COLOUR, ''), 'latin1') : line

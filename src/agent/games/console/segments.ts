@@ -54,18 +54,29 @@ function removeIfThere(path: string): void {
   }
 }
 
+export function countLines(content: Buffer): number {
+  let count = 0
+  for (let at = content.indexOf(LINE_END); at >= 0; at = content.indexOf(LINE_END, at + 1)) count++
+  return count
+}
+
 const LETTERS: Record<ConsoleSource, string> = { stdout: 'o', stderr: 'e', command: 'c', gamekeeper: 'g' }
 const SOURCE_OF = new Map(CONSOLE_SOURCES.map((source) => [LETTERS[source], source]))
 
 /** What stands before the bytes of a line. */
 export const lineHead = (at: number, source: ConsoleSource) => Buffer.from(`${at} ${LETTERS[source]} `, 'latin1')
 
-/** A power cut can leave anything in the file: what is no line of ours is shown as it is. */
-export function parseLine(bytes: Buffer, line: number): ConsoleLine {
+/** Undefined for what is no line of ours. */
+export function splitLine(bytes: Buffer): { at: number; source: ConsoleSource; text: Buffer } | undefined {
   const end = bytes.indexOf(SPACE)
   const at = Number(bytes.toString('latin1', 0, Math.max(0, end)))
   const source = SOURCE_OF.get(bytes.toString('latin1', end + 1, end + 2))
   const isOurs = end > 0 && Number.isSafeInteger(at) && at < 8.64e15 && source !== undefined
-  if (!isOurs) return { line, at: iso(0), source: 'gamekeeper', text: bytes.toString('utf8') }
-  return { line, at: iso(at), source, text: bytes.toString('utf8', end + 3) }
+  return isOurs ? { at, source, text: bytes.subarray(end + 3) } : undefined
+}
+
+/** A power cut can leave anything in the file: what is no line of ours is shown as it is. */
+export function parseLine(bytes: Buffer, line: number): ConsoleLine {
+  const { at, source, text } = splitLine(bytes) ?? { at: 0, source: 'gamekeeper' as const, text: bytes }
+  return { line, at: iso(at), source, text: text.toString('utf8') }
 }

@@ -3,7 +3,7 @@
 import type { AgentGames, GameState } from '../../../contract/agent/agent-games.ts'
 import type { FactCause } from '../../../contract/agent.ts'
 import { fail } from '../../../contract/errors.ts'
-import type { Launch } from '../../../contract/games/launch.ts'
+import type { Launch, Quiesce } from '../../../contract/games/launch.ts'
 import type { PowerAction, PowerState } from '../../../contract/games/power.ts'
 import { newId } from '../../../kit/ids.ts'
 import { createMutex, type Mutex } from '../../../kit/mutex.ts'
@@ -25,8 +25,20 @@ export interface Game {
   read(): GameState
   /** Whether a process of it runs, or is about to. */
   isActive(): boolean
+  /** Whether it is meant to run. */
+  isWanted(): boolean
+  /** The run under way. */
+  current(): { run: Run; quiesce: Quiesce | null; state: PowerState } | undefined
+  /** Another after each start. */
+  startId(): string | null
+  /** Starts it as it was started last; one that stops is started when it has. What keeps it from starting is tried again. */
+  again(): Promise<void>
   power(request: Request): Promise<{ game: GameState; isChange: boolean }>
   input(command: string, cause: FactCause | null): Promise<void>
+  /** How it was started last; null where it never was. */
+  launch(): Launch | null
+  /** The run under way, where there is one. */
+  run(): Run | undefined
   /** The number of the last line, where a run is under way. */
   tail(): number | undefined
   /** Goes on with what an earlier service has left. */
@@ -49,6 +61,8 @@ export interface GameDeps {
   prepare(launch: Launch): Promise<void>
   /** Held while a game is being started: nothing replaces its files meanwhile. */
   shareFiles(): Disposable
+  /** Lets go on what is held still. Never fails. */
+  letGo(): Promise<void>
   /** Of the starts that the machine's own start brings, one at a time. */
   startTurn: Mutex
   changed(): void
@@ -235,9 +249,9 @@ export function createGame(deps: GameDeps): Game {
     const mine = new AbortController()
     ladder = mine
     const steps = record.launch?.stop ?? []
-    background(
-      descend({ run: current, steps, timers, signal: mine.signal, tell: (step) => mine === ladder && tell(step) }),
-    )
+    const ladderOf = { run: current, steps, timers, signal: mine.signal }
+    // First: a world that is held still would not be saved.
+    background(deps.letGo().then(() => descend({ ...ladderOf, tell: (step) => mine === ladder && tell(step) })))
   }
 
   // What each action means in each state. False: it is so already.
@@ -316,6 +330,14 @@ export function createGame(deps: GameDeps): Game {
   return {
     read,
     isActive,
+    isWanted: () => record.isWanted,
+    current: () => run && { run, quiesce: record.launch?.quiesce ?? null, state: record.power.state },
+    startId: () => record.readyFactId,
+    again: () =>
+      mutex(async () => {
+        if (record.power.state === 'stopping') await changeMind(accepted, 'restart')
+        else if (!isActive()) await startAgain()
+      }),
     async power(request) {
       const isChange = await act(request)
       return { game: read(), isChange }
@@ -328,6 +350,8 @@ export function createGame(deps: GameDeps): Game {
       await deps.addFact({ serverId, kind: 'console.command_sent', cause, properties: { command } })
     },
 
+    launch: () => record.launch,
+    run: () => run,
     tail: () => run?.tail(),
 
     recover: () =>

@@ -21,14 +21,21 @@ export interface GameUsers {
   giveFiles(serverId: string, user: GameUser): Promise<void>
 }
 
-export function createGameUsers({ layout, range }: { layout: Layout; range: UserRange }): GameUsers {
+export interface GameUsersDeps {
+  layout: Layout
+  range: UserRange
+  /** Where servers have users out of the same range. */
+  others?: readonly Layout[]
+}
+
+export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): GameUsers {
   const isRoot = process.getuid?.() === 0
   const mutex = createMutex()
   const isInRange = (uid: number) => uid >= range.first && uid <= range.last
 
   function taken(): Set<number> {
     const uids = new Set<number>()
-    for (const parent of [layout.servers, layout.held, layout.removed])
+    for (const parent of [layout, ...others].flatMap(({ servers, held, removed }) => [servers, held, removed]))
       for (const name of namesIn(parent)) {
         const stats = lstatSync(join(parent, name, 'files'), { throwIfNoEntry: false })
         if (stats) uids.add(stats.uid)
@@ -43,9 +50,9 @@ export function createGameUsers({ layout, range }: { layout: Layout; range: User
         const { files } = layout.server(serverId)
         const { uid: owner } = lstatSync(files)
         if (isInRange(owner)) return { uid: owner, gid: owner }
-        const others = taken()
+        const used = taken()
         for (let uid = range.first; uid <= range.last; uid++) {
-          if (others.has(uid)) continue
+          if (used.has(uid)) continue
           // From here on it is this server's, also after a crash.
           chownSync(files, uid, uid)
           return { uid, gid: uid }

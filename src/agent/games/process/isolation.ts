@@ -57,6 +57,8 @@ export interface Wrapping {
   user: GameUser | null
   bubblewrap: string | null
   controllers: ReadonlySet<Controller>
+  /** `loopback`: one of its own, with nothing but itself in it. Only with bubblewrap. */
+  network?: 'machine' | 'loopback' | undefined
 }
 
 export interface Wrapped {
@@ -93,7 +95,7 @@ export async function findBubblewrap(): Promise<string | null> {
 }
 
 export function wrap(wrapping: Wrapping): Wrapped {
-  const { launch, filesFolder, user, bubblewrap, controllers } = wrapping
+  const { launch, filesFolder, user, bubblewrap, controllers, network } = wrapping
   const home = bubblewrap ? FILES_INSIDE : filesFolder
   const environment = { ...launch.environment, HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' }
   const { line: limited, enforced } = limitLine(wrapping)
@@ -114,6 +116,8 @@ export function wrap(wrapping: Wrapping): Wrapped {
   }
   const args = [
     ...bubblewrapArguments(filesFolder, workingFolder, user),
+    // bubblewrap brings the loopback of it up.
+    ...(network === 'loopback' ? ['--unshare-net'] : []),
     ...['--', ...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv],
   ]
   return { command: { file: bubblewrap, args, cwd: '/', environment }, user: null, isBubblewrap: true, runtime }

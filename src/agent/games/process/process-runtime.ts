@@ -6,6 +6,7 @@ import { fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
 import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
@@ -29,6 +30,10 @@ export interface ProcessRuntimeDeps {
   users: GameUsers
   /** Without bubblewrap a game is refused by default. */
   allowUnisolated: boolean
+  /** That of the machine by default. */
+  network?: 'machine' | 'loopback'
+  /** A game that runs for longer is killed by its supervisor, also when no service is there any more. */
+  killAfterMs?: number
   onUnexpected(error: unknown, serverId: string): void
 }
 
@@ -105,6 +110,15 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       over(runEnd() ?? (await endWithoutSupervisor(record)))
     }
 
+    let named: RunRecord | undefined
+    async function usage(): Promise<RunUsage> {
+      // It does not change once it names the game.
+      if (!named?.game) named = recordNow()
+      const { game, cgroups } = named
+      const folders = cgroups.map((group) => group.folder)
+      return game && isAlive(game) ? readRunUsage(game.pid, folders) : NO_USAGE
+    }
+
     line = await reach(folder, recordNow(), attach)
     if (!line) {
       const end = runEnd() ?? (await endWithoutSupervisor(recordNow()))
@@ -123,6 +137,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         const { game } = recordNow()
         if (game) signalGroup(game, signal)
       },
+      usage,
       async kill() {
         // The supervisor also knows a game that is only being made.
         void line?.ask({ op: 'signal', signal: 'SIGKILL' })
@@ -150,10 +165,13 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
-      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, bubblewrap: wrapper, controllers })
+      const { network, killAfterMs } = deps
+      const wrapping = { launch, filesFolder, limits, user, bubblewrap: wrapper, controllers, network }
+      const { command, runtime, ...how } = wrap(wrapping)
       const { ready, stopsByItself } = launch
       const said = await spawnSupervisor(folder, {
         ...{ runId, command, ready, stopsByItself, ...how },
+        ...(killAfterMs === undefined ? {} : { killAfterMs }),
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })
@@ -191,6 +209,7 @@ function endedRun(runId: string, end: RunEnd, events: RunEvents): Run {
     tail: () => end.lastLine ?? 0,
     input: async () => 'gone',
     async signal() {},
+    usage: async () => NO_USAGE,
     async kill() {},
     detach() {},
   }

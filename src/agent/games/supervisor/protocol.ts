@@ -22,6 +22,8 @@ export interface SupervisorOrder {
   cgroups: readonly GroupFolder[]
   ready: readonly LinePattern[]
   stopsByItself: readonly LinePattern[]
+  /** Of a game that must not run on by itself. */
+  killAfterMs?: number
 }
 
 /** On the supervisor's descriptor 3, once: whether the game was started. */

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { CONSOLE_INPUT_MAX_BYTES } from '../../../contract/fixed-limits.ts'
 import { Descriptor } from '../../../kit/descriptor.ts'
 import { claimRecord, writeRecord } from '../../../kit/durable-record.ts'
-import { ignoreAbsent } from '../../../kit/errno.ts'
+import { hasCode, ignoreAbsent } from '../../../kit/errno.ts'
 import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
@@ -150,6 +150,7 @@ function main(order: SupervisorOrder): void {
     ended: finish,
   })
   note('gamekeeper', 'Started.')
+  if (order.killAfterMs !== undefined) setTimeout(() => game.signal('SIGKILL'), order.killAfterMs).unref()
   const syncing = setInterval(() => console.sync(), SYNC_EVERY_MS)
   const pruning = setInterval(() => console.prune(), PRUNE_EVERY_MS)
   try {
@@ -164,7 +165,9 @@ function main(order: SupervisorOrder): void {
 function writeEnd(file: string, end: RunEnd): void {
   try {
     writeRecord(file, end)
-  } catch {
+  } catch (error) {
+    // The folder itself is gone, and with it whoever could ask.
+    if (hasCode(error, 'ENOENT')) return
     setTimeout(() => writeEnd(file, end), RETRY_MS)
   }
 }

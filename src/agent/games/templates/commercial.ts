@@ -113,7 +113,7 @@ export const valheim: Template = {
     { name: 'game', protocol: 'udp' },
     { name: 'query', protocol: 'udp', offset: 1 },
   ],
-  query: { type: 'valheim', port: 'game' },
+  query: { type: 'valheim', port: 'query' },
 }
 
 export const terraria: Template = {
@@ -163,7 +163,6 @@ export const terraria: Template = {
   joins: ['{player} has joined.'],
   leaves: ['{player} has left.'],
   ports: [{ name: 'game', protocol: 'tcp' }],
-  query: { type: 'terraria', port: 'game' },
   quiesce: { before: ['save'], isStill: 'Backing up world file', timeoutSeconds: 60, after: [] },
 }
 
@@ -253,7 +252,6 @@ export const palworld: Template = {
   ready: ['Running Palworld dedicated server on'],
   stop: [{ signal: 'SIGINT', timeoutSeconds: 120, message: saving }],
   ports: [{ name: 'game', protocol: 'udp' }],
-  query: { type: 'palworld', port: 'game' },
 }
 
 export const counterStrike2: Template = {

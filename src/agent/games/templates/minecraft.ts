@@ -219,7 +219,8 @@ export const minecraftBedrock: Template = {
   ],
   query: { type: 'mbe', port: 'game' },
   quiesce: {
-    before: ['save hold', 'save query'],
+    before: ['save hold'],
+    poll: 'save query',
     isStill: 'Data saved. Files are now ready to be copied.',
     timeoutSeconds: 60,
     after: ['save resume'],

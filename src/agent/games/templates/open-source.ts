@@ -1,7 +1,10 @@
 // Games whose servers are packages of the distribution, and a template for everything else.
 import type { Template } from '../../../contract/games/template-format.ts'
 
-/** Its map is SQLite, which a backup copies by a consistent read: nothing has to be said to it. */
+/**
+ * It answers no queries: who plays is counted in its console. Without a terminal it takes no commands, so nothing can hold its
+ * world still: a backup while it runs is `live`.
+ */
 export const luanti: Template = {
   format: 1,
   id: 'luanti',
@@ -69,7 +72,6 @@ export const luanti: Template = {
   joins: [']: {player} [*] joins game.'],
   leaves: [']: {player} leaves game.'],
   ports: [{ name: 'game', protocol: 'udp' }],
-  query: { type: 'minetest', port: 'game' },
   ignored: ['/debug.txt*'],
 }
 

@@ -1,4 +1,4 @@
-// `gamekeeper backup restore|finish-restore|verify`: work on a backup that goes on in the service.
+// `gamekeeper backup restore|finish-restore|verify|rehearse`: work on a backup that goes on in the service.
 import type { Client } from '../../../sdk/index.ts'
 import { command } from '../../command.ts'
 import type { Context } from '../../context.ts'
@@ -6,7 +6,7 @@ import { EXIT, UsageError } from '../../exit-codes.ts'
 import { createProgress } from '../../progress.ts'
 import { backupIdOf } from '../../references.ts'
 import { serverIdOf } from '../../server-reference.ts'
-import { formatSize } from '../../units.ts'
+import { formatSize, readWhole } from '../../units.ts'
 
 export const NO_WAIT = { type: 'boolean', help: 'Return once the work has started' } as const
 
@@ -20,11 +20,13 @@ export const restore = command({
     merge: { type: 'boolean', help: 'Keep files that are not in the backup' },
     'no-safety': { type: 'boolean', help: 'Skip the safety backup' },
     into: { type: 'string', value: 'SERVER', help: 'Restore into another server' },
+    stop: { type: 'boolean', help: 'Stop the game first if it runs, and start it again afterwards' },
     'no-wait': NO_WAIT,
   },
   examples: [
     'gamekeeper backup restore Castle "Before the update"',
     'gamekeeper backup restore Castle latest --path /world/level.dat',
+    'gamekeeper backup restore Castle latest --stop',
   ],
   async run(context, options, { server, backup: reference }) {
     const client = context.client()
@@ -37,6 +39,7 @@ export const restore = command({
       safetyBackup: !options['no-safety'],
       targetServerId,
       ...(options.path ? { paths: options.path } : {}),
+      ...(options.stop ? { stop: true } : {}),
     }
     const job = await client.backups.restore(serverId, backupId, request, { signal })
     if (options['no-wait']) return sayJob(context, job)
@@ -91,6 +94,40 @@ export const verify = command({
     else if (damage.length === 0) context.say('Every block is intact.')
     else for (const { what, touches } of damage) context.say(`${what}: ${touches.map(({ path }) => path).join(', ')}`)
     return damage.length === 0 ? EXIT.ok : EXIT.failed
+  },
+})
+
+export const rehearse = command({
+  summary: 'Start the game from a backup, beside its server',
+  description:
+    'The backup is restored into a scratch place and the game started there, without a network, until it is up.\n' +
+    'The server itself is not touched. Shows the log and exits with 1 when the game did not come up.',
+  args: ['server', 'backup'],
+  options: {
+    timeout: { type: 'string', value: 'SECONDS', help: 'Within which the game has to be up; 300 by default' },
+    log: { type: 'boolean', help: 'Show the log also when it came up' },
+    'no-wait': NO_WAIT,
+  },
+  examples: ['gamekeeper backup rehearse Castle latest', 'gamekeeper backup rehearse Castle latest --timeout 60 --log'],
+  async run(context, options, { server, backup: reference }) {
+    const client = context.client()
+    const { signal } = context.io
+    const serverId = await serverIdOf(client, server, signal)
+    const backupId = await backupIdOf(context, client, serverId, reference)
+    const body = options.timeout === undefined ? {} : { timeoutSeconds: readWhole(options.timeout, '--timeout') }
+    const job = await client.backups.rehearse(serverId, backupId, body, { signal })
+    if (options['no-wait']) return sayJob(context, job)
+    await followJob(context, client, serverId, job.id, 'Rehearsing')
+    const rehearsal = await client.backups.rehearsal(serverId, backupId, { signal })
+    const isPassed = rehearsal.outcome === 'passed'
+    if (context.json) context.print(rehearsal)
+    else {
+      if (!isPassed || options.log) for (const line of rehearsal.log) context.say(line)
+      context.say(
+        [isPassed ? 'The game came up.' : 'Failed.', ...(rehearsal.reason ? [rehearsal.reason] : [])].join(' '),
+      )
+    }
+    return isPassed ? EXIT.ok : EXIT.failed
   },
 })
 

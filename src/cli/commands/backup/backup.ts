@@ -1,4 +1,4 @@
-// `gamekeeper backup create|ls|show|lock|unlock|restore|finish-restore|download|browse|versions|compare|verify|rm|recover|keep`
+// `gamekeeper backup create|ls|show|lock|unlock|restore|finish-restore|download|browse|versions|compare|verify|rehearse|rm|recover|keep`
 import { type Backup, BackupError, type Client } from '../../../sdk/index.ts'
 import { command, type Family } from '../../command.ts'
 import type { Context } from '../../context.ts'
@@ -10,7 +10,7 @@ import { type Column, formatFields, formatTable, type Style } from '../../text.t
 import { formatAgo, formatSize, formatTime, readWhole } from '../../units.ts'
 import { browse, download } from './backup-contents.ts'
 import { compare, versions } from './backup-history.ts'
-import { finishRestore, NO_WAIT, restore, verify } from './backup-jobs.ts'
+import { finishRestore, NO_WAIT, rehearse, restore, verify } from './backup-jobs.ts'
 import { keep } from './backup-keep.ts'
 import { recover } from './backup-recover.ts'
 
@@ -145,7 +145,7 @@ function present(context: Context, backup: Backup): void {
     Id: backup.id,
     Status: backup.status,
     Locked: backup.isLocked ? 'yes' : 'no',
-    Consistency: backup.consistency ?? '-',
+    Consistency: consistencyOf(backup),
     Files: String(backup.fileCount ?? '-'),
     Size: `${sizeOr(backup.sizeBytes)}, ${sizeOr(backup.storedBytes)} added to the store`,
     Ignored: backup.ignored.split('\n').filter(Boolean).join(', ') || '-',
@@ -153,11 +153,17 @@ function present(context: Context, backup: Backup): void {
     Created: time(backup.createdAt),
     Completed: time(backup.completedAt),
     Verified: time(backup.verifiedAt),
+    Rehearsed: time(backup.rehearsedAt),
   }
+  if (backup.rehearsal?.outcome === 'failed')
+    fields['Last rehearsal'] = `failed ${time(backup.rehearsal.at)}: ${backup.rehearsal.reason}`
   if (backup.error) fields.Error = `${backup.error.code}: ${backup.error.detail}`
   for (const [index, warning] of backup.warnings.entries()) fields[`Warning ${index + 1}`] = warning
   context.say(formatFields(fields, context.paint))
 }
+
+const consistencyOf = ({ consistency, heldMs }: Backup) =>
+  consistency === 'quiesced' && heldMs !== null ? `quiesced, held still for ${heldMs} ms` : (consistency ?? '-')
 
 export const backup: Family = {
   subcommands: {
@@ -173,6 +179,7 @@ export const backup: Family = {
     versions,
     compare,
     verify,
+    rehearse,
     rm,
     keep,
     recover,

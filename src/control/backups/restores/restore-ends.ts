@@ -19,6 +19,8 @@ export interface RestoreInput {
   mode: 'replace' | 'merge'
   paths: string[] | null
   safetyBackupId: string | null
+  /** Whether the game is stopped for it, and started again afterwards. Earlier versions knew no such thing. */
+  stop?: boolean
 }
 
 /** A restore, with the id of the job that began it. */
@@ -34,7 +36,7 @@ export const unfinishedOf = ({ unfinished_restore: text }: Pick<ServerRow, 'unfi
 
 export interface RestoreEnds {
   /** Ends the job with it. Fails with something that is no `Failure` if the database refuses: then it is safe to repeat. */
-  restored(job: JobContext<unknown>, restore: Restore, report: RestoreReport): Promise<void>
+  restored(job: JobContext<unknown>, restore: Restore, report: RestoreReport & { isRestarted: boolean }): Promise<void>
   undone(job: JobContext<unknown>, restore: Restore): Promise<void>
   stopped(trx: Trx, actor: Actor, serverId: string, unfinished: UnfinishedRestore): Promise<void>
 }

@@ -16,6 +16,7 @@ import { presentJob } from '../../jobs/store.ts'
 import { lockReadyServer, requireReady, requireServer } from '../../servers/service.ts'
 import * as store from '../store.ts'
 import { type Restore, type RestoreEnds, unfinishedOf } from './restore-ends.ts'
+import type { RestorePauses } from './restore-pauses.ts'
 
 type Direction = 'forward' | 'back'
 
@@ -39,9 +40,10 @@ export function createRestoreFinishing(deps: {
   activity: Activity
   jobs: Jobs
   ends: RestoreEnds
+  pauses: RestorePauses
   log: Logger
 }): RestoreFinishing {
-  const { db, agent, activity, jobs, ends, log } = deps
+  const { db, agent, activity, jobs, ends, pauses, log } = deps
 
   async function stoppedOn(serverId: string): Promise<StoppedRestore | null> {
     try {
@@ -57,8 +59,10 @@ export function createRestoreFinishing(deps: {
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
     const work = { kind: 'backups.finishRestore' as const, jobId: restore.jobId, direction }
     const { phase, report } = await runAgentTask(agent.tasks, task, work)
+    // If it was stopped for the restore, it has waited for this.
+    const isRestarted = await pauses.resume(job.serverId, restore.jobId)
     if (phase === 'undone') await ends.undone(job, restore)
-    else await ends.restored(job, restore, report ?? NOTHING)
+    else await ends.restored(job, restore, { ...(report ?? NOTHING), isRestarted })
   }
 
   async function onEnd(trx: Trx, { serverId, actor, input }: JobFacts<FinishInput>, { error }: BadEnd): Promise<void> {
@@ -145,6 +149,7 @@ export function createRestoreFinishing(deps: {
           log.warn({ err: error, serverId: id }, 'what is left of an ended restore could not be removed')
         })
       }
+      await pauses.reconcile()
     },
   }
 }

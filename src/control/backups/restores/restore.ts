@@ -10,8 +10,9 @@ import type { Job } from '../../../contract/jobs.ts'
 import type { Activity } from '../../activity/service.ts'
 import type { BackupRow, Db, Trx } from '../../db/tables.ts'
 import { transact } from '../../db/transact.ts'
-import { type Actor, SYSTEM } from '../../http/actor.ts'
+import { type Actor, requireScope, SYSTEM } from '../../http/actor.ts'
 import { runAgentTask } from '../../jobs/agent-task.ts'
+import { STOPPING } from '../../jobs/execution.ts'
 import { type BadEnd, backOffMs, type JobContext, type JobFacts, type Jobs } from '../../jobs/runner.ts'
 import { presentJob } from '../../jobs/store.ts'
 import { lockReadyServers, requireFinishedRestore, requireServer, requireStopped } from '../../servers/service.ts'
@@ -20,6 +21,7 @@ import { newBackupRow, noSuchBackup, requireCompleted } from '../present.ts'
 import * as store from '../store.ts'
 import { VERIFY } from '../verify.ts'
 import type { RestoreEnds, RestoreInput } from './restore-ends.ts'
+import type { RestorePauses } from './restore-pauses.ts'
 
 const NAME_MAX = 191
 const BUSY_ATTEMPTS = 5
@@ -35,9 +37,10 @@ export function createRestores(deps: {
   jobs: Jobs
   making: Making
   ends: RestoreEnds
+  pauses: RestorePauses
   clock: { now(): number }
 }): Restores {
-  const { db, agent, activity, jobs, making, ends, clock } = deps
+  const { db, agent, activity, jobs, making, ends, pauses, clock } = deps
   /** Why a job's restore stopped, between the failure and the transaction that records it. */
   const stops = new Map<string, StoppedRestore>()
 
@@ -71,10 +74,12 @@ export function createRestores(deps: {
   }
 
   async function run(job: JobContext<RestoreInput>): Promise<void> {
-    const { backupId, sourceServerId, mode, paths, safetyBackupId } = job.input
+    const { backupId, sourceServerId, mode, paths, safetyBackupId, stop = false } = job.input
     if (!(await hasBegun(job))) {
       job.signal.throwIfAborted()
       await requirePaths(sourceServerId, backupId, paths)
+      // Before the safety backup, which then has all that the game saves when it stops.
+      if (stop) await pauses.pause(job)
       await keepWhatIsThere(job)
     }
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
@@ -88,7 +93,15 @@ export function createRestores(deps: {
       safetyBackupId,
     }
     const report = await runAgentTask(agent.tasks, task, work)
-    await ends.restored(job, { ...job.input, jobId: job.jobId }, report)
+    // Before the job ends: whoever dies in between finds the job, and does it again.
+    const isRestarted = stop && (await pauses.resume(job.serverId, job.jobId))
+    await ends.restored(job, { ...job.input, jobId: job.jobId }, { ...report, isRestarted })
+  }
+
+  /** Whether no other attempt follows this one. */
+  function isLast({ signal, attempt }: JobContext<RestoreInput>, error: unknown): boolean {
+    if (signal.reason === STOPPING || isFailure(error, 'not_ready')) return false
+    return (signal.aborted && error === signal.reason) || retryAfterMs(error, attempt) === null
   }
 
   async function onEnd(trx: Trx, { jobId, serverId, actor, input }: JobFacts<RestoreInput>, end: BadEnd) {
@@ -112,11 +125,7 @@ export function createRestores(deps: {
     cancellable: true,
     settlesCancel: true,
     atOnce: 4,
-    retryAfterMs(error, attempt) {
-      // The database refuses. How the restore ended stands on the agent's disk, and must not be given up.
-      if (!isFailure(error)) return backOffMs(attempt)
-      return isFailure(error, 'server_busy') && attempt < BUSY_ATTEMPTS ? backOffMs(attempt) : null
-    },
+    retryAfterMs,
     async run(job) {
       try {
         await run(job)
@@ -124,6 +133,8 @@ export function createRestores(deps: {
         const { serverId, jobId } = job
         const stopped = isFailure(error, 'restore_unfinished') ? await agent.backups.stoppedRestore({ serverId }) : null
         if (stopped) stops.set(jobId, stopped)
+        // The old world again. One that has stopped in the middle waits for whoever finishes it.
+        else if (job.input.stop && isLast(job, error)) await pauses.resume(serverId, jobId)
         throw error
       }
     },
@@ -144,7 +155,9 @@ export function createRestores(deps: {
   }
 
   return {
-    async start(actor, serverId, backupId, { paths = null, mode = 'replace', safetyBackup = true, targetServerId }) {
+    async start(actor, serverId, backupId, request) {
+      const { paths = null, mode = 'replace', safetyBackup = true, targetServerId, stop = false } = request
+      if (stop) requireScope(actor, 'power:write')
       await checkRequest(actor, serverId, backupId, paths)
       return transact(db, actor, async (trx) => {
         // Whoever deletes or expires the backup takes turns with this.
@@ -153,11 +166,11 @@ export function createRestores(deps: {
         if (!row) throw noSuchBackup()
         requireSound(requireCompleted(row), paths)
         requireFinishedRestore(target)
-        requireStopped(target)
+        if (!stop) requireStopped(target)
         await requireIdle(trx, target.id)
         const name = `Before restoring ${row.name}`.slice(0, NAME_MAX).toWellFormed()
         const safety = safetyBackup ? newBackupRow(target.id, { name }, clock.now(), 'safety') : null
-        const input = { backupId, sourceServerId: serverId, mode, paths, safetyBackupId: safety?.id ?? null }
+        const input = { backupId, sourceServerId: serverId, mode, paths, safetyBackupId: safety?.id ?? null, stop }
         const job = await jobs.enqueue(trx, actor, { kind: store.RESTORE, serverId: target.id, input })
         if (safety) await insertSafety(trx, safety, job.id, actor)
         await activity.record(trx, actor, 'backup.restore_started', target.id, { jobId: job.id, ...input })
@@ -165,6 +178,12 @@ export function createRestores(deps: {
       })
     },
   }
+}
+
+function retryAfterMs(error: unknown, attempt: number): number | null {
+  // The database refuses. How the restore ended stands on the agent's disk, and must not be given up.
+  if (!isFailure(error)) return backOffMs(attempt)
+  return isFailure(error, 'server_busy') && attempt < BUSY_ATTEMPTS ? backOffMs(attempt) : null
 }
 
 /** Parts of a damaged backup may be whole: the agent checks what was chosen. */

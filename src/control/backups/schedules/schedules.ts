@@ -1,16 +1,18 @@
 import type { Logger } from 'pino'
 import type { Agent } from '../../../contract/agent.ts'
 import type { NewSchedule, Schedule, ScheduleChange } from '../../../contract/backups/backup-plans.ts'
+import type { Rehearsal } from '../../../contract/backups/rehearsals.ts'
 import { type ErrorCode, fail, isFailure } from '../../../contract/errors.ts'
 import { newId } from '../../../kit/ids.ts'
 import type { Activity } from '../../activity/service.ts'
 import { isUniqueViolation } from '../../db/database.ts'
 import { lockServer } from '../../db/lock-server.ts'
-import type { Db, ScheduleRow, ServerRow } from '../../db/tables.ts'
+import type { BackupRow, Db, ScheduleRow, ServerRow, Trx } from '../../db/tables.ts'
 import { transact } from '../../db/transact.ts'
 import { type Actor, SYSTEM } from '../../http/actor.ts'
 import { lockReadyServer, requireServer } from '../../servers/service.ts'
 import { requireShort } from '../present.ts'
+import type { Rehearsals } from '../rehearsals.ts'
 import type { Backups } from '../service.ts'
 import { completedOf } from '../store.ts'
 import { checkSchedule, nameFor, nextRun } from './cron.ts'
@@ -34,10 +36,11 @@ export function createSchedules(deps: {
   agent: Pick<Agent, 'backups'>
   activity: Activity
   backups: Pick<Backups, 'start'>
+  rehearsals: Pick<Rehearsals, 'enqueue'>
   clock: { now(): number }
   log: Logger
 }): Schedules {
-  const { db, agent, activity, backups, clock, log } = deps
+  const { db, agent, activity, backups, rehearsals, clock, log } = deps
 
   async function requireSchedule(handle: Db, serverId: string, id: string): Promise<ScheduleRow> {
     const row = await store.findSchedule(handle, serverId, id)
@@ -61,17 +64,33 @@ export function createSchedules(deps: {
     }
   }
 
+  /** Of the newest backup that is whole; null where it has passed one already, and is not to be rehearsed again. */
+  async function rehearse(trx: Trx, actor: Actor, row: ScheduleRow): Promise<string | null> {
+    const newest = (await completedOf(trx, row.server_id)).find((backup) => backup.damage === null)
+    if (!newest) throw fail('not_found', 'The server has no backup to rehearse.')
+    if (row.only_if_changed === 1 && isPassed(newest)) return null
+    await rehearsals.enqueue(trx, actor, newest)
+    return newest.id
+  }
+
+  /** The backup that it makes or rehearses; null where there is no need to. */
+  async function begin(trx: Trx, actor: Actor, row: ScheduleRow, server: ServerRow): Promise<string | null> {
+    if (row.action === 'rehearse') return await rehearse(trx, actor, row)
+    return (await backups.start(trx, actor, server, requestFor(row, server, clock.now()), 'schedule')).id
+  }
+
   async function runOne(row: ScheduleRow): Promise<void> {
     const now = clock.now()
     const actor: Actor = { ...SYSTEM, name: `Schedule ${row.name}`, source: 'schedule' }
-    const isWanted = row.only_if_changed === 0 || (await hasChanged(row))
+    const isWanted = row.action === 'rehearse' || row.only_if_changed === 0 || (await hasChanged(row))
     const nextRunAt = nextRun(row.cron, row.time_zone, now)
     await transact(db, {}, async (trx) => {
       const server = await lockServer(trx, row.server_id)
       if (server?.status !== 'ready' || !(await store.claimRun(trx, row, nextRunAt))) return
-      if (!isWanted) return store.updateSchedule(trx, row.id, { last_run_at: now, last_outcome: 'unchanged' })
-      const backup = await backups.start(trx, actor, server, requestFor(row, server, now), 'schedule')
-      await store.updateSchedule(trx, row.id, { last_run_at: now, last_outcome: 'started', last_backup_id: backup.id })
+      const backupId = isWanted ? await begin(trx, actor, row, server) : null
+      const outcome =
+        backupId === null ? { last_outcome: 'unchanged' } : { last_outcome: 'started', last_backup_id: backupId }
+      await store.updateSchedule(trx, row.id, { last_run_at: now, ...outcome })
     }).catch((error: unknown) => couldNotStart(row, actor, error))
   }
 
@@ -152,6 +171,9 @@ export function createSchedules(deps: {
   }
 }
 
+const isPassed = ({ rehearsal }: BackupRow) =>
+  rehearsal !== null && (JSON.parse(rehearsal) as Rehearsal).outcome === 'passed'
+
 const requestFor = (row: ScheduleRow, server: ServerRow, now: number) => ({
   name: nameFor(row.name_pattern, now, row.time_zone, server.name),
   ignored: row.ignored,
@@ -183,6 +205,7 @@ function newRow(serverId: string, request: NewSchedule, now: number): ScheduleRo
     last_run_at: null,
     last_outcome: null,
     last_backup_id: null,
+    action: 'backup',
     created_at: now,
     updated_at: now,
   }
@@ -198,6 +221,7 @@ function changedRow(row: ScheduleRow, change: ScheduleChange, now: number): Sche
   const after = {
     ...row,
     name: change.name ?? row.name,
+    action: change.action ?? row.action,
     cron: change.cron ?? row.cron,
     time_zone: change.timeZone ?? row.time_zone,
     name_pattern: change.namePattern ?? row.name_pattern,
@@ -212,9 +236,10 @@ function changedRow(row: ScheduleRow, change: ScheduleChange, now: number): Sche
   return { ...after, next_run_at: after.enabled === 1 ? nextRun(after.cron, after.time_zone, now) : null }
 }
 
-const activityProperties = ({ id, name, cron, time_zone, enabled }: ScheduleRow) => ({
+const activityProperties = ({ id, name, action, cron, time_zone, enabled }: ScheduleRow) => ({
   scheduleId: id,
   name,
+  action,
   cron,
   timeZone: time_zone,
   isEnabled: enabled === 1,
@@ -227,6 +252,7 @@ function present(row: ScheduleRow): Schedule {
     id: row.id,
     serverId: row.server_id,
     name: row.name,
+    action: row.action,
     cron: row.cron,
     timeZone: row.time_zone,
     namePattern: row.name_pattern,

@@ -3,7 +3,8 @@ import type { MessageDescriptor } from '@lingui/core'
 import { msg } from '@lingui/core/macro'
 import type { ActivityEntry, PowerAction } from '../../../../../src/sdk/index.ts'
 
-const SENTENCES: Record<ActivityEntry['event'], MessageDescriptor> = {
+/** Every event of the contract has one. */
+const SENTENCES: Record<string, MessageDescriptor> & Record<ActivityEntry['event'], MessageDescriptor> = {
   'server.created': msg`created the server`,
   'server.changed': msg`changed the settings of the server`,
   'server.deletion_started': msg`asked for the server to be deleted`,
@@ -15,9 +16,17 @@ const SENTENCES: Record<ActivityEntry['event'], MessageDescriptor> = {
   'game.stopped': msg`saw the game stop`,
   'game.crashed': msg`saw the game crash`,
   'console.command_sent': msg`sent the command`,
+  'player.joined': msg`saw somebody join`,
+  'player.left': msg`saw somebody leave`,
+  'player.changes_omitted': msg`left out joins and leaves: there were too many within a minute`,
   'access.denied': msg`was refused for lack of rights`,
   'token.created': msg`made a token`,
   'token.revoked': msg`revoked a token`,
+  'invitation.created': msg`invited`,
+  'invitation.redeemed': msg`accepted an invitation`,
+  'invitation.revoked': msg`took back the invitation`,
+  'session.started': msg`signed in`,
+  'session.ended': msg`signed out`,
   'file.deleted': msg`deleted`,
   'file.folder_created': msg`made the folder`,
   'file.copied': msg`copied`,
@@ -53,6 +62,8 @@ const SENTENCES: Record<ActivityEntry['event'], MessageDescriptor> = {
   'backup.restore_undone': msg`took a restore back`,
   'backup.restore_cancelled': msg`cancelled a restore; the files are as they were`,
   'backup.verified': msg`verified the backup`,
+  'backup.rehearsed': msg`saw the game come up from the backup`,
+  'backup.rehearsal_failed': msg`saw the game fail to come up from the backup`,
   'backup.damage_found': msg`found damage in the backup`,
   'backup.adopted': msg`took back into the list the backup`,
   'backup.lost': msg`no longer found in the store the backup`,

@@ -1,6 +1,6 @@
 import type { ActivityEntry } from '../../../../../src/sdk/index.ts'
 
-const NAMING = ['command', 'action', 'path', 'hostname', 'name', 'archive', 'directory', 'kind'] as const
+const NAMING = ['command', 'action', 'player', 'path', 'hostname', 'name', 'archive', 'directory', 'kind'] as const
 const LISTING = ['files', 'paths', 'deleted', 'moves'] as const
 const SHOWN = 3
 

@@ -1,0 +1,122 @@
+// Holding a world still, where a moment that the front door cannot time has to be met: the service dies in the middle.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { QUIESCE } from '../../../test/support/games.ts'
+import { needs } from '../../../test/support/needs.ts'
+import { until } from '../../../test/support/until.ts'
+import { isFailure } from '../../contract/errors.ts'
+import type { Quiesce } from '../../contract/games/launch.ts'
+import { type GamesHarness, openGames } from './games.testing.ts'
+import { type ProcessIdentity, signalGroup } from './process-identity.ts'
+import type { RunRecord } from './supervisor/protocol.ts'
+
+const S = 'srv_world'
+const NEVER = new AbortController().signal
+
+async function running(harness: GamesHarness, quiesce: Partial<Quiesce> = {}): Promise<void> {
+  await harness.create(S, 'saving')
+  await harness.power(S, 'start', { quiesce: { ...QUIESCE, ...quiesce } })
+  await harness.reach(S, 'running')
+}
+
+const noteOf = ({ filesOf }: GamesHarness) => join(filesOf(S), '..', 'game', 'held.json')
+const half = ({ filesOf }: GamesHarness, name: string) => readFileSync(join(filesOf(S), name), 'utf8')
+const commandsOf = async (harness: GamesHarness) => {
+  const { lines } = await harness.games.readConsole({ serverId: S, before: null, limit: 500, q: null })
+  return lines
+    .filter(({ source }) => source === 'command')
+    .map(({ text }) => text)
+    .reverse()
+}
+
+function gameOf({ filesOf }: GamesHarness): ProcessIdentity {
+  const read = (name: string) => JSON.parse(readFileSync(join(filesOf(S), '..', 'game', name), 'utf8'))
+  const { game } = read(`run-${read('power.json').runId}.json`) as RunRecord
+  return game as ProcessIdentity
+}
+
+suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubblewrap') }, () => {
+  test('if the service died in between, at its next start', async () => {
+    await using harness = await openGames()
+    await running(harness)
+    await harness.games.holdWorld(S, NEVER)
+    assert.equal(half(harness, 'a.dat'), half(harness, 'b.dat'))
+    assert.ok(existsSync(noteOf(harness)), 'the note comes first')
+    await harness.restart()
+    assert.deepEqual(await commandsOf(harness), ['save-off', 'save-all', 'save-on'])
+    assert.ok(!existsSync(noteOf(harness)))
+    const before = half(harness, 'a.dat')
+    await until(async () => half(harness, 'a.dat') !== before)
+  })
+
+  test('needs no word where the game is another one since', async () => {
+    await using harness = await openGames()
+    await running(harness)
+    const hold = await harness.games.holdWorld(S, NEVER)
+    await harness.power(S, 'kill')
+    await harness.reach(S, 'stopped')
+    await harness.power(S, 'start', { quiesce: QUIESCE })
+    await harness.reach(S, 'running')
+    const world = await hold.release()
+    assert.deepEqual([world.how, world.warnings.length], ['loose', 1])
+    assert.deepEqual(await commandsOf(harness), ['save-off', 'save-all'])
+    assert.ok(!existsSync(noteOf(harness)))
+    await harness.games.holdWorld(S, NEVER)
+    harness.games.stop()
+    await harness.power(S, 'kill')
+    await harness.restart()
+    await until(async () => !existsSync(noteOf(harness)))
+    assert.deepEqual(await commandsOf(harness), ['save-off', 'save-all', 'save-off', 'save-all'])
+  })
+
+  test('is let go before the game is stopped, also by a service that finds it so', async () => {
+    await using harness = await openGames()
+    await running(harness)
+    await harness.games.holdWorld(S, NEVER)
+    await harness.power(S, 'stop')
+    await harness.reach(S, 'stopped')
+    assert.deepEqual(await commandsOf(harness), ['save-off', 'save-all', 'save-on', 'stop'])
+    assert.match((await harness.linesOf(S)).join('\n'), /Saved and stopped/)
+    await harness.power(S, 'start', { quiesce: QUIESCE })
+    await harness.reach(S, 'running')
+    await harness.games.holdWorld(S, NEVER)
+    harness.edit(S, (record) => ({ ...record, asked: 'stop', isWanted: false }))
+    await harness.restart()
+    await harness.reach(S, 'stopped')
+    assert.deepEqual((await commandsOf(harness)).slice(4), ['save-off', 'save-all', 'save-on', 'stop'])
+  })
+
+  test('One that does not read its console is told again until it does.', async () => {
+    await using harness = await openGames()
+    await running(harness)
+    const hold = await harness.games.holdWorld(S, NEVER)
+    const game = gameOf(harness)
+    signalGroup(game, 'SIGSTOP')
+    const full = async () => {
+      for (;;) await harness.games.sendCommand({ serverId: S, command: 'x'.repeat(4000) })
+    }
+    await assert.rejects(full(), (error) => isFailure(error, 'server_busy'))
+    const { warnings } = await hold.release()
+    assert.match(warnings.join(), /told again until it has/)
+    const other = await (await harness.games.holdWorld(S, NEVER)).release()
+    assert.deepEqual([other.how, /does not read its console/.test(other.warnings.join())], ['loose', true])
+    signalGroup(game, 'SIGCONT')
+    await until(async () => (await commandsOf(harness)).at(-1) === 'save-on')
+    await until(async () => !existsSync(noteOf(harness)))
+  })
+
+  test('a line of before the command does not count, and one that has to be asked is asked until it says so', async () => {
+    await using harness = await openGames()
+    await running(harness, { before: ['save-off'], poll: 'save-all', timeoutSeconds: 30 })
+    await harness.games.sendCommand({ serverId: S, command: 'save-all' })
+    await until(async () => (await harness.linesOf(S)).includes('Saved the game'))
+    writeFileSync(join(harness.filesOf(S), 'mute'), '')
+    const hold = harness.games.holdWorld(S, NEVER)
+    const asked = async () => (await commandsOf(harness)).filter((command) => command === 'save-all').length
+    await until(async () => (await asked()) === 3)
+    rmSync(join(harness.filesOf(S), 'mute'))
+    assert.equal((await (await hold).release()).how, 'still')
+  })
+})

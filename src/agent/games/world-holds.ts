@@ -1,0 +1,257 @@
+// Holds the world of a running game still while its files are read, by the commands of its template. What lets it go on is
+// sent in every case: a note on disk, made before the first command, tells the next service should this one die meanwhile.
+import { randomUUID } from 'node:crypto'
+import type { Quiesce } from '../../contract/games/launch.ts'
+import type { PowerState } from '../../contract/games/power.ts'
+import { readRecord, removeRecord, writeRecord } from '../../kit/durable-record.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
+import type { Watchers } from '../../kit/watchers.ts'
+import type { ConsoleTail } from './console/console-tail.ts'
+import { createLineMatcher } from './console/line-pattern.ts'
+import type { Timers } from './power/stop-ladder.ts'
+import type { Run } from './runtime.ts'
+
+/** A game that did not read what lets it go on is told again after this long, until it has read it or has ended. */
+const RETRY_MS = 1000
+const POLL_EVERY_MS = 1000
+
+/** What a game did while its files were read. */
+export interface HeldWorld {
+  /**
+   * `idle`: none ran. `still`: it said that its world was still, and was let go afterwards. `saved`: it said that it had
+   * saved, and could write again. `loose`: it ran as ever.
+   */
+  how: 'idle' | 'still' | 'saved' | 'loose'
+  /** From the game's word that the world was still until it was let go; null where it gave none. */
+  heldMs: number | null
+  warnings: readonly string[]
+}
+
+export interface WorldHold {
+  /** Everything has been read: lets the game go on. Must be idempotent. */
+  release(): Promise<HeldWorld>
+}
+
+export interface HeldGame {
+  run: Pick<Run, 'runId' | 'tail' | 'input'>
+  quiesce: Quiesce | null
+  state: PowerState
+}
+
+export interface WorldHoldsDeps {
+  /** The run under way; undefined where there is none. */
+  current(serverId: string): HeldGame | undefined
+  /** Whether one runs, or is about to. */
+  isActive(serverId: string): boolean
+  /** Another after each start. */
+  startId(serverId: string): string | null
+  noteFile(serverId: string): string
+  console(serverId: string): ConsoleTail
+  lines: Watchers
+  timers: Timers
+  onUnexpected(error: unknown, serverId: string): void
+}
+
+export interface WorldHolds {
+  /** One at a time for a server. Fails only with the reason of the signal, or where the disk takes no note. */
+  hold(serverId: string, signal: AbortSignal): Promise<WorldHold>
+  /** Lets go whatever is held, by whichever service: before the game is stopped, and when it is found again. Never fails. */
+  interrupt(serverId: string): Promise<void>
+  forget(serverId: string): void
+  /** Notes stay, for the next service. */
+  stop(): void
+}
+
+interface Note {
+  /** Of the hold. */
+  id: string
+  runId: string
+  after: readonly string[]
+}
+
+export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
+  const { current, timers } = deps
+  /** The ids of holds under way; one that is no longer here has been interrupted. */
+  const holding = new Map<string, string>()
+  const mutex = createKeyedMutex()
+  const retries = new Map<string, Disposable>()
+  let isStopped = false
+
+  const isRunning = (serverId: string, runId: string) => current(serverId)?.run.runId === runId
+
+  /** Where the disk does not let it go, the game is told once more than it has to be. */
+  function removeNote(serverId: string): void {
+    try {
+      removeRecord(deps.noteFile(serverId))
+    } catch (error) {
+      deps.onUnexpected(error, serverId)
+    }
+  }
+
+  /** True once nothing is left to be told to anybody. With an id, a later hold is left alone. */
+  const letGo = (serverId: string, id?: string): Promise<boolean> =>
+    mutex(serverId, async () => {
+      const note = readRecord<Note>(deps.noteFile(serverId))
+      if (!note || (id !== undefined && note.id !== id)) return true
+      const isTold = await tell(serverId, note)
+      // A detached game answers nothing: the next service tells it.
+      if (isStopped) return false
+      if (isTold) removeNote(serverId)
+      else retryLater(serverId, note.id)
+      return isTold
+    })
+
+  /** A run that has ended needs no telling, and one that came after it was never held. */
+  async function tell(serverId: string, { runId, after }: Note): Promise<boolean> {
+    for (const command of after) {
+      const game = current(serverId)
+      if (game?.run.runId !== runId) return true
+      if ((await game.run.input(command)) !== null) return !isRunning(serverId, runId)
+    }
+    return true
+  }
+
+  function retryLater(serverId: string, id: string): void {
+    retries.get(serverId)?.[Symbol.dispose]()
+    const retry = () => void letGo(serverId, id).catch((error) => deps.onUnexpected(error, serverId))
+    retries.set(serverId, timers.after(RETRY_MS, retry))
+  }
+
+  async function hold(serverId: string, game: HeldGame, quiesce: Quiesce, signal: AbortSignal): Promise<WorldHold> {
+    const id = randomUUID()
+    const { runId } = game.run
+    const { after } = quiesce
+    if (after.length > 0) writeRecord(deps.noteFile(serverId), { id, runId, after } satisfies Note)
+    holding.set(serverId, id)
+    const end = async () => {
+      const isMine = holding.get(serverId) === id
+      if (isMine) holding.delete(serverId)
+      return { isWhole: isMine && isRunning(serverId, runId), isToldToGoOn: await letGo(serverId, id) }
+    }
+    try {
+      const refusal = await askForStillness(serverId, game, quiesce, signal)
+      if (refusal !== null) {
+        const { isToldToGoOn } = await end()
+        return looseHold(isToldToGoOn ? [refusal] : [refusal, NOT_TOLD])
+      }
+    } catch (error) {
+      await end()
+      throw error
+    }
+    const since = performance.now()
+    const release = async (): Promise<HeldWorld> => {
+      const heldMs = Math.round(performance.now() - since)
+      const { isWhole, isToldToGoOn } = await end()
+      const warnings = isToldToGoOn ? [] : [NOT_TOLD]
+      if (!isWhole) return { how: 'loose', heldMs, warnings: [...warnings, ENDED_MEANWHILE] }
+      return { how: after.length > 0 ? 'still' : 'saved', heldMs, warnings }
+    }
+    let releasing: Promise<HeldWorld> | undefined
+    return { release: () => (releasing ??= release()) }
+  }
+
+  /** Null once the game has said that its world is still, else why it is not. */
+  async function askForStillness(
+    serverId: string,
+    { run }: HeldGame,
+    { before, isStill, poll = null, timeoutSeconds }: Quiesce,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    signal.throwIfAborted()
+    const deadline = performance.now() + timeoutSeconds * 1000
+    using news = deps.lines.watch(serverId)
+    const answer = createAnswerFinder(deps.console(serverId), run.tail(), { after: before.at(-1), isStill })
+    for (const command of before) if ((await run.input(command)) !== null) return NOT_READ
+    if (isStill === null) return NO_PATTERN
+    for (;;) {
+      if (poll !== null && (await run.input(poll)) !== null) return NOT_READ
+      const pollAt = poll === null ? deadline : Math.min(deadline, performance.now() + POLL_EVERY_MS)
+      do {
+        if (await answer.find(signal, deadline)) return null
+        if (!isRunning(serverId, run.runId)) return ENDED_MEANWHILE
+        await news.wait(Math.max(0, pollAt - performance.now()), signal)
+        signal.throwIfAborted()
+      } while (performance.now() < pollAt)
+      if (performance.now() >= deadline) return noAnswer(timeoutSeconds)
+    }
+  }
+
+  return {
+    async hold(serverId, signal) {
+      const startId = deps.startId(serverId)
+      const game = current(serverId)
+      if (!game) {
+        const isIdle = () => !deps.isActive(serverId) && deps.startId(serverId) === startId
+        if (!isIdle()) return looseHold([NOT_UP])
+        return {
+          release: async () => (isIdle() ? IDLE : { how: 'loose', heldMs: null, warnings: [STARTED_MEANWHILE] }),
+        }
+      }
+      if (!game.quiesce) return looseHold([NO_COMMANDS])
+      if (game.state !== 'running') return looseHold([NOT_UP])
+      if (!(await letGo(serverId))) return looseHold([NOT_READ])
+      return await hold(serverId, game, game.quiesce, signal)
+    },
+    async interrupt(serverId) {
+      try {
+        holding.delete(serverId)
+        await letGo(serverId)
+      } catch (error) {
+        deps.onUnexpected(error, serverId)
+      }
+    },
+    forget(serverId) {
+      holding.delete(serverId)
+      retries.get(serverId)?.[Symbol.dispose]()
+      retries.delete(serverId)
+    },
+    stop() {
+      isStopped = true
+      for (const retry of retries.values()) retry[Symbol.dispose]()
+    },
+  }
+}
+
+/** Looks for the answer among the lines that the game has written since it was sent the last command. */
+function createAnswerFinder(
+  console: ConsoleTail,
+  from: number,
+  { after, isStill }: { after: string | undefined; isStill: string | null },
+) {
+  const pattern = createLineMatcher(isStill === null ? [] : [isStill])
+  let position = from
+  let isSent = after === undefined
+  return {
+    /** However much the game writes, it ends with the deadline. */
+    async find(signal: AbortSignal, deadline: number): Promise<boolean> {
+      for (let lines = await console.after(position); lines.length > 0; lines = await console.after(position)) {
+        signal.throwIfAborted()
+        for (const { line, source, text } of lines) {
+          position = line
+          if (source === 'command') isSent ||= text === after
+          else if (isSent && source !== 'gamekeeper' && pattern.matches(Buffer.from(text))) return true
+        }
+        if (performance.now() > deadline) return false
+      }
+      return false
+    },
+  }
+}
+
+const IDLE: HeldWorld = { how: 'idle', heldMs: null, warnings: [] }
+
+function looseHold(warnings: string[]): WorldHold {
+  return { release: async () => ({ how: 'loose', heldMs: null, warnings }) }
+}
+
+const WRITING = 'The game could write its files while they were read'
+const NO_COMMANDS = `${WRITING}: its template has no commands that hold its world still.`
+const NO_PATTERN = `${WRITING}: its template does not say by which line the game tells that its world is still.`
+const NOT_UP = `${WRITING}: it was starting or stopping, and could not be told to hold its world still.`
+const STARTED_MEANWHILE = `${WRITING}: it was started meanwhile.`
+const ENDED_MEANWHILE = `${WRITING}: it was stopped, or ended, while it was to hold its world still.`
+const NOT_READ = `${WRITING}: it does not read its console, so it could not be told to hold its world still.`
+const noAnswer = (seconds: number) =>
+  `${WRITING}: it was told to hold its world still, and did not say within ${seconds} s that it does.`
+const NOT_TOLD =
+  'The game has not read yet what lets it go on after the backup, so it may not save. It is told again until it has.'
