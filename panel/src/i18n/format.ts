@@ -16,7 +16,7 @@ export function relativeTime(at: Date, now: Date, locale: string): string {
   if (Math.abs(seconds) < 45) return format.format(0, 'second')
   for (const [unit, size] of STEPS) {
     const count = Math.round(seconds / size)
-    if (Math.abs(seconds) >= size * 0.95 && count !== 0) return format.format(count, unit)
+    if (Math.abs(seconds) >= size * 0.99 && count !== 0) return format.format(count, unit)
   }
   return format.format(Math.sign(seconds), 'minute')
 }
