@@ -8,21 +8,20 @@ import { type FileOrder, joinPath, useDirectory, useFileActions } from '../../..
 import { useMay } from '../../../api/session.ts'
 import { Empty } from '../../../components/empty.tsx'
 import { Problem } from '../../../components/problem.tsx'
-import { showFailure, showToast } from '../../../components/toasts.tsx'
+import { showFailure } from '../../../components/toasts.tsx'
+import { type Dialog, Dialogs } from './dialogs.tsx'
 import { type DroppedFile, readDrop } from './dropped.ts'
 import { TEXT_MAX_BYTES } from './editor/text-file.ts'
 import { FileTable } from './file-table.tsx'
 import { FileToolbar } from './file-toolbar.tsx'
 import css from './files-tab.module.css'
-import { NameDialog } from './name-dialog.tsx'
 import { directoryOf, hrefOf, parentsOf } from './paths.ts'
+import { useRemoval } from './removal.ts'
 import { UploadList } from './upload-list.tsx'
 import { startUploads } from './uploads.ts'
 
 // Apart, because a list of files needs no editor.
 const FileEditor = lazy(() => import('./editor/file-editor.tsx'))
-
-type Dialog = { kind: 'folder' } | { kind: 'rename'; entry: FileEntry }
 
 export default function FilesTab({ server }: { server: Server }) {
   const params = useParams()
@@ -52,31 +51,17 @@ function Directory({ server, directory }: { server: Server; directory: string })
   const [dialog, setDialog] = useState<Dialog | null>(null)
   const [isOver, setOver] = useState(false)
   const listing = useDirectory(server.id, directory, order)
-  const { makeFolder, rename, remove, undelete, download, refresh } = useFileActions(server.id)
+  const { download, refresh } = useFileActions(server.id)
+  const removeWithUndo = useRemoval(server.id, directory)
   const entries = listing.data?.pages.flatMap((page) => page.data)
   const chosen = entries?.filter(({ name }) => selected === 'all' || selected.has(name)) ?? []
   const mayWrite = may('files:write')
 
   const send = (files: readonly DroppedFile[]) => void startUploads(server.id, directory, files).then(refresh)
   const removeChosen = () => {
-    const names = chosen.map(({ name }) => name)
-    if (names.length === 0 || !mayWrite) return
+    if (chosen.length === 0 || !mayWrite) return
     setSelected(new Set())
-    remove.mutate(
-      { directory, names },
-      {
-        onSuccess: () =>
-          showToast(names.length === 1 ? t`${names[0]} is in the trash` : t`${names.length} items are in the trash`, {
-            label: t`Undo`,
-            run: () =>
-              undelete.mutate(
-                { directory, names },
-                { onError: (error) => showFailure(t`It could not be put back`, error) },
-              ),
-          }),
-        onError: (error) => showFailure(t`It could not be deleted`, error),
-      },
-    )
+    removeWithUndo(chosen.map(({ name }) => name))
   }
   const save = (entry: FileEntry) =>
     download.mutate(entry, { onError: (error) => showFailure(t`It could not be downloaded`, error) })
@@ -149,30 +134,7 @@ function Directory({ server, directory }: { server: Server; directory: string })
       <p className="small faint" aria-live="polite">
         {chosen.length > 0 && <Plural value={chosen.length} one="# selected" other="# selected" />}
       </p>
-      {dialog?.kind === 'folder' && (
-        <NameDialog
-          title={t`New folder`}
-          action={t`Create`}
-          initial=""
-          error={makeFolder.error}
-          isPending={makeFolder.isPending}
-          onSubmit={(name) => makeFolder.mutate({ path: directory, name }, { onSuccess: () => setDialog(null) })}
-          onClose={() => setDialog(null)}
-        />
-      )}
-      {dialog?.kind === 'rename' && (
-        <NameDialog
-          title={t`Rename ${dialog.entry.name}`}
-          action={t`Rename`}
-          initial={dialog.entry.name}
-          error={rename.error}
-          isPending={rename.isPending}
-          onSubmit={(to) =>
-            rename.mutate({ directory, from: dialog.entry.name, to }, { onSuccess: () => setDialog(null) })
-          }
-          onClose={() => setDialog(null)}
-        />
-      )}
+      {dialog && <Dialogs serverId={server.id} directory={directory} dialog={dialog} onClose={() => setDialog(null)} />}
     </div>
   )
 }
