@@ -30,6 +30,7 @@ export const TOOLS = {
   },
   luanti: { files: ['/usr/games/minetestserver'], packages: ['minetest-server'] },
   bubblewrap: { files: ['/usr/bin/bwrap', '/usr/bin/perl'], packages: ['bubblewrap', 'perl-base'] },
+  nodejs: { files: ['/usr/bin/node'], packages: ['nodejs'] },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 

@@ -20,6 +20,7 @@ import { after, test } from 'node:test'
 import { assertSameTree, snapshot } from '../src/agent/backups/backups.testing.ts'
 import { mount, withoutRoot } from '../src/agent/files/trees.testing.ts'
 import { createHttp, type Http } from './support/http.ts'
+import { needs } from './support/needs.ts'
 import { killLeftovers, spawnService } from './support/process.ts'
 import { until } from './support/until.ts'
 
@@ -84,6 +85,10 @@ for (const [label, folderOnDisk] of [
       const tree = snapshot(files)
       const early = await http.backup(id, { name: 'Early' })
       assert.equal(early.status, 'completed')
+      if (folderOnDisk === '.' && !needs('bubblewrap').skip) {
+        const { status, error } = await jobOf(http, `/backups/${id}/${early.id}/rehearse`, {})
+        assert.deepEqual([status, error?.code, existsSync(join(dataDir, 'rehearsals'))], ['failed', 'disk_full', false])
+      }
 
       writeFileSync(join(files, 'more'), randomBytes(8 * MIB))
       if (folderOnDisk === '.') await nothingFits(http, id, join(disk, 'filler'))

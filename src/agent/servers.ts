@@ -60,7 +60,8 @@ export function createAgentServers(
       await explainedDisk(async () => {
         await mkdir(layout.servers, { recursive: true })
         // One by one: Node's recursive way says ENOENT where the system says EROFS.
-        for (const folder of [folders.root, folders.files]) await mkdir(folder).catch(ignorePresent)
+        await mkdir(folders.root, 0o700).catch(ignorePresent)
+        await mkdir(folders.files).catch(ignorePresent)
         for (const folder of [folders.trash, folders.staging]) await mkdir(folder, 0o700).catch(ignorePresent)
       })
     },
@@ -68,7 +69,7 @@ export function createAgentServers(
     async hold({ serverId }) {
       const { root } = layout.server(serverId)
       if (!existsSync(root)) return
-      await mkdir(layout.held, { recursive: true })
+      await mkdir(layout.held, { recursive: true, mode: 0o700 })
       const quiet = await deps.quiesce(serverId)
       try {
         await moveFolder(root, aside(serverId))
@@ -92,7 +93,7 @@ export function createAgentServers(
     },
 
     async remove({ serverId }) {
-      await mkdir(layout.removed, { recursive: true })
+      await mkdir(layout.removed, { recursive: true, mode: 0o700 })
       for (const folder of [layout.server(serverId).root, aside(serverId)]) {
         // What follows the rename can be resumed.
         await rename(folder, doomed(serverId)).catch(ignoreAbsent)

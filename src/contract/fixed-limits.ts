@@ -202,13 +202,21 @@ export const PLAYER_EVENTS_PER_MINUTE = 100
 
 /** Starts of a game that crashes again and again, first after 1 s, then twice as long each time. It is given up after these. */
 export const CRASH_RESTARTS = { count: 10, firstMs: 1000, longestMs: 300_000, healthyMs: 600_000 } as const
+/** How often the files of a game that runs are counted, where the server has a limit in bytes and where it has none. */
+export const DISK_LOOKS = { limitedMs: 60_000, unlimitedMs: 300_000 } as const
+/** When a game sleeps: what a server may ask for, how often it is looked whether somebody plays, and when what failed is tried again. */
+export const SLEEP = { minutesMin: 1, minutesMax: 10_080, lookEveryMs: 15_000, retryMs: 10_000 } as const
+/** Of strangers at the port of one game that sleeps. Where there are more connections, the oldest is cut. */
+export const SLEEP_DOOR = { connections: 64, connectionsPerAddress: 8, connectionMs: 10_000, bytesMax: 8192 } as const
 /** Where its limits say nothing else: more than any game has, and few enough that one cannot take all of a machine's. */
 export const DEFAULT_PROCESSES_MAX = 1024
 /** As root, each game has a user of its own out of these: numbers that distributions, containers and systemd leave alone. */
 export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } as const
 
 /** Within how many seconds a game has to be up in a rehearsal: by default, and at most. */
-export const REHEARSAL_SECONDS = { default: 300, max: 3600 } as const
+export const REHEARSAL_SECONDS = { default: 300, max: 1800 } as const
+/** What a rehearsal leaves free on the disk: its files are in nobody's quota, and everybody else needs room too. */
+export const REHEARSAL_FREE_BYTES = 1024 ** 3
 /** For how long a game has to stay up then. */
 export const REHEARSAL_STAYS_MS = 1000
 /** A game whose template names no line that says so counts as up once it has run for this long. */

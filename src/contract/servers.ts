@@ -1,6 +1,7 @@
 import { DEFAULT_ENTRIES_MAX, TEMPLATE_VARIABLES_MAX } from './fixed-limits.ts'
 import { GAME_IDS } from './games/games.ts'
 import { Power, Runtime } from './games/power.ts'
+import { SleepSetting } from './games/sleep.ts'
 import { TemplateId, VariableName } from './games/template-format.ts'
 import { Job, jobExample } from './jobs.ts'
 import { operation } from './operation.ts'
@@ -105,6 +106,7 @@ export const Server = Type.Object({
   power: Power,
   runtime: Nullable(Runtime),
   autoRestart: Type.Boolean({ description: 'Whether a game that has crashed is started again' }),
+  sleep: Nullable(SleepSetting),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 })
@@ -126,6 +128,15 @@ export const NewServer = Closed({
   labels: Type.Optional(Labels),
   autoRestart: Type.Optional(
     Type.Boolean({ description: 'Whether a game that has crashed is started again. true by default' }),
+  ),
+  sleep: Type.Optional(
+    Nullable(
+      Closed(SleepSetting.properties, {
+        description:
+          'Stops the game when nobody has played for this long, and starts it when somebody comes to play. null, the default: ' +
+          'never. The template has to tell who plays',
+      }),
+    ),
   ),
 })
 export type NewServer = Static<typeof NewServer>
@@ -160,6 +171,7 @@ export const serverExample = {
   power: { state: 'stopped', since: null, step: null, exit: null },
   runtime: null,
   autoRestart: true,
+  sleep: { afterMinutes: 30 },
   createdAt: '2026-11-15T00:00:00.000Z',
   updatedAt: '2026-11-15T00:00:00.000Z',
 }

@@ -47,6 +47,7 @@ import { createGames } from './servers/games.ts'
 import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
+import { createSleepSettings } from './servers/sleep.ts'
 import { createStats } from './servers/stats.ts'
 import type { Providers } from './subdomains/providers.ts'
 import { subdomainRoutes } from './subdomains/routes.ts'
@@ -123,6 +124,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const parts = () => [subdomains.part, backups.backups.part]
   const templates = createTemplates({ db, activity, cursors, clock, shipped: deps.templates })
   const quotas = createQuotas({ db, agent, log })
+  const sleeps = createSleepSettings({ db, agent, log })
   const servers = createServers({
     db,
     agent,
@@ -130,11 +132,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     cursors,
     clock,
     quotas,
+    sleeps,
     templates,
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
-  const games = createGames({ db, agent, facts: factKeeper, templates, log })
+  const games = createGames({ db, agent, facts: factKeeper, templates, sleeps, log })
   const deletion = createDeletion({
     db,
     agent,

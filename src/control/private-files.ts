@@ -7,10 +7,12 @@ import { openDescriptor } from '../kit/descriptor.ts'
 import { hasCode } from '../kit/errno.ts'
 
 const FOR_OTHERS = 0o077
+/** Users of games may have to pass it on the way to their files. */
+const FOR_LISTING = 0o066
 
-/** Makes the directory 0700 and the files in it 0600, also those that are there. `databaseFile`: made so if it is not there yet. */
+/** Keeps others from listing the directory, and makes the files in it 0600, also those that are there. `databaseFile`: made so if it is not there yet. */
 export function makePrivate(dataDir: string, databaseFile: string | null, log: Logger): void {
-  restrict(dataDir, 0o700, log)
+  if ((lstatSync(dataDir).mode & FOR_LISTING) !== 0) restrict(dataDir, 0o700, log)
   // What SQLite keeps beside it gets the same mode.
   if (databaseFile !== null) openDescriptor(databaseFile, 'a', 0o600)[Symbol.dispose]()
   for (const name of readdirSync(dataDir)) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { type Client, createClient } from '../../src/sdk/index.ts'
@@ -48,7 +49,12 @@ suite('SIGKILL in the middle of work on a world', needs('bubblewrap'), () => {
     const backup = await backUp(id)
     const steps = {
       'the game has stopped': async () => (await stateOf(id)) === 'stopped',
-      'the files are restored': async () => readFileSync(join(filesOf(id), 'level'), 'utf8') === 'old',
+      // In the middle of the swap it is not there.
+      'the files are restored': () =>
+        readFile(join(filesOf(id), 'level'), 'utf8').then(
+          (text) => text === 'old',
+          () => false,
+        ),
     }
     for (const [step, isThere] of Object.entries(steps)) {
       writeFileSync(join(filesOf(id), 'level'), 'wrecked')

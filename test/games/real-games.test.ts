@@ -1,5 +1,6 @@
 // Games as players know them, created from their templates and run over the API.
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { needs } from '../support/needs.ts'
@@ -104,3 +105,33 @@ test(
     await reach(id, 'stopped')
   },
 )
+
+/** No jar of the game can be had here: what is tested is everything before it. */
+test('Minecraft with a jar that the user supplies: what is missing is named, one after the other, and its files are filled in', {
+  ...needs('bubblewrap'),
+  skip: !existsSync('/usr/bin/java') && 'Java is not installed',
+}, async () => {
+  const port = await freePort()
+  const { id } = await service.createServer({ game: 'minecraft-java', port, variables: { MOTD: 'Castle' } })
+  const refusal = async () => {
+    const { status, body } = await power(id, 'start')
+    assert.deepEqual([status, body.code], [409, 'not_startable'])
+    return body.detail
+  }
+  assert.match(await refusal(), /The file \/server\.jar is missing\. Upload the jar/)
+  await service.call('PUT', `/files/${id}/content?path=/server.jar`, { body: Buffer.from('no jar') })
+  assert.match(await refusal(), /Accept the Minecraft EULA: set the variable EULA to true/)
+  assert.equal((await stateOf(id)).state, 'stopped')
+  const accepted = await service.call('PATCH', `/servers/${id}`, {
+    body: { variables: { EULA: true }, autoRestart: false },
+  })
+  assert.equal(accepted.status, 200, accepted.text)
+  assert.equal((await power(id, 'start')).status, 202)
+  await until(async () => (await stateOf(id)).state === 'crashed')
+  const { data } = (await service.call('GET', `/servers/${id}/console?q=jarfile`)).body
+  assert.match(data[0].text, /server\.jar/, 'Java has tried to run it')
+  assert.match(await textOf(id, '/eula.txt'), /^eula=true$/m)
+  const settings = await textOf(id, '/server.properties')
+  assert.match(settings, new RegExp(`^server-port=${port}$`, 'm'))
+  assert.match(settings, /^motd=Castle$/m)
+})

@@ -6,7 +6,19 @@ import { signalGroup } from '../../src/agent/games/process-identity.ts'
 import type { RunRecord } from '../../src/agent/games/supervisor/protocol.ts'
 import type { Launch, Quiesce } from '../../src/contract/games/launch.ts'
 
-export type TestGame = 'plain' | 'stubborn' | 'hungry' | 'forking' | 'flood' | 'spy' | 'rubbish' | 'ticking' | 'saving'
+export type TestGame =
+  | 'plain'
+  | 'stubborn'
+  | 'hungry'
+  | 'forking'
+  | 'flood'
+  | 'spy'
+  | 'rubbish'
+  | 'ticking'
+  | 'filling'
+  | 'linking'
+  | 'holding'
+  | 'saving'
 
 export const gameFile = (game: TestGame) => fileURLToPath(new URL(`games/${game}`, import.meta.url))
 

@@ -138,6 +138,7 @@ const SERVER = {
   game: 'minecraft-java',
   variables: {},
   autoRestart: false,
+  sleep: null,
   port: 25565,
   limits: { diskBytes: 1_000_000_000, backups: 30, subdomains: 2 },
   labels: { owner: 'anna' },

@@ -1,9 +1,11 @@
 // The command line in a test: as a process of its own, or in this one with somebody at a terminal.
 import { spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { runCli } from '../../src/cli/cli.ts'
 import { type Ran, ranOf } from './ran.ts'
+import { until } from './until.ts'
 
 export const BINARY = fileURLToPath(new URL('../../bin/gamekeeper.js', import.meta.url))
 
@@ -21,6 +23,28 @@ export function startBinary(args: readonly string[], { env = {}, cwd, node = pro
 
 export async function runBinary(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   return await ranOf(startBinary(args, options))
+}
+
+/** On a terminal of its own, which `script` of util-linux makes, as somebody sits at it. */
+export function openTerminal(args: readonly string[], env: Record<string, string>) {
+  const quoted = [process.execPath, BINARY, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+  const child = spawn('script', ['--quiet', '--flush', '--return', '--command', quoted, '/dev/null'], {
+    env: { PATH: process.env.PATH, SHELL: '/bin/sh', TERM: 'xterm', HOME: tmpdir(), ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let seen = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    seen += text
+  })
+  return {
+    type: (text: string) => void child.stdin.write(text),
+    /** What was not seen before. */
+    async sees(pattern: RegExp): Promise<void> {
+      await until(async () => pattern.test(seen))
+      seen = ''
+    },
+    ended: new Promise<number | null>((resolve) => void child.once('close', resolve)),
+  }
 }
 
 /** With nobody at a terminal, as in a script. */

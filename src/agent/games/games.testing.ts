@@ -9,6 +9,7 @@ import type { GameLimits } from '../../contract/agent/agent-games.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import type { Launch } from '../../contract/games/launch.ts'
 import type { PowerAction, PowerState } from '../../contract/games/power.ts'
+import type { SleepSetting } from '../../contract/games/sleep.ts'
 import { createAgent } from '../agent.ts'
 import { createAgentFiles } from '../files/index.ts'
 import type { ServerLock } from '../files/locks.ts'
@@ -17,6 +18,7 @@ import { layout as layoutOf } from '../layout.ts'
 import { createAgentGames, type GamesOfAgent } from './index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
+import type { Occupancy } from './sleep/sleep.ts'
 
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
 
@@ -51,6 +53,7 @@ export interface GamesHarness extends AsyncDisposable {
   /** As whoever restores the files, or puts the server aside, holds them. */
   lockOf(serverId: string): ServerLock
   create(serverId: string, game: TestGame): Promise<void>
+  setQuota(serverId: string, quotaBytes: number): Promise<void>
   power(serverId: string, action: PowerAction, change?: Partial<Launch>, limits?: GameLimits): Promise<boolean>
   /** Resolves once it is in the state. */
   reach(serverId: string, state: PowerState): Promise<void>
@@ -61,8 +64,20 @@ export interface GamesHarness extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-export async function openGames({ timers, autoRestart = true }: { timers?: Timers; autoRestart?: boolean } = {}) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'gamekeeper-games-'))
+export interface GamesSetting {
+  timers?: Timers
+  autoRestart?: boolean
+  sleep?: SleepSetting | null
+  occupancy?: (serverId: string) => Occupancy
+  /** Where the data directory is made. */
+  parent?: string
+  /** False: as on a machine that has none. */
+  hasBubblewrap?: boolean
+}
+
+export async function openGames(setting: GamesSetting = {}) {
+  const { timers, autoRestart = true, sleep = null, occupancy, hasBubblewrap = true, parent = tmpdir() } = setting
+  const dataDir = mkdtempSync(join(parent, 'gamekeeper-games-'))
   const layout = layoutOf(dataDir)
   const facts: NewFact[] = []
   const errors: unknown[] = []
@@ -84,6 +99,8 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
       server: files.server,
       options: { users: DEFAULT_GAME_UIDS, allowUnisolated: false },
       ...(timers ? { timers } : {}),
+      ...(occupancy ? { occupancy } : {}),
+      ...(hasBubblewrap ? {} : { findBubblewrap: async () => null }),
       onUnexpected: (error) => errors.push(error),
     })
 
@@ -99,8 +116,9 @@ export async function openGames({ timers, autoRestart = true }: { timers?: Timer
       serverIds.add(serverId)
       putGame(layout.server(serverId).files, game)
     },
+    setQuota: (serverId, quotaBytes) => files.setQuota({ serverId, quotaBytes, maxEntries: null }),
     async power(serverId, action, change = {}, limits = NO_LIMITS) {
-      const request = { serverId, action, launch: launchOf(change), limits, autoRestart }
+      const request = { serverId, action, launch: launchOf(change), limits, autoRestart, sleep }
       return (await harness.games.power(request)).isChange
     },
     async reach(serverId, state) {

@@ -12,14 +12,18 @@ import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
 import { createObservation } from './observation.ts'
-import type { Presence } from './players/index.ts'
 import { createPauses } from './pauses.ts'
-import { createGame, type Game } from './power/game.ts'
+import type { Presence } from './players/index.ts'
+import { createGame } from './power/game.ts'
+import type { Game } from './power/game-deps.ts'
 import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
 import { createGameUsers, type UserRange } from './process/game-users.ts'
 import { createProcessRuntime } from './process/process-runtime.ts'
+import { createUserIsolation } from './process/user-isolation.ts'
 import type { GameRuntime } from './runtime.ts'
+import { type OpenDoor, openDoor } from './sleep/door.ts'
+import type { Occupancy } from './sleep/sleep.ts'
 import { createStateChanges } from './state-changes.ts'
 import { createWorldHolds, type WorldHolds } from './world-holds.ts'
 
@@ -37,6 +41,10 @@ export interface GamesDeps {
   options: GamesOptions
   timers?: Timers
   runtime?: GameRuntime
+  /** Whether somebody plays; by default as far as the games tell. */
+  occupancy?: (serverId: string) => Occupancy
+  openDoor?: OpenDoor
+  findBubblewrap?: () => Promise<string | null>
   onUnexpected(error: unknown, serverId: string): void
 }
 
@@ -80,6 +88,8 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       gameFolder: folderOf,
       consoleFolder: consoleOf,
       users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
+      userIsolation: createUserIsolation(layout),
+      ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
       allowUnisolated: deps.options.allowUnisolated,
       onUnexpected: deps.onUnexpected,
     })
@@ -103,6 +113,16 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       shareFiles: () => deps.server(serverId).lock.share(),
       letGo: () => holds.interrupt(serverId),
       startTurn,
+      disk: {
+        hasByteLimit: () => deps.server(serverId).usage.quota().bytes !== null,
+        async read() {
+          const { usage } = deps.server(serverId)
+          await usage.rescan()
+          return usage.read()
+        },
+      },
+      occupancy: () => (deps.occupancy ?? observation.presence)(serverId),
+      openDoor: deps.openDoor ?? openDoor,
       changed() {
         changes.tell(serverId)
         tellLines(serverId)
@@ -172,6 +192,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       }),
     },
     holdWorld: holds.hold,
+    setSleep: ({ serverId, sleep }) => game(serverId).setSleep(sleep),
     read: async ({ serverId }) => game(serverId).read(),
     changes: ({ version, waitMs }) => changes.since(version, waitMs),
     sendCommand: ({ serverId, command, origin }) => game(serverId).input(command, origin?.cause ?? null),

@@ -1,47 +1,116 @@
 // A game is a stranger's code: what it tries to read and to leave behind.
 import assert from 'node:assert/strict'
-import { chmodSync, lstatSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { putGame } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
-import { openGames } from './games.testing.ts'
+import { layout as layoutOf } from '../layout.ts'
+import { type GamesHarness, NO_LIMITS, openGames } from './games.testing.ts'
+import { createUserIsolation } from './process/user-isolation.ts'
 
 const S = 'srv_castle'
 const isRoot = process.getuid?.() === 0
 
+/** What a game finds that tries to read the given paths, and some more, on a machine where everything was left open to all. */
+async function spyOn(harness: GamesHarness, more: readonly string[], seen: readonly string[] = []): Promise<string[]> {
+  const { dataDir } = harness
+  await harness.create(S, 'spy')
+  await harness.create('srv_victim', 'plain')
+  for (const name of ['gamekeeper.db', 'secret']) writeFileSync(join(dataDir, name), 'x', { mode: 0o666 })
+  const victim = harness.filesOf('srv_victim')
+  writeFileSync(join(victim, 'world.dat'), 'x', { mode: 0o666 })
+  for (const folder of [dataDir, join(dataDir, 'servers'), join(victim, '..')]) chmodSync(folder, 0o777)
+  const targets = [
+    ...[dataDir, join(dataDir, 'gamekeeper.db'), join(dataDir, 'secret'), join(dataDir, 'servers')],
+    ...[join(victim, '..'), victim, join(victim, 'world.dat'), join(harness.filesOf(S), '..', 'game')],
+    ...[`/proc/${process.pid}/environ`, `/proc/${process.pid}/mem`, '/etc/shadow', ...more],
+  ]
+  writeFileSync(join(harness.filesOf(S), 'targets'), targets.map((path) => `${path}\n`).join(''))
+  process.env.GAMEKEEPER_TEST_SECRET = 'x'
+  await harness.power(S, 'start')
+  delete process.env.GAMEKEEPER_TEST_SECRET
+  await harness.reach(S, 'running')
+  const lines = await harness.linesOf(S)
+  const bad = lines.filter((line) => /^(?:READ|SEEN|LEAKED|WROTE)/.test(line))
+  assert.deepEqual(
+    bad,
+    seen.map((path) => `SEEN ${path}`),
+  )
+  assert.equal(lines.filter((line) => line.startsWith('kept from')).length, targets.length)
+  return lines
+}
+
+suite('isolation by a user of its own', () => {
+  test('database, secret, backups and other servers are closed to it, and so are the service’s memory and environment', async (context) => {
+    if (!isRoot) return context.skip('only root gives games users of their own')
+    await using harness = await openGames({ hasBubblewrap: false })
+    // Files that have these names are there: that is all it learns.
+    const seen = ['gamekeeper.db', 'secret'].map((name) => join(harness.dataDir, name))
+    const service = ['environ', 'mem'].map((name) => `/proc/${process.pid}/${name}`)
+    const lines = await spyOn(harness, ['/root'], [...seen, ...service, '/etc/shadow'])
+    const { runtime } = await harness.games.read({ serverId: S })
+    assert.deepEqual([runtime?.isolation, runtime?.user], ['user', lstatSync(harness.filesOf(S)).uid])
+    assert.match(lines.find((line) => line.startsWith('groups of')) ?? '', /capabilities 0{16} 0{16}/)
+    await harness.power(S, 'kill')
+    await harness.reach(S, 'stopped')
+    // What the API makes afterwards is closed to it as well.
+    await harness.create('srv_later', 'plain')
+    assert.equal(lstatSync(join(harness.filesOf('srv_later'), '..')).mode & 0o077, 0)
+  })
+
+  test('such a game finds its own files by whatever path, and nothing that it has started outlives it', async (context) => {
+    if (!isRoot) return context.skip('only root gives games users of their own')
+    await using harness = await openGames({ hasBubblewrap: false, autoRestart: false })
+    await harness.create(S, 'plain')
+    const argv = ['/bin/sh', '-c', 'cd "$HOME" && ls "$PWD/start" && exec ./start'] as const
+    await harness.power(S, 'start', { argv })
+    await harness.reach(S, 'running')
+    assert.ok((await harness.linesOf(S)).includes(`${harness.filesOf(S)}/start`))
+    await harness.power(S, 'stop')
+    await harness.reach(S, 'stopped')
+    assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
+
+    putGame(harness.filesOf(S), 'forking')
+    await harness.power(S, 'start', {}, { ...NO_LIMITS, processes: 50 })
+    await harness.reach(S, 'running')
+    const { uid } = lstatSync(harness.filesOf(S))
+    await until(async () => processesOf(uid).length > 10)
+    await harness.power(S, 'kill')
+    await harness.reach(S, 'stopped')
+    await until(async () => processesOf(uid).length === 0)
+  })
+
+  test('where games could not reach their files, and without root, isolation is missing and says why', async () => {
+    const layout = layoutOf('/proc/1/fd/data')
+    const whyNot = createUserIsolation(layout).whyNot()
+    assert.equal(
+      whyNot,
+      isRoot ? '/proc/1/fd is closed to other users, so games could not reach their files' : 'the service is not root',
+    )
+  })
+})
+
+/** Those that have not ended. */
+function processesOf(uid: number): string[] {
+  return readdirSync('/proc').filter((name) => {
+    try {
+      return (
+        /^\d+$/.test(name) &&
+        new RegExp(`^State:\\s+[^ZX].*^Uid:\\s+${uid}\\b`, 'ms').test(readFileSync(`/proc/${name}/status`, 'latin1'))
+      )
+    } catch {
+      return false
+    }
+  })
+}
+
 suite('isolation', needs('bubblewrap'), () => {
   test('a game that tries to read the database, the secret, another server and the service gets nothing', async () => {
     await using harness = await openGames()
-    const { dataDir } = harness
-    await harness.create(S, 'spy')
-    await harness.create('srv_victim', 'plain')
-    // Even if somebody has left everything open to all.
-    for (const name of ['gamekeeper.db', 'secret']) writeFileSync(join(dataDir, name), 'x', { mode: 0o666 })
-    writeFileSync(join(harness.filesOf('srv_victim'), 'world.dat'), 'x', { mode: 0o666 })
-    chmodSync(dataDir, 0o777)
-    const targets = [
-      ...[dataDir, join(dataDir, 'gamekeeper.db'), join(dataDir, 'secret')],
-      ...[harness.filesOf('srv_victim'), join(harness.filesOf('srv_victim'), 'world.dat')],
-      ...[
-        `/proc/${process.pid}/environ`,
-        `/proc/${process.pid}/mem`,
-        '/etc/shadow',
-        '/etc/gamekeeper',
-        '/root',
-        '/home',
-      ],
-    ]
-    writeFileSync(join(harness.filesOf(S), 'targets'), targets.map((path) => `${path}\n`).join(''))
-    process.env.GAMEKEEPER_TEST_SECRET = 'x'
-    await harness.power(S, 'start')
-    delete process.env.GAMEKEEPER_TEST_SECRET
-    await harness.reach(S, 'running')
-    const lines = await harness.linesOf(S)
-    const bad = lines.filter((line) => /^(?:READ|SEEN|LEAKED|WROTE)/.test(line))
-    assert.deepEqual(bad, [])
-    assert.equal(lines.filter((line) => line.startsWith('kept from')).length, targets.length)
+    const lines = await spyOn(harness, ['/etc/gamekeeper', '/root', '/home'])
     const names = lines.filter((line) => line.startsWith('env ')).map((line) => line.slice(4).split('=')[0])
     assert.deepEqual(
       names.filter((name) => name !== 'PWD' && name !== '_' && name !== 'OLDPWD' && name !== 'SHLVL'),

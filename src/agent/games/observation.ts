@@ -5,7 +5,7 @@ import { STATS_TIERS } from '../../contract/fixed-limits.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { NewFact } from '../journal/journal.ts'
 import { createGamePlayers, type Presence } from './players/index.ts'
-import type { Game } from './power/game.ts'
+import type { Game } from './power/game-deps.ts'
 import { createGameStats, type MeasuredRun } from './stats/index.ts'
 
 const STEP_MS = STATS_TIERS[0].stepSeconds * 1000

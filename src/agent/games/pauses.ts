@@ -7,7 +7,7 @@ import { fail } from '../../contract/errors.ts'
 import type { PowerAction } from '../../contract/games/power.ts'
 import { readRecord, removeRecord, writeRecord } from '../../kit/durable-record.ts'
 import type { Watchers } from '../../kit/watchers.ts'
-import type { Game } from './power/game.ts'
+import type { Game } from './power/game-deps.ts'
 
 /** Somebody is told of every change; this is for whatever is missed nevertheless. */
 const LOOK_EVERY_MS = 10_000
@@ -35,6 +35,7 @@ const STOP = {
   launch: null,
   limits: { memoryBytes: null, cpuPercent: null, processes: null },
   autoRestart: true,
+  sleep: null,
 } as const
 
 export function createPauses(deps: {

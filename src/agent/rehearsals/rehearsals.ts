@@ -32,6 +32,9 @@ interface RunNote {
   runId: string
 }
 
+/** A user of its own is not enough here. */
+const NO_NETWORK_OF_ITS_OWN = { whyNot: () => 'a rehearsal needs a network of its own', prepare() {} }
+
 export interface Rehearsals {
   handlers: TaskHandlers<RehearsalWork['kind']>
   /** Ends and removes what an earlier service has left. */
@@ -60,6 +63,7 @@ export function createRehearsals(deps: {
       gameFolder,
       consoleFolder,
       users: createGameUsers({ layout: scratch, range: deps.options.users, others: [layout] }),
+      userIsolation: NO_NETWORK_OF_ITS_OWN,
       allowUnisolated: false,
       network: 'loopback',
       killAfterMs,

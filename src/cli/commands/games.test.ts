@@ -6,8 +6,10 @@ import { useCli } from '../../../test/support/cli.ts'
 import { gameFile } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { writeStats } from '../../../test/support/stats.ts'
+import { openTerminal } from '../../../test/support/terminal.ts'
 import { until } from '../../../test/support/until.ts'
 import { createClient } from '../../sdk/index.ts'
+import { EXIT } from '../exit-codes.ts'
 
 describe('games', needs('bubblewrap'), () => {
   const cli = useCli()
@@ -60,6 +62,27 @@ describe('games', needs('bubblewrap'), () => {
     const players = await client.players.read(id)
     assert.deepEqual([players.online, players.reason], [null, 'not_supported'])
     await client.power.kill(id)
+  })
+
+  test('on a terminal the console shows what came before, sends what is typed, and is left while the game goes on', async () => {
+    await createGame('Typed')
+    await cli.run('start', 'Typed')
+    await cli.run('console', 'Typed', '--send', 'before')
+    await until(async () => (await cli.run('console', 'Typed', '--search', 'said: before')).stdout !== '')
+    const terminal = openTerminal(['console', 'Typed'], cli.envOf())
+    await terminal.sees(/You said: before/)
+    terminal.type('hello\r')
+    await terminal.sees(/You said: hello/)
+    // Arrow up brings the last command back, which is changed before it is sent.
+    terminal.type('\x1b[A again\r')
+    await terminal.sees(/You said: hello again/)
+    terminal.type('\x03')
+    assert.equal(await terminal.ended, EXIT.interrupted)
+    assert.equal((await cli.json('server', 'show', 'Typed')).power.state, 'running')
+    const found = openTerminal(['console', 'Typed', '--search', 'AGAIN'], cli.envOf())
+    await found.sees(/You said: hello again/)
+    assert.equal(await found.ended, EXIT.ok, 'a search ends by itself, also on a terminal')
+    await cli.run('kill', 'Typed')
   })
 
   test('the client follows a console from a line on, and pages back through it', async () => {

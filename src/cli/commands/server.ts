@@ -38,6 +38,11 @@ const SETTINGS = {
   },
   processes: { type: 'string', value: 'N', help: 'How many processes its game may have; "none" for the default' },
   'auto-restart': { type: 'string', value: 'yes|no', help: 'Whether a game that has crashed is started again' },
+  'sleep-after': {
+    type: 'string',
+    value: 'MINUTES',
+    help: 'Stop the game when nobody has played for this long; "none" for never',
+  },
   label: { type: 'string', multiple: true, value: 'NAME=VALUE', help: 'A label; may be repeated' },
 } as const satisfies Options
 
@@ -161,8 +166,9 @@ function settingsOf(options: ValuesOf<typeof SETTINGS>): Omit<ServerChange, 'nam
   })
   const labels = options.label === undefined ? undefined : readLabels(options.label)
   const autoRestart = options['auto-restart'] === undefined ? undefined : readYesOrNo(options['auto-restart'])
+  const sleep = orNone(options['sleep-after'], (text) => ({ afterMinutes: readWhole(text, '--sleep-after') }))
   const anyLimits = Object.keys(limits).length > 0 ? limits : undefined
-  return withoutAbsent({ game, variables, port, description, limits: anyLimits, labels, autoRestart })
+  return withoutAbsent({ game, variables, port, description, limits: anyLimits, labels, autoRestart, sleep })
 }
 
 function readYesOrNo(text: string): boolean {
@@ -249,6 +255,7 @@ function describeServer({ paint, now }: Context, server: Server): string {
       'Files and folders': limit(limits.entries),
       Backups: limit(limits.backups),
       Subdomains: limit(limits.subdomains),
+      ...(server.sleep ? { Sleeps: `after ${server.sleep.afterMinutes} minutes without players` } : {}),
       Labels:
         Object.entries(labels)
           .map(([name, value]) => `${name}=${value}`)

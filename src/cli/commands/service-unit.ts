@@ -37,8 +37,10 @@ Restart=on-failure
 RestartSec=3
 TimeoutStopSec=15
 LimitNOFILE=65536
-# Games outlive a restart, an upgrade and a crash of the service.
+# Games outlive a restart, an upgrade and a crash of the service, and one that runs out of memory does not end it.
 KillMode=process
+OOMPolicy=continue
+Delegate=yes
 
 # Ports below 1024: 443 for TLS without a proxy, 53 for the embedded name server.
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
@@ -50,24 +52,21 @@ ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 PrivateMounts=yes
-ProtectProc=invisible
 ProtectClock=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
 ProtectKernelModules=yes
-ProtectKernelTunables=yes
-ProtectControlGroups=yes
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
-RestrictNamespaces=yes
 RestrictRealtime=yes
-RemoveIPC=yes
 KeyringMode=private
 LockPersonality=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
+# What bubblewrap needs to keep a game apart: namespaces of its own, mounts in them, and a name for its machine.
+RestrictNamespaces=user mnt pid ipc uts cgroup
+SystemCallFilter=@system-service @mount sethostname
 SystemCallErrorNumber=EPERM
-# Left out on purpose: MemoryDenyWriteExecute, since Node compiles while it runs, and RestrictSUIDSGID, since a restore
-# sets the modes that the files had.
+# Left out on purpose, since games would not start: ProtectProc, ProcSubset, ProtectKernelTunables and ProtectKernelLogs cover
+# parts of /proc, and the kernel then lets nobody mount another one; ProtectHostname takes sethostname away; ProtectControlGroups
+# keeps games out of groups of their own; SystemCallArchitectures=native stops the many games that are 32-bit programs.
+# RemoveIPC would take shared memory from games that go on. MemoryDenyWriteExecute: Node compiles while it runs. RestrictSUIDSGID:
+# a restore sets the modes that the files had.
 
 [Install]
 WantedBy=multi-user.target

@@ -90,7 +90,7 @@ describe('service install', () => {
       const analyze = (...args: string[]) => spawnSync('systemd-analyze', [...args, path], { encoding: 'utf8' })
       const verified = analyze('verify')
       assert.deepEqual([verified.status, verified.stderr.includes(path)], [0, false], verified.stderr)
-      const { status, stdout: exposure } = analyze('security', '--offline=true', '--threshold=20')
+      const { status, stdout: exposure } = analyze('security', '--offline=true', '--threshold=40')
       assert.equal(status, 0, exposure)
     },
   )

@@ -5,6 +5,7 @@ import type { ConsoleLine } from '../games/console.ts'
 import type { Launch } from '../games/launch.ts'
 import type { Players } from '../games/players.ts'
 import type { Power, PowerAction, Runtime } from '../games/power.ts'
+import type { SleepSetting } from '../games/sleep.ts'
 import type { Stats, StatsPoint } from '../games/stats.ts'
 
 export interface GameLimits {
@@ -43,8 +44,12 @@ export interface AgentGames {
     launch: Launch | null
     limits: GameLimits
     autoRestart: boolean
+    /** null: the game never sleeps. */
+    sleep: SleepSetting | null
     origin?: ChangeOrigin
   }): Promise<{ game: GameState; isChange: boolean }>
+  /** From now on. A game that sleeps goes on sleeping until it is woken. */
+  setSleep(request: { serverId: string; sleep: SleepSetting | null }): Promise<void>
   /** Never fails for a server that was never started: it is stopped. */
   read(request: { serverId: string }): Promise<GameState>
   /**

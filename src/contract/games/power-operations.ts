@@ -41,6 +41,7 @@ export const powerServer = operation({
     'server_busy',
     'not_startable',
     'port_taken',
+    'quota_exceeded',
     'isolation_missing',
     'agent_unreachable',
   ],

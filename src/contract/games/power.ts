@@ -50,9 +50,10 @@ const Enforced = (what: string) => OneOf(ENFORCERS, { description: `What keeps i
 
 export const Runtime = Type.Object({
   kind: OneOf(['process', 'container']),
-  isolation: OneOf(['bubblewrap', 'none'], {
+  isolation: OneOf(['bubblewrap', 'user', 'none'], {
     description:
-      '`bubblewrap`: it sees a read-only system, its own files and a private /tmp, and nothing else. `none`: it sees what its user sees',
+      '`bubblewrap`: it sees a read-only system, its own files and a private /tmp, and nothing else. `user`: it is a user of its ' +
+      'own, to whom the service, its data and other servers are closed. `none`: it sees what its user sees',
   }),
   user: Nullable(Type.Integer({ description: 'The user id that it runs as, where it has one of its own' })),
   enforced: Type.Object({

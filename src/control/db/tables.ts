@@ -49,6 +49,8 @@ export interface ServerRow {
   game_state: string | null
   /** 1: a game that has crashed is started again. */
   auto_restart: number
+  /** null: its game never sleeps. */
+  sleep_after_minutes: number | null
   created_at: number
   updated_at: number
 }

@@ -20,6 +20,7 @@ import type { Templates } from '../templates/service.ts'
 import { found, requireReadyServer, requireServerFiles } from './access.ts'
 import { launchOf } from './launch.ts'
 import { present } from './present.ts'
+import { type SleepSettings, sleepOf } from './sleep.ts'
 import * as store from './store.ts'
 
 const HEARTBEAT_MS = 15_000
@@ -50,6 +51,7 @@ export function createGames(deps: {
   /** What the agent has told of a server, and has no entry yet. */
   facts: { recordAllOf(serverId: string): Promise<void> }
   templates: Pick<Templates, 'find'>
+  sleeps: SleepSettings
   log: Logger
 }): Games {
   const { db, log } = deps
@@ -104,6 +106,8 @@ export function createGames(deps: {
         const changes = await Promise.race([games.changes({ version, waitMs: WAIT_MS }), stopped])
         if (!changes) return
         await refreshAll(changes.serverIds)
+        // At the start: what a crash between a commit and its `apply` has left out.
+        if (version === '') for (const serverId of changes.serverIds) await deps.sleeps.apply(serverId)
         version = changes.version
       } catch (error) {
         log.error({ err: error }, 'the state of games could not be recorded; it is tried again')
@@ -121,6 +125,7 @@ export function createGames(deps: {
         launch: action === 'start' || action === 'restart' ? await launchFor(row) : null,
         limits: limitsOf(row),
         autoRestart: row.auto_restart === 1,
+        sleep: sleepOf(row),
         origin: originOf(actor),
       })
       if (isChange) await recordNow(serverId)

@@ -5,6 +5,7 @@ import { STOPPED } from '../../contract/games/power.ts'
 import type { NewServer, Server, ServerChange } from '../../contract/servers.ts'
 import { iso } from '../../kit/time.ts'
 import type { ServerRow } from '../db/tables.ts'
+import { sleepOf } from './sleep.ts'
 import { NO_VARIABLES, shownVariables } from './variables.ts'
 
 export function newServerRow(id: string, request: NewServer, now: number): ServerRow {
@@ -32,6 +33,7 @@ export function newServerRow(id: string, request: NewServer, now: number): Serve
     unfinished_restore: null,
     game_state: null,
     auto_restart: (request.autoRestart ?? true) ? 1 : 0,
+    sleep_after_minutes: request.sleep?.afterMinutes ?? null,
     created_at: now,
     updated_at: now,
   }
@@ -54,6 +56,7 @@ export function changedColumns(row: ServerRow, change: ServerChange): Partial<Se
     limit_processes: limits.processes,
     labels: change.labels === undefined ? undefined : JSON.stringify(change.labels),
     auto_restart: change.autoRestart === undefined ? undefined : Number(change.autoRestart),
+    sleep_after_minutes: change.sleep === undefined ? undefined : (change.sleep?.afterMinutes ?? null),
   }
   const entries = Object.entries(wanted) as [keyof ServerRow, unknown][]
   return Object.fromEntries(entries.filter(([column, value]) => value !== undefined && value !== row[column]))
@@ -61,7 +64,17 @@ export function changedColumns(row: ServerRow, change: ServerChange): Partial<Se
 
 export function differences(before: Server, after: Server): Record<string, { from: unknown; to: unknown }> {
   const changes: Record<string, { from: unknown; to: unknown }> = {}
-  const fields = ['name', 'description', 'game', 'variables', 'port', 'limits', 'labels', 'autoRestart'] as const
+  const fields = [
+    'name',
+    'description',
+    'game',
+    'variables',
+    'port',
+    'limits',
+    'labels',
+    'autoRestart',
+    'sleep',
+  ] as const
   for (const field of fields) {
     if (JSON.stringify(before[field]) !== JSON.stringify(after[field]))
       changes[field] = { from: before[field], to: after[field] }
@@ -103,6 +116,7 @@ export function present(row: ServerRow): Server {
     power,
     runtime,
     autoRestart: row.auto_restart === 1,
+    sleep: sleepOf(row),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }

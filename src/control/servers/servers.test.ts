@@ -58,6 +58,7 @@ onBothEngines('servers', (engine) => {
         ...{ memoryBytes: 2 ** 32, cpuPercent: 150, processes: 99 },
       },
       autoRestart: false,
+      sleep: { afterMinutes: 20 },
       labels: { owner: 'anna', 'a/b.c-d': '', constructor: 'x' },
     }
     const created = await service.call('POST', '/servers', { body })

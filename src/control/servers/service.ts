@@ -14,6 +14,7 @@ import { found, lockReadyServer } from './access.ts'
 import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
 import type { ServerPart } from './server-part.ts'
+import { requireSleepable, type SleepSettings } from './sleep.ts'
 import * as store from './store.ts'
 import { changedVariables, changeVariables, NO_VARIABLES } from './variables.ts'
 
@@ -60,6 +61,7 @@ export interface ServerDeps {
   cursors: Cursors
   clock: { now(): number }
   quotas: Quotas
+  sleeps: SleepSettings
   templates: Pick<Templates, 'requireGame' | 'lockGame'>
   /** Asked at the time of use, since parts are made after the servers that they belong to. */
   parts: () => readonly ServerPart[]
@@ -69,19 +71,16 @@ const LIST = 'servers'
 const DELETED_LIST = 'deleted servers'
 
 export function createServers(deps: ServerDeps): Servers {
-  const { db, agent, activity, cursors, clock, quotas, templates, parts } = deps
+  const { db, agent, activity, cursors, clock, quotas, sleeps, templates, parts } = deps
 
   return {
     async create(actor, request) {
       requireAllServers(actor)
       const game = request.game ?? null
       // Before the folder, which would be left behind.
-      changeVariables(
-        actor,
-        game === null ? undefined : await templates.requireGame(game),
-        NO_VARIABLES,
-        request.variables,
-      )
+      const known = game === null ? undefined : await templates.requireGame(game)
+      changeVariables(actor, known, NO_VARIABLES, request.variables)
+      if (request.sleep) requireSleepable(known)
       const now = clock.now()
       const row = newServerRow(newId('srv', now), request, now)
       // The folder first: a folder without a row is swept up at the next start, a row without a folder would be a broken promise.
@@ -92,6 +91,7 @@ export function createServers(deps: ServerDeps): Servers {
       return transact(db, actor, async (trx) => {
         const template = game === null ? undefined : await templates.lockGame(trx, game)
         Object.assign(row, changeVariables(actor, template, NO_VARIABLES, request.variables))
+        if (request.sleep) requireSleepable(template)
         await store.insertServer(trx, row)
         await activity.record(trx, actor, 'server.created', row.id, { name: row.name, game: row.game, port: row.port })
         return present(row)
@@ -122,10 +122,11 @@ export function createServers(deps: ServerDeps): Servers {
       const server = await transact(db, actor, async (trx) => {
         const before = await lockReadyServer(trx, actor, serverId)
         const columns = changedColumns(before, change)
-        if (columns.game !== undefined || change.variables) {
-          const game = columns.game === undefined ? before.game : columns.game
+        if (columns.game !== undefined || columns.sleep_after_minutes !== undefined || change.variables) {
+          const { game, sleep_after_minutes: sleepMinutes } = { ...before, ...columns }
           const template = game === null ? undefined : await templates.lockGame(trx, game)
           Object.assign(columns, changedVariables(before, changeVariables(actor, template, before, change.variables)))
+          if (sleepMinutes !== null) requireSleepable(template)
         }
         if (Object.keys(columns).length === 0) return present(before)
         const after = { ...before, ...columns, updated_at: clock.now() }
@@ -137,6 +138,7 @@ export function createServers(deps: ServerDeps): Servers {
         return present(after)
       })
       if (change.limits?.diskBytes !== undefined || change.limits?.entries !== undefined) await quotas.apply(serverId)
+      if (change.sleep !== undefined) await sleeps.apply(serverId)
       return server
     },
 

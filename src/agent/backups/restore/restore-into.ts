@@ -1,7 +1,7 @@
 // Restores all of a backup into empty files that are no server's, for a rehearsal.
 import { statfs } from 'node:fs/promises'
 import { fail } from '../../../contract/errors.ts'
-import { DISK_MARGIN_BYTES } from '../../files/space/disk.ts'
+import { REHEARSAL_FREE_BYTES } from '../../../contract/fixed-limits.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { holdManifest } from '../format/manifest.ts'
 import type { Repository } from '../store/repository.ts'
@@ -30,6 +30,9 @@ export async function restoreInto(
 
 async function requireSpace(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder)
-  if (bavail * bsize < bytes + DISK_MARGIN_BYTES)
-    throw fail('disk_full', `The disk has no room for the ${bytes} bytes of this backup beside what is there.`)
+  if (bavail * bsize < bytes + REHEARSAL_FREE_BYTES)
+    throw fail(
+      'disk_full',
+      `The disk has no room for the ${bytes} bytes of this backup beside what is there, with 1 GiB left free.`,
+    )
 }

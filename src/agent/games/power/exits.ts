@@ -4,7 +4,7 @@ import type { ExitReason } from '../../../contract/games/power.ts'
 import type { RunEnd } from '../runtime.ts'
 
 /** What it was told to do, if anything. */
-export type Asked = 'stop' | 'restart' | 'kill' | null
+export type Asked = 'stop' | 'restart' | 'sleep' | 'kill' | null
 
 export function reasonOf(end: RunEnd, asked: Asked): ExitReason {
   if (asked === 'kill') return 'killed'

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import { type Power, type Runtime, STOPPED } from '../../../contract/games/power.ts'
+import type { SleepSetting } from '../../../contract/games/sleep.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import type { Asked } from './exits.ts'
 
@@ -26,6 +27,8 @@ export interface GameRecord {
   /** When it is started again after a crash. */
   restartAt: number | null
   autoRestart: boolean
+  /** null: it never sleeps. */
+  sleep: SleepSetting | null
   launch: Launch | null
   limits: GameLimits
 }
@@ -42,6 +45,7 @@ export const NEVER_STARTED: GameRecord = {
   restarts: 0,
   restartAt: null,
   autoRestart: true,
+  sleep: null,
   launch: null,
   limits: { memoryBytes: null, cpuPercent: null, processes: null },
 }

@@ -94,14 +94,14 @@ suite('power', needs('bubblewrap'), () => {
     for (const expected of [1000, 2000]) {
       await harness.reach(S, 'running')
       await harness.games.sendCommand({ serverId: S, command: 'crash' })
-      await until(async () => timers.pendingMs().length > 0)
+      await harness.reach(S, 'crashed')
       assert.deepEqual(timers.pendingMs(), [expected])
       timers.advance(expected)
     }
     await harness.reach(S, 'running')
     timers.advance(CRASH_RESTARTS.healthyMs)
     await harness.games.sendCommand({ serverId: S, command: 'crash' })
-    await until(async () => timers.pendingMs().length > 0)
+    await harness.reach(S, 'crashed')
     assert.deepEqual(timers.pendingMs(), [1000])
     assert.equal(await harness.power(S, 'stop'), true, 'a stop takes the next start back')
     assert.deepEqual([timers.pendingMs(), (await harness.games.read({ serverId: S })).power.state], [[], 'stopped'])

@@ -1,5 +1,5 @@
 // The command line that a game is started by: with bubblewrap, a game sees a read-only system, its own files and a private
-// /tmp, and neither what the service keeps nor another server's files. As root, it runs as a user of its own.
+// /tmp, and neither what the service keeps nor another server's files. As root, it runs as a user of its own, with or without it.
 import { execFile } from 'node:child_process'
 import { accessSync, constants, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -50,12 +50,15 @@ export interface GameUser {
   gid: number
 }
 
+/** `path` of bubblewrap. */
+export type Isolation = { kind: 'bubblewrap'; path: string } | { kind: 'user' } | { kind: 'none' }
+
 export interface Wrapping {
   launch: Launch
   filesFolder: string
   limits: GameLimits
   user: GameUser | null
-  bubblewrap: string | null
+  isolation: Isolation
   controllers: ReadonlySet<Controller>
   /** `loopback`: one of its own, with nothing but itself in it. Only with bubblewrap. */
   network?: 'machine' | 'loopback' | undefined
@@ -63,7 +66,8 @@ export interface Wrapping {
 
 export interface Wrapped {
   command: SupervisorOrder['command']
-  user: GameUser | null
+  /** Whose processes are all the game's, and nothing else ends them. */
+  user: number | null
   isBubblewrap: boolean
   runtime: Runtime
 }
@@ -95,14 +99,15 @@ export async function findBubblewrap(): Promise<string | null> {
 }
 
 export function wrap(wrapping: Wrapping): Wrapped {
-  const { launch, filesFolder, user, bubblewrap, controllers, network } = wrapping
+  const { launch, filesFolder, user, isolation, controllers, network } = wrapping
+  const bubblewrap = isolation.kind === 'bubblewrap' ? isolation.path : null
   const home = bubblewrap ? FILES_INSIDE : filesFolder
   const environment = { ...launch.environment, HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' }
   const { line: limited, enforced } = limitLine(wrapping)
   const workingFolder = join(home, launch.workingDirectory)
   const runtime: Runtime = {
     kind: 'process',
-    isolation: bubblewrap ? 'bubblewrap' : 'none',
+    isolation: isolation.kind,
     user: user?.uid ?? null,
     enforced: {
       memory: controllers.has('memory') ? 'cgroup' : enforced.memory,
@@ -111,8 +116,10 @@ export function wrap(wrapping: Wrapping): Wrapped {
     },
   }
   if (!bubblewrap) {
-    const [file, ...args] = [...limited, ...launch.argv] as [string, ...string[]]
-    return { command: { file, args, cwd: workingFolder, environment }, user, isBubblewrap: false, runtime }
+    const line = [...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv]
+    const [file, ...args] = line as [string, ...string[]]
+    const command = { file, args, cwd: workingFolder, environment }
+    return { command, user: user?.uid ?? null, isBubblewrap: false, runtime }
   }
   const args = [
     ...bubblewrapArguments(filesFolder, workingFolder, user),

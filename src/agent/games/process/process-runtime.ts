@@ -10,11 +10,17 @@ import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
 import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
-import { connectSupervisor, type SupervisorLine, spawnSupervisor } from '../supervisor/supervisor-client.ts'
+import {
+  connectSupervisor,
+  type SupervisorLine,
+  spawnSupervisor,
+  type WaitingSupervisor,
+} from '../supervisor/supervisor-client.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
-import { findBubblewrap, type GameUser, wrap } from './isolation.ts'
+import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
+import type { UserIsolation } from './user-isolation.ts'
 
 const ASK_EVERY_MS = 50
 /** For a supervisor that has just been started, or has just lost its line. */
@@ -22,13 +28,17 @@ const ANSWERS_WITHIN_MS = 10_000
 /** A game whose supervisor is gone may still save. */
 const SAVES_WITHIN_MS = 10_000
 const KILLED_WITHIN_MS = 5000
+/** A start that was checked, and then given up, has no use for its supervisor. */
+const ORDERED_WITHIN_MS = 30_000
 
 export interface ProcessRuntimeDeps {
   server(serverId: string): ServerFiles
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
-  /** Without bubblewrap a game is refused by default. */
+  userIsolation: UserIsolation
+  findBubblewrap?: () => Promise<string | null>
+  /** Where a game cannot be isolated it is refused by default. */
   allowUnisolated: boolean
   /** That of the machine by default. */
   network?: 'machine' | 'loopback'
@@ -39,17 +49,41 @@ export interface ProcessRuntimeDeps {
 
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   let bubblewrap: Promise<string | null> | undefined
-  const findWrapper = () => (bubblewrap ??= findBubblewrap())
+  /** Of starts that have been checked: it takes a moment to load, and there is something else to do meanwhile. */
+  const waiting = new Map<string, WaitingSupervisor>()
 
-  async function requireIsolation(): Promise<string | null> {
-    const found = await findWrapper()
-    if (found === null && !deps.allowUnisolated)
-      throw fail(
-        'isolation_missing',
-        'bubblewrap is not installed, or may not do its work here, so a game could read what it must not. ' +
-          "Install Debian's package bubblewrap, or set GAMEKEEPER_ALLOW_UNISOLATED=1 for games that you trust.",
-      )
+  function awaitOrder(serverId: string): void {
+    const folder = deps.gameFolder(serverId)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    takeWaiting(serverId)?.[Symbol.dispose]()
+    const made = spawnSupervisor(folder)
+    waiting.set(serverId, made)
+    const giveUp = setTimeout(() => {
+      if (waiting.get(serverId) === made) takeWaiting(serverId)?.[Symbol.dispose]()
+    }, ORDERED_WITHIN_MS)
+    giveUp.unref()
+  }
+
+  function takeWaiting(serverId: string): WaitingSupervisor | undefined {
+    const found = waiting.get(serverId)
+    waiting.delete(serverId)
     return found
+  }
+
+  const findWrapper = () => (bubblewrap ??= (deps.findBubblewrap ?? findBubblewrap)())
+
+  async function requireIsolation(): Promise<Isolation> {
+    const path = await findWrapper()
+    if (path !== null) return { kind: 'bubblewrap', path }
+    const whyNoUser = deps.userIsolation.whyNot()
+    if (whyNoUser === null) return { kind: 'user' }
+    if (deps.allowUnisolated) return { kind: 'none' }
+    throw fail(
+      'isolation_missing',
+      'bubblewrap is not installed, or may not do its work here, so a game could read what it must not. ' +
+        `A user of its own does not keep it away: ${whyNoUser}. ` +
+        "Install Debian's package bubblewrap, or set GAMEKEEPER_ALLOW_UNISOLATED=1 for games that you trust.",
+    )
   }
 
   async function ownFiles(serverId: string): Promise<GameUser | null> {
@@ -154,22 +188,24 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     async check({ serverId, launch }) {
       await requireIsolation()
       await checkLaunch(launch, deps.server(serverId))
+      awaitOrder(serverId)
     },
 
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      using supervisor = takeWaiting(serverId) ?? spawnSupervisor(folder)
       await removeOldRuns(folder)
-      const wrapper = await requireIsolation()
+      const isolation = await requireIsolation()
       const user = await ownFiles(serverId)
+      if (isolation.kind === 'user' && user) deps.userIsolation.prepare(serverId, user)
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
       const { network, killAfterMs } = deps
-      const wrapping = { launch, filesFolder, limits, user, bubblewrap: wrapper, controllers, network }
+      const wrapping = { launch, filesFolder, limits, user, isolation, controllers, network }
       const { command, runtime, ...how } = wrap(wrapping)
       const { ready, stopsByItself } = launch
-      const said = await spawnSupervisor(folder, {
+      const said = await supervisor.begin({
         ...{ runId, command, ready, stopsByItself, ...how },
         ...(killAfterMs === undefined ? {} : { killAfterMs }),
         consoleFolder: deps.consoleFolder(serverId),

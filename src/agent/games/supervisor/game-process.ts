@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
+import { killAllOf } from './left-behind.ts'
 import type { SupervisorOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
@@ -38,7 +39,6 @@ export function startGame(order: SupervisorOrder, inputMaxBytes: number, events:
       env: { ...command.environment },
       stdio: order.isBubblewrap ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
       detached: true,
-      ...(user ?? {}),
     }),
   )
   let leader: ProcessIdentity | null = null
@@ -68,6 +68,7 @@ export function startGame(order: SupervisorOrder, inputMaxBytes: number, events:
     const leftBehind = () => {
       killGroups(cgroups)
       if (leader && !order.isBubblewrap) killLeftBehind(leader.pid)
+      if (user !== null) killAllOf(user)
     }
     leftBehind()
     const linger = setTimeout(() => {

@@ -13,8 +13,8 @@ export interface GroupFolder {
 export interface SupervisorOrder {
   runId: string
   command: { file: string; args: readonly string[]; cwd: string; environment: Readonly<Record<string, string>> }
-  /** Of the game, where the command does not see to that itself. */
-  user: { uid: number; gid: number } | null
+  /** The user of the game alone, where ending all that it runs is what ends the game; else null. */
+  user: number | null
   /** bubblewrap tells, on its descriptor 3, which process leads the game's group. */
   isBubblewrap: boolean
   consoleFolder: string

@@ -109,65 +109,6 @@ export const paper = jarTemplate(
   'paper.jar',
 )
 
-const FLYING_SQUID_START = `const { createMCServer } = require('flying-squid')
-const defaults = require('flying-squid/config/default-settings.json')
-const settings = { ...defaults, ...require('./config/settings.json') }
-createMCServer({ ...settings, worldFolder: \`world/\${settings.version}\`, debug: console.log })
-`
-
-/** Its own app.js lets its defaults win over the settings, so it is started by a file of ours. */
-export const flyingSquid: Template = {
-  format: 1,
-  id: 'flying-squid',
-  name: 'Minecraft: flying-squid',
-  description: 'A Minecraft server written in JavaScript, from npm. For tests and experiments.',
-  defaultPort: 25565,
-  srv: '_minecraft._tcp',
-  runtimes: ['process', 'container'],
-  images: [{ name: 'Node.js 24', image: 'docker.io/library/node:24-slim' }],
-  variables: [
-    { name: 'MOTD', title: 'Message of the day', type: 'text', default: 'A flying-squid server', maxLength: 150 },
-    { name: 'MAX_PLAYERS', title: 'Players at once', type: 'integer', default: 10, min: 1, max: 100 },
-    { name: 'MINECRAFT_VERSION', type: 'text', default: '1.21.4', pattern: '^\\d+(\\.\\d+){1,2}$', isRequired: true },
-    { name: 'ONLINE_MODE', title: 'Check accounts with Mojang', type: 'boolean', default: true },
-    { name: 'GAME_MODE', title: 'Game mode', type: 'integer', default: 1, min: 0, max: 3 },
-  ],
-  requires: [
-    { kind: 'program', program: 'node', hint: 'Install Node.js 18 or newer.' },
-    { kind: 'file', path: '/node_modules/flying-squid/package.json', hint: 'Install the server first.' },
-  ],
-  install: [
-    { do: 'run', args: ['npm', 'install', '--prefix', '.', '--ignore-scripts', '--no-fund', 'flying-squid@1.12.0'] },
-    { do: 'write', path: '/start.cjs', text: FLYING_SQUID_START },
-  ],
-  start: { args: ['node', 'start.cjs'] },
-  configFiles: [
-    {
-      path: '/config/settings.json',
-      format: 'json',
-      settings: [
-        { key: ['port'], value: '{{server.port}}' },
-        { key: ['motd'], value: '{{MOTD}}' },
-        { key: ['max-players'], value: '{{MAX_PLAYERS}}' },
-        { key: ['version'], value: '{{MINECRAFT_VERSION}}' },
-        { key: ['online-mode'], value: '{{ONLINE_MODE}}' },
-        { key: ['gameMode'], value: '{{GAME_MODE}}' },
-      ],
-    },
-  ],
-  ready: ['Server listening on port '],
-  stop: [
-    { command: 'stop', timeoutSeconds: 20, message: 'Waiting for the world to be saved' },
-    { signal: 'SIGTERM', timeoutSeconds: 20 },
-  ],
-  stopsByItself: ['Server is closed.'],
-  joins: [']: {player} (*) connected'],
-  leaves: [']: {player} disconnected'],
-  ports: [{ name: 'game', protocol: 'tcp' }],
-  query: { type: 'minecraft', port: 'game' },
-  ignored: ['/logs/', '/node_modules/'],
-}
-
 export const minecraftBedrock: Template = {
   format: 1,
   id: 'minecraft-bedrock',

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWorld, type World } from '../../../../test/support/backups.ts'
+import { needs } from '../../../../test/support/needs.ts'
+import { createSavingGames } from '../../../../test/support/saving-games.ts'
 import { startTestService, type TestService } from '../../../../test/support/service.ts'
 import { runPiped } from '../../../../test/support/terminal.ts'
 
@@ -104,4 +106,27 @@ test('rules and schedules', async () => {
   assert.match((await run('schedule', 'ls', 'Planned')).stdout, /Nightly +0 4 \* \* \* +Europe\/Berlin +off/)
   assert.equal((await run('schedule', 'set', 'Planned', added.id, '--enabled', 'maybe')).code, 2)
   assert.equal((await run('schedule', 'rm', 'Planned', added.id)).code, 0)
+})
+
+test('rehearse, and restore while the game runs', needs('bubblewrap'), async () => {
+  const games = createSavingGames(service)
+  await games.addTemplate('saving')
+  const server = await games.run({ 'level.dat': 'old' }, { name: 'Played' })
+  const made = await json('backup', 'create', 'Played', '--name', 'Sound')
+  assert.match((await run('backup', 'show', 'Played', made.id)).stdout, /Consistency +quiesced, held still for \d+ ms/)
+  await games.write(server, { 'level.dat': 'new' })
+  assert.match((await run('backup', 'restore', 'Played', made.id)).stderr, /running|runs/)
+  assert.equal((await run('backup', 'restore', 'Played', made.id, '--stop')).code, 0)
+  assert.equal(games.read(server, 'level.dat'), 'old')
+  const passed = await run('backup', 'rehearse', 'Played', made.id, '--timeout', '60')
+  assert.deepEqual([passed.code, passed.stdout], [0, 'The game came up.\n'], passed.stderr)
+  await games.reach(server, 'running')
+  await games.power(server, 'kill')
+  await games.reach(server, 'stopped')
+  await games.write(server, { 'a.dat': 'torn' })
+  await json('backup', 'create', 'Played', '--name', 'Wrecked')
+  const failed = await run('backup', 'rehearse', 'Played', 'Wrecked')
+  assert.equal(failed.code, 1)
+  assert.match(failed.stdout, /The world is torn[\s\S]*Failed\. The game ended before it was up/)
+  assert.match((await run('backup', 'show', 'Played', 'Wrecked')).stdout, /Last rehearsal +failed/)
 })

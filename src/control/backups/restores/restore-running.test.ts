@@ -146,7 +146,12 @@ onBothEngines('restores of running servers', (engine) => {
       assert.equal(start.body.code, 'server_busy')
       await service.restart()
       await games.reach(id, 'running')
-      await games.power(id, 'kill')
+      await games.power(id, 'stop')
+      await games.reach(id, 'stopped')
+      writeFileSync(pauseOf(id), JSON.stringify({ jobId: 'job_gone' }))
+      await games.power(id, 'stop')
+      await service.restart()
+      assert.equal((await games.stateOf(id)).state, 'stopped', 'somebody wants it to stay so')
     },
   )
 })

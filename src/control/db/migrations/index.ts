@@ -11,9 +11,10 @@ import { plainIndex } from './009-plain-index.ts'
 import { templates } from './010-templates.ts'
 import { games } from './011-games.ts'
 import { worlds } from './012-worlds.ts'
+import { sleep } from './013-sleep.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
-  ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games, worlds],
+  ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games, worlds, sleep],
 ]

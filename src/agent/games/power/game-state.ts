@@ -1,0 +1,65 @@
+// What is known of one game, as it is shown and as it is on disk.
+import type { GameState } from '../../../contract/agent/agent-games.ts'
+import type { Exit, PowerState } from '../../../contract/games/power.ts'
+import { iso } from '../../../kit/time.ts'
+import { type GameRecord, readGame, writeGame } from './game-record.ts'
+import type { Timers } from './stop-ladder.ts'
+
+export interface GameStateDeps {
+  /** Where the record is. */
+  file: string
+  timers: Timers
+  changed(): void
+  onUnexpected(error: unknown): void
+}
+
+export interface KnownGame {
+  record(): GameRecord
+  read(): GameState
+  save(change: Partial<GameRecord>): void
+  /** Fails where the disk does not take it: for what nobody would find again otherwise. */
+  saveDurably(change: Partial<GameRecord>): void
+  inState(state: PowerState, step?: string | null): Pick<GameRecord, 'power'>
+  enter(state: PowerState, change?: Partial<GameRecord>, step?: string | null): void
+  /** How it ended; on disk with the state that comes next. */
+  noteExit(exit: Exit): void
+  /** What is waited for, for people. */
+  tell(step: string | null): void
+}
+
+export function createGameState({ file, timers, changed, onUnexpected }: GameStateDeps): KnownGame {
+  let record = readGame(file)
+
+  /** A full disk must not keep the state from being shown as it is; what it could not take is written with the next change. */
+  function save(change: Partial<GameRecord>): void {
+    record = { ...record, ...change }
+    try {
+      writeGame(file, record)
+    } catch (error) {
+      onUnexpected(error)
+    }
+    changed()
+  }
+
+  const inState: KnownGame['inState'] = (state, step = null) => ({
+    power: { ...record.power, state, step, since: iso(timers.now()) },
+  })
+
+  return {
+    record: () => record,
+    read: () => ({ power: record.power, runtime: record.runtime }),
+    save,
+    saveDurably(change) {
+      const next = { ...record, ...change }
+      writeGame(file, next)
+      record = next
+      changed()
+    },
+    inState,
+    enter: (state, change = {}, step = null) => save({ ...change, ...inState(state, step) }),
+    noteExit(exit) {
+      record = { ...record, power: { ...record.power, exit } }
+    },
+    tell: (step) => save({ power: { ...record.power, step } }),
+  }
+}

@@ -1,0 +1,83 @@
+// Starts that nobody waits for: after a crash, later each time, and after the machine was down, one game at a time.
+import type { Mutex } from '../../../kit/mutex.ts'
+import { iso } from '../../../kit/time.ts'
+import { restartDelayMs } from './exits.ts'
+import type { GameRecord } from './game-record.ts'
+import type { KnownGame } from './game-state.ts'
+import type { Timers } from './stop-ladder.ts'
+
+export interface RestartDeps {
+  game: KnownGame
+  timers: Timers
+  /** Of the game: one action at a time. */
+  mutex: Mutex
+  /** Of the starts that the machine's own start brings, one at a time. */
+  startTurn: Mutex
+  isDetached(): boolean
+  start(): Promise<void>
+  background(work: Promise<unknown>): void
+  onUnexpected(error: unknown): void
+}
+
+export interface Restarts {
+  cancel(): void
+  /** The game has crashed: starts it again after a while, unless it is given up. */
+  crash(change: Partial<GameRecord> & { restarts: number }): void
+  schedule(at: number): void
+  /** What keeps it from starting may pass, such as a port that is still held. */
+  startAgain(): Promise<void>
+  /** Nobody waits for it: a machine with many games answers before the last of them is up. */
+  startSoon(): void
+}
+
+export function createRestarts(deps: RestartDeps): Restarts {
+  const { game, timers, mutex } = deps
+  let timer: Disposable | undefined
+
+  function cancel(): void {
+    timer?.[Symbol.dispose]()
+    timer = undefined
+  }
+
+  function crash(change: Partial<GameRecord> & { restarts: number }): void {
+    const delayMs = game.record().autoRestart ? restartDelayMs(change.restarts) : undefined
+    if (delayMs === undefined) {
+      game.enter('crashed', { ...change, isWanted: false, restartAt: null })
+      return
+    }
+    const restartAt = timers.now() + delayMs
+    const step = `starting again at ${iso(restartAt)}`
+    game.enter('crashed', { ...change, isWanted: true, restarts: change.restarts + 1, restartAt }, step)
+    schedule(restartAt)
+  }
+
+  function schedule(at: number): void {
+    cancel()
+    timer = timers.after(Math.max(0, at - timers.now()), () =>
+      deps.background(
+        mutex(async () => {
+          const { power, isWanted } = game.record()
+          if (power.state === 'crashed' && isWanted && !deps.isDetached()) await startAgain()
+        }),
+      ),
+    )
+  }
+
+  async function startAgain(): Promise<void> {
+    const { restarts } = game.record()
+    try {
+      await deps.start()
+    } catch (error) {
+      deps.onUnexpected(error)
+      crash({ restarts })
+    }
+  }
+
+  function startSoon(): void {
+    game.enter('starting')
+    const isStillWanted = () => game.record().isWanted && game.record().runId === null && !deps.isDetached()
+    deps.background(deps.startTurn(() => mutex(async () => (isStillWanted() ? startAgain() : undefined))))
+  }
+
+  return { cancel, crash, schedule, startAgain, startSoon }
+}
