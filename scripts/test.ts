@@ -24,7 +24,10 @@ if (process.exitCode !== 1) {
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
     ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}),
   }
-  const patterns = process.argv.length > 2 ? process.argv.slice(2) : ['src/**/*.test.ts', 'test/**/*.test.ts']
+  const patterns =
+    process.argv.length > 2
+      ? process.argv.slice(2)
+      : ['src/**/*.test.ts', 'panel/src/**/*.test.ts', 'test/**/*.test.ts']
   const flags = ['--test', '--test-concurrency=3', '--test-timeout=600000', ...reporter('spec')]
   if (process.env.CI) flags.push(...reporter(new URL('refuse-skips.ts', import.meta.url).href))
   const child = spawn(process.execPath, [...flags, ...patterns], { stdio: 'inherit', env })

@@ -1,0 +1,32 @@
+import { Skeleton } from '@mantine/core'
+import { lazy, Suspense } from 'react'
+import { Redirect, Route, Switch, useLocation } from 'wouter'
+import { NotFound } from '../components/not-found.tsx'
+import { ServersPage } from '../pages/servers/servers-page.tsx'
+import { ErrorBoundary } from './error-boundary.tsx'
+
+// The first page is in the first load; every other page comes with the first visit.
+const NewServerPage = lazy(() => import('../pages/new-server/new-server-page.tsx'))
+const ServerPage = lazy(() => import('../pages/server/server-page.tsx'))
+
+export function Pages() {
+  const [location] = useLocation()
+  return (
+    <ErrorBoundary resetKey={location}>
+      <Suspense fallback={<Skeleton height={180} radius="md" />}>
+        <Switch>
+          <Route path="/" component={ServersPage} />
+          {/* Where a link leads whoever is signed in already. */}
+          <Route path="/sign-in">
+            <Redirect to="/" replace />
+          </Route>
+          <Route path="/servers/new" component={NewServerPage} />
+          <Route path="/servers/:serverId/*?">
+            {({ serverId }) => <ServerPage key={serverId} serverId={serverId ?? ''} />}
+          </Route>
+          <Route component={NotFound} />
+        </Switch>
+      </Suspense>
+    </ErrorBoundary>
+  )
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onlyColours, plainText, terminalText } from './terminal-text.ts'
+
+test('colours are kept, and nothing else that a terminal would act on', () => {
+  assert.equal(onlyColours('\u001b[31;1mred\u001b[0m'), '\u001b[31;1mred\u001b[0m')
+  assert.equal(onlyColours('a\u001b[2Jb\u001b[1;1Hc\u001b[?1049hd'), 'abcd')
+  assert.equal(onlyColours('a\u001b]0;title\u0007b\u001b]52;c;c3RvbGVu\u001b\\c'), 'abc')
+  assert.equal(onlyColours('a\u001b]8;;http://evil.example\u0007link\u001b]8;;\u0007'), 'alink')
+  assert.equal(onlyColours('a\u009b2Jb\u0007\rc\nd\te'), 'a2Jbcd\te')
+  assert.equal(onlyColours('\u001bP$qm\u001b\\x\u001bc\u001b'), 'x')
+  assert.equal(plainText('\u001b[31mred\u001b[0m'), 'red')
+})
+
+test('what was sent to the game, and what happened to it, can be told from what it wrote', () => {
+  const line = { line: 1, at: '2026-11-15T00:00:00.000Z', text: 'say hi' }
+  const text = (source: 'stdout' | 'command' | 'gamekeeper') => terminalText({ ...line, source }, () => '00:00:00')
+  assert.match(plainText(text('command')), /^00:00:00 › say hi$/)
+  assert.equal(plainText(text('stdout')), '00:00:00 say hi')
+  assert.notEqual(text('gamekeeper'), text('stdout'))
+})

@@ -1,0 +1,188 @@
+// The panel in a real browser against a real service, under the Content-Security-Policy that it is served with.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
+import { buildPanel, servePanel } from '../../panel/dev/serve-panel.ts'
+import { createClient } from '../../src/sdk/index.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { BROWSER } from './support/browser.ts'
+import { furnish } from './support/furnish.ts'
+
+let service: TestService
+let panel: Awaited<ReturnType<typeof servePanel>>
+let browser: Browser
+let distDir: string
+let serverId: string
+
+before(async () => {
+  distDir = await mkdtemp(join(tmpdir(), 'gamekeeper-panel-'))
+  await buildPanel(distDir)
+  service = await startTestService()
+  serverId = await furnish(service.url, service.adminToken)
+  panel = await servePanel(distDir, service.url)
+  browser = await chromium.launch(BROWSER)
+})
+
+after(async () => {
+  await browser?.close()
+  panel?.close()
+  await service?.stop()
+  await rm(distDir, { recursive: true, force: true })
+})
+
+/** Signed in, at a path; whatever the browser writes to its console fails the test at the end, unless it is expected. */
+async function visit(
+  path: string,
+  act: (page: Page, context: BrowserContext) => Promise<void>,
+  expected: RegExp[] = [],
+): Promise<void> {
+  const context = await browser.newContext({ locale: 'en-GB' })
+  const messages: string[] = []
+  try {
+    const page = await context.newPage()
+    page.on('console', (message) => messages.push(message.text()))
+    page.on('pageerror', (error) => messages.push(String(error)))
+    await page.goto(panel.url + path)
+    await page.getByLabel('Token', { exact: true }).fill(service.adminToken)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await act(page, context)
+    const unexpected = messages.filter((message) => !expected.some((pattern) => pattern.test(message)))
+    assert.deepEqual(unexpected, [])
+  } finally {
+    await context.close()
+  }
+}
+
+/** As somebody types: `fill` edits the page behind the editor's back, with style attributes that the policy refuses. */
+async function retype(page: Page, field: Locator, text: string): Promise<void> {
+  await field.press('Control+a')
+  await field.press('Delete')
+  await page.keyboard.type(text)
+}
+
+test('signs in with a token that no script can read afterwards, and out again', async () => {
+  await visit('/', async (page, context) => {
+    await page.getByRole('heading', { name: 'Servers' }).waitFor()
+    const [cookie] = await context.cookies()
+    assert.equal(cookie?.httpOnly, true)
+    const stored = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+    )
+    assert.doesNotMatch(stored, /gk_/)
+    await page.getByRole('button', { name: 'admin' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Welcome back' }).waitFor()
+  })
+})
+
+test('a game is started, commanded, followed and stopped from its page', async () => {
+  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  await visit(`/servers/${serverId}`, async (page) => {
+    await page.locator('.xterm-rows', { hasText: 'You said: list' }).waitFor()
+    await page.getByLabel('Command').fill('say from the panel')
+    await page.getByLabel('Command').press('Enter')
+    await page.locator('.xterm-rows', { hasText: 'You said: say from the panel' }).waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByRole('button', { name: 'Start' }).waitFor()
+    assert.equal((await client.servers.read(serverId)).power.state, 'stopped')
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('button', { name: 'Restart' }).waitFor()
+  })
+})
+
+test('files are uploaded, renamed, deleted, and put back by Undo', async () => {
+  await visit(`/servers/${serverId}/files`, async (page) => {
+    const row = (name: string) => page.getByRole('row', { name })
+    await row('server.properties').waitFor()
+    await page.getByLabel('Files to upload').setInputFiles({
+      name: 'whitelist.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from('[]\n'),
+    })
+    await row('whitelist.json').click()
+    await page.keyboard.press('F2')
+    await page.getByLabel('Name', { exact: true }).last().fill('friends.json')
+    await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
+    await row('friends.json').click()
+    await page.keyboard.press('Delete')
+    await page.getByText('friends.json is in the trash').waitFor()
+    await row('friends.json').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await row('friends.json').waitFor()
+  })
+})
+
+test('a file is edited and saved, and a change by somebody else meanwhile is not overwritten unseen', async () => {
+  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  const read = async () => new Response((await client.files.read(serverId, '/server.properties')).bytes).text()
+  await visit(
+    `/servers/${serverId}/files?edit=server.properties`,
+    async (page) => {
+      const text = page.getByRole('textbox', { name: 'Text of server.properties' })
+      await retype(page, text, 'motd=By hand')
+      await text.press('Control+s')
+      await page.getByText('server.properties is saved.').waitFor()
+      assert.equal(await read(), 'motd=By hand')
+      await client.files.write(serverId, '/server.properties', 'motd=By another\n')
+      await retype(page, text, 'motd=Again by hand')
+      await text.press('Control+s')
+      await page.getByText('server.properties has changed on the server').waitFor()
+      assert.equal(await read(), 'motd=By another\n')
+      await page.getByRole('button', { name: 'Keep mine' }).click()
+      await page.getByText('server.properties has changed on the server').waitFor({ state: 'detached' })
+      assert.equal(await read(), 'motd=Again by hand')
+    },
+    [/412/],
+  )
+})
+
+test('a backup is made, and a wrecked world restored from it', async () => {
+  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  await client.power.kill(serverId)
+  await visit(`/servers/${serverId}/backups`, async (page) => {
+    await page.getByRole('button', { name: 'Back up now' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('Good world')
+    await page.getByRole('dialog').getByRole('button', { name: 'Back up' }).click()
+    const item = page.getByRole('listitem').filter({ hasText: 'Good world' })
+    await item.getByRole('button', { name: 'Restore' }).waitFor()
+    await client.files.write(serverId, '/world/level.dat', 'wrecked')
+    await item.getByRole('button', { name: 'Restore' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
+    await page.getByText('Good world is restored.').waitFor()
+    const { bytes } = await client.files.read(serverId, '/world/level.dat')
+    assert.equal(await new Response(bytes).text(), 'level')
+  })
+})
+
+test('activity arrives while somebody looks', async () => {
+  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  await visit(`/servers/${serverId}/activity`, async (page) => {
+    await page.getByText('created the server').waitFor()
+    await client.files.makeFolder(serverId, { path: '/', name: 'made-meanwhile' })
+    await page.getByText('/made-meanwhile', { exact: true }).waitFor()
+  })
+})
+
+test('the first game is three clicks away, and the last of them ends on its console', async () => {
+  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  const line = 'echo The gates are open; while read -r line; do [ "$line" = stop ] && exit 0; done'
+  const template = {
+    format: 1,
+    id: 'gatehouse',
+    name: 'Gatehouse',
+    runtimes: ['process'],
+    start: { args: ['/bin/sh', '-c', line] },
+    ready: ['The gates are open'],
+    stop: [{ command: 'stop', timeoutSeconds: 10 }],
+  }
+  await client.templates.create(JSON.stringify(template))
+  await visit('/', async (page) => {
+    await page.getByRole('main').getByRole('link', { name: 'New server' }).click()
+    await page.getByRole('button', { name: 'Gatehouse' }).click()
+    await page.getByRole('button', { name: 'Create and start' }).click()
+    await page.locator('.xterm-rows', { hasText: 'The gates are open' }).waitFor()
+  })
+})
