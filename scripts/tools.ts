@@ -1,12 +1,19 @@
-// What the tests need beyond npm, and how to get it on Debian. Nothing here is needed to run the service.
-import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+// What the tests need beyond `npm ci`, and how to get it. Nothing here is needed to run the service.
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 interface Tool {
-  /** Present when every one of these exists. A path, or a glob with one `*` segment for a version. */
-  files: string[]
-  packages: string[]
+  /** Present when every one of these exists. */
+  files: readonly string[]
+  /** Debian's. */
+  packages?: readonly string[]
+  /** A folder with a package.json and a lockfile of its own, for what is too large for everybody's `npm ci`. */
+  npm?: string
 }
+
+const MINECRAFT = fileURLToPath(new URL('../test/support/minecraft', import.meta.url))
 
 export const TOOLS = {
   postgresql: { files: ['/usr/lib/postgresql/15/bin/initdb'], packages: ['postgresql'] },
@@ -31,6 +38,10 @@ export const TOOLS = {
   luanti: { files: ['/usr/games/minetestserver'], packages: ['minetest-server'] },
   bubblewrap: { files: ['/usr/bin/bwrap', '/usr/bin/perl'], packages: ['bubblewrap', 'perl-base'] },
   nodejs: { files: ['/usr/bin/node'], packages: ['nodejs'] },
+  minecraft: {
+    files: ['flying-squid', 'mineflayer'].map((name) => join(MINECRAFT, 'node_modules', name, 'package.json')),
+    npm: MINECRAFT,
+  },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 
@@ -40,21 +51,37 @@ export function missingTools(): ToolName[] {
   return (Object.keys(TOOLS) as ToolName[]).filter((name) => !TOOLS[name].files.every((file) => existsSync(file)))
 }
 
-/** Installs what is missing from Debian's packages and says what it did. Returns what is still missing, with the reason. */
+/** Installs what is missing and says what it did. Returns what is still missing, with the reason. */
 export function installTools(say: (line: string) => void): { name: ToolName; reason: string }[] {
-  const missing = missingTools()
-  if (missing.length === 0) return []
-  const refusal = whyNotInstall()
-  if (refusal) return missing.map((name) => ({ name, reason: refusal }))
-  const packages = missing.flatMap((name) => [...TOOLS[name].packages])
+  const tools: [ToolName, Tool][] = missingTools().map((name) => [name, TOOLS[name]])
+  const folders = tools.flatMap(([, { npm }]) => npm ?? [])
+  const packages = tools.flatMap(([, tool]) => tool.packages ?? [])
+  for (const folder of folders) installFromNpm(folder, say)
+  const refusal = packages.length > 0 ? whyNotInstall() : undefined
+  if (packages.length > 0 && refusal === undefined) installFromDebian(packages, say)
+  return missingTools().map((name) => {
+    const isDebians = 'packages' in TOOLS[name]
+    const reason = isDebians ? (refusal ?? 'apt-get could not install it') : 'npm could not install it'
+    return { name, reason }
+  })
+}
+
+function installFromDebian(packages: readonly string[], say: (line: string) => void): void {
   say(`test tools: installing ${packages.join(', ')} from Debian's packages`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   const run = (...args: string[]) => spawnSync('apt-get', args, { env, encoding: 'utf8' })
   const update = run('update')
-  const install = update.status === 0 ? run('install', '-y', '--no-install-recommends', ...packages) : update
-  const left = missingTools()
-  say(left.length === 0 ? 'test tools: installed' : `test tools: apt-get failed:\n${install.stdout}${install.stderr}`)
-  return left.map((name) => ({ name, reason: 'apt-get could not install it' }))
+  sayResult(update.status === 0 ? run('install', '-y', '--no-install-recommends', ...packages) : update, say)
+}
+
+function installFromNpm(folder: string, say: (line: string) => void): void {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  say(`test tools: installing ${Object.keys(dependencies).join(', ')} from npm, for the tests alone`)
+  sayResult(spawnSync('npm', ['ci', '--ignore-scripts'], { cwd: folder, encoding: 'utf8' }), say)
+}
+
+function sayResult({ status, stdout, stderr }: SpawnSyncReturns<string>, say: (line: string) => void): void {
+  say(status === 0 ? 'test tools: installed' : `test tools: that failed:\n${stdout}${stderr}`)
 }
 
 function whyNotInstall(): string | undefined {

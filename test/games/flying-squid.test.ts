@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createWorld, type World } from '../support/backups.ts'
-import { putFlyingSquid, SQUID_VARIABLES } from '../support/flying-squid.ts'
+import { putFlyingSquid, SQUID_VARIABLES } from '../support/minecraft/flying-squid.ts'
 import { freePort } from '../support/free-port.ts'
-import { joinMinecraft, type Place } from '../support/minecraft-client.ts'
+import { joinMinecraft, type Place } from '../support/minecraft/client.ts'
 import { needs } from '../support/needs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -47,7 +47,7 @@ const CASTLE: readonly Place[] = [
 ]
 
 test('what a player has built is there again after the world was wrecked and rewound', {
-  ...needs('bubblewrap', 'nodejs'),
+  ...needs('bubblewrap', 'nodejs', 'minecraft'),
 }, async () => {
   const port = await freePort()
   const { id } = await service.createServer({ game: 'flying-squid', port, variables: SQUID_VARIABLES })

@@ -1,29 +1,20 @@
 // A real Minecraft server that sleeps, and real clients that look at it, wake it and play.
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { createManualTimers, openGames } from '../../src/agent/games/games.testing.ts'
 import { flyingSquid } from '../../src/agent/games/templates/flying-squid.ts'
 import { resolveLaunch } from '../../src/templates/resolve.ts'
-import { putFlyingSquid, SQUID_VARIABLES, SQUID_VERSION } from '../support/flying-squid.ts'
 import { freePort } from '../support/free-port.ts'
-import { joinMinecraft } from '../support/minecraft-client.ts'
+import { joinMinecraft, lookAt } from '../support/minecraft/client.ts'
+import { putFlyingSquid, SQUID_VARIABLES } from '../support/minecraft/flying-squid.ts'
 import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
 
 const S = 'srv_castle'
 const MINUTE_MS = 60_000
-interface Status {
-  description: { text: string }
-  players: { online: number }
-}
-const { ping } = createRequire(import.meta.resolve('mineflayer'))('minecraft-protocol')
-/** As the list of servers of a client does. */
-const lookAt = (port: number): Promise<Status | undefined> =>
-  ping({ host: '127.0.0.1', port, version: SQUID_VERSION }).catch(() => undefined)
 
 test('a player who joins a Minecraft server that sleeps is told that it wakes up, and can join then', {
-  ...needs('bubblewrap', 'nodejs'),
+  ...needs('bubblewrap', 'nodejs', 'minecraft'),
 }, async () => {
   const timers = createManualTimers()
   const port = await freePort()

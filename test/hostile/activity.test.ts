@@ -15,7 +15,7 @@ import { sized } from './support/size.ts'
 after(killLeftovers)
 
 const MIB = 1024 ** 2
-const READERS = 20
+const READERS = sized(8, 20)
 
 /** A reader that asks and never reads. */
 async function stalled({ url, token, serverId }: Tenant, headers: Record<string, string>): Promise<Socket> {

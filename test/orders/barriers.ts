@@ -99,7 +99,8 @@ function describe({ sql }: CompiledQuery): string {
 const WAITING = new Set(['tasks.poll', 'facts.read'])
 
 export function withBarriers(agent: Agent): Agent {
-  const wrapped: Record<string, Record<string, unknown>> = {}
+  // No operation here starts a game.
+  const wrapped: Record<string, object> = { games: agent.games }
   for (const area of ['servers', 'files', 'backups', 'tasks', 'facts', 'links', 'disks'] as const) {
     const methods = agent[area] as unknown as Record<string, unknown>
     const barred: Record<string, unknown> = {}

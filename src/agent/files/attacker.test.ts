@@ -16,7 +16,7 @@ import { openContent, streamContent, writeContent } from './content.ts'
 import { createAgentFiles } from './index.ts'
 import { fillTree, openDescriptors } from './trees.testing.ts'
 
-const ROUNDS = Number(process.env.GAMEKEEPER_ATTACK_ROUNDS ?? 800)
+const ROUNDS = Number(process.env.GAMEKEEPER_ATTACK_ROUNDS ?? 300)
 const SECRET = 'what lies outside'
 const serverId = 'srv_test'
 

@@ -1,12 +1,45 @@
 // A real Minecraft client (mineflayer) that joins, builds, wrecks and looks.
 import assert from 'node:assert/strict'
+import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
-import { type Bot, createBot } from 'mineflayer'
+import { until } from '../until.ts'
 import { SQUID_VERSION } from './flying-squid.ts'
-import { until } from './until.ts'
 
-// Its own: how items are written depends on the version of the game.
-const itemsOf = createRequire(import.meta.resolve('mineflayer'))('prismarine-item')
+/** Of a package of its own (package.json beside this file), which only `npm test` installs: it is large. */
+const require = createRequire(import.meta.url)
+
+interface Position {
+  floored(): Position
+  offset(east: number, up: number, south: number): Position
+  minus(other: Position): Position
+}
+
+interface Block {
+  name: string
+}
+
+/** As much of mineflayer's as is used here. */
+interface Bot extends EventEmitter {
+  entity: { position: Position }
+  registry: { itemsByName: { gold_block: { id: number } } }
+  creative: { setInventorySlot(slot: number, item: unknown): Promise<void> }
+  setQuickBarSlot(slot: number): void
+  blockAt(position: Position): Block | null
+  placeBlock(on: Block, face: Position): Promise<void>
+  dig(block: Block, isForced: boolean): Promise<void>
+  quit(): void
+}
+
+/** As the list of servers of a client sees it. */
+export interface Status {
+  description: { text: string }
+  players: { online: number }
+}
+
+export const lookAt = (port: number): Promise<Status | undefined> =>
+  require('minecraft-protocol')
+    .ping({ host: '127.0.0.1', port, version: SQUID_VERSION })
+    .catch(() => undefined)
 
 export interface Player {
   /** Puts a block of gold on the ground at each of these places beside where players come into the world. */
@@ -20,7 +53,7 @@ export interface Player {
 export type Place = readonly [east: number, south: number]
 
 export async function joinMinecraft(port: number, username: string): Promise<Player> {
-  const bot = createBot({
+  const bot: Bot = require('mineflayer').createBot({
     host: '127.0.0.1',
     port,
     username,
@@ -34,10 +67,8 @@ export async function joinMinecraft(port: number, username: string): Promise<Pla
 
   return {
     async build(places) {
-      const gold = bot.registry.itemsByName.gold_block
-      assert.ok(gold)
-      const Item = itemsOf(SQUID_VERSION)
-      await bot.creative.setInventorySlot(36, new Item(gold.id, 64))
+      const Item = require('prismarine-item')(SQUID_VERSION)
+      await bot.creative.setInventorySlot(36, new Item(bot.registry.itemsByName.gold_block.id, 64))
       bot.setQuickBarSlot(0)
       for (const place of places) {
         const ground = bot.blockAt(above(place).offset(0, -1, 0))

@@ -1,9 +1,9 @@
-// flying-squid as its install steps would put it into a server's files, out of our own node_modules: no network is needed.
+// flying-squid as its install steps would put it into a server's files, out of the node_modules beside this file: no network is needed.
 // Of its data, 430 MB for every version of Minecraft, only those of one version are copied.
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { flyingSquid } from '../../src/agent/games/templates/flying-squid.ts'
+import { flyingSquid } from '../../../src/agent/games/templates/flying-squid.ts'
 
 export const SQUID_VERSION = '1.16.1'
 export const SQUID_VARIABLES = {
@@ -13,7 +13,7 @@ export const SQUID_VARIABLES = {
   VIEW_DISTANCE: 2,
 }
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ROOT = fileURLToPath(new URL('.', import.meta.url))
 const DATA = 'node_modules/minecraft-data/minecraft-data/data'
 
 export function putFlyingSquid(filesFolder: string): void {
@@ -40,7 +40,7 @@ function packagesOf(name: string): Set<string> {
 }
 
 function resolvePackage(name: string, from: string): string | undefined {
-  for (let folder = from; folder.startsWith(dirname(ROOT)); folder = dirname(folder)) {
+  for (let folder = from; join(folder, '/').startsWith(ROOT); folder = dirname(folder)) {
     const path = join(folder, 'node_modules', name)
     if (existsSync(join(path, 'package.json'))) return path
   }
