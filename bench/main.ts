@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { watchHost } from './support/undisturbed.ts'
 
 const OWN = ['main', 'measure', 'bare-http', 'game-tree', 'many-files']
 const here = dirname(fileURLToPath(import.meta.url))
@@ -16,5 +17,8 @@ if (!names.includes(name)) {
   process.exitCode = name === '' ? 0 : 2
 } else {
   const { run } = (await import(`./${name}.ts`)) as { run(): Promise<boolean> }
+  const stolenShare = watchHost()
   if (!(await run())) process.exitCode = 1
+  const percent = (stolenShare() * 100).toFixed(1)
+  console.log(`meanwhile the host of this machine gave ${percent} % of its processors to others`)
 }

@@ -9,6 +9,7 @@ import { type NoiseReport, prepareNoise } from './support/noise.ts'
 import { NOISES } from './support/noises.ts'
 import { type QuietReport, startQuiet } from './support/quiet.ts'
 import { mintTenant } from './support/tenants.ts'
+import { undisturbed } from './support/undisturbed.ts'
 
 const RATE_LIMIT = 6000
 const WINDOW_MS = Number(process.env.GAMEKEEPER_BENCH_SECONDS ?? 8) * 1000
@@ -31,7 +32,7 @@ export async function run(): Promise<boolean> {
   // All of them once, then again: what disturbs for a while does not disturb all rounds of one.
   for (let i = 0; i < ROUNDS; i++) {
     for (const [name, rounds] of rows) {
-      const round = await measure(name)
+      const round = await undisturbed(name, () => measure(name))
       rounds.push(round)
       console.log(`${name}: alone ${text(round.alone)}; beside it ${text(round.noisy)}`)
     }

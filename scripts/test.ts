@@ -1,11 +1,26 @@
-// `npm test [-- files…]`: installs the tools that tests use, starts one PostgreSQL for the run, and runs node:test.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+// `npm test [-- files… flags of node…]`: installs the tools that tests use, starts one PostgreSQL for the run, and runs node:test.
+import { globSync } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { crc32 } from 'node:zlib'
 import { startPostgres } from './postgres.ts'
 import { installTools, missingTools } from './tools.ts'
 
-const reporter = (name: string) => [`--test-reporter=${name}`, '--test-reporter-destination=stdout']
+/** Those that take longest begin first: one that began last would keep a processor waiting for it. */
+const LONGEST = [
+  'src/control/subdomains/reconcile',
+  'test/package/',
+  'test/docs/',
+  'test/faults/',
+  'src/agent/files/attacker',
+  'src/control/subdomains/faults',
+]
+/** More than there are processors, as some of them wait for a timer or for a disk. */
+const FILES_AT_ONCE = 4
+const TIMEOUT_MS = 600_000
+
 const say = (line: string) => console.log(line)
 for (const { name, reason } of installTools(say)) {
   say(`test tools: ${name} ${reason}; its suites are ${process.env.CI ? 'failed' : 'skipped'}`)
@@ -16,14 +31,14 @@ if (process.exitCode !== 1) {
   const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
   // For the tests, their threads and the services that they start.
   const poison = fileURLToPath(new URL('../test/support/descriptors/poison.ts', import.meta.url))
-  const options = [process.env.NODE_OPTIONS, `--import=${pathToFileURL(poison)}`].filter(Boolean).join(' ')
   const env = {
     ...process.env,
-    NODE_OPTIONS: options,
+    NODE_OPTIONS: [process.env.NODE_OPTIONS, `--import=${pathToFileURL(poison)}`].filter(Boolean).join(' '),
     // Hundreds of processes load the same modules: each module is stripped of its types and compiled once.
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
     ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}),
   }
+<<<<<<< HEAD
   const patterns =
     process.argv.length > 2
       ? process.argv.slice(2)
@@ -33,6 +48,40 @@ if (process.exitCode !== 1) {
   const child = spawn(process.execPath, [...flags, ...patterns], { stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   const [code] = await once(child, 'exit')
+=======
+  const given = process.argv.slice(2)
+  const patterns = given.filter((word) => !word.startsWith('--'))
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  const results = run({
+    files: ordered(globSync(patterns.length > 0 ? patterns : ['{src,test}/**/*.test.ts'])),
+    execArgv: given.filter((word) => word.startsWith('--')),
+    concurrency: FILES_AT_ONCE,
+    timeout: TIMEOUT_MS,
+    signal: stopping.signal,
+    env,
+  })
+  const fail = () => {
+    process.exitCode = 1
+  }
+  results.on('test:fail', fail)
+  // Nothing may be left out unnoticed.
+  if (process.env.CI)
+    results.on('test:pass', ({ name, skip }) => {
+      if (skip === undefined) return
+      fail()
+      say(`skipped, which fails the run: ${name} (${skip})`)
+    })
+  await pipeline(results, new spec(), process.stdout, { end: false })
+>>>>>>> games14work
   await postgres?.stop()
-  process.exitCode = code ?? 1
+}
+
+/** The others are mixed, always in the same way: those of one folder are often heavy together. */
+function ordered(files: string[]): string[] {
+  const rank = (file: string) => {
+    const place = LONGEST.findIndex((start) => file.startsWith(start))
+    return place === -1 ? LONGEST.length : place
+  }
+  return files.sort((one, other) => rank(one) - rank(other) || crc32(one) - crc32(other))
 }

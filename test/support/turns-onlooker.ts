@@ -2,30 +2,35 @@
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BEAT_MS, LONGEST_TURN_MS, type Seen } from './turns.ts'
+import { BEAT_MS, LONGEST_TURN_MS, REQUEST_MS, type Seen, SHARED } from './turns.ts'
 
-const { beats, pid } = workerData as { beats: Int32Array; pid: number }
+const { shared, pid } = workerData as { shared: Int32Array; pid: number }
 const MS_PER_NS = 1e-6
 const FRAMES = 12
+/** For a stopped thread whose functions are compiled anew, and to which a second of requests comes at once. */
+const RECOVERS_MS = 1000
 
 const mainCpuMs = () => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) * MS_PER_NS
 
-let beat = Atomics.load(beats, 0)
+let beat = Atomics.load(shared, SHARED.beat)
 let since = mainCpuMs()
 let isAsked = false
 
 setInterval(() => {
-  const current = Atomics.load(beats, 0)
+  const current = Atomics.load(shared, SHARED.beat)
   if (current !== beat) {
     beat = current
     since = mainCpuMs()
     isAsked = false
-  } else if (!isAsked && mainCpuMs() - since > LONGEST_TURN_MS + BEAT_MS) {
+  } else if (!isAsked && mainCpuMs() - since > mayTakeMs() && Atomics.load(shared, SHARED.disturbed) === 0) {
     isAsked = true
-    Atomics.store(beats, 1, beat)
+    Atomics.store(shared, SHARED.asked, beat)
+    Atomics.store(shared, SHARED.disturbed, 1)
     askForStack(beat)
   }
 }, BEAT_MS)
+
+const mayTakeMs = () => LONGEST_TURN_MS + BEAT_MS + REQUEST_MS * Atomics.load(shared, SHARED.requests)
 
 interface Paused {
   params: { callFrames: { functionName: string; location: { scriptId: string; lineNumber: number } }[] }
@@ -37,17 +42,14 @@ interface ScriptParsed {
 
 /**
  * Stops the main thread wherever it is, for as long as it takes to read its stack. That takes it hundreds of milliseconds on a
- * busy machine, which are not the turn's: they begin with the first script that it names.
+ * busy machine, which are not the turn's: nothing counts from before it is asked until it is told to go on.
  */
 function askForStack(asked: number): void {
+  const began = mainCpuMs()
   const session = new Session()
   session.connectToMainThread()
   const urls = new Map<string, string>()
-  let began: number | undefined
-  session.on('Debugger.scriptParsed', ({ params }: ScriptParsed) => {
-    began ??= mainCpuMs()
-    urls.set(params.scriptId, params.url)
-  })
+  session.on('Debugger.scriptParsed', ({ params }: ScriptParsed) => urls.set(params.scriptId, params.url))
   session.once('Debugger.paused', ({ params }: Paused) => {
     const stack = params.callFrames
       .slice(0, FRAMES)
@@ -56,11 +58,12 @@ function askForStack(asked: number): void {
           `    at ${functionName || '(anonymous)'} ${urls.get(scriptId)}:${lineNumber + 1}`,
       )
       .join('\n')
+    const seen: Seen = { beat: asked, stack, askingMs: mainCpuMs() - began }
     session.post('Debugger.resume')
     session.post('Debugger.disable')
     session.disconnect()
-    const seen: Seen = { beat: asked, stack, askingMs: began === undefined ? 0 : mainCpuMs() - began }
     parentPort?.postMessage(seen)
+    setTimeout(() => Atomics.store(shared, SHARED.disturbed, 0), RECOVERS_MS)
   })
   session.post('Debugger.enable')
   session.post('Debugger.pause')

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 
 export const LONGEST_TURN_MS = 100
 /** Requests that arrive together begin in one turn, and no more than this of it is due to each of them. */
-const REQUEST_MS = 2
+export const REQUEST_MS = 2
 const REQUEST_BEGINS = 'http.server.request.start'
 
 /** The clock of the watch: a turn is seen with at most this much of the ones before it. */
@@ -28,6 +28,18 @@ export interface LongTurn {
 export const LONG_TURN = /a turn of the event loop took \d+ ms of processor time/
 export const sayLongTurn = ({ cpuMs, stack }: LongTurn) =>
   `watchdog: a turn of the event loop took ${cpuMs} ms of processor time\n${stack}\n`
+
+/** What both threads know, as places of one array. */
+export const SHARED = {
+  /** Counts beats, so that whoever looks on knows whether a turn has ended. */
+  beat: 0,
+  /** The beat whose stack was asked for last. */
+  asked: 1,
+  /** Requests that began since the last beat. */
+  requests: 2,
+  /** 1 while the main thread is asked, and until what piled up meanwhile is done: turns after the asked one do not count. */
+  disturbed: 3,
+}
 
 /** What the onlooker tells: also the time that asking for the stack took of the main thread. */
 export interface Seen {
@@ -50,11 +62,10 @@ const cpuMs = () => {
 
 export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): TurnWatch {
   const found: LongTurn[] = []
-  /** Counts beats, so that whoever looks on knows whether a turn has ended; then the one whose stack was asked for last. */
-  const beats = new Int32Array(new SharedArrayBuffer(8))
-  beats[1] = -1
+  const shared = new Int32Array(new SharedArrayBuffer(4 * Object.keys(SHARED).length))
+  shared[SHARED.asked] = -1
   const onlooker = new Worker(new URL('./turns-onlooker.ts', import.meta.url), {
-    workerData: { beats, pid: process.pid },
+    workerData: { shared, pid: process.pid },
     execArgv: [],
   })
   onlooker.unref()
@@ -74,24 +85,25 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   })
   collector.observe({ entryTypes: ['gc'] })
   let before = cpuMs()
-  let requests = 0
-  const countRequest = () => void requests++
+  const countRequest = () => void Atomics.add(shared, SHARED.requests, 1)
   subscribe(REQUEST_BEGINS, countRequest)
+
+  const isAsked = (number: number) => Atomics.load(shared, SHARED.asked) === number
 
   function beat(): void {
     const now = cpuMs()
-    const spent = now - before - requests * REQUEST_MS
+    const spent = now - before - Atomics.exchange(shared, SHARED.requests, 0) * REQUEST_MS
     before = now
-    requests = 0
-    const number = Atomics.add(beats, 0, 1)
-    if (spent - BEAT_MS <= LONGEST_TURN_MS) collectedMs = 0
+    const number = Atomics.add(shared, SHARED.beat, 1)
+    const isAfterAsking = Atomics.load(shared, SHARED.disturbed) === 1 && !isAsked(number)
+    if (isAfterAsking || spent - BEAT_MS <= LONGEST_TURN_MS) collectedMs = 0
     else judge(spent, number)
   }
 
   function judge(spent: number, number: number): void {
     setTimeout(async () => {
       for (let turn = 0; turn < VERDICT_TURNS; turn++) await immediate()
-      while (Atomics.load(beats, 1) === number && !stacks.has(number)) await delay(BEAT_MS, undefined, { ref: false })
+      while (isAsked(number) && !stacks.has(number)) await delay(BEAT_MS, undefined, { ref: false })
       const { stack, askingMs } = stacks.get(number) ?? { stack: '', askingMs: 0 }
       const turnMs = spent - BEAT_MS - collectedMs - askingMs
       collectedMs = 0

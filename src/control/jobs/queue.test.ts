@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type KyselyPlugin, sql } from 'kysely'
 import { pino } from 'pino'
 import { freshDatabase, onBothEngines } from '../../../test/support/engines.ts'
@@ -26,6 +27,8 @@ interface Bench {
   hasBegun(kind: string, serverId: string): Promise<void>
   /** How many rows the database has answered so far. */
   rowsRead(): number
+  /** Does this before the next answer of the database. */
+  beforeAnswer(work: () => Promise<void>): void
   enqueue(kind: string, serverIds: readonly string[]): Promise<void>
   /** How SQLite goes about finding the next job. */
   plan(): Promise<string>
@@ -36,10 +39,14 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
   const opened = openDatabase({ dataDir, url: await freshDatabase(engine), onBroken: () => {} })
   await migrate(opened.db, engine, MIGRATIONS)
   let rows = 0
+  let meanwhile: (() => Promise<void>) | undefined
   const counting: KyselyPlugin = {
     transformQuery: ({ node }) => node,
     async transformResult({ result }) {
       rows += result.rows.length
+      const work = meanwhile
+      meanwhile = undefined
+      await work?.()
       return result
     },
   }
@@ -81,6 +88,9 @@ async function withJobs(engine: Engine, work: (bench: Bench) => Promise<void>): 
         if (!begun.includes(`${kind} ${serverId}`)) await promise
       },
       rowsRead: () => rows,
+      beforeAnswer(work) {
+        meanwhile = work
+      },
       enqueue: (kind, serverIds) =>
         transact(db, {}, async (trx) => {
           for (const serverId of serverIds) await jobs.enqueue(trx, SYSTEM, { kind, serverId, input: {} })
@@ -111,6 +121,20 @@ onBothEngines('No queued job delays one of another kind or another server.', (en
       await jobs.start()
       await hasBegun('other', 'srv_z')
       assert.equal(begun.filter((entry) => entry.startsWith('long')).length, 2, 'the slots of a kind are its own')
+    }),
+  )
+
+  test('a job that comes while the queue is looked at begins at once, not when leases are renewed', giveUp, (t) =>
+    withJobs(engine, async ({ jobs, enqueue, hasBegun, beforeAnswer }) => {
+      t.mock.timers.enable({ apis: ['setInterval'] })
+      await jobs.start()
+      beforeAnswer(async () => {
+        await delay(2)
+        const enqueued = enqueue('short', ['srv_z'])
+        // SQLite has one connection, which the answer still holds: it is the next to have it.
+        if (engine === 'postgres') await enqueued
+      })
+      await hasBegun('short', 'srv_z')
     }),
   )
 

@@ -17,11 +17,12 @@ export interface Queue {
   /** Something of this kind may be due, or may have room to run now. Without a kind: of any. */
   mark(kind?: string): void
   /** Claims and begins everything that may run now. What fails is marked still; the first such error is thrown at the end. */
-  claimDue(now: number): Promise<void>
+  claimDue(): Promise<void>
 }
 
 export function createQueue(deps: {
   db: Db
+  clock: { now(): number }
   /** Who claims. */
   owner: string
   changes: Changes
@@ -32,7 +33,7 @@ export function createQueue(deps: {
   isLastStartRunning: () => boolean
   begin: (row: JobRow, handler: JobHandler) => void
 }): Queue {
-  const { db, owner, changes, handlers, busyServers, isLastStartRunning, begin } = deps
+  const { db, clock, owner, changes, handlers, busyServers, isLastStartRunning, begin } = deps
   const mustWait = (row: JobRow) => isOnLastStart(row) && isLastStartRunning()
   const marked = new Set<string>()
   /** The server of each kind that was served last: the one after it is next. */
@@ -82,14 +83,15 @@ export function createQueue(deps: {
       for (const one of kind === undefined ? handlers.keys() : [kind]) marked.add(one)
     },
 
-    async claimDue(now) {
+    async claimDue() {
       const errors: unknown[] = []
       for (const kind of [...marked]) {
         marked.delete(kind)
         const handler = handlers.get(kind)
         if (!handler) continue
         try {
-          await fill(kind, handler, now)
+          // The time after the mark is gone: whatever it stood for is due by now, and what comes later marks anew.
+          await fill(kind, handler, clock.now())
         } catch (error) {
           marked.add(kind)
           errors.push(error)

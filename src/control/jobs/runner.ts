@@ -62,7 +62,7 @@ export function createJobs(deps: {
   const busyServers = (kind: string) =>
     new Set([...running.values()].filter(({ row }) => row.kind === kind).map(({ row }) => row.server_id))
   const isLastStartRunning = () => running.values().some(({ row }) => isOnLastStart(row))
-  const queue = createQueue({ db, owner, changes, handlers, busyServers, isLastStartRunning, begin })
+  const queue = createQueue({ db, clock, owner, changes, handlers, busyServers, isLastStartRunning, begin })
   const execute = createExecution(deps)
   const { wake, ...looking } = createWakeUps({ db, clock, log, queue })
   let renewal: NodeJS.Timeout | undefined

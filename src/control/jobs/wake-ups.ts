@@ -44,7 +44,7 @@ export function createWakeUps(deps: { db: Db; clock: { now(): number }; log: Log
     isAboutToLook = false
     if (isStopped) return
     const now = clock.now()
-    await queue.claimDue(now)
+    await queue.claimDue()
     // What is due and has to wait is looked at again when something of its kind ends.
     schedule(await store.nextDueAt(db, now))
   }
