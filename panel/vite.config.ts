@@ -1,6 +1,5 @@
 import { getConfig } from '@lingui/conf'
-import { lingui, linguiTransformerBabelPreset } from '@lingui/vite-plugin'
-import babel from '@rolldown/plugin-babel'
+import { lingui } from '@lingui/vite-plugin'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 import { createSessionShim } from './dev/session-shim.ts'
@@ -11,8 +10,7 @@ const linguiConfig = { configPath: `${import.meta.dirname}/lingui.config.ts` }
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [
-    babel({ presets: [linguiTransformerBabelPreset({ linguiConfig: getConfig(linguiConfig) }, linguiConfig)] }),
-    react(),
+    react({ babel: { plugins: [['@lingui/babel-plugin-lingui-macro', { linguiConfig: getConfig(linguiConfig) }]] } }),
     lingui(linguiConfig),
     themeVariables(),
     service(),

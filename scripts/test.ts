@@ -38,23 +38,12 @@ if (process.exitCode !== 1) {
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
     ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}),
   }
-<<<<<<< HEAD
-  const patterns =
-    process.argv.length > 2
-      ? process.argv.slice(2)
-      : ['src/**/*.test.ts', 'panel/src/**/*.test.ts', 'test/**/*.test.ts']
-  const flags = ['--test', '--test-concurrency=3', '--test-timeout=600000', ...reporter('spec')]
-  if (process.env.CI) flags.push(...reporter(new URL('refuse-skips.ts', import.meta.url).href))
-  const child = spawn(process.execPath, [...flags, ...patterns], { stdio: 'inherit', env })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
-  const [code] = await once(child, 'exit')
-=======
   const given = process.argv.slice(2)
   const patterns = given.filter((word) => !word.startsWith('--'))
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   const results = run({
-    files: ordered(globSync(patterns.length > 0 ? patterns : ['{src,test}/**/*.test.ts'])),
+    files: ordered(globSync(patterns.length > 0 ? patterns : ['{src,panel/src,test}/**/*.test.ts'])),
     execArgv: given.filter((word) => word.startsWith('--')),
     concurrency: FILES_AT_ONCE,
     timeout: TIMEOUT_MS,
@@ -73,7 +62,6 @@ if (process.exitCode !== 1) {
       say(`skipped, which fails the run: ${name} (${skip})`)
     })
   await pipeline(results, new spec(), process.stdout, { end: false })
->>>>>>> games14work
   await postgres?.stop()
 }
 
