@@ -3,10 +3,10 @@ import { lazy, Suspense } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { NotFound } from '../components/not-found.tsx'
 import { ServersPage } from '../pages/servers/servers-page.tsx'
+import { ArrivedPage } from '../pages/sign-in/arrived-page.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 
 // The first page is in the first load; every other page comes with the first visit.
-const ArrivedPage = lazy(() => import('../pages/sign-in/arrived-page.tsx'))
 const NewServerPage = lazy(() => import('../pages/new-server/new-server-page.tsx'))
 const ServerPage = lazy(() => import('../pages/server/server-page.tsx'))
 

@@ -8,7 +8,7 @@ import { hasArrival, takeArrival } from './arrival.ts'
 import { SignInProblem } from './sign-in-problem.tsx'
 
 /** A link was opened by somebody who is signed in already. It does not make them somebody else without a question. */
-export default function ArrivedPage() {
+export function ArrivedPage() {
   const { t } = useLingui()
   const [isOffered] = useState(hasArrival)
   const { data: session } = useSession()
