@@ -1,0 +1,24 @@
+import { Trans } from '@lingui/react/macro'
+import { useMay } from '../../../api/session.ts'
+import { DiskCard } from './disk-card.tsx'
+import css from './health-tab.module.css'
+import { ProblemsCard } from './problems-card.tsx'
+import { ReadinessCard } from './readiness-card.tsx'
+
+export function HealthTab() {
+  const may = useMay()
+  return (
+    <div className="stack">
+      <div className={css.columns}>
+        <ReadinessCard />
+        <DiskCard />
+      </div>
+      {may('activity:read') && <ProblemsCard />}
+      <p className="small faint">
+        <Trans>
+          Gamekeeper {__VERSION__} · <a href="/docs">API reference</a>
+        </Trans>
+      </p>
+    </div>
+  )
+}
