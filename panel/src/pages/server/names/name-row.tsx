@@ -93,7 +93,7 @@ export function NameRow({ server, subdomain, mayChange }: Props) {
   )
 }
 
-const STEPS = [msg`asked for`, msg`published`, msg`answered`] as const
+const STEPS = [msg`requested`, msg`published`, msg`answered`] as const
 
 /** From asked for to answered; what is on its way out, or stuck, says so instead. */
 function Progress({ subdomain: { status, propagatedAt } }: { subdomain: Subdomain }) {
