@@ -56,7 +56,7 @@ function usePageCommands(): PaletteCommand[] {
       keywords: t`theme`,
       isOffered: false,
       icon: isDark ? 'sun' : 'moon',
-      hint: t`Look`,
+      hint: t`Appearance`,
       run: () => setColorScheme(isDark ? 'light' : 'dark'),
     },
   ]
