@@ -144,24 +144,3 @@ test('activity arrives while somebody looks', async () => {
     await page.getByText('/made-meanwhile', { exact: true }).waitFor()
   })
 })
-
-test('the first game is three clicks away, and the last of them ends on its console', async () => {
-  const client = adminClient()
-  const line = 'echo The gates are open; while read -r line; do [ "$line" = stop ] && exit 0; done'
-  const template = {
-    format: 1,
-    id: 'gatehouse',
-    name: 'Gatehouse',
-    runtimes: ['process'],
-    start: { args: ['/bin/sh', '-c', line] },
-    ready: ['The gates are open'],
-    stop: [{ command: 'stop', timeoutSeconds: 10 }],
-  }
-  await client.templates.create(JSON.stringify(template))
-  await panel.visit('/', async (page) => {
-    await page.getByRole('main').getByRole('link', { name: 'New server' }).click()
-    await page.getByRole('link', { name: 'Gatehouse' }).click()
-    await page.getByRole('button', { name: 'Create and start' }).click()
-    await page.locator('.xterm-rows', { hasText: 'The gates are open' }).waitFor()
-  })
-})
