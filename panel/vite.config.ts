@@ -6,7 +6,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import { themeVariables } from './dev/theme-css.ts'
 
 /** The service that `npm run panel` shows. Its host stays as the browser named it: the service compares it with the Origin. */
-const service = process.env.GAMEKEEPER_URL ?? 'http://127.0.0.1:8080'
+const service = { target: process.env.GAMEKEEPER_URL ?? 'http://127.0.0.1:8080', changeOrigin: false }
 const linguiConfig = { configPath: `${import.meta.dirname}/lingui.config.ts` }
 
 export default defineConfig({
