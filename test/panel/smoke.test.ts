@@ -61,8 +61,8 @@ test('a game is started, commanded, followed and stopped from its page', async (
   const client = adminClient()
   await panel.visit(`/servers/${serverId}`, async (page) => {
     await page.locator('.xterm-rows', { hasText: 'You said: list' }).waitFor()
-    await page.getByLabel('Command').fill('say from the panel')
-    await page.getByLabel('Command').press('Enter')
+    await page.getByRole('textbox', { name: 'Command' }).fill('say from the panel')
+    await page.getByRole('textbox', { name: 'Command' }).press('Enter')
     await page.locator('.xterm-rows', { hasText: 'You said: say from the panel' }).waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Start' }).waitFor()

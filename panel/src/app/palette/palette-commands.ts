@@ -56,7 +56,7 @@ function usePageCommands(): PaletteCommand[] {
       keywords: t`theme`,
       isOffered: false,
       icon: isDark ? 'sun' : 'moon',
-      hint: t`Look`,
+      hint: t`Appearance`,
       run: () => setColorScheme(isDark ? 'light' : 'dark'),
     },
   ]
@@ -71,7 +71,7 @@ function useServerCommands(): (server: Server) => PaletteCommand[] {
     { path: '/backups', icon: 'archive', name: t`Backups`, scope: 'backups:read' },
     { path: '/names', icon: 'globe', name: t`Names`, scope: 'subdomains:read' },
     { path: '/activity', icon: 'activity', name: t`Activity`, scope: 'activity:read' },
-    { path: '/settings', icon: 'gauge', name: t`Settings`, scope: 'servers:write' },
+    { path: '/settings', icon: 'sliders', name: t`Settings`, scope: 'servers:read' },
   ]
   return ({ id, name, game }) => {
     const base = `/servers/${id}`

@@ -12,7 +12,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   return (
     <Modal.Root opened onClose={onClose} centered={false} yOffset="12vh" size={580}>
       <Modal.Overlay />
-      <Modal.Content aria-label={t`Search or do`} className={css.content}>
+      <Modal.Content aria-label={t`Search or jump to`} className={css.content}>
         <Search onClose={onClose} />
       </Modal.Content>
     </Modal.Root>

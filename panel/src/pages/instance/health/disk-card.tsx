@@ -28,7 +28,7 @@ export function DiskCard() {
                 {server.name}
               </Link>
               <span className="soft">
-                {formatBytes(bytesOf(server), i18n.locale)}
+                {server.diskUsage ? formatBytes(server.diskUsage.sizeBytes, i18n.locale) : '–'}
                 {server.limits.diskBytes !== null && ` / ${formatBytes(server.limits.diskBytes, i18n.locale)}`}
               </span>
             </p>

@@ -6,6 +6,7 @@ import { ProblemsCard } from './problems-card.tsx'
 import { ReadinessCard } from './readiness-card.tsx'
 
 export function HealthTab() {
+  const version = __VERSION__
   const may = useMay()
   return (
     <div className="stack">
@@ -16,7 +17,7 @@ export function HealthTab() {
       {may('activity:read') && <ProblemsCard />}
       <p className="small faint">
         <Trans>
-          Gamekeeper {__VERSION__} · <a href="/docs">API reference</a>
+          Gamekeeper {version} · <a href="/docs">API reference</a>
         </Trans>
       </p>
     </div>

@@ -49,15 +49,19 @@ export default function Charts({ server }: { server: Server }) {
           <Trans>Nothing was measured in this time. The game is measured while it runs, every ten seconds.</Trans>
         </p>
       )}
-      <Chart {...common} measure="cpuPercent" title={t`CPU`} format={percent} ceiling={10} limit={cpuPercent} />
-      <Chart
-        {...common}
-        measure="memoryBytes"
-        title={t`Memory`}
-        format={bytes}
-        ceiling={64 * MIB}
-        limit={memoryBytes}
-      />
+      {series?.points.length !== 0 && (
+        <>
+          <Chart {...common} measure="cpuPercent" title={t`CPU`} format={percent} ceiling={10} limit={cpuPercent} />
+          <Chart
+            {...common}
+            measure="memoryBytes"
+            title={t`Memory`}
+            format={bytes}
+            ceiling={64 * MIB}
+            limit={memoryBytes}
+          />
+        </>
+      )}
       {series && hasAny(series.points, 'players') && (
         <Chart {...common} measure="players" title={t`Players`} format={String} ceiling={4} limit={null} isStepped />
       )}
