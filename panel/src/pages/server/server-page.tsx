@@ -1,9 +1,9 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useEffect, useRef } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { isApiError, type Scope, type Server } from '../../../../src/sdk/index.ts'
-import { addressOf, useServer } from '../../api/servers.ts'
+import { addressOf, useServer, useTemplate } from '../../api/servers.ts'
 import { useMay } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -13,11 +13,14 @@ import { useDocumentTitle } from '../../components/page-title.tsx'
 import { PowerButtons } from '../../components/power-buttons.tsx'
 import { StateBadge } from '../../components/power-state.tsx'
 import { Problem } from '../../components/problem.tsx'
+import { DeletedServer } from './deleted-server.tsx'
 import { OverviewTab } from './overview/overview-tab.tsx'
 import css from './server-page.module.css'
 
 const FilesTab = lazy(() => import('./files/files-tab.tsx'))
 const BackupsTab = lazy(() => import('./backups/backups-tab.tsx'))
+const NamesTab = lazy(() => import('./names/names-tab.tsx'))
+const SettingsTab = lazy(() => import('./settings/settings-tab.tsx'))
 const ActivityTab = lazy(() => import('./activity/activity-tab.tsx'))
 
 export default function ServerPage({ serverId }: { serverId: string }) {
@@ -38,6 +41,7 @@ export default function ServerPage({ serverId }: { serverId: string }) {
   if (!server) {
     return error ? <Problem error={error} onRetry={() => void refetch()} /> : <Skeleton height={320} radius="md" />
   }
+  if (server.status !== 'ready') return <DeletedServer server={server} />
   return (
     <div className="stack">
       <Head server={server} />
@@ -53,8 +57,14 @@ export default function ServerPage({ serverId }: { serverId: string }) {
           <Route path="/servers/:serverId/backups">
             <BackupsTab server={server} />
           </Route>
+          <Route path="/servers/:serverId/names">
+            <NamesTab server={server} />
+          </Route>
           <Route path="/servers/:serverId/activity">
             <ActivityTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/settings">
+            <SettingsTab server={server} />
           </Route>
           <Route component={NotFound} />
         </Switch>
@@ -66,6 +76,7 @@ export default function ServerPage({ serverId }: { serverId: string }) {
 function Head({ server }: { server: Server }) {
   const { t } = useLingui()
   const address = addressOf(server)
+  const { data: template } = useTemplate(server.game)
   useDocumentTitle(server.name)
   return (
     <div>
@@ -76,7 +87,7 @@ function Head({ server }: { server: Server }) {
             <StateBadge state={server.power.state} />
           </div>
           <p className={`soft ${css.facts}`}>
-            <span className="cut">{server.game ?? t`Own files`}</span>
+            <span className="cut">{template?.name ?? server.game ?? t`Own files`}</span>
             {address && (
               <span className={css.address}>
                 <span className="mono cut">{address}</span>
@@ -101,11 +112,19 @@ function Tabs({ serverId }: { serverId: string }) {
     { href: base, scope: 'servers:read', icon: 'console', name: t`Overview` },
     { href: `${base}/files`, scope: 'files:read', icon: 'folder', name: t`Files` },
     { href: `${base}/backups`, scope: 'backups:read', icon: 'archive', name: t`Backups` },
+    { href: `${base}/names`, scope: 'subdomains:read', icon: 'language', name: t`Names` },
     { href: `${base}/activity`, scope: 'activity:read', icon: 'activity', name: t`Activity` },
+    { href: `${base}/settings`, scope: 'servers:read', icon: 'sliders', name: t`Settings` },
   ]
   const isCurrent = (href: string) => (href === base ? location === base : location.startsWith(href))
+  const nav = useRef<HTMLElement>(null)
+  // Where the tabs are wider than the screen, the open one is in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the open one changes with the location
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [location])
   return (
-    <nav className={css.tabs} aria-label={t`Server`}>
+    <nav ref={nav} className={css.tabs} aria-label={t`Server`}>
       {tabs
         .filter(({ scope }) => may(scope))
         .map(({ href, icon, name }) => (
