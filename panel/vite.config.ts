@@ -1,10 +1,12 @@
 import { getConfig } from '@lingui/conf'
 import { lingui } from '@lingui/vite-plugin'
 import react from '@vitejs/plugin-react'
-import { defineConfig, type Plugin } from 'vite'
-import { createSessionShim } from './dev/session-shim.ts'
+import { defineConfig } from 'vite'
+import packageJson from '../package.json' with { type: 'json' }
 import { themeVariables } from './dev/theme-css.ts'
 
+/** The service that `npm run panel` shows. Its host stays as the browser named it: the service compares it with the Origin. */
+const service = process.env.GAMEKEEPER_URL ?? 'http://127.0.0.1:8080'
 const linguiConfig = { configPath: `${import.meta.dirname}/lingui.config.ts` }
 
 export default defineConfig({
@@ -13,9 +15,10 @@ export default defineConfig({
     react({ babel: { plugins: [['@lingui/babel-plugin-lingui-macro', { linguiConfig: getConfig(linguiConfig) }]] } }),
     lingui(linguiConfig),
     themeVariables(),
-    service(),
   ],
   resolve: { alias: { typebox: `${import.meta.dirname}/dev/schema-free.ts` } },
+  define: { __VERSION__: JSON.stringify(packageJson.version) },
+  server: { proxy: { '/v1': service, '/readyz': service } },
   build: {
     outDir: 'dist',
     emptyOutDir: true,
@@ -25,15 +28,3 @@ export default defineConfig({
     target: 'es2024',
   },
 })
-
-/** `vite` alone serves the panel against a service that runs already. */
-function service(): Plugin {
-  return {
-    name: 'gamekeeper-service',
-    configureServer(server) {
-      const target = process.env.GAMEKEEPER_URL ?? 'http://127.0.0.1:8080'
-      const shim = createSessionShim(target, process.env.GAMEKEEPER_TOKEN ?? null)
-      server.middlewares.use((incoming, answer, next) => void (shim(incoming, answer) || next()))
-    },
-  }
-}

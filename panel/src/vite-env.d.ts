@@ -4,3 +4,5 @@ declare module '*.po' {
 
   export const messages: Messages
 }
+/** Of the package that the panel was built in, which is that of the service. */
+declare const __VERSION__: string

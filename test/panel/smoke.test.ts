@@ -1,60 +1,22 @@
 // The panel in a real browser against a real service, under the Content-Security-Policy that it is served with.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
-import { buildPanel, servePanel } from '../../panel/dev/serve-panel.ts'
+import type { Locator, Page } from 'playwright-core'
 import { createClient } from '../../src/sdk/index.ts'
-import { startTestService, type TestService } from '../support/service.ts'
-import { BROWSER } from './support/browser.ts'
 import { furnish } from './support/furnish.ts'
+import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
-let service: TestService
-let panel: Awaited<ReturnType<typeof servePanel>>
-let browser: Browser
-let distDir: string
+let panel: PanelUnderTest
 let serverId: string
 
 before(async () => {
-  distDir = await mkdtemp(join(tmpdir(), 'gamekeeper-panel-'))
-  await buildPanel(distDir)
-  service = await startTestService()
-  serverId = await furnish(service.url, service.adminToken)
-  panel = await servePanel(distDir, service.url)
-  browser = await chromium.launch(BROWSER)
+  panel = await startPanel()
+  serverId = await furnish(panel.service.url, panel.service.adminToken)
 })
 
-after(async () => {
-  await browser?.close()
-  panel?.close()
-  await service?.stop()
-  await rm(distDir, { recursive: true, force: true })
-})
+after(() => panel?.close())
 
-/** Signed in, at a path; whatever the browser writes to its console fails the test at the end, unless it is expected. */
-async function visit(
-  path: string,
-  act: (page: Page, context: BrowserContext) => Promise<void>,
-  expected: RegExp[] = [],
-): Promise<void> {
-  const context = await browser.newContext({ locale: 'en-GB' })
-  const messages: string[] = []
-  try {
-    const page = await context.newPage()
-    page.on('console', (message) => messages.push(message.text()))
-    page.on('pageerror', (error) => messages.push(String(error)))
-    await page.goto(panel.url + path)
-    await page.getByLabel('Token', { exact: true }).fill(service.adminToken)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await act(page, context)
-    const unexpected = messages.filter((message) => !expected.some((pattern) => pattern.test(message)))
-    assert.deepEqual(unexpected, [])
-  } finally {
-    await context.close()
-  }
-}
+const adminClient = () => createClient({ baseUrl: panel.service.url, token: panel.service.adminToken })
 
 /** As somebody types: `fill` edits the page behind the editor's back, with style attributes that the policy refuses. */
 async function retype(page: Page, field: Locator, text: string): Promise<void> {
@@ -64,7 +26,7 @@ async function retype(page: Page, field: Locator, text: string): Promise<void> {
 }
 
 test('signs in with a token that no script can read afterwards, and out again', async () => {
-  await visit('/', async (page, context) => {
+  await panel.visit('/', async (page, context) => {
     await page.getByRole('heading', { name: 'Servers' }).waitFor()
     const [cookie] = await context.cookies()
     assert.equal(cookie?.httpOnly, true)
@@ -78,9 +40,26 @@ test('signs in with a token that no script can read afterwards, and out again', 
   })
 })
 
+test('a link signs in once, and leaves nothing of itself in the address', async () => {
+  const { url } = await adminClient().session.createLink()
+  const path = url.slice(panel.service.url.length)
+  await panel.visit(
+    path,
+    async (page) => {
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      assert.equal(new URL(page.url()).hash, '')
+    },
+    { token: null },
+  )
+  await panel.visit(path, (page) => page.getByText('This link was used already').waitFor(), {
+    token: null,
+    expected: [/401/],
+  })
+})
+
 test('a game is started, commanded, followed and stopped from its page', async () => {
-  const client = createClient({ baseUrl: service.url, token: service.adminToken })
-  await visit(`/servers/${serverId}`, async (page) => {
+  const client = adminClient()
+  await panel.visit(`/servers/${serverId}`, async (page) => {
     await page.locator('.xterm-rows', { hasText: 'You said: list' }).waitFor()
     await page.getByLabel('Command').fill('say from the panel')
     await page.getByLabel('Command').press('Enter')
@@ -94,7 +73,7 @@ test('a game is started, commanded, followed and stopped from its page', async (
 })
 
 test('files are uploaded, renamed, deleted, and put back by Undo', async () => {
-  await visit(`/servers/${serverId}/files`, async (page) => {
+  await panel.visit(`/servers/${serverId}/files`, async (page) => {
     const row = (name: string) => page.getByRole('row', { name })
     await row('server.properties').waitFor()
     await page.getByLabel('Files to upload').setInputFiles({
@@ -116,9 +95,9 @@ test('files are uploaded, renamed, deleted, and put back by Undo', async () => {
 })
 
 test('a file is edited and saved, and a change by somebody else meanwhile is not overwritten unseen', async () => {
-  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  const client = adminClient()
   const read = async () => new Response((await client.files.read(serverId, '/server.properties')).bytes).text()
-  await visit(
+  await panel.visit(
     `/servers/${serverId}/files?edit=server.properties`,
     async (page) => {
       const text = page.getByRole('textbox', { name: 'Text of server.properties' })
@@ -135,14 +114,14 @@ test('a file is edited and saved, and a change by somebody else meanwhile is not
       await page.getByText('server.properties has changed on the server').waitFor({ state: 'detached' })
       assert.equal(await read(), 'motd=Again by hand')
     },
-    [/412/],
+    { expected: [/412/] },
   )
 })
 
 test('a backup is made, and a wrecked world restored from it', async () => {
-  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  const client = adminClient()
   await client.power.kill(serverId)
-  await visit(`/servers/${serverId}/backups`, async (page) => {
+  await panel.visit(`/servers/${serverId}/backups`, async (page) => {
     await page.getByRole('button', { name: 'Back up now' }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('Good world')
     await page.getByRole('dialog').getByRole('button', { name: 'Back up' }).click()
@@ -158,8 +137,8 @@ test('a backup is made, and a wrecked world restored from it', async () => {
 })
 
 test('activity arrives while somebody looks', async () => {
-  const client = createClient({ baseUrl: service.url, token: service.adminToken })
-  await visit(`/servers/${serverId}/activity`, async (page) => {
+  const client = adminClient()
+  await panel.visit(`/servers/${serverId}/activity`, async (page) => {
     await page.getByText('created the server').waitFor()
     await client.files.makeFolder(serverId, { path: '/', name: 'made-meanwhile' })
     await page.getByText('/made-meanwhile', { exact: true }).waitFor()
@@ -167,7 +146,7 @@ test('activity arrives while somebody looks', async () => {
 })
 
 test('the first game is three clicks away, and the last of them ends on its console', async () => {
-  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  const client = adminClient()
   const line = 'echo The gates are open; while read -r line; do [ "$line" = stop ] && exit 0; done'
   const template = {
     format: 1,
@@ -179,7 +158,7 @@ test('the first game is three clicks away, and the last of them ends on its cons
     stop: [{ command: 'stop', timeoutSeconds: 10 }],
   }
   await client.templates.create(JSON.stringify(template))
-  await visit('/', async (page) => {
+  await panel.visit('/', async (page) => {
     await page.getByRole('main').getByRole('link', { name: 'New server' }).click()
     await page.getByRole('button', { name: 'Gatehouse' }).click()
     await page.getByRole('button', { name: 'Create and start' }).click()

@@ -1,32 +1,18 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { isApiError, type OwnToken, type Scope } from '../../../src/sdk/index.ts'
+import { isApiError, type NewSession, type Scope, type SignedIn } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 import { markSession, mayHaveSession } from './session-marker.ts'
 
 export const SESSION_KEY = ['session'] as const
 
-/** How somebody arrives: with a token, a link that the service printed, or an invitation. */
-export type Credential = { token: string } | { link: string } | { invitation: string }
-
-const SESSION = {
-  path: '/session',
-  tag: 'Sessions',
-  scope: null,
-  bound: { kind: 'rows' } as never,
-  errors: [],
-  answers: { 204: { description: 'Done' } },
-} as const
-const openSession = { ...SESSION, id: 'openSession', method: 'POST', summary: 'Sign in', body: {} as never } as const
-const closeSession = { ...SESSION, id: 'closeSession', method: 'DELETE', summary: 'Sign out' } as const
-
 /** Null: nobody is signed in. */
 export function useSession() {
   return useQuery({
     queryKey: SESSION_KEY,
-    queryFn: async ({ signal }): Promise<OwnToken | null> => {
+    queryFn: async ({ signal }): Promise<SignedIn | null> => {
       if (!mayHaveSession()) return null
       try {
-        return await client.tokens.own({ signal })
+        return await client.session.read({ signal })
       } catch (error) {
         if (!isApiError(error, 'unauthenticated')) throw error
         markSession(false)
@@ -37,13 +23,15 @@ export function useSession() {
   })
 }
 
+/** With a token, a link that signs in once, or an invitation. What the last one who was signed in here saw is forgotten. */
 export function useSignIn() {
   const queries = useQueryClient()
   return useMutation({
-    mutationFn: (credential: Credential) => client.call(openSession, { body: credential as never }),
-    onSuccess: () => {
+    mutationFn: (credential: NewSession) => client.session.create(credential),
+    onSuccess: (session) => {
       markSession(true)
-      return queries.invalidateQueries({ queryKey: SESSION_KEY })
+      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] })
+      queries.setQueryData(SESSION_KEY, session)
     },
   })
 }
@@ -51,7 +39,7 @@ export function useSignIn() {
 export function useSignOut() {
   const queries = useQueryClient()
   return useMutation({
-    mutationFn: () => client.call(closeSession, {}),
+    mutationFn: () => client.session.end(),
     onSuccess: () => {
       markSession(false)
       queries.setQueryData(SESSION_KEY, null)
@@ -64,4 +52,9 @@ export function useSignOut() {
 export function useMay(): (scope: Scope) => boolean {
   const { data } = useSession()
   return (scope) => data != null && (data.scopes.includes('*') || data.scopes.includes(scope))
+}
+
+/** Whether they may do it everywhere: what concerns the instance as a whole needs that. */
+export function useReachesAll(): boolean {
+  return useSession().data?.servers === '*'
 }

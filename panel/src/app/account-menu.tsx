@@ -1,12 +1,12 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Menu, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
-import type { OwnToken } from '../../../src/sdk/index.ts'
+import type { SignedIn } from '../../../src/sdk/index.ts'
 import { useSignOut } from '../api/session.ts'
 import { Icon } from '../components/icon.tsx'
 import { chooseLocale, LOCALES, type Locale } from '../i18n/i18n.ts'
 import css from './shell.module.css'
 
-export function AccountMenu({ session }: { session: OwnToken }) {
+export function AccountMenu({ session }: { session: SignedIn }) {
   const { i18n } = useLingui()
   const { setColorScheme } = useMantineColorScheme()
   const isDark = useComputedColorScheme('light') === 'dark'

@@ -1,8 +1,9 @@
 import { Skeleton } from '@mantine/core'
 import { lazy, Suspense } from 'react'
-import { Redirect, Route, Switch, useLocation } from 'wouter'
+import { Route, Switch, useLocation } from 'wouter'
 import { NotFound } from '../components/not-found.tsx'
 import { ServersPage } from '../pages/servers/servers-page.tsx'
+import { ArrivedPage } from '../pages/sign-in/arrived-page.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 
 // The first page is in the first load; every other page comes with the first visit.
@@ -16,10 +17,9 @@ export function Pages() {
       <Suspense fallback={<Skeleton height={180} radius="md" />}>
         <Switch>
           <Route path="/" component={ServersPage} />
-          {/* Where a link leads whoever is signed in already. */}
-          <Route path="/sign-in">
-            <Redirect to="/" replace />
-          </Route>
+          {/* Where links lead whoever is signed in already. */}
+          <Route path="/sign-in" component={ArrivedPage} />
+          <Route path="/join" component={ArrivedPage} />
           <Route path="/servers/new" component={NewServerPage} />
           <Route path="/servers/:serverId/*?">
             {({ serverId }) => <ServerPage key={serverId} serverId={serverId ?? ''} />}

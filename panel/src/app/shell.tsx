@@ -2,7 +2,7 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { ActionIcon, Skeleton } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import type { OwnToken } from '../../../src/sdk/index.ts'
+import type { SignedIn } from '../../../src/sdk/index.ts'
 import { useServers } from '../api/servers.ts'
 import { useMay } from '../api/session.ts'
 import { Brand } from '../components/brand.tsx'
@@ -14,7 +14,7 @@ import css from './shell.module.css'
 /** The servers that the side lists; the servers page has all of them. */
 const LISTED_AT_MOST = 30
 
-export function Shell({ session, children }: { session: OwnToken; children: ReactNode }) {
+export function Shell({ session, children }: { session: SignedIn; children: ReactNode }) {
   const { t } = useLingui()
   const [location] = useLocation()
   const [isOpen, setOpen] = useState(false)

@@ -2,10 +2,10 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { buildPanel, servePanel } from '../../../panel/dev/serve-panel.ts'
 import { startTestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
 import { furnish } from './furnish.ts'
+import { requireFreshBuild, signIn } from './panel.ts'
 
 const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
@@ -28,8 +28,7 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
     page.on('pageerror', (error) => console.log(look, error))
     const file = (name: string) => join(folder, `${name}-${look}.png`)
     await shoot(page, base, '/', file('sign-in'), 'form')
-    await page.locator('input[type=password]').fill(token)
-    await page.locator('button[type=submit]').click()
+    await signIn(page, token)
     await page.locator('h1').first().waitFor()
     await shoot(page, base, '/', file('servers'), 'main li')
     await shoot(page, base, '/servers/new', file('new-server'), 'main li button')
@@ -50,15 +49,12 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
 
 const [, , folder = '/tmp/panel-screenshots'] = process.argv
 await mkdir(folder, { recursive: true })
-const dist = join(import.meta.dirname, '../../../panel/dist')
-if (!process.argv.includes('--no-build')) await buildPanel(dist)
+requireFreshBuild()
 await using service = await startTestService()
 const serverId = await furnish(service.url, service.adminToken)
-const panel = await servePanel(dist, service.url)
 const browser = await chromium.launch(BROWSER)
 try {
-  await shootAll(browser, panel.url, service.adminToken, serverId, folder)
+  await shootAll(browser, service.url, service.adminToken, serverId, folder)
 } finally {
   await browser.close()
-  panel.close()
 }

@@ -1,17 +1,12 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, PasswordInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { isApiError } from '../../../../src/sdk/index.ts'
-import { type Credential, useSignIn } from '../../api/session.ts'
+import { useSignIn } from '../../api/session.ts'
 import { Brand } from '../../components/brand.tsx'
-import { Problem } from '../../components/problem.tsx'
 import { chooseLocale, LOCALES, type Locale } from '../../i18n/i18n.ts'
-import { takeCredential } from './credential.ts'
+import { takeArrival } from './arrival.ts'
 import css from './sign-in-page.module.css'
-
-// Read once, before anything is shown: in React's strict mode an effect runs twice, and a link is good only once.
-const arrivedWith: Credential | null = takeCredential()
-let isUsed = false
+import { SignInProblem } from './sign-in-problem.tsx'
 
 export function SignInPage() {
   const { t, i18n } = useLingui()
@@ -19,9 +14,8 @@ export function SignInPage() {
   const [token, setToken] = useState('')
   const { mutate } = signIn
   useEffect(() => {
-    if (arrivedWith === null || isUsed) return
-    isUsed = true
-    mutate(arrivedWith)
+    const credential = takeArrival()
+    if (credential) mutate(credential)
   }, [mutate])
   const submit = (event: React.FormEvent) => {
     event.preventDefault()
@@ -83,12 +77,4 @@ export function SignInPage() {
       </div>
     </main>
   )
-}
-
-function SignInProblem({ error, credential }: { error: Error; credential: Credential | undefined }) {
-  const { t } = useLingui()
-  if (!isApiError(error, 'unauthenticated', 'not_found')) return <Problem error={error} />
-  if (credential && 'token' in credential)
-    return <Problem error={new Error(t`This token is not valid, or was revoked.`)} />
-  return <Problem error={new Error(t`This link was used already, or is too old. Ask for a new one.`)} />
 }
