@@ -160,7 +160,7 @@ test('the first game is three clicks away, and the last of them ends on its cons
   await client.templates.create(JSON.stringify(template))
   await panel.visit('/', async (page) => {
     await page.getByRole('main').getByRole('link', { name: 'New server' }).click()
-    await page.getByRole('button', { name: 'Gatehouse' }).click()
+    await page.getByRole('link', { name: 'Gatehouse' }).click()
     await page.getByRole('button', { name: 'Create and start' }).click()
     await page.locator('.xterm-rows', { hasText: 'The gates are open' }).waitFor()
   })

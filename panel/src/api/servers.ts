@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { NewServer, PowerAction, Server } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 
@@ -39,12 +39,22 @@ export function usePower(serverId: string) {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: (action: PowerAction) => client.power.act(serverId, action),
-    onSuccess: (server) => {
-      queries.setQueryData(one(serverId), server)
-      queries.setQueryData<Server[]>(ALL, (all) => all?.map((each) => (each.id === serverId ? server : each)))
-    },
+    onSuccess: (server) => keepServer(queries, server),
     onSettled: () => queries.invalidateQueries({ queryKey: one(serverId) }),
   })
+}
+
+/** What the service has answered is shown at once, on this page and in the list. */
+export function keepServer(queries: QueryClient, server: Server): void {
+  queries.setQueryData(one(server.id), server)
+  queries.setQueryData<Server[]>(ALL, (all) => all?.map((each) => (each.id === server.id ? server : each)))
+}
+
+export async function refreshServer(queries: QueryClient, serverId: string): Promise<void> {
+  await Promise.all([
+    queries.invalidateQueries({ queryKey: one(serverId) }),
+    queries.invalidateQueries({ queryKey: ALL }),
+  ])
 }
 
 export function useCreateServer() {

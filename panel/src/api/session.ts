@@ -58,3 +58,10 @@ export function useMay(): (scope: Scope) => boolean {
 export function useReachesAll(): boolean {
   return useSession().data?.servers === '*'
 }
+
+/** A server that is made belongs to all of them, so a right to some does not reach it. */
+export function useMayCreate(): boolean {
+  const may = useMay()
+  const reachesAll = useReachesAll()
+  return reachesAll && may('servers:write')
+}

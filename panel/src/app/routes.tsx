@@ -8,6 +8,8 @@ import { ErrorBoundary } from './error-boundary.tsx'
 
 // The first page is in the first load; every other page comes with the first visit.
 const NewServerPage = lazy(() => import('../pages/new-server/new-server-page.tsx'))
+const InstancePage = lazy(() => import('../pages/instance/instance-page.tsx'))
+const PeoplePage = lazy(() => import('../pages/people/people-page.tsx'))
 const ServerPage = lazy(() => import('../pages/server/server-page.tsx'))
 
 export function Pages() {
@@ -20,7 +22,11 @@ export function Pages() {
           {/* Where links lead whoever is signed in already. */}
           <Route path="/sign-in" component={ArrivedPage} />
           <Route path="/join" component={ArrivedPage} />
-          <Route path="/servers/new" component={NewServerPage} />
+          <Route path="/people" component={PeoplePage} />
+          <Route path="/instance/*?" component={InstancePage} />
+          <Route path="/servers/new/:templateId?">
+            {({ templateId }) => <NewServerPage templateId={templateId ?? null} />}
+          </Route>
           <Route path="/servers/:serverId/*?">
             {({ serverId }) => <ServerPage key={serverId} serverId={serverId ?? ''} />}
           </Route>

@@ -23,7 +23,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
 }
 
 /** Browsers keep the clipboard from pages that were not loaded over HTTPS, which a panel at home often is not. */
-async function copyText(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const field = document.createElement('textarea')
   field.value = text

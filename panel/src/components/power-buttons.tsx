@@ -9,7 +9,7 @@ import { Confirm } from './confirm.tsx'
 import { Icon, type IconName } from './icon.tsx'
 import { showFailure } from './toasts.tsx'
 
-const ACTIONS = {
+export const POWER_ACTIONS = {
   start: { label: msg`Start`, failure: msg`It could not be started`, icon: 'play' },
   restart: { label: msg`Restart`, failure: msg`It could not be restarted`, icon: 'restart' },
   stop: { label: msg`Stop`, failure: msg`It could not be stopped`, icon: 'stop' },
@@ -17,7 +17,7 @@ const ACTIONS = {
 } as const satisfies Record<PowerAction, { icon: IconName; label: unknown; failure: unknown }>
 
 /** What makes sense in each state; the first is what most people are about to do. */
-const POSSIBLE: Record<PowerState, readonly PowerAction[]> = {
+export const POSSIBLE_ACTIONS: Record<PowerState, readonly PowerAction[]> = {
   stopped: ['start'],
   crashed: ['start'],
   sleeping: ['start'],
@@ -33,10 +33,10 @@ export function PowerButtons({ server, isCompact = false }: { server: Server; is
   const [isKilling, setKilling] = useState(false)
   if (!may('power:write') || server.status !== 'ready') return null
   const act = (action: PowerAction) =>
-    power.mutate(action, { onError: (error) => showFailure(t(ACTIONS[action].failure), error) })
+    power.mutate(action, { onError: (error) => showFailure(t(POWER_ACTIONS[action].failure), error) })
   return (
     <div className="row">
-      {POSSIBLE[server.power.state].map((action) => (
+      {POSSIBLE_ACTIONS[server.power.state].map((action) => (
         <PowerButton
           key={action}
           action={action}
@@ -66,7 +66,7 @@ interface PowerButtonProps {
 
 function PowerButton({ action, isCompact, isPending, onClick }: PowerButtonProps) {
   const { t } = useLingui()
-  const { icon, label } = ACTIONS[action]
+  const { icon, label } = POWER_ACTIONS[action]
   const isMain = action === 'start'
   const look = isMain
     ? { variant: 'filled' }

@@ -15,17 +15,21 @@ interface Props {
   variable: TemplateVariable
   value: Value | undefined
   onChange: (value: Value) => void
+  /** What is there already and not shown. */
+  placeholder?: string
+  error?: string | null
 }
 
-export function VariableField({ variable, value = variable.default, onChange }: Props) {
+export function VariableField({ variable, value = variable.default, onChange, placeholder, error = null }: Props) {
   const { type, name, title = name, description, isRequired = false } = variable
-  const common = { label: title, description, required: isRequired, withAsterisk: false }
+  const common = { label: title, description, required: isRequired, withAsterisk: false, error }
   const text = value === undefined ? '' : String(value)
   if (type === 'boolean') {
     return (
       <Checkbox
         label={title}
         description={description}
+        error={error}
         checked={value === true || value === (variable.whenTrue ?? 'true')}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
@@ -38,7 +42,16 @@ export function VariableField({ variable, value = variable.default, onChange }: 
     )
   }
   if (type === 'secret') {
-    return <PasswordInput {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)} />
+    return (
+      <PasswordInput
+        {...common}
+        required={isRequired && placeholder === undefined}
+        placeholder={placeholder}
+        autoComplete="off"
+        value={text}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      />
+    )
   }
   const isNumber = type === 'integer' || type === 'number'
   return (

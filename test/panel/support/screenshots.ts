@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { createClient } from '../../../src/sdk/index.ts'
 import { startTestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
 import { furnish } from './furnish.ts'
@@ -31,7 +32,23 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
     await signIn(page, token)
     await page.locator('h1').first().waitFor()
     await shoot(page, base, '/', file('servers'), 'main li')
-    await shoot(page, base, '/servers/new', file('new-server'), 'main li button')
+    await shoot(page, base, '/servers/new', file('new-server'), 'main li a')
+    await shoot(page, base, '/people', file('people'), 'main li')
+    await page.locator('main button').first().click()
+    await page.locator('[role=dialog] input[type=radio]').first().waitFor()
+    await page.waitForTimeout(300)
+    await page.screenshot({ path: file('invite') })
+    await shoot(page, base, '/instance', file('instance'), 'main section li')
+    await shoot(page, base, '/instance/templates', file('templates'), 'main li')
+    await shoot(page, base, '/instance/zones', file('zones'), 'main section')
+    await shoot(page, base, '/instance/tokens', file('tokens'), 'main li')
+    await page.keyboard.press('Control+k')
+    await page.locator('[role=option]').first().waitFor()
+    await page.keyboard.type('castle')
+    await page.waitForTimeout(300)
+    await page.screenshot({ path: file('palette') })
+    await page.evaluate(() => localStorage.setItem('gamekeeper-servers-view', 'table'))
+    await shoot(page, base, '/', file('servers-table'), 'main tbody tr')
     await shoot(page, base, `/servers/${serverId}`, file('overview'), '.xterm')
     await shoot(page, base, `/servers/${serverId}/files`, file('files'), '[role=grid]')
     await shoot(
@@ -47,13 +64,38 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
   }
 }
 
+/** Before there is any server. */
+async function shootWelcome(browser: Browser, base: string, token: string, folder: string): Promise<void> {
+  for (const [look, options] of Object.entries(LOOKS)) {
+    const page = await browser.newPage({ ...options, locale: look === 'dark' ? 'de-DE' : 'en-GB' })
+    await page.goto(base)
+    await signIn(page, token)
+    await page.locator('main li').first().waitFor()
+    await page.screenshot({ path: join(folder, `welcome-${look}.png`) })
+    await page.close()
+  }
+}
+
+async function furnishPeople(baseUrl: string, token: string, serverId: string): Promise<void> {
+  const client = createClient({ baseUrl, token })
+  const scopes = ['servers:read', 'console:read', 'activity:read', 'subdomains:read'] as const
+  await client.tokens.create({ name: 'Anna', scopes: [...scopes], servers: [serverId] })
+  await client.tokens.create({ name: 'nightly copies', scopes: ['backups:read'], servers: '*' })
+  await client.invitations.create({ name: 'Ben', scopes: [...scopes, 'console:write', 'power:write'], servers: '*' })
+}
+
 const [, , folder = '/tmp/panel-screenshots'] = process.argv
 await mkdir(folder, { recursive: true })
 requireFreshBuild()
-await using service = await startTestService()
-const serverId = await furnish(service.url, service.adminToken)
+const zones = [{ zone: 'play.example.org', provider: 'embedded', target: '203.0.113.7', ttl: 60 }]
+await using service = await startTestService({
+  env: { GAMEKEEPER_ZONES: JSON.stringify(zones), GAMEKEEPER_DNS_PORT: '0' },
+})
 const browser = await chromium.launch(BROWSER)
 try {
+  await shootWelcome(browser, service.url, service.adminToken, folder)
+  const serverId = await furnish(service.url, service.adminToken)
+  await furnishPeople(service.url, service.adminToken, serverId)
   await shootAll(browser, service.url, service.adminToken, serverId, folder)
 } finally {
   await browser.close()

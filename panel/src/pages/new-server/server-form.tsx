@@ -1,8 +1,8 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, Skeleton, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { useLocation } from 'wouter'
-import type { NewServer, StoredTemplate, TemplateSummary } from '../../../../src/sdk/index.ts'
+import { Link, useLocation } from 'wouter'
+import type { NewServer, StoredTemplate } from '../../../../src/sdk/index.ts'
 import { client } from '../../api/client.ts'
 import { useCreateServer, useServers, useTemplate } from '../../api/servers.ts'
 import { PageTitle } from '../../components/page-title.tsx'
@@ -12,25 +12,25 @@ import { isAsked, isShown, VariableField, type VariableValues } from '../../comp
 import css from './new-server-page.module.css'
 import { freePort } from './port.ts'
 
-export function ServerForm({ template, onBack }: { template: TemplateSummary | null; onBack: () => void }) {
+export function ServerForm({ templateId }: { templateId: string | null }) {
   const { t } = useLingui()
-  const { data: detail, error } = useTemplate(template?.id ?? null)
+  const { data: template, error } = useTemplate(templateId)
   return (
     <div className="stack">
-      <PageTitle title={template ? template.name : t`An empty server`} />
+      <PageTitle title={templateId === null ? t`An empty server` : (template?.name ?? templateId)} />
       {error && <Problem error={error} />}
-      {template && !detail && !error && <Skeleton height={240} radius="md" />}
-      {(!template || detail) && <Fields template={detail ?? null} onBack={onBack} />}
+      {templateId !== null && !template && !error && <Skeleton height={240} radius="md" />}
+      {(templateId === null || template) && <Fields template={template ?? null} />}
     </div>
   )
 }
 
-function Fields({ template, onBack }: { template: StoredTemplate | null; onBack: () => void }) {
+function Fields({ template }: { template: StoredTemplate | null }) {
   const { t } = useLingui()
   const { data: servers = [] } = useServers()
   const [name, setName] = useState(template?.name ?? '')
   const [values, setValues] = useState<VariableValues>({})
-  const create = useCreateAndStart(template !== null)
+  const create = useCreateAndStart(template)
   const shown = (template?.variables ?? []).filter(isShown)
   const field = (variable: (typeof shown)[number]) => (
     <VariableField
@@ -82,7 +82,7 @@ function Fields({ template, onBack }: { template: StoredTemplate | null; onBack:
         <Button type="submit" loading={create.isPending} disabled={name.trim() === ''}>
           {template ? <Trans>Create and start</Trans> : <Trans>Create</Trans>}
         </Button>
-        <Button variant="default" onClick={onBack}>
+        <Button component={Link} href="/servers/new" variant="default">
           <Trans>Another game</Trans>
         </Button>
       </div>
@@ -90,8 +90,8 @@ function Fields({ template, onBack }: { template: StoredTemplate | null; onBack:
   )
 }
 
-/** Ends on the console. A game that does not start leaves its server, and the reason in a message. */
-function useCreateAndStart(isStarted: boolean) {
+/** Ends on the console, which shows how it goes on. What goes wrong then leaves the server, and the reason in a message. */
+function useCreateAndStart(template: StoredTemplate | null) {
   const { t } = useLingui()
   const [, navigate] = useLocation()
   const create = useCreateServer()
@@ -101,9 +101,17 @@ function useCreateAndStart(isStarted: boolean) {
       create.mutate(server, {
         onSuccess: ({ id }) => {
           navigate(`/servers/${id}`)
-          if (!isStarted) return
-          client.power.start(id).catch((error: unknown) => showFailure(t`It could not be started`, error))
+          if (!template) return
+          installAndStart(id, template).catch((error: unknown) => showFailure(t`It could not be started`, error))
         },
       }),
   }
+}
+
+async function installAndStart(serverId: string, { install = [] }: StoredTemplate): Promise<void> {
+  if (install.length > 0) {
+    const job = await client.servers.install(serverId)
+    await client.jobs.wait(serverId, job.id)
+  }
+  await client.power.start(serverId)
 }

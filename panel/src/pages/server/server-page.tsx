@@ -13,11 +13,14 @@ import { useDocumentTitle } from '../../components/page-title.tsx'
 import { PowerButtons } from '../../components/power-buttons.tsx'
 import { StateBadge } from '../../components/power-state.tsx'
 import { Problem } from '../../components/problem.tsx'
+import { DeletedServer } from './deleted-server.tsx'
 import { OverviewTab } from './overview/overview-tab.tsx'
 import css from './server-page.module.css'
 
 const FilesTab = lazy(() => import('./files/files-tab.tsx'))
 const BackupsTab = lazy(() => import('./backups/backups-tab.tsx'))
+const NamesTab = lazy(() => import('./names/names-tab.tsx'))
+const SettingsTab = lazy(() => import('./settings/settings-tab.tsx'))
 const ActivityTab = lazy(() => import('./activity/activity-tab.tsx'))
 
 export default function ServerPage({ serverId }: { serverId: string }) {
@@ -38,6 +41,7 @@ export default function ServerPage({ serverId }: { serverId: string }) {
   if (!server) {
     return error ? <Problem error={error} onRetry={() => void refetch()} /> : <Skeleton height={320} radius="md" />
   }
+  if (server.status !== 'ready') return <DeletedServer server={server} />
   return (
     <div className="stack">
       <Head server={server} />
@@ -53,8 +57,14 @@ export default function ServerPage({ serverId }: { serverId: string }) {
           <Route path="/servers/:serverId/backups">
             <BackupsTab server={server} />
           </Route>
+          <Route path="/servers/:serverId/names">
+            <NamesTab server={server} />
+          </Route>
           <Route path="/servers/:serverId/activity">
             <ActivityTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/settings">
+            <SettingsTab server={server} />
           </Route>
           <Route component={NotFound} />
         </Switch>
@@ -101,7 +111,9 @@ function Tabs({ serverId }: { serverId: string }) {
     { href: base, scope: 'servers:read', icon: 'console', name: t`Overview` },
     { href: `${base}/files`, scope: 'files:read', icon: 'folder', name: t`Files` },
     { href: `${base}/backups`, scope: 'backups:read', icon: 'archive', name: t`Backups` },
+    { href: `${base}/names`, scope: 'subdomains:read', icon: 'language', name: t`Names` },
     { href: `${base}/activity`, scope: 'activity:read', icon: 'activity', name: t`Activity` },
+    { href: `${base}/settings`, scope: 'servers:read', icon: 'sliders', name: t`Settings` },
   ]
   const isCurrent = (href: string) => (href === base ? location === base : location.startsWith(href))
   return (

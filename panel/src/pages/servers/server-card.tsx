@@ -1,22 +1,35 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Progress } from '@mantine/core'
+import { Checkbox, Progress } from '@mantine/core'
+import { useInViewport } from '@mantine/hooks'
 import { Link } from 'wouter'
 import type { Server } from '../../../../src/sdk/index.ts'
 import { addressOf } from '../../api/servers.ts'
+import { useUsage } from '../../api/usage.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Moment } from '../../components/moment.tsx'
 import { PowerButtons } from '../../components/power-buttons.tsx'
 import { StateBadge } from '../../components/power-state.tsx'
-import { formatBytes } from '../../i18n/format.ts'
+import { useDiskWords } from './disk-words.ts'
+import type { Selection } from './selection.ts'
 import css from './server-card.module.css'
+import { useUsageWords } from './usage-words.ts'
 
-export function ServerCard({ server }: { server: Server }) {
+export function ServerCard({ server, selection }: { server: Server; selection: Selection | null }) {
   const { t } = useLingui()
+  const { ref, inViewport } = useInViewport<HTMLLIElement>()
   const address = addressOf(server)
   const { power } = server
   return (
-    <li className={`card ${css.card}`}>
+    <li ref={ref} className={`card ${css.card}`} data-chosen={selection?.has(server.id) || undefined}>
       <div className={css.head}>
+        {selection && (
+          <Checkbox
+            className={css.choose}
+            aria-label={t`Choose ${server.name}`}
+            checked={selection.has(server.id)}
+            onChange={() => selection.toggle(server.id)}
+          />
+        )}
         <div className="grow">
           <Link href={`/servers/${server.id}`} className={`${css.name} cut`}>
             {server.name}
@@ -35,7 +48,7 @@ export function ServerCard({ server }: { server: Server }) {
           <Trans>No port yet</Trans>
         </p>
       )}
-      <DiskUsage server={server} />
+      <Facts server={server} isSeen={inViewport} />
       <div className={css.foot}>
         <span className="small faint cut">{power.step ?? (power.since && <Moment at={power.since} />)}</span>
         <PowerButtons server={server} isCompact />
@@ -44,31 +57,29 @@ export function ServerCard({ server }: { server: Server }) {
   )
 }
 
-function DiskUsage({ server: { diskUsage, limits } }: { server: Server }) {
-  const { t, i18n } = useLingui()
-  if (diskUsage === null)
-    return (
-      <p className="small faint">
-        <Trans>Disk not measured yet</Trans>
-      </p>
-    )
-  const used = formatBytes(diskUsage.sizeBytes, i18n.locale)
-  if (limits.diskBytes === null)
-    return (
-      <p className="small soft">
-        <Trans>{used} on disk</Trans>
-      </p>
-    )
-  const all = formatBytes(limits.diskBytes, i18n.locale)
-  const percent = Math.min(100, (diskUsage.sizeBytes / limits.diskBytes) * 100)
+function Facts({ server, isSeen }: { server: Server; isSeen: boolean }) {
+  const { t } = useLingui()
+  const words = useUsageWords(useUsage(server, isSeen))
+  const disk = useDiskWords(server)
+  const facts = [
+    [t`Players`, words.players],
+    [t`CPU`, words.cpu],
+    [t`Memory`, words.memory],
+    [t`Disk`, disk?.text ?? '–'],
+  ] as const
   return (
     <div>
-      <p className="small soft">
-        <Trans>
-          {used} of {all} on disk
-        </Trans>
-      </p>
-      <Progress value={percent} size="sm" color={percent > 90 ? 'red' : 'moss'} aria-label={t`Disk`} />
+      <dl className={css.facts}>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {disk?.percent != null && (
+        <Progress value={disk.percent} size="xs" color={disk.isFull ? 'red' : 'moss'} aria-label={t`Disk`} />
+      )}
     </div>
   )
 }

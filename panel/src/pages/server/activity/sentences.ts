@@ -11,6 +11,7 @@ const SENTENCES: Record<string, MessageDescriptor> & Record<ActivityEntry['event
   'server.deleted': msg`deleted the server`,
   'server.undeleted': msg`brought the server back`,
   'server.purged': msg`deleted the server for good`,
+  'server.installed': msg`installed the game`,
   'power.requested': msg`asked for`,
   'game.running': msg`saw the game come up`,
   'game.stopped': msg`saw the game stop`,

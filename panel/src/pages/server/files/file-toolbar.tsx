@@ -7,6 +7,7 @@ import { useMay } from '../../../api/session.ts'
 import { Icon, type IconName } from '../../../components/icon.tsx'
 import type { Dialog } from './dialogs/dialogs.tsx'
 import type { DroppedFile } from './dropped.ts'
+import css from './files-tab.module.css'
 import { hrefOf } from './paths.ts'
 
 interface Props {
@@ -25,7 +26,11 @@ export function FileToolbar(props: Props) {
   const mayWrite = useMay()('files:write')
   return (
     <div className="row">
-      {props.chosen.length > 0 && <SelectionTools {...props} />}
+      {props.chosen.length > 0 && (
+        <div className={css.selection}>
+          <SelectionTools {...props} />
+        </div>
+      )}
       <ViewMenu {...props} />
       {mayWrite && <NewMenu {...props} />}
       {mayWrite && <UploadButton onUpload={props.onUpload} />}
@@ -103,7 +108,7 @@ function ViewMenu({ serverId, directory }: Props) {
   return (
     <>
       <Tool icon="tiles" label={t`Disk usage`} onClick={() => navigate(`${hrefOf(serverId, directory)}?show=usage`)} />
-      <Tool icon="restore" label={t`Trash`} onClick={() => navigate(`${hrefOf(serverId, '/')}?show=trash`)} />
+      <Tool icon="trashOut" label={t`Trash`} onClick={() => navigate(`${hrefOf(serverId, '/')}?show=trash`)} />
     </>
   )
 }

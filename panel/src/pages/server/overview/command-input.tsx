@@ -4,8 +4,10 @@ import { useMutation } from '@tanstack/react-query'
 import { type KeyboardEvent, useRef, useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { client } from '../../../api/client.ts'
+import { useMay } from '../../../api/session.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { showFailure } from '../../../components/toasts.tsx'
+import { CommandHistory } from './command-history.tsx'
 import css from './console.module.css'
 
 interface Props {
@@ -16,6 +18,8 @@ interface Props {
 
 export function CommandInput({ server, readHistory }: Props) {
   const { t } = useLingui()
+  const may = useMay()
+  const field = useRef<HTMLInputElement>(null)
   const [command, setCommand] = useState('')
   /** How many commands back; 0 is the one being typed. */
   const back = useRef(0)
@@ -42,6 +46,7 @@ export function CommandInput({ server, readHistory }: Props) {
   return (
     <form className={css.command} onSubmit={submit}>
       <TextInput
+        ref={field}
         className="grow"
         variant="unstyled"
         aria-label={t`Command`}
@@ -55,6 +60,16 @@ export function CommandInput({ server, readHistory }: Props) {
         spellCheck={false}
         classNames={{ input: css.commandInput }}
       />
+      {may('activity:read') && (
+        <CommandHistory
+          serverId={server.id}
+          onPick={(picked) => {
+            setCommand(picked)
+            // The menu gives the focus back to its button first.
+            setTimeout(() => field.current?.focus())
+          }}
+        />
+      )}
       <ActionIcon
         type="submit"
         variant="subtle"

@@ -1,4 +1,5 @@
-// The lines of a console: the newest page first, then whatever is written, for as long as somebody looks.
+// The lines of a console: the newest page first, then whatever is written, for as long as somebody looks; and what came before,
+// also before earlier starts, as far back as somebody scrolls.
 import { type ConsoleLine, isApiError } from '../../../../../src/sdk/index.ts'
 import { client } from '../../../api/client.ts'
 import { LINES_AT_MOST } from './terminal.ts'
@@ -7,13 +8,17 @@ const PAGE = 500
 
 export interface ConsoleSink {
   append(lines: readonly ConsoleLine[]): void
-  replace(lines: readonly ConsoleLine[]): void
+  /** `firstShown`: the index of the line to show at the top; the newest are shown without it. Resolves once they stand there. */
+  replace(lines: readonly ConsoleLine[], firstShown?: number): Promise<void>
 }
 
 export interface ConsoleFeed {
   readonly lines: readonly ConsoleLine[]
-  /** Whether there are more before those. */
-  readOlder(): Promise<boolean>
+  readOlder(): Promise<void>
+  /** Where a line stands in `lines`, which reach back to it from then on; null where it is too far back, or gone. */
+  reach(line: number): Promise<number | null>
+  /** The newest line with this text among those that are older than `lines`. */
+  findOlder(text: string): Promise<number | null>
   close(): void
 }
 
@@ -28,6 +33,13 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
   let lines: ConsoleLine[] = []
   let waiting: ConsoleLine[] = []
   let flush: ReturnType<typeof setTimeout> | undefined
+  let hasOlder = false
+  let reading: Promise<void> | null = null
+
+  function setOlder(isThere: boolean): void {
+    hasOlder = isThere && lines.length < LINES_AT_MOST
+    onOlder(hasOlder)
+  }
 
   /** Many lines a second are written in few turns, so that the page stays quick. */
   function take(line: ConsoleLine): void {
@@ -41,17 +53,48 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
     }, 40)
   }
 
-  async function readPage(before?: number): Promise<ConsoleLine[]> {
+  /** Oldest first. */
+  async function readPage(before?: number): Promise<{ page: ConsoleLine[]; isLast: boolean }> {
     const query = { limit: PAGE, ...(before === undefined ? {} : { before }) }
-    const page = await client.console.read(serverId, query, { signal })
-    onOlder(page.nextCursor !== null)
-    return page.data.toReversed()
+    const { data, nextCursor } = await client.console.read(serverId, query, { signal })
+    return { page: data.toReversed(), isLast: nextCursor === null }
+  }
+
+  /** Page by page, until it is enough or there is nothing more. */
+  async function readBack(isEnough: (first: number) => boolean): Promise<void> {
+    const older: ConsoleLine[][] = []
+    let count = 0
+    let isLast = false
+    let first = lines[0]?.line
+    do {
+      if (first === undefined) break
+      const read = await readPage(first)
+      isLast = read.isLast
+      older.unshift(read.page)
+      count += read.page.length
+      first = read.page[0]?.line
+    } while (!isLast && first !== undefined && !isEnough(first) && lines.length + count < LINES_AT_MOST)
+    lines = [...older.flat(), ...lines]
+    setOlder(!isLast)
+    if (count > 0) await sink.replace(lines, count)
+  }
+
+  /** One at a time: a second one would read the same page. */
+  async function readBackOnce(isEnough: (first: number) => boolean): Promise<void> {
+    await reading
+    if (!hasOlder) return
+    reading = readBack(isEnough).finally(() => {
+      reading = null
+    })
+    await reading
   }
 
   async function run(): Promise<void> {
     onState('loading')
-    lines = await readPage()
-    sink.replace(lines)
+    const { page, isLast } = await readPage()
+    lines = page
+    setOlder(!isLast)
+    void sink.replace(lines)
     onState('live')
     const lastEventId = String(lines.at(-1)?.line ?? 0)
     for await (const line of client.console.follow(serverId, {
@@ -72,13 +115,17 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
     get lines() {
       return lines
     },
-    async readOlder() {
+    readOlder: () => (reading ? reading : readBackOnce(() => true)),
+    async reach(line) {
+      if ((lines[0]?.line ?? 0) > line) await readBackOnce((first) => first <= line)
+      const index = lines.findIndex((each) => each.line >= line)
+      return index < 0 || (lines[0]?.line ?? 0) > line ? null : index
+    },
+    async findOlder(text) {
       const [first] = lines
-      if (!first) return false
-      const older = await readPage(first.line)
-      lines = [...older, ...lines].slice(0, LINES_AT_MOST)
-      sink.replace(lines)
-      return older.length > 0
+      if (!first || !hasOlder) return null
+      const { data } = await client.console.read(serverId, { before: first.line, limit: 1, q: text }, { signal })
+      return data[0]?.line ?? null
     },
     close() {
       closed.abort()

@@ -1,20 +1,26 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { ActionIcon, Button, TextInput, Tooltip } from '@mantine/core'
-import { type RefObject, useEffect, useRef, useState } from 'react'
+import { Button } from '@mantine/core'
+import { useEffect, useRef, useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/session.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { Problem } from '../../../components/problem.tsx'
-import { saveFile } from '../../../components/save-file.ts'
+import { showToast } from '../../../components/toasts.tsx'
 import { CommandInput } from './command-input.tsx'
 import css from './console.module.css'
 import { type ConsoleFeed, openConsoleFeed } from './console-feed.ts'
+import { ConsoleTools, FindField } from './console-tools.tsx'
 import { type ConsoleTerminal, createTerminal } from './terminal.ts'
-import { plainText } from './terminal-text.ts'
 
 type FeedState = Parameters<Parameters<typeof openConsoleFeed>[2]['onState']>[0]
 
-export default function Console({ server }: { server: Server }) {
+interface Props {
+  server: Server
+  /** The line to bring into sight. */
+  wanted: { line: number } | null
+}
+
+export default function Console({ server, wanted }: Props) {
   const { t, i18n } = useLingui()
   const may = useMay()
   const host = useRef<HTMLDivElement>(null)
@@ -26,7 +32,11 @@ export default function Console({ server }: { server: Server }) {
 
   useEffect(() => {
     if (!host.current) return
-    const opened = createTerminal(host.current, { locale: i18n.locale, onFollowing: setFollowing })
+    const opened = createTerminal(host.current, {
+      locale: i18n.locale,
+      onFollowing: setFollowing,
+      onTop: () => void feed.current?.readOlder().catch(() => {}),
+    })
     terminal.current = opened
     const lines = openConsoleFeed(server.id, opened, { onState: setState, onOlder: setOlder })
     feed.current = lines
@@ -35,6 +45,29 @@ export default function Console({ server }: { server: Server }) {
       opened.dispose()
     }
   }, [server.id, i18n.locale])
+
+  /** Tried again by who scrolls up again. */
+  const readOlder = () => feed.current?.readOlder().catch(() => {})
+
+  const showLine = async (line: number) => {
+    const index = await feed.current?.reach(line).catch(() => null)
+    if (index == null || !feed.current) return showToast(t`That line is no longer there, or too far back.`)
+    terminal.current?.show(feed.current.lines.length - 1 - index)
+  }
+  const show = useRef(showLine)
+  show.current = showLine
+  useEffect(() => {
+    if (wanted) void show.current(wanted.line)
+  }, [wanted])
+
+  const find = async (text: string, direction: 'next' | 'previous'): Promise<boolean> => {
+    const found = terminal.current?.find(text, direction) ?? 'missing'
+    if (found === 'found' || direction === 'next') return found !== 'missing'
+    // Everything here is looked through: what is older is asked for before it begins again at the newest line.
+    const older = await feed.current?.findOlder(text).catch(() => null)
+    if (older != null) await showLine(older)
+    return older != null || found === 'wrapped'
+  }
 
   return (
     <section className={css.console} aria-label={t`Console`}>
@@ -46,12 +79,12 @@ export default function Console({ server }: { server: Server }) {
           {state === 'lost' && <Trans>Connection lost, trying again…</Trans>}
         </span>
         {hasOlder && (
-          <Button variant="subtle" color="gray" size="compact-sm" onClick={() => void feed.current?.readOlder()}>
+          <Button variant="subtle" color="gray" size="compact-sm" onClick={() => void readOlder()}>
             <Trans>Older lines</Trans>
           </Button>
         )}
-        <Find terminal={terminal} />
-        <SaveLines feed={feed} />
+        <FindField onFind={find} />
+        <ConsoleTools feed={feed} terminal={terminal} />
       </div>
       {typeof state === 'object' && <Problem error={state.error} />}
       <div className={css.screen}>
@@ -76,47 +109,5 @@ export default function Console({ server }: { server: Server }) {
         />
       )}
     </section>
-  )
-}
-
-function Find({ terminal }: { terminal: RefObject<ConsoleTerminal | null> }) {
-  const { t } = useLingui()
-  const [text, setText] = useState('')
-  const [isMissing, setMissing] = useState(false)
-  const find = (direction: 'next' | 'previous') => {
-    if (text !== '') setMissing(terminal.current?.find(text, direction) === false)
-  }
-  return (
-    <TextInput
-      className={css.find}
-      size="xs"
-      type="search"
-      aria-label={t`Find in the console`}
-      placeholder={t`Find`}
-      leftSection={<Icon name="search" size={14} />}
-      value={text}
-      error={isMissing}
-      onChange={(event) => {
-        setText(event.currentTarget.value)
-        setMissing(false)
-      }}
-      // From the newest line upwards, as logs are read; Shift turns round.
-      onKeyDown={(event) => event.key === 'Enter' && find(event.shiftKey ? 'next' : 'previous')}
-    />
-  )
-}
-
-function SaveLines({ feed }: { feed: RefObject<ConsoleFeed | null> }) {
-  const { t } = useLingui()
-  const save = () => {
-    const text = (feed.current?.lines ?? []).map((line) => `${line.at} ${plainText(line.text)}\n`).join('')
-    saveFile('console.txt', new Blob([text], { type: 'text/plain' }))
-  }
-  return (
-    <Tooltip label={t`Save these lines as a file`}>
-      <ActionIcon variant="subtle" color="gray" aria-label={t`Save these lines as a file`} onClick={save}>
-        <Icon name="download" size={16} />
-      </ActionIcon>
-    </Tooltip>
   )
 }

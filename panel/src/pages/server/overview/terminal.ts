@@ -5,17 +5,22 @@ import { Terminal } from '@xterm/xterm'
 import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 import '@xterm/xterm/css/xterm.css'
 import { createCspDocument, openAllowed } from '../../../components/csp-document.ts'
+import type { ConsoleSink } from './console-feed.ts'
 import { terminalText } from './terminal-text.ts'
 
 /** Lines that are kept here; older ones stay with the service. */
-export const LINES_AT_MOST = 10_000
+export const LINES_AT_MOST = 20_000
+/** Some lines take several rows. */
+const ROWS_AT_MOST = 30_000
+/** In the stream and not by a call: what was written before has to be there before it goes. */
+const RESET = '\u001bc'
 
-export interface ConsoleTerminal {
-  append(lines: readonly ConsoleLine[]): void
-  /** All lines anew, such as after older ones came in front. */
-  replace(lines: readonly ConsoleLine[]): void
-  /** Whether there was another one. */
-  find(text: string, direction: 'next' | 'previous'): boolean
+export interface ConsoleTerminal extends ConsoleSink {
+  /** `wrapped`: it began again at the other end. */
+  find(text: string, direction: 'next' | 'previous'): 'found' | 'wrapped' | 'missing'
+  /** Brings a line into sight and marks it. Counted from the newest, which is 0. */
+  show(linesAfter: number): void
+  selection(): string
   follow(): void
   dispose(): void
 }
@@ -24,11 +29,71 @@ interface Options {
   locale: string
   /** Whether the newest line is in sight. */
   onFollowing(isFollowing: boolean): void
+  /** The oldest line has come into sight. */
+  onTop(): void
 }
 
-export function createTerminal(host: HTMLElement, { locale, onFollowing }: Options): ConsoleTerminal {
-  const style = getComputedStyle(document.documentElement)
-  const terminal = new Terminal({
+export function createTerminal(host: HTMLElement, { locale, onFollowing, onTop }: Options): ConsoleTerminal {
+  const terminal = openTerminal(host)
+  const fit = new FitAddon()
+  const search = new SearchAddon()
+  terminal.loadAddon(fit)
+  terminal.loadAddon(search)
+  openAllowed(() => terminal.open(host))
+  fit.fit()
+  // Tab must leave the terminal, which takes no input; finding and copying are the browser's.
+  terminal.attachCustomKeyEventHandler(
+    (event) => event.key !== 'Tab' && !((event.ctrlKey || event.metaKey) && ['c', 'f', 'k'].includes(event.key)),
+  )
+  const sizes = new ResizeObserver(() => fit.fit())
+  sizes.observe(host)
+  const tellPlace = () => {
+    const { viewportY, baseY } = terminal.buffer.active
+    onFollowing(viewportY >= baseY)
+    if (viewportY === 0 && baseY > 0) onTop()
+  }
+  terminal.onScroll(tellPlace)
+  host.addEventListener('scroll', tellPlace, true)
+  host.addEventListener('wheel', () => requestAnimationFrame(tellPlace), { passive: true })
+
+  const time = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
+  const text = (lines: readonly ConsoleLine[]) =>
+    lines.map((line) => `${terminalText(line, (at) => time.format(at))}\r\n`).join('')
+  return {
+    append: (lines) => terminal.write(text(lines)),
+    replace: (lines, firstShown) =>
+      new Promise((resolve) => {
+        terminal.write(RESET + text(lines), () => {
+          if (firstShown !== undefined) terminal.scrollToLine(rowOf(terminal, lines.length - 1 - firstShown))
+          tellPlace()
+          resolve()
+        })
+      }),
+    find(wanted, direction) {
+      const before = terminal.getSelectionPosition()?.start.y
+      const isFound = direction === 'next' ? search.findNext(wanted) : search.findPrevious(wanted)
+      const after = terminal.getSelectionPosition()?.start.y
+      if (!isFound || after === undefined) return 'missing'
+      if (before === undefined || before === after) return before === undefined ? 'found' : 'wrapped'
+      return after > before === (direction === 'next') ? 'found' : 'wrapped'
+    },
+    show(linesAfter) {
+      const row = rowOf(terminal, linesAfter)
+      terminal.scrollToLine(Math.max(0, row - Math.floor(terminal.rows * 0.7)))
+      terminal.select(0, row, terminal.cols)
+    },
+    selection: () => terminal.getSelection(),
+    follow: () => terminal.scrollToBottom(),
+    dispose() {
+      sizes.disconnect()
+      terminal.dispose()
+    },
+  }
+}
+
+function openTerminal(host: HTMLElement): Terminal {
+  const style = getComputedStyle(host)
+  return new Terminal({
     documentOverride: createCspDocument(),
     disableStdin: true,
     cursorInactiveStyle: 'none',
@@ -36,7 +101,7 @@ export function createTerminal(host: HTMLElement, { locale, onFollowing }: Optio
     fontFamily: style.getPropertyValue('--mantine-font-family-monospace'),
     fontSize: 13,
     lineHeight: 1.35,
-    scrollback: LINES_AT_MOST,
+    scrollback: ROWS_AT_MOST,
     screenReaderMode: false,
     theme: {
       background: style.getPropertyValue('--console-ground').trim(),
@@ -45,36 +110,16 @@ export function createTerminal(host: HTMLElement, { locale, onFollowing }: Optio
       selectionBackground: '#3b6b56',
     },
   })
-  const fit = new FitAddon()
-  const search = new SearchAddon()
-  terminal.loadAddon(fit)
-  terminal.loadAddon(search)
-  openAllowed(() => terminal.open(host))
-  fit.fit()
-  // Tab must leave the terminal: it takes no input, and the page is used by keyboard.
-  terminal.attachCustomKeyEventHandler((event) => event.key !== 'Tab' && !(event.ctrlKey && event.key === 'f'))
-  const sizes = new ResizeObserver(() => fit.fit())
-  sizes.observe(host)
-  const tellFollowing = () => onFollowing(terminal.buffer.active.viewportY >= terminal.buffer.active.baseY)
-  terminal.onScroll(tellFollowing)
-  host.addEventListener('scroll', tellFollowing, true)
-  host.addEventListener('wheel', () => requestAnimationFrame(tellFollowing), { passive: true })
+}
 
-  const time = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
-  const text = (lines: readonly ConsoleLine[]) =>
-    lines.map((line) => `${terminalText(line, (at) => time.format(at))}\r\n`).join('')
-  return {
-    append: (lines) => terminal.write(text(lines)),
-    replace(lines) {
-      terminal.reset()
-      terminal.write(text(lines), tellFollowing)
-    },
-    find: (wanted, direction) =>
-      direction === 'next' ? search.findNext(wanted) : search.findPrevious(wanted, { incremental: false }),
-    follow: () => terminal.scrollToBottom(),
-    dispose() {
-      sizes.disconnect()
-      terminal.dispose()
-    },
+/** A line that is wider than the terminal takes several rows, so rows are counted from the newest line up. */
+function rowOf(terminal: Terminal, linesAfter: number): number {
+  const { active } = terminal.buffer
+  let left = linesAfter
+  for (let row = active.baseY + active.cursorY - 1; row >= 0; row--) {
+    if (active.getLine(row)?.isWrapped) continue
+    if (left === 0) return row
+    left--
   }
+  return 0
 }

@@ -43,12 +43,15 @@ export function Conflict({ name, base, mine, theirs, onKeep, onTake }: Props) {
         value={side}
         onChange={(value) => setSide(value as typeof side)}
         data={[
-          { value: 'theirs', label: sides.theirs.label },
-          { value: 'mine', label: sides.mine.label },
-          { value: 'both', label: sides.both.label },
+          { value: 'theirs', label: t`Theirs` },
+          { value: 'mine', label: t`Yours` },
+          { value: 'both', label: t`Between them` },
         ]}
       />
-      <DiffView {...sides[side]} />
+      <div>
+        <p className="small soft">{sides[side].label}</p>
+        <DiffView {...sides[side]} />
+      </div>
     </div>
   )
 }

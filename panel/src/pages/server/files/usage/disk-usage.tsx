@@ -120,7 +120,11 @@ function MapTile({ server, tile: { item, x, y, width, height } }: { server: Serv
       )}
     </>
   )
-  const position = { left: `${x}%`, top: `${y}%`, width: `${width}%`, height: `${height}%` }
+  const share = (width * height) / 100
+  const position = {
+    ...{ left: `${x}%`, top: `${y}%`, width: `${width}%`, height: `${height}%` },
+    '--tint': `${Math.round(10 + share * 0.35)}%`,
+  }
   const content = (
     <>
       <span className="cut">{item.name}</span>
