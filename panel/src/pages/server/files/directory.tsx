@@ -54,10 +54,6 @@ export function Directory({ server, directory }: { server: Server; directory: st
       chosen.map(({ path }) => path),
       { onError: (error) => showFailure(t`It could not be copied`, error) },
     )
-  const closeDialog = () => {
-    setDialog(null)
-    setSelected(new Set())
-  }
 
   return (
     <DropZone isOpen={mayWrite} onDrop={send}>
@@ -104,7 +100,7 @@ export function Directory({ server, directory }: { server: Server; directory: st
           directory={directory}
           taken={new Set(entries?.map(({ name }) => name))}
           dialog={dialog}
-          onClose={closeDialog}
+          onClose={() => setDialog(null)}
         />
       )}
     </DropZone>
