@@ -88,6 +88,30 @@ test('an uploaded page, drawing or document does nothing as the user, whether pr
   assert.deepEqual(made, ['by-the-panel'])
 })
 
+test('an upload goes on by itself after the page was reloaded in the middle of it', async () => {
+  const buffer = Buffer.alloc(9 * 1024 * 1024, 'upload')
+  await panel.visit(`/servers/${serverId}/files`, async (page) => {
+    const offsets: string[] = []
+    let isHeld = true
+    await page.route('**/uploads/**', async (route) => {
+      const request = route.request()
+      if (request.method() !== 'PATCH') return route.continue()
+      offsets.push(request.headers()['upload-offset'] ?? '')
+      // The second piece never arrives: the page is reloaded before.
+      if (isHeld && offsets.length > 1) return
+      return route.continue()
+    })
+    await page.getByLabel('Files to upload').setInputFiles({ name: 'big.bin', mimeType: '', buffer })
+    await page.getByText('4 MiB / 9 MiB').waitFor()
+    isHeld = false
+    offsets.length = 0
+    await page.reload()
+    await page.getByRole('row', { name: 'big.bin' }).waitFor()
+    assert.equal(offsets[0], String(4 * 1024 * 1024))
+  })
+  assert.equal(await textOf('/big.bin'), buffer.toString())
+})
+
 test('files are renamed together, moved and packed, brought back from the trash and from a backup', async () => {
   const client = adminClient()
   for (const name of ['one.txt', 'two.txt']) await client.files.write(serverId, `/mods/${name}`, name)

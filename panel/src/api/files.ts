@@ -63,6 +63,11 @@ export function useFileActions(serverId: string) {
       mutationFn: (moves: Move[]) => client.files.move(serverId, { moves }),
       onSettled,
     }),
+    setMode: useMutation({
+      mutationFn: ({ directory, names, mode }: { directory: string; names: string[]; mode: string }) =>
+        client.files.setMode(serverId, { root: directory, files: names, mode }),
+      onSettled,
+    }),
     remove: useMutation({
       mutationFn: ({ directory, names }: { directory: string; names: string[] }) =>
         client.files.delete(serverId, { root: directory, files: names }),

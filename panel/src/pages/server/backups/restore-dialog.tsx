@@ -1,8 +1,9 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, Radio } from '@mantine/core'
+import { Button, Checkbox, Modal, NativeSelect, Radio } from '@mantine/core'
 import { useState } from 'react'
 import type { Backup, Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
+import { useServers } from '../../../api/servers.ts'
 import { useMay } from '../../../api/session.ts'
 import { Problem } from '../../../components/problem.tsx'
 import { showToast } from '../../../components/toasts.tsx'
@@ -31,17 +32,25 @@ export type RestoreMode = 'replace' | 'merge'
 function RestoreForm({ server, backup, paths, onClose }: Props & { backup: Backup }) {
   const { t } = useLingui()
   const { restore } = useBackupActions(server.id)
-  const follow = useFollowJob(server.id)
+  const { data: servers = [server] } = useServers()
+  const [targetId, setTargetId] = useState(server.id)
+  const target = servers.find(({ id }) => id === targetId) ?? server
+  const follow = useFollowJob(target.id)
   const mayStop = useMay()('power:write')
   const [mode, setMode] = useState<RestoreMode>('replace')
   const [safetyBackup, setSafetyBackup] = useState(true)
-  const { state } = server.power
+  const { state } = target.power
   const isOn = state === 'running' || state === 'starting' || state === 'stopping'
   const submit = async (event: React.FormEvent) => {
     event.preventDefault()
     const { name } = backup
     const ending = { onDone: () => showToast(t`${name} is restored.`), failed: t`${name} could not be restored` }
-    const chosen = { id: backup.id, mode, safetyBackup, ...(paths ? { paths } : {}), ...(isOn ? { stop: true } : {}) }
+    const chosen = {
+      ...{ id: backup.id, mode, safetyBackup },
+      ...(paths ? { paths } : {}),
+      ...(isOn ? { stop: true } : {}),
+      ...(target.id === server.id ? {} : { targetServerId: target.id }),
+    }
     const job = await restore.mutateAsync(chosen).catch(() => null)
     if (job === null) return
     onClose()
@@ -58,6 +67,17 @@ function RestoreForm({ server, backup, paths, onClose }: Props & { backup: Backu
           />
         </p>
       )}
+      {servers.length > 1 && (
+        <NativeSelect
+          label={t`Into`}
+          value={target.id}
+          data={servers.map(({ id, name }) => ({
+            value: id,
+            label: id === server.id ? t`${name}, this server` : name,
+          }))}
+          onChange={(event) => setTargetId(event.currentTarget.value)}
+        />
+      )}
       <ModeChoice mode={mode} onChange={setMode} />
       <Checkbox
         label={t`Back up what is there now first`}
@@ -67,6 +87,7 @@ function RestoreForm({ server, backup, paths, onClose }: Props & { backup: Backu
       />
       <RestoreStatement
         server={server}
+        target={target}
         backup={backup}
         paths={paths}
         mode={mode}

@@ -7,6 +7,8 @@ import css from './restore-statement.module.css'
 
 interface Props {
   server: Server
+  /** Where it is restored into. */
+  target: Server
   backup: Backup
   paths: string[] | null
   mode: 'replace' | 'merge'
@@ -15,8 +17,8 @@ interface Props {
 }
 
 /** What will happen, in the order in which it does. */
-export function RestoreStatement({ server, backup, paths, mode, hasSafety, isStopped }: Props) {
-  const { data, isPending } = useRestoreEffect(server.id, backup.id, paths)
+export function RestoreStatement({ server, target, backup, paths, mode, hasSafety, isStopped }: Props) {
+  const isOther = target.id !== server.id
   return (
     <section className={css.statement} aria-live="polite">
       <h3>
@@ -33,8 +35,15 @@ export function RestoreStatement({ server, backup, paths, mode, hasSafety, isSto
             <Trans>What is there now is backed up.</Trans>
           </li>
         )}
-        {isPending && <Skeleton height={14} width="70%" />}
-        {data && <Effect effect={data} mode={mode} createdAt={backup.createdAt} />}
+        {isOther ? (
+          <li>
+            <Trans>
+              Files of <strong>{target.name}</strong> become those of the backup. {server.name} is not touched.
+            </Trans>
+          </li>
+        ) : (
+          <OwnEffect server={server} backup={backup} paths={paths} mode={mode} />
+        )}
         {isStopped && (
           <li>
             <Trans>The game is started again.</Trans>
@@ -48,6 +57,12 @@ export function RestoreStatement({ server, backup, paths, mode, hasSafety, isSto
       )}
     </section>
   )
+}
+
+function OwnEffect({ server, backup, paths, mode }: Pick<Props, 'server' | 'backup' | 'paths' | 'mode'>) {
+  const { data, isPending } = useRestoreEffect(server.id, backup.id, paths)
+  if (isPending) return <Skeleton height={14} width="70%" />
+  return data ? <Effect effect={data} mode={mode} createdAt={backup.createdAt} /> : null
 }
 
 function Effect({ effect, mode, createdAt }: { effect: RestoreEffect; mode: Props['mode']; createdAt: string }) {

@@ -20,6 +20,7 @@ import { FileToolbar } from './file-toolbar.tsx'
 import { hrefOf } from './paths.ts'
 import { looksLikeImage, looksLikeLog } from './preview/image-type.ts'
 import { useRemoval } from './removal.ts'
+import { SearchField } from './search/search-field.tsx'
 import { UploadList } from './upload-list.tsx'
 import { startUploads } from './uploads.ts'
 
@@ -59,6 +60,7 @@ export function Directory({ server, directory }: { server: Server; directory: st
     <DropZone isOpen={mayWrite} onDrop={send}>
       <div className="row spread">
         <Breadcrumbs server={server} directory={directory} />
+        <SearchField serverId={server.id} directory={directory} />
         <FileToolbar
           serverId={server.id}
           directory={directory}

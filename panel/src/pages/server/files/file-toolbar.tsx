@@ -65,6 +65,7 @@ function SelectionTools({ serverId, directory, chosen, onDialog, onDownload, onR
               <>
                 <Item icon="copy" label={t`Copy`} onClick={onCopy} />
                 <Item icon="move" label={t`Move…`} onClick={() => onDialog({ kind: 'move', entries: chosen })} />
+                <Item icon="key" label={t`Mode…`} onClick={() => onDialog({ kind: 'mode', entries: chosen })} />
                 <Item icon="archive" label={t`Pack…`} onClick={() => onDialog({ kind: 'pack', entries: chosen })} />
               </>
             )}

@@ -11,6 +11,7 @@ import { directoryOf, hrefOf } from './paths.ts'
 // Apart, because a list of files needs none of them.
 const FileEditor = lazy(() => import('./editor/file-editor.tsx'))
 const FilePreview = lazy(() => import('./preview/file-preview.tsx'))
+const SearchResults = lazy(() => import('./search/search-results.tsx'))
 const Versions = lazy(() => import('./versions/versions.tsx'))
 const Trash = lazy(() => import('./trash/trash.tsx'))
 const DiskUsage = lazy(() => import('./usage/disk-usage.tsx'))
@@ -40,6 +41,7 @@ function View({ server, directory, search }: Props) {
   const edited = search.get('edit')
   const viewed = search.get('view')
   const versioned = search.get('versions')
+  const sought = search.get('search')
   const show = search.get('show')
   if (show === 'trash') return <Trash server={server} />
   return (
@@ -55,6 +57,9 @@ function View({ server, directory, search }: Props) {
       {show === 'usage' && <DiskUsage server={server} directory={directory} />}
       {edited !== null && <FileEditor serverId={server.id} path={joinPath(directory, edited)} onClose={close} />}
       {viewed !== null && <FilePreview serverId={server.id} directory={directory} name={viewed} onClose={close} />}
+      {sought !== null && (
+        <SearchResults key={sought} server={server} directory={directory} query={sought} onClose={close} />
+      )}
       {versioned !== null && <Versions server={server} directory={directory} name={versioned} onClose={close} />}
     </div>
   )

@@ -4,6 +4,7 @@ import type { FileEntry } from '../../../../../../src/sdk/index.ts'
 import { joinPath, useFileActions } from '../../../../api/files.ts'
 import { hrefOf } from '../paths.ts'
 import { BatchRename } from './batch-rename.tsx'
+import { ModeDialog } from './mode-dialog.tsx'
 import { MoveDialog } from './move-dialog.tsx'
 import { NameDialog } from './name-dialog.tsx'
 import { PackDialog } from './pack-dialog.tsx'
@@ -17,6 +18,7 @@ export type Dialog =
   | { kind: 'rename'; entry: FileEntry }
   | { kind: 'batch-rename'; entries: readonly FileEntry[] }
   | { kind: 'move'; entries: readonly FileEntry[] }
+  | { kind: 'mode'; entries: readonly FileEntry[] }
   | { kind: 'pack'; entries: readonly FileEntry[] }
   | { kind: 'unpack'; entry: FileEntry }
 
@@ -43,6 +45,8 @@ export function Dialogs({ serverId, directory, taken, dialog, onClose }: Props) 
       return <BatchRename {...place} names={dialog.entries.map(({ name }) => name)} taken={taken} />
     case 'move':
       return <MoveDialog {...place} names={dialog.entries.map(({ name }) => name)} />
+    case 'mode':
+      return <ModeDialog {...place} entries={dialog.entries} />
     case 'pack':
       return <PackDialog {...place} names={dialog.entries.map(({ name }) => name)} />
     case 'unpack':
