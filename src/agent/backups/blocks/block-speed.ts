@@ -25,9 +25,12 @@ function timeFor(work: (part: Buffer) => unknown, partBytes: number): number {
 
 const timeToName = (blockHash: BlockHash) => timeFor(createHasher(blockHash), BLOCK_BYTES)
 
-/** Both are safe. */
+let fastest: BlockHash | undefined
+
+/** Both are safe. It is tried once: a process stays on its machine. */
 export function fastestBlockHash(): BlockHash {
-  return timeToName('sha-256') * CLEARLY_FASTER < timeToName('blake2b-256') ? 'sha-256' : 'blake2b-256'
+  fastest ??= timeToName('sha-256') * CLEARLY_FASTER < timeToName('blake2b-256') ? 'sha-256' : 'blake2b-256'
+  return fastest
 }
 
 /** Whether telling by prints what has not changed saves more than making prints costs. */
