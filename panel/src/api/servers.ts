@@ -24,6 +24,15 @@ export function useServers() {
   })
 }
 
+/** Those that can be brought back. */
+export function useDeletedServers() {
+  return useQuery({
+    queryKey: [...ALL, 'deleted'],
+    queryFn: ({ signal }) => Array.fromAsync(client.servers.all({ limit: 100, deleted: true }, { signal })),
+    refetchInterval: POLL_MS,
+  })
+}
+
 export function useServer(serverId: string) {
   const queries = useQueryClient()
   return useQuery({

@@ -48,6 +48,11 @@ export function useSignOut() {
   })
 }
 
+/** A link that signs in once, as whoever is signed in here. */
+export function useCreateLink() {
+  return useMutation({ mutationFn: () => client.session.createLink() })
+}
+
 /** Whether the one who is signed in may do that. What they may not is not offered. */
 export function useMay(): (scope: Scope) => boolean {
   const { data } = useSession()

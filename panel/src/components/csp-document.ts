@@ -27,13 +27,20 @@ function createAllowed(tag: string): HTMLElement {
   return tag === 'style' ? createStyle() : withStyleByScript(Document.prototype.createElement.call(document, tag))
 }
 
-/** The text of a style attribute is refused as well; the same by `element.style` is not. Colours beyond the palette need it. */
+/** For the cells of a terminal, which xterm.js makes by the page's own document whenever it draws. */
+export function allowSpanStyles(): void {
+  HTMLSpanElement.prototype.setAttribute = setAllowed
+}
+
 function withStyleByScript(element: HTMLElement): HTMLElement {
-  element.setAttribute = (name: string, value: string) => {
-    if (name === 'style') element.style.cssText = value
-    else Element.prototype.setAttribute.call(element, name, value)
-  }
+  element.setAttribute = setAllowed
   return element
+}
+
+/** The text of a style attribute is refused as well; the same by `element.style` is not. Colours beyond the palette need it. */
+function setAllowed(this: HTMLElement, name: string, value: string): void {
+  if (name === 'style') this.style.cssText = value
+  else Element.prototype.setAttribute.call(this, name, value)
 }
 
 function createStyle(): HTMLElement {

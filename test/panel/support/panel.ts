@@ -26,10 +26,11 @@ export interface PanelUnderTest {
   close(): Promise<void>
 }
 
-export async function startPanel(): Promise<PanelUnderTest> {
+/** `env`: settings of the service. */
+export async function startPanel(env: Record<string, string> = {}): Promise<PanelUnderTest> {
   requireFreshBuild()
   await using cleanUp = new AsyncDisposableStack()
-  const service = await startTestService()
+  const service = await startTestService({ env })
   cleanUp.defer(() => service.stop())
   const browser = await chromium.launch(BROWSER)
   cleanUp.defer(() => browser.close())

@@ -5,10 +5,9 @@ import type { MadeInvitation } from '../../../../src/sdk/index.ts'
 import { useAccessActions } from '../../api/people.ts'
 import { useServers } from '../../api/servers.ts'
 import { useMay } from '../../api/session.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
 import { Moment } from '../../components/moment.tsx'
 import { Problem } from '../../components/problem.tsx'
-import css from './people-page.module.css'
+import { SecretText } from '../../components/secret-text.tsx'
 import { RIGHT_MEANINGS, RIGHT_NAMES } from './right-names.ts'
 import { RIGHTS, type Right, scopesOf } from './rights.ts'
 import { ServerChoice } from './server-choice.tsx'
@@ -31,10 +30,7 @@ function MadeLink({ made, onClose }: { made: MadeInvitation; onClose: () => void
   const { t } = useLingui()
   return (
     <div className="stack">
-      <p className={css.link}>
-        <span className="mono grow">{made.url}</span>
-        <CopyButton text={made.url} label={t`Copy the link`} />
-      </p>
+      <SecretText text={made.url} label={t`Copy the link`} />
       <p className="soft">
         <Trans>
           Send it to nobody else: whoever opens it first is in. It is good once, ends <Moment at={made.expiresAt} />,

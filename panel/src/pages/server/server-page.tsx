@@ -1,9 +1,9 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useEffect, useRef } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { isApiError, type Scope, type Server } from '../../../../src/sdk/index.ts'
-import { addressOf, useServer } from '../../api/servers.ts'
+import { addressOf, useServer, useTemplate } from '../../api/servers.ts'
 import { useMay } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -76,6 +76,7 @@ export default function ServerPage({ serverId }: { serverId: string }) {
 function Head({ server }: { server: Server }) {
   const { t } = useLingui()
   const address = addressOf(server)
+  const { data: template } = useTemplate(server.game)
   useDocumentTitle(server.name)
   return (
     <div>
@@ -86,7 +87,7 @@ function Head({ server }: { server: Server }) {
             <StateBadge state={server.power.state} />
           </div>
           <p className={`soft ${css.facts}`}>
-            <span className="cut">{server.game ?? t`Own files`}</span>
+            <span className="cut">{template?.name ?? server.game ?? t`Own files`}</span>
             {address && (
               <span className={css.address}>
                 <span className="mono cut">{address}</span>
@@ -116,8 +117,14 @@ function Tabs({ serverId }: { serverId: string }) {
     { href: `${base}/settings`, scope: 'servers:read', icon: 'sliders', name: t`Settings` },
   ]
   const isCurrent = (href: string) => (href === base ? location === base : location.startsWith(href))
+  const nav = useRef<HTMLElement>(null)
+  // Where the tabs are wider than the screen, the open one is in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the open one changes with the location
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [location])
   return (
-    <nav className={css.tabs} aria-label={t`Server`}>
+    <nav ref={nav} className={css.tabs} aria-label={t`Server`}>
       {tabs
         .filter(({ scope }) => may(scope))
         .map(({ href, icon, name }) => (

@@ -9,6 +9,7 @@ import { Empty } from '../../components/empty.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { PageTitle } from '../../components/page-title.tsx'
 import { Problem } from '../../components/problem.tsx'
+import { DeletedServers } from './deleted-servers.tsx'
 import { GroupBar } from './group-bar.tsx'
 import { allLabels, hasLabels } from './labels.ts'
 import { matchesSearch } from './search.ts'
@@ -23,10 +24,18 @@ const Welcome = lazy(() => import('../new-server/welcome.tsx'))
 export function ServersPage() {
   const { data: servers, error, refetch } = useServers()
   const mayCreate = useMayCreate()
-  if (servers?.length === 0) return mayCreate ? <Welcome /> : <NothingShared />
+  if (servers?.length === 0) {
+    return (
+      <>
+        {mayCreate ? <Welcome /> : <NothingShared />}
+        <DeletedServers />
+      </>
+    )
+  }
   return (
     <>
       {servers && <Servers servers={servers} error={error} />}
+      <DeletedServers />
       {!servers && error && <Problem error={error} onRetry={() => void refetch()} />}
       {!servers && !error && <CardSkeletons />}
     </>
@@ -58,6 +67,7 @@ function Servers({ servers, error }: { servers: readonly Server[]; error: Error 
           <>
             <ViewChoice view={view} onChange={setView} />
             <TextInput
+              className={css.search}
               type="search"
               aria-label={t`Search servers`}
               placeholder={t`Search`}

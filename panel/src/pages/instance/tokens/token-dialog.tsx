@@ -4,12 +4,11 @@ import { useState } from 'react'
 import type { MintedToken, Scope } from '../../../../../src/sdk/index.ts'
 import { useAccessActions } from '../../../api/people.ts'
 import { useMay } from '../../../api/session.ts'
-import { CopyButton } from '../../../components/copy-button.tsx'
 import { Problem } from '../../../components/problem.tsx'
-import css from '../../people/people-page.module.css'
+import { SecretText } from '../../../components/secret-text.tsx'
 import { ServerChoice } from '../../people/server-choice.tsx'
 import { endOf, GRANTABLE, LIFETIMES, type Lifetime } from './token-choices.ts'
-import tokenCss from './token-dialog.module.css'
+import css from './token-dialog.module.css'
 
 export function TokenDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { t } = useLingui()
@@ -29,10 +28,7 @@ function MadeToken({ made, onClose }: { made: MintedToken; onClose: () => void }
   const { t } = useLingui()
   return (
     <div className="stack">
-      <p className={css.link}>
-        <span className="mono grow">{made.token}</span>
-        <CopyButton text={made.token} label={t`Copy the token`} />
-      </p>
+      <SecretText text={made.token} label={t`Copy the token`} />
       <p className="soft">
         <Trans>Keep it where your program reads it. It is not shown again.</Trans>
       </p>
@@ -96,7 +92,7 @@ function ScopeChoice({ value, onChange }: { value: Scope[]; onChange: (scopes: S
   const may = useMay()
   return (
     <Checkbox.Group label={t`Scopes`} value={value} onChange={(chosen) => onChange(chosen as Scope[])}>
-      <div className={tokenCss.scopes}>
+      <div className={css.scopes}>
         {GRANTABLE.filter(may).map((scope) => (
           <Checkbox key={scope} value={scope} label={scope === '*' ? t`* (everything)` : scope} />
         ))}

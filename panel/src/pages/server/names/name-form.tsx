@@ -3,6 +3,7 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { isApiError, type Server, type Subdomain, type ZoneInfo } from '../../../../../src/sdk/index.ts'
+import { useTemplate } from '../../../api/servers.ts'
 import { useSubdomainActions } from '../../../api/subdomains.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { showFailure } from '../../../components/toasts.tsx'
@@ -29,9 +30,13 @@ export function NameForm({ server, zones, subdomains }: Props) {
   /** The last one that the service refused, and why. */
   const [refused, setRefused] = useState<{ hostname: string; why: string } | null>(null)
   const { create } = useSubdomainActions(server.id)
+  const { data: template } = useTemplate(server.game)
   const zone = zones.find((each) => each.zone === chosen) ?? zones[0]
   if (!zone) return null
   const hostname = `${name}.${zone.zone}`
+  const port = server.port ?? template?.defaultPort
+  // Games that look the port up in DNS need none.
+  const connect = port === undefined || template?.srv !== undefined ? hostname : `${hostname}:${port}`
   const fault = nameFault(
     name,
     zone.zone,
@@ -97,8 +102,7 @@ export function NameForm({ server, zones, subdomains }: Props) {
           why
         ) : (
           <>
-            <Icon name="check" size={15} /> <Trans>Players will type</Trans>{' '}
-            <strong className="mono">{hostname}</strong>
+            <Icon name="check" size={15} /> <Trans>Players will type</Trans> <strong className="mono">{connect}</strong>
           </>
         )}
       </p>

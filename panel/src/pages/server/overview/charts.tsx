@@ -11,7 +11,13 @@ import css from './charts.module.css'
 import { createLineChart, type LineChart } from './line-chart.ts'
 
 const HEIGHT_PX = 112
-const GIB = 1024 ** 3
+const MIB = 1024 ** 2
+/** Where the lines of an axis may lie: whole players, and bytes that are round in what they are written in. */
+const STEPS: Record<Measure, number[]> = {
+  cpuPercent: [1, 5, 10, 25, 50, 100, 200, 500, 1000, 5000, 10_000, 50_000],
+  memoryBytes: Array.from({ length: 30 }, (_, power) => MIB * 2 ** power),
+  players: [1, 2, 5, 10, 20, 50, 100, 500, 1000],
+}
 
 export default function Charts({ server }: { server: Server }) {
   const { t, i18n } = useLingui()
@@ -43,15 +49,19 @@ export default function Charts({ server }: { server: Server }) {
           <Trans>Nothing was measured in this time. The game is measured while it runs, every ten seconds.</Trans>
         </p>
       )}
-      <Chart {...common} measure="cpuPercent" title={t`CPU`} format={percent} ceiling={10} limit={cpuPercent} />
-      <Chart
-        {...common}
-        measure="memoryBytes"
-        title={t`Memory`}
-        format={bytes}
-        ceiling={GIB / 16}
-        limit={memoryBytes}
-      />
+      {series?.points.length !== 0 && (
+        <>
+          <Chart {...common} measure="cpuPercent" title={t`CPU`} format={percent} ceiling={10} limit={cpuPercent} />
+          <Chart
+            {...common}
+            measure="memoryBytes"
+            title={t`Memory`}
+            format={bytes}
+            ceiling={64 * MIB}
+            limit={memoryBytes}
+          />
+        </>
+      )}
       {series && hasAny(series.points, 'players') && (
         <Chart {...common} measure="players" title={t`Players`} format={String} ceiling={4} limit={null} isStepped />
       )}
@@ -88,6 +98,7 @@ function Chart({ measure, title, series, range, newest, format, ceiling, limit, 
       height: HEIGHT_PX,
       format: (value) => formatter.current(value),
       ceiling,
+      steps: STEPS[measure],
       isStepped,
       onPoint: setPointed,
     })
@@ -96,7 +107,7 @@ function Chart({ measure, title, series, range, newest, format, ceiling, limit, 
       chart.current = null
       made.dispose()
     }
-  }, [scheme, i18n.locale, ceiling, isStepped])
+  }, [scheme, i18n.locale, ceiling, measure, isStepped])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chart that was made anew is empty
   useEffect(() => {
@@ -146,5 +157,6 @@ const timeOf = (at: Date, range: Range, locale: string) =>
     ...(range === 'week' ? { weekday: 'short' } : {}),
     hour: '2-digit',
     minute: '2-digit',
+    hourCycle: 'h23',
     ...(range === 'hour' ? { second: '2-digit' } : {}),
   }).format(at)

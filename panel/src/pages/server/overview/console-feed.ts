@@ -25,9 +25,12 @@ export interface ConsoleFeed {
 interface FeedOptions {
   onState(state: 'loading' | 'live' | 'lost' | { error: unknown }): void
   onOlder(hasOlder: boolean): void
+  /** There is a line, or none was ever written. */
+  onEmpty(isEmpty: boolean): void
 }
 
-export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, onOlder }: FeedOptions): ConsoleFeed {
+export function openConsoleFeed(serverId: string, sink: ConsoleSink, options: FeedOptions): ConsoleFeed {
+  const { onState, onOlder, onEmpty } = options
   const closed = new AbortController()
   const { signal } = closed
   let lines: ConsoleLine[] = []
@@ -46,6 +49,7 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
     waiting.push(line)
     flush ??= setTimeout(() => {
       flush = undefined
+      if (lines.length === 0) onEmpty(false)
       lines.push(...waiting)
       if (lines.length > LINES_AT_MOST) lines = lines.slice(-LINES_AT_MOST)
       sink.append(waiting)
@@ -65,7 +69,8 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
     const older: ConsoleLine[][] = []
     let count = 0
     let isLast = false
-    let first = lines[0]?.line
+    const oldest = lines[0]?.line
+    let first = oldest
     do {
       if (first === undefined) break
       const read = await readPage(first)
@@ -74,6 +79,8 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
       count += read.page.length
       first = read.page[0]?.line
     } while (!isLast && first !== undefined && !isEnough(first) && lines.length + count < LINES_AT_MOST)
+    // Meanwhile so much was written that lines have gone: between these and those would be a hole.
+    if (lines[0]?.line !== oldest) return
     lines = [...older.flat(), ...lines]
     setOlder(!isLast)
     if (count > 0) await sink.replace(lines, count)
@@ -82,7 +89,7 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
   /** One at a time: a second one would read the same page. */
   async function readBackOnce(isEnough: (first: number) => boolean): Promise<void> {
     await reading
-    if (!hasOlder) return
+    if (!hasOlder || lines.length >= LINES_AT_MOST) return
     reading = readBack(isEnough).finally(() => {
       reading = null
     })
@@ -94,6 +101,7 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, { onState, 
     const { page, isLast } = await readPage()
     lines = page
     setOlder(!isLast)
+    onEmpty(lines.length === 0)
     void sink.replace(lines)
     onState('live')
     const lastEventId = String(lines.at(-1)?.line ?? 0)

@@ -29,6 +29,7 @@ export default function Console({ server, wanted }: Props) {
   const [state, setState] = useState<FeedState>('loading')
   const [isFollowing, setFollowing] = useState(true)
   const [hasOlder, setOlder] = useState(false)
+  const [isEmpty, setEmpty] = useState(false)
 
   useEffect(() => {
     if (!host.current) return
@@ -38,7 +39,7 @@ export default function Console({ server, wanted }: Props) {
       onTop: () => void feed.current?.readOlder().catch(() => {}),
     })
     terminal.current = opened
-    const lines = openConsoleFeed(server.id, opened, { onState: setState, onOlder: setOlder })
+    const lines = openConsoleFeed(server.id, opened, { onState: setState, onOlder: setOlder, onEmpty: setEmpty })
     feed.current = lines
     return () => {
       lines.close()
@@ -89,6 +90,11 @@ export default function Console({ server, wanted }: Props) {
       {typeof state === 'object' && <Problem error={state.error} />}
       <div className={css.screen}>
         <div ref={host} className={css.host} />
+        {isEmpty && (
+          <p className={css.empty}>
+            <Trans>Nothing is written yet. Start the server, and what it says appears here.</Trans>
+          </p>
+        )}
         {!isFollowing && (
           <Button
             className={css.follow}

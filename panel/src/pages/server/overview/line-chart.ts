@@ -15,6 +15,8 @@ interface Options {
   format: (value: number) => string
   /** The axis reaches at least to it. */
   ceiling: number
+  /** What the lines of the axis may lie apart. */
+  steps: number[]
   /** Whether values jump, such as a number of players. */
   isStepped: boolean
   /** The point under the pointer; null where there is none. */
@@ -24,7 +26,7 @@ interface Options {
 const DAY_SECONDS = 86_400
 
 export function createLineChart(host: HTMLElement, options: Options): LineChart {
-  const { locale, height, format, ceiling, isStepped, onPoint } = options
+  const { locale, height, format, ceiling, steps, isStepped, onPoint } = options
   const style = getComputedStyle(host)
   const colour = (name: string) => style.getPropertyValue(name).trim()
   let shown: readonly [number, number] = [0, 1]
@@ -56,6 +58,7 @@ export function createLineChart(host: HTMLElement, options: Options): LineChart 
           ...axis,
           grid: { stroke: colour('--line'), width: 1 },
           space: 28,
+          incrs: steps,
           gap: 4,
           size: (plot, values) => widestOf(plot, values) + 10,
           values: (_, values) => values.map(format),
@@ -90,7 +93,9 @@ export function createLineChart(host: HTMLElement, options: Options): LineChart 
 function timesOf(at: readonly number[], [from, to]: readonly [number, number], locale: string): string[] {
   const format = new Intl.DateTimeFormat(
     locale,
-    to - from > 2 * DAY_SECONDS ? { weekday: 'short', day: 'numeric' } : { hour: '2-digit', minute: '2-digit' },
+    to - from > 2 * DAY_SECONDS
+      ? { weekday: 'short', day: 'numeric' }
+      : { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
   )
   return at.map((second) => format.format(second * 1000))
 }

@@ -32,13 +32,13 @@ export function OverviewTab({ server }: { server: Server }) {
             <Trans>You may not read the console of this server.</Trans>
           </p>
         )}
+        <FactsCard server={server} />
       </div>
       <div className={css.side}>
         <PlayersCard server={server} />
         <Suspense fallback={<Skeleton height={320} radius="md" />}>
           <Charts server={server} />
         </Suspense>
-        <FactsCard server={server} />
       </div>
     </div>
   )

@@ -4,7 +4,7 @@ import { SearchAddon } from '@xterm/addon-search'
 import { Terminal } from '@xterm/xterm'
 import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 import '@xterm/xterm/css/xterm.css'
-import { createCspDocument, openAllowed } from '../../../components/csp-document.ts'
+import { allowSpanStyles, createCspDocument, openAllowed } from '../../../components/csp-document.ts'
 import type { ConsoleSink } from './console-feed.ts'
 import { terminalText } from './terminal-text.ts'
 
@@ -39,6 +39,7 @@ export function createTerminal(host: HTMLElement, { locale, onFollowing, onTop }
   const search = new SearchAddon()
   terminal.loadAddon(fit)
   terminal.loadAddon(search)
+  allowSpanStyles()
   openAllowed(() => terminal.open(host))
   fit.fit()
   // Tab must leave the terminal, which takes no input; finding and copying are the browser's.

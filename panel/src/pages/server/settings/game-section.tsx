@@ -113,7 +113,7 @@ function VariableRow({ variable, value, isSet, isHidden, error, onChange }: Vari
         onChange={onChange}
         {...(isHidden ? { placeholder: t`Set; type to replace it` } : {})}
       />
-      <p className={`small faint ${css.rules}`}>
+      <p className={`small faint ${css.rules}`} hidden={rules.length === 0 && !isSet}>
         <span className="grow">{rules.join(' · ')}</span>
         {isSet && (
           <Button
