@@ -14,7 +14,6 @@ const linguiMacros = ['@lingui/babel-plugin-lingui-macro', { linguiConfig: getCo
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react({ babel: { plugins: [linguiMacros, documentationFree] } }), lingui(linguiConfig), themeVariables()],
-  resolve: { alias: { typebox: `${import.meta.dirname}/dev/schema-free.ts` } },
   define: { __VERSION__: JSON.stringify(packageJson.version) },
   server: { proxy: { '/v1': service, '/readyz': service } },
   build: {
