@@ -81,6 +81,34 @@ test('the console is found through beyond what is loaded, and a crash leads to i
   })
 })
 
+test('scrolling up in the console reads on, and stays where it was', async () => {
+  await panel.visit(`/servers/${serverId}`, async (page) => {
+    const rows = page.locator('.xterm-rows')
+    await rows.getByText('anna joined').waitFor()
+    await rows.hover()
+    await page.mouse.wheel(0, -100_000)
+    // The oldest line of the first page is where it was; those before it are further up.
+    await page.getByRole('button', { name: 'Older lines' }).waitFor({ state: 'detached' })
+    assert.doesNotMatch(await rows.innerText(), /The needle lies here/)
+    await page.mouse.wheel(0, -100_000)
+    await rows.getByText('The needle lies here').waitFor()
+  })
+})
+
+test('activity is narrowed down by what happened and by who did it', async () => {
+  await panel.visit(`/servers/${serverId}/activity`, async (page) => {
+    const entries = page.getByRole('main').locator('ol > li')
+    await entries.filter({ hasText: 'created the server' }).waitFor()
+    await page.getByLabel('What').selectOption({ label: 'Commands' })
+    await entries.filter({ hasText: 'created the server' }).waitFor({ state: 'detached' })
+    assert.match(await entries.innerText(), /admin sent the command fall/)
+    await page.getByLabel('Who').selectOption({ label: 'Gamekeeper' })
+    await page.getByText('Nothing matches').waitFor()
+    await page.getByRole('button', { name: 'Show everything' }).first().click()
+    await entries.filter({ hasText: 'created the server' }).waitFor()
+  })
+})
+
 test('settings are saved by the rules of the template, a secret stays as it is, and a deleted server comes back', async () => {
   const client = adminClient()
   await panel.visit(`/servers/${serverId}/settings`, async (page) => {
