@@ -3,20 +3,17 @@ import { lingui } from '@lingui/vite-plugin'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import packageJson from '../package.json' with { type: 'json' }
+import { documentationFree } from './dev/documentation-free.ts'
 import { themeVariables } from './dev/theme-css.ts'
 
 /** The service that `npm run panel` shows. Its host stays as the browser named it: the service compares it with the Origin. */
-const service = process.env.GAMEKEEPER_URL ?? 'http://127.0.0.1:8080'
+const service = { target: process.env.GAMEKEEPER_URL ?? 'http://127.0.0.1:8080', changeOrigin: false }
 const linguiConfig = { configPath: `${import.meta.dirname}/lingui.config.ts` }
+const linguiMacros = ['@lingui/babel-plugin-lingui-macro', { linguiConfig: getConfig(linguiConfig) }]
 
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [
-    react({ babel: { plugins: [['@lingui/babel-plugin-lingui-macro', { linguiConfig: getConfig(linguiConfig) }]] } }),
-    lingui(linguiConfig),
-    themeVariables(),
-  ],
-  resolve: { alias: { typebox: `${import.meta.dirname}/dev/schema-free.ts` } },
+  plugins: [react({ babel: { plugins: [linguiMacros, documentationFree] } }), lingui(linguiConfig), themeVariables()],
   define: { __VERSION__: JSON.stringify(packageJson.version) },
   server: { proxy: { '/v1': service, '/readyz': service } },
   build: {

@@ -116,6 +116,7 @@ async function assemble(
       users: config.gameUsers,
       allowUnisolated: config.allowUnisolatedGames,
       containerSocket: config.containerSocket,
+      keyFiles: config.keyFiles,
     },
     clock,
     log,

@@ -217,6 +217,8 @@ export const DEFAULT_GAME_UIDS = { first: 1_900_000_000, last: 1_900_065_535 } a
 export const REHEARSAL_SECONDS = { default: 300, max: 1800 } as const
 /** What a rehearsal leaves free on the disk: its files are in nobody's quota, and everybody else needs room too. */
 export const REHEARSAL_FREE_BYTES = 1024 ** 3
+/** One whose game leaves less than this is ended. */
+export const REHEARSAL_FREE_MIN_BYTES = 512 * 1024 ** 2
 /** For how long a game has to stay up then. */
 export const REHEARSAL_STAYS_MS = 1000
 /** A game whose template names no line that says so counts as up once it has run for this long. */

@@ -1,8 +1,7 @@
 // The small vocabulary that every schema is written in.
-import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox'
+import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from './type.ts'
 
-export type { Static, TSchema } from 'typebox'
-export { default as Type } from 'typebox'
+export { type Static, type TSchema, Type } from './type.ts'
 
 /** Every object that is sent to us is closed: an unknown field is a fault, not a silent nothing. */
 export function Closed<P extends TProperties>(properties: P, options: object = {}): TObject<P> {

@@ -253,7 +253,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, serverMetrics: createGameMetrics(agent.games), checks, log })
-  await documentRoutes(http)
+  documentRoutes(http)
   frontPage(http, version, panel)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
@@ -269,6 +269,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       { name: 'schedules', everyMs: SECOND_MS, run: backups.schedules.tick },
       { name: 'scrub', everyMs: HOUR_MS, run: backups.verifying.upkeep },
       { name: 'store of backups', everyMs: DAY_MS, run: backups.reconciling.reconcile },
+      { name: 'paused games', everyMs: MINUTE_MS, run: backups.pauses.reconcile },
       { name: 'zones', everyMs: 5 * MINUTE_MS, atStart: true, run: subdomains.reconcile },
       { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
       { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },

@@ -51,6 +51,8 @@ export interface Config {
   containerSocket: string | null
   /** For TLS without a proxy; null: plain HTTP. */
   tls: { certFile: string; keyFile: string } | null
+  /** Where keys are that are not in the data directory. */
+  keyFiles: string[]
 }
 
 export class ConfigFault extends Error {
@@ -127,6 +129,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
     containerSocket: setting('CONTAINER_SOCKET', socketOf(env.DOCKER_HOST), path),
     tls: bothFiles(setting('TLS_CERT', null, path), setting('TLS_KEY', null, path)),
+    keyFiles: ['TLS_KEY', 'BACKUP_KEY_FILE'].flatMap((name) => setting(name, null, path) ?? []),
   }
   faults.push(...misspelt(env, known))
   if (faults.length > 0) throw new ConfigFault(faults)

@@ -1,10 +1,14 @@
 // Schemas are compiled by the first request or response that needs them: compiling those of all routes would be the
 // longest part of a start.
+import { tracingChannel } from 'node:diagnostics_channel'
 import serializers from '@fastify/fast-json-stringify-compiler'
 import type { Ajv, ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 
 type CompilersFactory = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
+
+/** For who watches the turns of the event loop: it happens once in the life of a process, whoever asks. */
+const compiling = tracingChannel('gamekeeper.compile')
 
 export const serializersFactory: CompilersFactory = {
   buildSerializer(externalSchemas, options) {
@@ -12,7 +16,9 @@ export const serializersFactory: CompilersFactory = {
     return (route) => {
       let serialize: ReturnType<typeof compile> | undefined
       return (data) => {
-        serialize ??= compile({ ...route, schema: withPlainNulls(route.schema) } as Parameters<typeof compile>[0])
+        serialize ??= compiling.traceSync(() =>
+          compile({ ...route, schema: withPlainNulls(route.schema) } as Parameters<typeof compile>[0]),
+        )
         return serialize(data)
       }
     }
@@ -34,7 +40,7 @@ export function validatorCompiler(validators: (httpPart: string | undefined) => 
   return ({ schema, httpPart }) => {
     let compiled: ValidateFunction | undefined
     const validate = (data: unknown) => {
-      compiled ??= validators(httpPart).compile(schema)
+      compiled ??= compiling.traceSync(() => validators(httpPart).compile(schema))
       const isValid = compiled(data)
       validate.errors = compiled.errors
       return isValid

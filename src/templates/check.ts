@@ -1,6 +1,8 @@
 // Whether data is a template: its form by the schema, and its sense by what a schema cannot say. Every fault is named.
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FieldFault } from '../contract/errors.ts'
+import { GAME_CAPABILITIES } from '../contract/games/capabilities.ts'
+import { isRefusedName } from '../contract/games/environment-names.ts'
 import { Template, type TemplateVariable } from '../contract/games/template-format.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
 import { compilePattern } from './linear-pattern.ts'
@@ -31,6 +33,7 @@ function senseFaults(template: Template): FieldFault[] {
     ...(template.variables ?? []).flatMap((variable, index) => variableFaults(variable, `/variables/${index}`)),
     ...startFaults(template),
     ...template.stop.flatMap(({ command, signal }, index) => exactlyOne({ command, signal }, `/stop/${index}`)),
+    ...capabilityFaults(template),
     ...portFaults(template),
     ...installFaults(template),
     ...requirementFaults(template),
@@ -97,7 +100,18 @@ function startFaults({ start, runtimes, images }: Template): FieldFault[] {
   if (typeof start.args?.[0] === 'object') faults.push({ path: '/start/args/0', message: 'must be the program' })
   if (runtimes.includes('container') && images === undefined)
     faults.push({ path: '/images', message: 'is required for a container' })
+  for (const name of Object.keys(start.environment ?? {}))
+    if (runtimes.includes('process') && isRefusedName(name))
+      faults.push({ path: `/start/environment/${name}`, message: 'is not given to a process of the machine' })
   return faults
+}
+
+function capabilityFaults({ capabilities = [] }: Template): FieldFault[] {
+  return capabilities.flatMap((capability, index) =>
+    GAME_CAPABILITIES.includes(capability)
+      ? []
+      : [{ path: `/capabilities/${index}`, message: `is none of ${GAME_CAPABILITIES.join(', ')}` }],
+  )
 }
 
 function portFaults({ ports = [], query, variables = [] }: Template): FieldFault[] {

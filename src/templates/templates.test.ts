@@ -101,6 +101,19 @@ test('A value never becomes more than one argument, and is not looked through fo
   assert.deepEqual(nested.argv, ['./game', '{{server.name}}'])
 })
 
+test('names by which a loader runs other code are refused for a process of the machine', () => {
+  const faultsOf = (name: string, more: Partial<Template> = {}) =>
+    templateFaults(templateWith({ start: { args: ['./game'], environment: { [name]: 'x' } }, ...more }))
+  for (const name of ['LD_PRELOAD', 'LD_AUDIT', 'GLIBC_TUNABLES', 'GCONV_PATH', 'BASH_ENV', 'GAMEKEEPER_ENTRY'])
+    assert.deepEqual(
+      faultsOf(name).map(({ path }) => path),
+      [`/start/environment/${name}`],
+    )
+  assert.deepEqual(faultsOf('LD_LIBRARY_PATH'), [], 'games bring libraries')
+  const images = [{ name: 'Game', image: 'game' }]
+  assert.deepEqual(faultsOf('LD_PRELOAD', { runtimes: ['container'], images }), [], 'it is loaded inside')
+})
+
 test('ports come from the server, an offset, a variable or the template, and wrong ones are refused', () => {
   const template = templateWith({
     defaultPort: 7000,
@@ -157,6 +170,7 @@ test('what a schema cannot say of a template is checked too', () => {
     [{ start: { args: ['x'], shellLine: 'y' } }, '/start must have exactly one of args, shellLine'],
     [{ start: { shellLine: 'y' } }, '/start/shellLine runs in a container only: take `process` out of `runtimes`'],
     [{ runtimes: ['container'] }, '/images is required for a container'],
+    [{ capabilities: ['KILL', 'SYS_ADMIN'] }, '/capabilities/1 is none of IPC_LOCK, KILL, NET_BIND_SERVICE, SYS_NICE'],
     [{ stop: [{ timeoutSeconds: 1 }] }, '/stop/0 must have exactly one of command, signal'],
     [{ variables: [{ name: 'A', type: 'text', min: 1 }] }, '/variables/0/min is no rule for text'],
     [{ variables: [{ name: 'A', type: 'choice' }] }, '/variables/0/choices is required'],

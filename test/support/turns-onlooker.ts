@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
-import { BEAT_MS, LONGEST_TURN_MS, REQUEST_MS, type Seen, SHARED } from './turns.ts'
+import { BEAT_MS, LONGEST_TURN_MS, type Seen, SHARED } from './turns.ts'
 
 const { shared, pid } = workerData as { shared: Int32Array; pid: number }
 const MS_PER_NS = 1e-6
@@ -30,7 +30,7 @@ setInterval(() => {
   }
 }, BEAT_MS)
 
-const mayTakeMs = () => LONGEST_TURN_MS + BEAT_MS + REQUEST_MS * Atomics.load(shared, SHARED.requests)
+const mayTakeMs = () => LONGEST_TURN_MS + BEAT_MS + Atomics.load(shared, SHARED.excusedMs)
 
 interface Paused {
   params: { callFrames: { functionName: string; location: { scriptId: string; lineNumber: number } }[] }

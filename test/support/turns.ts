@@ -1,14 +1,16 @@
 // Watches the turns of this thread's event loop, by the processor time that they take and not by the clock, so that a
 // busy machine is no false alarm. A worker thread looks on and asks for the stack of a turn that is too long already.
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 
 export const LONGEST_TURN_MS = 100
 /** Requests that arrive together begin in one turn, and no more than this of it is due to each of them. */
-export const REQUEST_MS = 2
+const REQUEST_MS = 2
 const REQUEST_BEGINS = 'http.server.request.start'
+/** Of schemas, by the first request that needs them: once in the life of a process. */
+const compiling = tracingChannel('gamekeeper.compile')
 
 /** The clock of the watch: a turn is seen with at most this much of the ones before it. */
 export const BEAT_MS = 10
@@ -18,7 +20,7 @@ const VERDICT_MS = 3 * BEAT_MS
 const VERDICT_TURNS = 3
 
 export interface LongTurn {
-  /** Processor time of this thread, without that of the garbage collector and of requests that began in it. */
+  /** Processor time of this thread, without that of the garbage collector, of schemas and of requests that began in it. */
   cpuMs: number
   /** Where it was when it had been too long already; empty for one that ended before it could be asked. */
   stack: string
@@ -35,8 +37,8 @@ export const SHARED = {
   beat: 0,
   /** The beat whose stack was asked for last. */
   asked: 1,
-  /** Requests that began since the last beat. */
-  requests: 2,
+  /** Milliseconds since the last beat that are no fault of the turn. */
+  excusedMs: 2,
   /** 1 while the main thread is asked, and until what piled up meanwhile is done: turns after the asked one do not count. */
   disturbed: 3,
 }
@@ -85,14 +87,26 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   })
   collector.observe({ entryTypes: ['gc'] })
   let before = cpuMs()
-  const countRequest = () => void Atomics.add(shared, SHARED.requests, 1)
+  const excuse = (ms: number) => void Atomics.add(shared, SHARED.excusedMs, Math.ceil(ms))
+  const countRequest = () => excuse(REQUEST_MS)
+  let compilingSince = 0
+  const compilation = {
+    start() {
+      compilingSince = cpuMs()
+    },
+    end: () => excuse(cpuMs() - compilingSince),
+    asyncStart() {},
+    asyncEnd() {},
+    error() {},
+  }
+  compiling.subscribe(compilation)
   subscribe(REQUEST_BEGINS, countRequest)
 
   const isAsked = (number: number) => Atomics.load(shared, SHARED.asked) === number
 
   function beat(): void {
     const now = cpuMs()
-    const spent = now - before - Atomics.exchange(shared, SHARED.requests, 0) * REQUEST_MS
+    const spent = now - before - Atomics.exchange(shared, SHARED.excusedMs, 0)
     before = now
     const number = Atomics.add(shared, SHARED.beat, 1)
     const isAfterAsking = Atomics.load(shared, SHARED.disturbed) === 1 && !isAsked(number)
@@ -126,6 +140,7 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
     [Symbol.dispose]() {
       clearInterval(timer)
       unsubscribe(REQUEST_BEGINS, countRequest)
+      compiling.unsubscribe(compilation)
       collector.disconnect()
       void onlooker.terminate()
     },

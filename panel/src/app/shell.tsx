@@ -57,7 +57,7 @@ export function Shell({ session, children }: { session: SignedIn; children: Reac
         <UnstyledButton className={css.search} onClick={() => setSearching(true)}>
           <Icon name="search" size={16} />
           <span className="grow">
-            <Trans>Search or jump to</Trans>
+            <Trans>Search</Trans>
           </span>
           <kbd>{KEYS}</kbd>
         </UnstyledButton>

@@ -35,3 +35,8 @@ export function formatBytes(bytes: number, locale: string): string {
 }
 
 export const formatCount = (count: number, locale: string) => new Intl.NumberFormat(locale).format(count)
+
+/** "16 Nov 2026, 13:05" */
+export function shortTime(at: Date, locale: string): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(at)
+}

@@ -170,7 +170,8 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     // Held: whoever deletes it meanwhile does not take away what this one is compared with.
     await using previous = await latestManifest(opened, serverId)
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
-    const ignored = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
+    const own = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
+    const ignored = [work.ignoredByTemplate, own].filter(Boolean).join('\n')
     const { backupId, name, serverName, createdAt, isLocked } = work
     const { games } = options
     const holdWorld = games && ((aborted: AbortSignal) => games.holdWorld(serverId, aborted))

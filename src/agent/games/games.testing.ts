@@ -84,9 +84,12 @@ export interface HarnessOptions {
   parent?: string
   /** False: as on a machine that has none. */
   hasBubblewrap?: boolean
+  findBubblewrap?: () => Promise<string | null>
   options?: Partial<GamesOptions>
   /** Of every start. */
   launch?: Partial<Launch>
+  /** While it is recorded. */
+  onFact?(fact: NewFact, harness: GamesHarness): Promise<unknown> | undefined
 }
 
 export async function openGames(setting: HarnessOptions = {}) {
@@ -116,11 +119,17 @@ export async function openGames(setting: HarnessOptions = {}) {
   const open = () =>
     createAgentGames({
       layout,
-      journal: { add: async (fact) => void facts.push(fact) },
+      journal: {
+        async add(fact) {
+          facts.push(fact)
+          await setting.onFact?.(fact, harness)
+        },
+      },
       files,
       options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),
       ...(occupancy ? { occupancy } : {}),
+      ...(setting.findBubblewrap ? { findBubblewrap: setting.findBubblewrap } : {}),
       ...(hasBubblewrap ? {} : { findBubblewrap: async () => null }),
       onUnexpected: (error) => errors.push(error),
     })

@@ -1,6 +1,6 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { AgentGames, GamesWork } from '../../contract/agent/agent-games.ts'
 import { fail } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
@@ -40,12 +40,15 @@ export interface GamesOptions {
   allowUnisolated: boolean
   /** Where a container engine listens; null: where they usually do. */
   containerSocket: string | null
+  /** Keys of the service outside of its data directory. No game sees them. */
+  keyFiles: readonly string[]
 }
 
 export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
   users: DEFAULT_GAME_UIDS,
   allowUnisolated: false,
   containerSocket: null,
+  keyFiles: [],
 }
 
 export interface GamesDeps {
@@ -108,6 +111,7 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     createRuntimes({
       process: createProcessRuntime({
         ...place,
+        hidden: [dirname(layout.servers), ...deps.options.keyFiles],
         userIsolation: createUserIsolation(layout),
         ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
         allowUnisolated: deps.options.allowUnisolated,
@@ -213,6 +217,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     current: (serverId) => games.get(serverId)?.current(),
     isActive: isRunning,
     startId: (serverId) => games.get(serverId)?.startId() ?? null,
+    installations(serverId) {
+      const hold = startHoldOf(serverId)
+      return { isUnderWay: hold.isTaken(), count: hold.count() }
+    },
     noteFile: (serverId) => join(folderOf(serverId), 'held.json'),
     console: tailOf,
     lines,
@@ -225,6 +233,18 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     noteFile: (serverId) => join(folderOf(serverId), 'paused.json'),
     changes: lines,
   })
+
+  /** Never fails. */
+  async function recover(serverId: string): Promise<void> {
+    try {
+      await game(serverId).recover()
+      // What was written while we were away, also by a game that has ended.
+      observation.wake(serverId)
+      await holds.interrupt(serverId)
+    } catch (error) {
+      deps.onUnexpected(error, serverId)
+    }
+  }
 
   return {
     async power(request) {
@@ -287,16 +307,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
     },
 
     async start() {
-      for (const serverId of serverIds()) {
-        if (!existsSync(recordOf(serverId))) continue
-        try {
-          await game(serverId).recover()
-          // What was written while we were away, also by a game that has ended.
-          observation.wake(serverId)
-          await holds.interrupt(serverId)
-        } catch (error) {
-          deps.onUnexpected(error, serverId)
-        }
+      for (const serverId of serverIds().filter((each) => existsSync(recordOf(each)))) {
+        const recovering = recover(serverId)
+        // An engine may hang. Until it is known what became of its games they count as running, and nobody waits for it.
+        if (!games.get(serverId)?.launch()?.container) await recovering
       }
       observation.start()
     },

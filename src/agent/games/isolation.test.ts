@@ -1,14 +1,29 @@
 // A game is a stranger's code: what it tries to read and to leave behind.
 import assert from 'node:assert/strict'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { putGame } from '../../../test/support/games.ts'
+import { launchOf, putGame } from '../../../test/support/games.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { type GamesHarness, NO_LIMITS, openGames } from './games.testing.ts'
+import { findBubblewrap, wrap } from './process/isolation.ts'
 import { createUserIsolation } from './process/user-isolation.ts'
 
 const S = 'srv_castle'
@@ -83,6 +98,25 @@ suite('isolation by a user of its own', () => {
     await until(async () => processesOf(uid).length === 0)
   })
 
+  test('a game without a limit of its own may have 1,024 processes, also where the service may make no group', (context) => {
+    if (!isRoot) return context.skip('only root gives games users of their own')
+    const user = { uid: DEFAULT_GAME_UIDS.last, gid: DEFAULT_GAME_UIDS.last }
+    const argv = ['sed', '-n', 's/^Max processes *//p', '/proc/self/limits'] as const
+    const groups = { isolation: { kind: 'user' }, controllers: new Set<never>(), hidden: [] } as const
+    const { command, runtime } = wrap({
+      launch: launchOf({ argv }),
+      filesFolder: '/',
+      limits: NO_LIMITS,
+      user,
+      ...groups,
+    })
+    assert.equal(runtime.enforced?.processes, 'rlimit')
+    // Its environment would be on the last one.
+    const stdio = ['ignore', 'pipe', 'inherit', 'ignore'] as const
+    const { stdout } = spawnSync(command.file, command.args, { cwd: '/', env: {}, stdio: [...stdio] })
+    assert.match(String(stdout), /^1024 +1024 /)
+  })
+
   test('where games could not reach their files, and without root, isolation is missing and says why', async () => {
     const layout = layoutOf('/proc/1/fd/data')
     const whyNot = createUserIsolation(layout).whyNot()
@@ -92,6 +126,49 @@ suite('isolation by a user of its own', () => {
     )
   })
 })
+
+suite('the environment of a game', needs('bubblewrap'), () => {
+  async function startAmongStrangers(hasBubblewrap: boolean): Promise<void> {
+    await using harness = await openGames({ hasBubblewrap, autoRestart: false })
+    await harness.create(S, 'plain')
+    const files = harness.filesOf(S)
+    const script = '#!/bin/sh\necho "is $VALUE in $LD_LIBRARY_PATH"\necho "Done ("\nread -r line\n'
+    writeFileSync(join(files, 'start'), script)
+    // What bubblewrap, setpriv and prlimit load: each would fail, or run it, if a template could say where they look.
+    mkdirSync(join(files, 'lib'))
+    for (const library of ['libcap.so.2', 'libcap-ng.so.0', 'libselinux.so.1', 'libsmartcols.so.1'])
+      writeFileSync(join(files, 'lib', library), 'a library of a stranger')
+    const environment = { LD_LIBRARY_PATH: `${files}/lib:/server/lib`, VALUE: `Áé "x" $(id) \\ \`id\` '` }
+    await harness.power(S, 'start', { environment })
+    await harness.reach(S, 'running')
+    assert.ok((await harness.linesOf(S)).includes(`is ${environment.VALUE} in ${environment.LD_LIBRARY_PATH}`))
+    await harness.power(S, 'kill')
+    await harness.reach(S, 'stopped')
+    const refused = [
+      ['LD_PRELOAD', '/server/x.so'],
+      ['GLIBC_TUNABLES', 'x'],
+      ['A', 'b\nLD_PRELOAD=x'],
+    ]
+    for (const [name = '', value = ''] of refused)
+      await assert.rejects(harness.power(S, 'start', { environment: { [name]: value } }), (error) =>
+        isFailure(error, 'not_startable'),
+      )
+  }
+
+  test("is the game's alone, and nothing that starts it has any of it", async () => {
+    await startAmongStrangers(true)
+    if (isRoot) await startAmongStrangers(false)
+  })
+})
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** Those that have not ended. */
 function processesOf(uid: number): string[] {
@@ -120,6 +197,44 @@ suite('isolation', needs('bubblewrap'), () => {
     assert.match(lines.find((line) => line.startsWith('groups of')) ?? '', /capabilities 0{16} 0{16}/)
     if (isRoot)
       assert.match(lines.find((line) => line.startsWith('id ')) ?? '', /^id 19000\d{5} 19000\d{5} 19000\d{5}$/)
+  })
+
+  test('what the service keeps is hidden also where it is in a part of the system that games see', async (context) => {
+    const parent = ['/opt', '/usr/local'].find(isWritable)
+    if (!parent) return context.skip('nothing that games see can be written here')
+    const keys = mkdtempSync(join(parent, 'gamekeeper-keys-'))
+    using _keys = { [Symbol.dispose]: () => rmSync(keys, { recursive: true }) }
+    chmodSync(keys, 0o755)
+    const keyFile = join(keys, 'tls.key')
+    writeFileSync(keyFile, 'x', { mode: 0o644 })
+    // By a link, as an operator may have named it.
+    symlinkSync(keyFile, join(keys, 'link'))
+    await using harness = await openGames({ parent, options: { keyFiles: [join(keys, 'link')] } })
+    await spyOn(harness, [keyFile], [keyFile])
+    const { runtime } = await harness.games.read({ serverId: S })
+    assert.equal(runtime?.isolation, 'bubblewrap')
+  })
+
+  test('bubblewrap is looked for again at the next start, and one that could not be tried isolates no less', async () => {
+    let isInstalled = false
+    const look = async () => (isInstalled ? findBubblewrap() : null)
+    await using harness = await openGames({ findBubblewrap: look, options: { allowUnisolated: true } })
+    await harness.create(S, 'plain')
+    const isolationOf = async () => {
+      await harness.power(S, 'start')
+      await harness.reach(S, 'running')
+      const { runtime } = await harness.games.read({ serverId: S })
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      return runtime?.isolation
+    }
+    assert.equal(await isolationOf(), isRoot ? 'user' : 'none')
+    isInstalled = true
+    assert.equal(await isolationOf(), 'bubblewrap')
+
+    assert.equal(await findBubblewrap(['--no-such-option']), null)
+    // More than a command line holds: it is not even started.
+    await assert.rejects(findBubblewrap(['x'.repeat(4_000_000)]), (error) => isFailure(error, 'isolation_missing'))
   })
 
   test('as root, each server has a user of its own, who owns its files, and no symlink gives it more', async (context) => {

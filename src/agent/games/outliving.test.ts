@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
+import { isFailure } from '../../contract/errors.ts'
 import { createManualTimers, type GamesHarness, openGames } from './games.testing.ts'
 import { identify, isAlive, signalGroup } from './process-identity.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
@@ -88,6 +90,91 @@ suite('while the service is away', needs('bubblewrap'), () => {
     assert.ok(game && !isAlive(game), 'nobody would hear it any more')
     timers.advance(1000)
     await harness.reach(S, 'running')
+  })
+
+  test('A restart of the service does not stop a game, also where its supervisor answers late', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const { game, supervisor } = runOf(harness.dataDir)
+    // As one whose disk does not answer.
+    process.kill(supervisor.pid, 'SIGSTOP')
+    {
+      using _answers = { [Symbol.dispose]: () => process.kill(supervisor.pid, 'SIGCONT') }
+      const late = delay(20_000, undefined, { ref: false }).then(() => assert.fail('the service waits for it'))
+      await Promise.race([harness.restart(), late])
+      assert.deepEqual(
+        [(await harness.games.read({ serverId: S })).power.state, game && isAlive(game)],
+        ['running', true],
+      )
+      await assert.rejects(harness.games.sendCommand({ serverId: S, command: 'x' }), (error) =>
+        isFailure(error, 'server_busy'),
+      )
+    }
+    await until(() =>
+      harness.games.sendCommand({ serverId: S, command: 'hello' }).then(
+        () => true,
+        () => false,
+      ),
+    )
+    await until(async () => (await harness.linesOf(S)).includes('You said: hello'))
+    await harness.power(S, 'stop')
+    await harness.reach(S, 'stopped')
+    assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
+  })
+
+  test('a game that could not be taken up counts as running, and is taken up later or when somebody wants something of it', async () => {
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const file = runFileOf(harness.dataDir)
+    const record = readFileSync(file)
+    const isBusy = (error: unknown) => isFailure(error, 'server_busy')
+    const loseSight = async () => {
+      // As if the disk did not give it back.
+      writeFileSync(file, '{')
+      await harness.restart()
+      assert.ok(harness.games.isRunning(S))
+      assert.throws(
+        () => harness.games.requireStopped(S),
+        (error) => isFailure(error, 'server_running'),
+      )
+      for (const action of ['start', 'stop', 'restart', 'kill'] as const)
+        await assert.rejects(harness.power(S, action), isBusy, action)
+      await assert.rejects(harness.games.end(S), isBusy)
+      await assert.rejects(harness.games.sendCommand({ serverId: S, command: 'x' }), isBusy)
+      const { power } = await harness.games.read({ serverId: S })
+      assert.deepEqual([power.state, power.step?.split(',')[0]], ['running', 'it cannot be reached'])
+      writeFileSync(file, record)
+    }
+    await loseSight()
+    timers.advance(1000)
+    await until(async () => (await harness.games.read({ serverId: S })).power.step === null)
+    await harness.games.sendCommand({ serverId: S, command: 'hello' })
+    await until(async () => (await harness.linesOf(S)).includes('You said: hello'))
+
+    await loseSight()
+    assert.equal(await harness.power(S, 'kill'), true)
+    await harness.reach(S, 'stopped')
+    const { game } = JSON.parse(record.toString()) as RunRecord
+    assert.ok(game && !isAlive(game))
+  })
+
+  test('a restart, and a start that waits for its turn, go on if the service dies between stop and start', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    for (const state of ['stopped', 'starting'] as const) {
+      await harness.power(S, 'kill')
+      await harness.reach(S, 'stopped')
+      harness.edit(S, (record) => ({ ...record, isWanted: true, runId: null, power: { ...record.power, state } }))
+      await harness.restart()
+      await harness.reach(S, 'running')
+    }
   })
 
   test('a start that was cut short is made again, and a supervisor that comes late starts nothing', async () => {

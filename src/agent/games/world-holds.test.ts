@@ -1,6 +1,7 @@
 // Holding a world still, where a moment that the front door cannot time has to be met: the service dies in the middle.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { QUIESCE } from '../../../test/support/games.ts'
@@ -8,9 +9,14 @@ import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { isFailure } from '../../contract/errors.ts'
 import type { Quiesce } from '../../contract/games/launch.ts'
+import type { PowerState } from '../../contract/games/power.ts'
+import { createWatchers } from '../../kit/watchers.ts'
+import { createConsoleTail } from './console/console-tail.ts'
 import { type GamesHarness, openGames } from './games.testing.ts'
+import { SYSTEM_TIMERS } from './power/stop-ladder.ts'
 import { type ProcessIdentity, signalGroup } from './process-identity.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
+import { createWorldHolds } from './world-holds.ts'
 
 const S = 'srv_world'
 const NEVER = new AbortController().signal
@@ -118,5 +124,49 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
     await until(async () => (await asked()) === 3)
     rmSync(join(harness.filesOf(S), 'mute'))
     assert.equal((await (await hold).release()).how, 'still')
+  })
+
+  test('a backup while the server is installed is not offline', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    assert.equal((await (await harness.games.holdWorld(S, NEVER)).release()).how, 'idle')
+    const hold = await harness.games.holdWorld(S, NEVER)
+    const steps = [
+      { do: 'run' as const, args: ['sh', '-c', 'while [ ! -e go ]; do sleep 0.05; done'] as [string, ...string[]] },
+    ]
+    const installing = harness.install(S, { steps })
+    await until(async () => (await harness.linesOf(S)).includes('Started.'))
+    const during = await (await harness.games.holdWorld(S, NEVER)).release()
+    writeFileSync(join(harness.filesOf(S), 'go'), '')
+    await installing
+    for (const { how, warnings } of [during, await hold.release()]) {
+      assert.equal(how, 'loose')
+      assert.match(warnings.join(), /was being installed/)
+    }
+  })
+
+  test('a game that is told to stop while an older hold is let go gets no command after it', async () => {
+    const sent: string[] = []
+    let state: PowerState = 'running'
+    const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-holds-'))
+    const noteFile = () => join(folder, 'held.json')
+    writeFileSync(noteFile(), JSON.stringify({ id: 'old', runId: 'run_1', after: ['save-on'] }))
+    const run = {
+      ...{ runId: 'run_1', tail: () => 0 },
+      async input(command: string) {
+        sent.push(command)
+        state = 'stopping'
+        return null
+      },
+    }
+    const holds = createWorldHolds({
+      ...{ noteFile, startId: () => null, isActive: () => true, timers: SYSTEM_TIMERS, lines: createWatchers() },
+      ...{ installations: () => ({ isUnderWay: false, count: 0 }), console: () => createConsoleTail(folder) },
+      current: () => ({ run, quiesce: { ...QUIESCE, timeoutSeconds: 1 }, state }),
+      onUnexpected: (error) => assert.fail(error as Error),
+    })
+    const { how } = await (await holds.hold(S, NEVER)).release()
+    rmSync(folder, { recursive: true })
+    assert.deepEqual([how, sent], ['loose', ['save-on']])
   })
 })

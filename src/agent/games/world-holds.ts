@@ -45,6 +45,8 @@ export interface WorldHoldsDeps {
   isActive(serverId: string): boolean
   /** Another after each start. */
   startId(serverId: string): string | null
+  /** Whether an installation writes its files, and how many have begun. */
+  installations(serverId: string): { isUnderWay: boolean; count: number }
   noteFile(serverId: string): string
   console(serverId: string): ConsoleTail
   lines: Watchers
@@ -176,21 +178,31 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
     }
   }
 
+  function holdIdle(serverId: string): WorldHold {
+    const startId = deps.startId(serverId)
+    const { isUnderWay, count } = deps.installations(serverId)
+    if (isUnderWay) return looseHold([INSTALLED])
+    const isIdle = () => !deps.isActive(serverId) && deps.startId(serverId) === startId
+    if (!isIdle()) return looseHold([NOT_UP])
+    return {
+      async release() {
+        if (!isIdle()) return { how: 'loose', heldMs: null, warnings: [STARTED_MEANWHILE] }
+        return deps.installations(serverId).count === count ? IDLE : { ...IDLE, how: 'loose', warnings: [INSTALLED] }
+      },
+    }
+  }
+
   return {
     async hold(serverId, signal) {
-      const startId = deps.startId(serverId)
       const game = current(serverId)
-      if (!game) {
-        const isIdle = () => !deps.isActive(serverId) && deps.startId(serverId) === startId
-        if (!isIdle()) return looseHold([NOT_UP])
-        return {
-          release: async () => (isIdle() ? IDLE : { how: 'loose', heldMs: null, warnings: [STARTED_MEANWHILE] }),
-        }
-      }
+      if (!game) return holdIdle(serverId)
       if (!game.quiesce) return looseHold([NO_COMMANDS])
       if (game.state !== 'running') return looseHold([NOT_UP])
       if (!(await letGo(serverId))) return looseHold([NOT_READ])
-      return await hold(serverId, game, game.quiesce, signal)
+      // It may have been told to stop meanwhile: what comes after that would keep it from saving.
+      const now = current(serverId)
+      if (now?.run.runId !== game.run.runId || now.state !== 'running') return looseHold([NOT_UP])
+      return await hold(serverId, now, game.quiesce, signal)
     },
     async interrupt(serverId) {
       try {
@@ -216,9 +228,9 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
 function createAnswerFinder(
   console: ConsoleTail,
   from: number,
-  { after, isStill }: { after: string | undefined; isStill: string | null },
+  { after, isStill }: { after: string | undefined; isStill: Quiesce['isStill'] },
 ) {
-  const pattern = createLineMatcher(isStill === null ? [] : [isStill])
+  const pattern = createLineMatcher(isStill === null ? [] : [isStill].flat())
   let position = from
   let isSent = after === undefined
   return {
@@ -249,6 +261,7 @@ const NO_COMMANDS = `${WRITING}: its template has no commands that hold its worl
 const NO_PATTERN = `${WRITING}: its template does not say by which line the game tells that its world is still.`
 const NOT_UP = `${WRITING}: it was starting or stopping, and could not be told to hold its world still.`
 const STARTED_MEANWHILE = `${WRITING}: it was started meanwhile.`
+const INSTALLED = 'Files could change while they were read: the server was being installed.'
 const ENDED_MEANWHILE = `${WRITING}: it was stopped, or ended, while it was to hold its world still.`
 const NOT_READ = `${WRITING}: it does not read its console, so it could not be told to hold its world still.`
 const noAnswer = (seconds: number) =>

@@ -1,6 +1,7 @@
 // One run of a game that is rehearsed: up, and down again by its ladder.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RehearsalReport } from '../../contract/agent/agent-games.ts'
+import { fail } from '../../contract/errors.ts'
 import { REHEARSAL_LOG, REHEARSAL_SETTLE_MS, REHEARSAL_STAYS_MS } from '../../contract/fixed-limits.ts'
 import { readPage } from '../games/console/console-reader.ts'
 import { descend, SYSTEM_TIMERS } from '../games/power/stop-ladder.ts'
@@ -12,6 +13,8 @@ export interface Play {
   timeoutSeconds: number
   signal: AbortSignal
 }
+
+const NOT_BEGUN = 'The game did not begin: bubblewrap could not do its work here.'
 
 type Said = Omit<RehearsalReport, 'log'>
 
@@ -36,7 +39,11 @@ export async function playRun({ runtime, request, timeoutSeconds, signal }: Play
     const waitMs = isSilent ? REHEARSAL_SETTLE_MS : timeoutSeconds * 1000
     const awaited = isSilent ? [ended.promise] : [ready.promise, ended.promise]
     const first = await firstOf<'ready' | RunEnd>(signal, awaited, waitMs)
-    if (first !== 'ready' && first !== undefined) return { outcome: 'failed', reason: endedEarly(first) }
+    if (first !== 'ready' && first !== undefined) {
+      // Nothing of the backup has run.
+      if (first.hasBegun === false) throw fail('isolation_missing', NOT_BEGUN)
+      return { outcome: 'failed', reason: endedEarly(first) }
+    }
     if (first === undefined && !isSilent)
       return { outcome: 'failed', reason: `The game was not up within ${timeoutSeconds} s.` }
     // One that falls over at once was not up; and some take no signal well in the instant in which they say that they are.

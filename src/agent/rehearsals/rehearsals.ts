@@ -16,12 +16,13 @@ import type { ServerFiles } from '../files/server-files.ts'
 import type { GamesOptions } from '../games/index.ts'
 import { createPreparation } from '../games/preparation.ts'
 import { createGameUsers } from '../games/process/game-users.ts'
-import { findBubblewrap } from '../games/process/isolation.ts'
+import { findBubblewrap, NETWORK_OF_ITS_OWN } from '../games/process/isolation.ts'
 import { createProcessRuntime } from '../games/process/process-runtime.ts'
 import { type GameRuntime, hasEnded } from '../games/runtime.ts'
 import { type Layout, layout as layoutOf } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { playRun, readLog } from './rehearsal-run.ts'
+import { watchRoom } from './room-watch.ts'
 
 /** Beyond what the game is given to come up and to stop, until its supervisor ends it whoever is there. */
 const GRACE_MS = 60_000
@@ -46,10 +47,14 @@ export function createRehearsals(deps: {
   backups: Pick<BackupsOfAgent, 'restoreInto'>
   options: GamesOptions
   now(): number
+  /** Where bubblewrap is, if it can give a game a network of its own. */
+  findBubblewrap?: () => Promise<string | null>
+  freeBytes?: (folder: string) => Promise<number>
   onUnexpected(error: unknown, serverId: string): void
 }): Rehearsals {
   const { layout, backups, onUnexpected } = deps
   const place = layout.rehearsals
+  const findIsolation = deps.findBubblewrap ?? (() => findBubblewrap(NETWORK_OF_ITS_OWN))
   const scratch = layoutOf(place)
   const noteFile = join(place, 'run.json')
   const gameFolder = (serverId: string) => join(scratch.server(serverId).root, 'game')
@@ -63,7 +68,9 @@ export function createRehearsals(deps: {
       gameFolder,
       consoleFolder,
       users: createGameUsers({ layout: scratch, range: deps.options.users, others: [layout] }),
+      hidden: [dirname(layout.servers), ...deps.options.keyFiles],
       userIsolation: NO_NETWORK_OF_ITS_OWN,
+      findBubblewrap: findIsolation,
       allowUnisolated: false,
       network: 'loopback',
       killAfterMs,
@@ -105,7 +112,9 @@ export function createRehearsals(deps: {
   }
 
   async function rehearseIn(server: ServerFiles, work: RehearsalWork, context: TaskContext): Promise<RehearsalReport> {
-    const { serverId, signal } = context
+    const { serverId } = context
+    using room = watchRoom(place, deps.freeBytes)
+    const signal = AbortSignal.any([context.signal, room.signal])
     const { limits, timeoutSeconds } = work
     // In a network of its own every port is free.
     const launch = { ...work.launch, ports: [] }
@@ -126,7 +135,7 @@ export function createRehearsals(deps: {
 
   async function rehearse(work: RehearsalWork, context: TaskContext): Promise<RehearsalReport> {
     context.signal.throwIfAborted()
-    if ((await findBubblewrap()) === null) throw noIsolation()
+    if ((await findIsolation()) === null) throw noIsolation()
     await clean()
     const { root, files: top } = scratch.server(context.serverId)
     for (const folder of [place, scratch.servers, root]) mkdirSync(folder, { mode: 0o700 })

@@ -40,7 +40,9 @@ LimitNOFILE=65536
 # Games outlive a restart, an upgrade and a crash of the service, and one that runs out of memory does not end it.
 KillMode=process
 OOMPolicy=continue
+# So that games have control groups of their own, beside that of the service. Before systemd 254 they have none.
 Delegate=yes
+DelegateSubgroup=gamekeeper
 
 # Ports below 1024: 443 for TLS without a proxy, 53 for the embedded name server.
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
@@ -58,8 +60,9 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 RestrictRealtime=yes
 KeyringMode=private
 LockPersonality=yes
-# What bubblewrap needs to keep a game apart: namespaces of its own, mounts in them, and a name for its machine.
-RestrictNamespaces=user mnt pid ipc uts cgroup
+# What bubblewrap needs to keep a game apart: namespaces of its own, mounts in them, and a name for its machine; for rehearsals a
+# network too.
+RestrictNamespaces=user mnt pid ipc uts cgroup net
 SystemCallFilter=@system-service @mount sethostname
 SystemCallErrorNumber=EPERM
 # Left out on purpose, since games would not start: ProtectProc, ProcSubset, ProtectKernelTunables and ProtectKernelLogs cover

@@ -127,6 +127,8 @@ export type BackupsWork =
       createdAt: number
       /** Empty: the server's own `.backupignore` counts. */
       ignored: string
+      /** Counts besides, and before: the other patterns can take back what it leaves out. */
+      ignoredByTemplate?: string
       isLocked: boolean
     }
   /** The task's server is restored into; the backup may be another's. May end as `restore_unfinished`. */

@@ -29,7 +29,7 @@ export const Ignored = Type.String({
   maxLength: IGNORED_MAX_BYTES,
   pattern: MULTILINE,
   description:
-    "Patterns as in a `.gitignore`, one a line, 32 KiB at most. Where it is absent or empty, the server's own `.backupignore` counts",
+    "Patterns as in a `.gitignore`, one a line, 32 KiB at most. Where it is absent or empty, the server's own `.backupignore` counts. What the server's template leaves out comes before either",
 })
 
 export const Backup = Type.Object({

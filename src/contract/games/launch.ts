@@ -3,7 +3,8 @@
 import type { ConfigFormat, Template } from './template-format.ts'
 
 /**
- * Found in a line of the console wherever it stands; `*` is any text, `{name}` any text without spaces that is handed on.
+ * Found in a line of the console wherever it stands, or from its begin on with `^` first, up to its end with `$` last; `*` is
+ * any text, `{name}` any text without spaces that is handed on.
  * No regular expressions: templates come from strangers, and one expression can take for ever on one line.
  */
 export type LinePattern = string
@@ -21,7 +22,8 @@ export interface Quiesce {
   before: readonly string[]
   /** Sent each second until the game has said so, where it has to be asked. */
   poll?: string | null
-  isStill: LinePattern | null
+  /** One of them is enough. */
+  isStill: LinePattern | readonly LinePattern[] | null
   timeoutSeconds: number
   after: readonly string[]
 }

@@ -31,7 +31,16 @@ const Text = line(4096)
 const FilePath = line(1024, { minLength: 2, pattern: `^/[^${LINE_CONTROLS}]*$` })
 const LinePattern = line(500, {
   minLength: 1,
-  description: 'Found in a line wherever it stands; `*` is any text, `{name}` any text without spaces',
+  description:
+    'Found in a line wherever it stands, with `^` first where it begins, with `$` last where it ends; `*` is any text, `{name}` any text without spaces',
+})
+/** One schema for one and for several: a union would answer one fault with two. */
+const OneOrMorePatterns = Type.Unsafe<string | string[]>({
+  ...LinePattern,
+  type: ['string', 'array'],
+  items: LinePattern,
+  minItems: 1,
+  maxItems: 20,
 })
 const LinePatterns = Type.Optional(Type.Array(LinePattern, { maxItems: 20 }))
 const Commands = Type.Array(line(1000, { minLength: 1 }), { maxItems: 20 })
@@ -212,7 +221,7 @@ export const Template = Closed(
         poll: Type.Optional(
           line(1000, { minLength: 1, description: 'Sent each second until the line of `isStill` has come' }),
         ),
-        isStill: Type.Optional(LinePattern),
+        isStill: Type.Optional(OneOrMorePatterns),
         timeoutSeconds: Type.Integer({ minimum: 1, maximum: 600 }),
         after: Commands,
       }),

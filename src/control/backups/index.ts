@@ -33,7 +33,7 @@ export interface BackupSliceDeps {
   jobs: Jobs
   changes: Changes
   servers: Pick<Servers, 'adopt'>
-  games: Parameters<typeof createRehearsals>[0]['games']
+  games: Parameters<typeof createRehearsals>[0]['games'] & Parameters<typeof createMaking>[0]['games']
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
@@ -70,6 +70,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     reconciling,
     restores: createRestores({ ...deps, making, ends, pauses }),
     finishing,
+    pauses,
     rehearsals,
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups, rehearsals }),

@@ -6,7 +6,7 @@ import { fail, isFailure } from '../../contract/errors.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Changes } from '../db/row-changes.ts'
-import type { BackupRow, Db, Trx } from '../db/tables.ts'
+import type { BackupRow, Db, ServerRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
@@ -33,6 +33,7 @@ export interface Making {
 export function createMaking(deps: {
   db: Db
   agent: Pick<Agent, 'tasks'>
+  games: { ignoredBy(row: ServerRow): Promise<string> }
   activity: Activity
   jobs: Jobs
   removal: Removal
@@ -43,7 +44,7 @@ export function createMaking(deps: {
   log: Logger
   atOnce: number
 }): Making {
-  const { db, agent, activity, jobs, removal, retention, locks, changes, clock, log } = deps
+  const { db, agent, games, activity, jobs, removal, retention, locks, changes, clock, log } = deps
 
   async function begin(trx: Trx, row: BackupRow): Promise<void> {
     await store.updateBackup(trx, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
@@ -74,6 +75,7 @@ export function createMaking(deps: {
         ...(server ? { serverName: server.name } : {}),
         createdAt: row.created_at,
         ignored: row.ignored,
+        ...(server ? { ignoredByTemplate: await games.ignoredBy(server) } : {}),
         isLocked: row.locked === 1,
       }
       // Another attempt is another task: the agent remembers how the last one ended.

@@ -41,6 +41,8 @@ export interface Games {
   sendCommand(actor: Actor, serverId: string, command: string): Promise<undefined>
   /** How the game of a server is started now. Throws `invalid_request` where its template lacks a value. */
   launchFor(row: ServerRow): Promise<{ launch: Launch; limits: GameLimits }>
+  /** What its template leaves out of backups: patterns, one a line. */
+  ignoredBy(row: ServerRow): Promise<string>
   /** From now on the rows have what the agent says. */
   start(): void
   stop(): Promise<void>
@@ -81,8 +83,8 @@ export function createGames(deps: {
       log.warn({ err: error, serverId }, 'what was asked of a game could not be recorded; it is tried again')
     })
 
-  const launchFor = async (row: ServerRow) =>
-    launchOf(row, row.game === null ? undefined : await deps.templates.find(row.game))
+  const templateOf = async ({ game }: ServerRow) => (game === null ? undefined : await deps.templates.find(game))
+  const launchFor = async (row: ServerRow) => launchOf(row, await templateOf(row))
 
   async function refreshAll(serverIds: readonly string[]): Promise<void> {
     for (const serverId of serverIds) {
@@ -165,6 +167,7 @@ export function createGames(deps: {
     },
 
     launchFor: async (row) => ({ launch: await launchFor(row), limits: gameLimitsOf(row) }),
+    ignoredBy: async (row) => (await templateOf(row))?.ignored?.join('\n') ?? '',
 
     start() {
       loop = run()

@@ -1,5 +1,5 @@
 // The configured zones. Credentials are given by reference, so that the configuration can be shown to others.
-import Type, { type Static } from 'typebox'
+import { type Static, Type } from '../../contract/schema.ts'
 
 const Closed = { additionalProperties: false }
 const Reference = Type.Union([

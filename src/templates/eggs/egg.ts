@@ -214,9 +214,13 @@ function importReady({ value, ledger }: EggReader): string[] {
     }
     ledger.carried(path)
     if (/\*|\{\w+\}/.test(String(text))) ledger.changed(path, '* and {name} stand for any text')
-    return [String(text)]
+    return [unanchored(String(text))]
   })
 }
+
+/** There a `^` or `$` is a character like any other. */
+const unanchored = (text: string) =>
+  `${text.startsWith('^') ? '*' : ''}${text}${text.endsWith('$') ? '*' : ''}`.slice(0, 500)
 
 function doneFault(text: unknown, index: number): string | null {
   if (typeof text !== 'string') return 'must be text'

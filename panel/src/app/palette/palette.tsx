@@ -10,9 +10,17 @@ import { searchItems } from './palette-search.ts'
 export default function Palette({ onClose }: { onClose: () => void }) {
   const { t } = useLingui()
   return (
-    <Modal.Root opened onClose={onClose} centered={false} yOffset="12vh" size={580}>
+    // What the theme says of dialogs does not reach their parts.
+    <Modal.Root
+      opened
+      onClose={onClose}
+      lockScroll={false}
+      yOffset="12vh"
+      size={580}
+      transitionProps={{ duration: 80 }}
+    >
       <Modal.Overlay />
-      <Modal.Content aria-label={t`Search or jump to`} className={css.content}>
+      <Modal.Content aria-label={t`Search`} className={css.content}>
         <Search onClose={onClose} />
       </Modal.Content>
     </Modal.Root>

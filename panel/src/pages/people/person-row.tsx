@@ -38,7 +38,7 @@ export function PersonRow({ token }: { token: Token }) {
           <Trans>Never seen</Trans>
         ) : (
           <Trans>
-            Seen <Moment at={token.lastUsedAt} />
+            Last seen: <Moment at={token.lastUsedAt} />
           </Trans>
         )}
         {token.expiresAt !== null && (

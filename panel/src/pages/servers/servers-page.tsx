@@ -67,6 +67,7 @@ function Servers({ servers, error }: { servers: readonly Server[]; error: Error 
           <>
             <ViewChoice view={view} onChange={setView} />
             <TextInput
+              className={css.search}
               type="search"
               aria-label={t`Search servers`}
               placeholder={t`Search`}

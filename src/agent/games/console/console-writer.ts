@@ -26,12 +26,17 @@ export function openConsoleWriter(folder: string, now: () => number): ConsoleWri
   let isSynced = true
   let lost = 0
 
+  /** The next file first: a disk that has no room for it must not take away the one that is there. */
   function rotate(): void {
-    fdatasyncSync(file.fd)
-    file[Symbol.dispose]()
-    file = openSegment(join(folder, segmentName(nextLine)))
+    const before = file
+    const isOpen = attempt(() => {
+      file = openSegment(join(folder, segmentName(nextLine)))
+    })
+    if (!isOpen) return
     bytes = 0
-    pruneSegments(folder, now())
+    attempt(() => fdatasyncSync(before.fd))
+    before[Symbol.dispose]()
+    attempt(() => pruneSegments(folder, now()))
   }
 
   function append(source: ConsoleSource, lines: readonly Buffer[]): void {
@@ -47,6 +52,12 @@ export function openConsoleWriter(folder: string, now: () => number): ConsoleWri
     isSynced = false
   }
 
+  function tellLost(): void {
+    if (lost === 0) return
+    append('gamekeeper', [Buffer.from(`${lost} lines were lost: the disk took no more.`)])
+    lost = 0
+  }
+
   return {
     get lastLine() {
       return nextLine - 1
@@ -54,16 +65,15 @@ export function openConsoleWriter(folder: string, now: () => number): ConsoleWri
     write(source, lines) {
       if (lines.length === 0) return
       try {
-        if (lost > 0) {
-          append('gamekeeper', [Buffer.from(`${lost} lines were lost: the disk took no more.`)])
-          lost = 0
-        }
+        tellLost()
         append(source, lines)
       } catch {
         lost += lines.length
       }
     },
     sync() {
+      // A game may say nothing more for hours.
+      attempt(tellLost)
       if (isSynced) return
       isSynced = attempt(() => fdatasyncSync(file.fd))
     },

@@ -1,6 +1,15 @@
 // The console on disk, without a game.
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -10,6 +19,7 @@ import {
   CONSOLE_LINE_MAX_BYTES,
   CONSOLE_SEGMENT_BYTES,
 } from '../../../contract/fixed-limits.ts'
+import { mount, withoutRoot } from '../../files/trees.testing.ts'
 import { readLastLine, readPage } from './console-reader.ts'
 import { createConsoleTail } from './console-tail.ts'
 import { openConsoleWriter } from './console-writer.ts'
@@ -98,6 +108,35 @@ test('lines that are too old go, but never the newest file, which knows the next
   assert.equal(writer.lastLine, 181)
 })
 
+test('a disk that is full when the next file is due costs only the lines that came while it was, and says how many', {
+  skip: withoutRoot(),
+}, async () => {
+  const folder = newFolder()
+  // Room for the folder itself, one file of the console, and the filler.
+  using _mounted = mount(folder, '-t', 'tmpfs', '-o', 'size=4m,nr_inodes=3', 'none')
+  using writer = openConsoleWriter(folder, () => NOW)
+  const chunk = Array.from({ length: 64 }, () => Buffer.alloc(CONSOLE_LINE_MAX_BYTES - 100, 'x'))
+  const filler = join(folder, 'filler')
+  writeFileSync(filler, '')
+  for (let n = 0; n < 2; n++) writer.write('stdout', chunk)
+  assert.equal(writer.lastLine, 128, 'without room for another file it goes on in the one that is there')
+  writeFileSync(filler, Buffer.alloc(statfsSync(folder).bavail * 4096))
+  writer.write('stdout', chunk)
+  assert.equal(writer.lastLine, 128)
+  rmSync(filler)
+  writer.sync()
+  writer.write('stdout', [Buffer.from('room again')])
+  assert.equal(readdirSync(folder).length, 2, 'and in a file of its own once there is')
+  const { lines } = await readPage(folder, 's', { ...ALL, limit: 2 })
+  assert.deepEqual(
+    lines.map(({ line, text }) => [line, text]),
+    [
+      [130, 'room again'],
+      [129, '64 lines were lost: the disk took no more.'],
+    ],
+  )
+})
+
 test('a line that a power cut has cut short keeps its number', async () => {
   const folder = newFolder()
   openConsoleWriter(folder, () => NOW).write('stdout', [Buffer.from('one')])
@@ -133,6 +172,13 @@ test('a pattern is found wherever it stands, through colours, and costs no more 
   assert.ok(matches('{player} joined the game', 'anna joined the game'))
   assert.ok(!matches('Done (*)!', 'done (4.2s)!'))
   assert.ok(!matches('a*b', 'b a'))
+  assert.ok(matches('^[{time}] Saved$', '\u001b[1G  [12:00] Saved'))
+  assert.ok(!matches('^[{time}] Saved$', '[12:00] Saved all'))
+  assert.ok(!matches('^[{time}] Saved', '[12:00] <bob> ] Saved'))
+  assert.ok(!matches('^Saved', 'not Saved') && !matches('Saved$', 'Saved not') && matches('Saved$', 'all Saved'))
+  assert.ok(matches('*^a', 'x ^a') && matches('a$*', 'x a$ y'))
+  assert.ok(!matches('^ab$', 'a') && !matches('^a*a$', 'a') && matches('^a*a$', 'aa'))
   assert.ok(!createLineMatcher([]).matches(Buffer.from('anything')))
+  for (const pattern of ['^$', '^', '$', '^*$']) assert.ok(!matches(pattern, 'anything'))
   assert.ok(!createLineMatcher(['*']).matches(Buffer.from('anything')), 'what matches everything means nothing')
 })

@@ -3,6 +3,7 @@ import { posix } from 'node:path'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import { fail } from '../../../contract/errors.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
+import { GAME_CAPABILITIES } from '../../../contract/games/capabilities.ts'
 import type { Launch, LaunchContainer } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
 import { IMAGE_FORM } from '../../../contract/games/runtime-choice.ts'
@@ -19,21 +20,6 @@ const OPEN_FILES_MAX = 65_536
 /** Of one user, threads included. What holds a game to its processes is its control group. */
 const USER_PROCESSES_MAX = 16_384
 
-/** Which capabilities a template may keep: none of them reaches beyond the container. */
-export const ALLOWED_CAPABILITIES: ReadonlySet<string> = new Set([
-  ...[
-    'CHOWN',
-    'DAC_OVERRIDE',
-    'FOWNER',
-    'FSETID',
-    'KILL',
-    'NET_BIND_SERVICE',
-    'SETGID',
-    'SETUID',
-    'SYS_NICE',
-    'IPC_LOCK',
-  ],
-])
 /** What package managers need. */
 const OF_INSTALLERS = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID']
 
@@ -49,7 +35,7 @@ const IMAGE = new RegExp(IMAGE_FORM, 'u')
 export function checkContainer({ image, capabilities, directory }: LaunchContainer): void {
   if (image.length > 255 || !IMAGE.test(image))
     throw fail('not_startable', `${JSON.stringify(image)} is not the name of an image. Correct the template.`)
-  const refused = capabilities.filter((capability) => !ALLOWED_CAPABILITIES.has(capability))
+  const refused = capabilities.filter((capability) => !GAME_CAPABILITIES.includes(capability))
   if (refused.length > 0)
     throw fail('not_startable', `The template asks for ${refused.join(', ')}, which no game gets. Correct it.`)
   if (posix.normalize(directory) !== directory || directory === '/')

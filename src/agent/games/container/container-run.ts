@@ -26,6 +26,8 @@ const ASK_EVERY_MS = 20
 /** For a supervisor to write down how the run ended. */
 const WRITTEN_WITHIN_MS = 10_000
 const STEP_EVERY_MS = 1000
+/** For a supervisor that has just been started, or has just lost its line. */
+const ANSWERS_WITHIN_MS = 10_000
 
 export interface ContainerRunDeps {
   engine: Engine
@@ -91,15 +93,22 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     },
   }
 
+  /** Not for ever: another one can take its place, and the game waits for whoever reads what it writes. */
+  const reach = (record: RunRecord) =>
+    reachSupervisor(folder, record, lineEvents, {
+      signal: AbortSignal.any([detaching.signal, AbortSignal.timeout(ANSWERS_WITHIN_MS)]),
+      isOver: () => false,
+    })
+
   async function attach(): Promise<void> {
     const record = recordNow()
-    line = record && (await reachSupervisor(folder, record, lineEvents))
+    line = record && (await reach(record))
     if (!line) {
       // One that does not answer would write to the console too.
       if (record) signalGroup(record.supervisor, 'SIGKILL')
       const answer = await spawnSupervisor(folder).begin({ ...order, isSuccessor: record !== undefined })
       if (!answer.started) throw fail('not_startable', `The game could not be started: ${answer.message}.`)
-      line = await reachSupervisor(folder, recordNow() as RunRecord, lineEvents)
+      line = await reach(recordNow() as RunRecord)
       if (!line) throw fail('not_startable', 'The game could not be started: its supervisor ended.')
     }
     if (hasStarted) await line.ask({ op: 'begin' })

@@ -38,6 +38,9 @@ interface ContainerRecord {
   stopsByItself: Launch['stopsByItself']
 }
 
+/** One that answers later is asked again while the game goes on. */
+const FOUND_WITHIN_MS = 5000
+
 const recordFile = (runId: string) => `container-${runId}.json`
 
 export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRuntime {
@@ -78,6 +81,8 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
 
   async function start({ serverId, runId, launch, limits }: StartRequest, events: RunEvents) {
     const container = requireContainer(launch)
+    // A program of an installation comes here without a check before it.
+    checkContainer(container)
     const folder = deps.gameFolder(serverId)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const info = await engine.info()
@@ -135,7 +140,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
   /** An engine that is not up yet may well have it. */
   async function stateOf(runId: string): Promise<ContainerState | undefined | 'unknown'> {
     try {
-      return await engine.inspect(containerName(runId))
+      return await engine.inspect(containerName(runId), FOUND_WITHIN_MS)
     } catch (error) {
       if (isUnreachable(error)) return 'unknown'
       throw error

@@ -38,7 +38,7 @@ export interface Engine {
   create(name: string, options: ContainerOptions): Promise<void>
   start(name: string): Promise<void>
   /** Undefined where there is none. */
-  inspect(name: string): Promise<ContainerState | undefined>
+  inspect(name: string, withinMs?: number): Promise<ContainerState | undefined>
   /** Resolves once it does not run. */
   wait(name: string, signal: AbortSignal): Promise<void>
   signal(name: string, signal: NodeJS.Signals): Promise<void>
@@ -82,9 +82,9 @@ export function createEngine(configured: string | null): Engine {
   }
 
   /** For what takes a moment: an engine that ends in the middle of an answer would never be heard of again. */
-  function askSoon<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
+  function askSoon<T>(work: (docker: Docker) => Promise<T>, withinMs = ANSWERS_WITHIN_MS): Promise<T> {
     const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(noEngine('it does not answer')), ANSWERS_WITHIN_MS)
+    const timer = setTimeout(() => late.reject(noEngine('it does not answer')), withinMs)
     return Promise.race([ask(work), late.promise]).finally(() => clearTimeout(timer))
   }
 
@@ -98,9 +98,9 @@ export function createEngine(configured: string | null): Engine {
     pull: (image, told, signal) => ask((engine) => pull(engine, image, told, signal)),
     create: (name, options) => askSoon(async (engine) => void (await engine.createContainer({ name, ...options }))),
     start: (name) => askSoon((engine) => engine.getContainer(name).start()),
-    inspect: (name) =>
+    inspect: (name, withinMs) =>
       orIfAbsent(
-        askSoon((engine) => inspect(engine, name)),
+        askSoon((engine) => inspect(engine, name), withinMs),
         undefined,
       ),
     wait: (name, signal) =>

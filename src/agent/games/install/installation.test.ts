@@ -75,6 +75,19 @@ suite('installing', needs('bubblewrap'), () => {
     assert.deepEqual(readdirSync(harness.filesOf(S)), ['start'])
   })
 
+  test('what no container gets is refused for a program of an installation too, before anything is touched', async () => {
+    await using harness = await openGames({ options: { containerSocket: '/nowhere' } })
+    await harness.create(S, 'plain')
+    const plain = { image: 'game', directory: '/data', capabilities: [], installer: null }
+    for (const change of [{ capabilities: ['SYS_ADMIN'] }, { capabilities: ['SETUID'] }, { directory: '/' }]) {
+      const launch = { container: { ...plain, ...change } }
+      await assert.rejects(harness.install(S, { steps: [shell('true')], wipe: true, change: launch }), (error) =>
+        isFailure(error, 'not_startable'),
+      )
+    }
+    assert.deepEqual(readdirSync(harness.filesOf(S)), ['start'])
+  })
+
   test('a wipe moves everything to the trash, and a program that fails is told with its code', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')

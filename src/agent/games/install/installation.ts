@@ -164,6 +164,7 @@ function openRecord(file: string, taskId: string): Saved {
 
 /** Before anything is touched. */
 function checkStep(step: LaunchInstallStep, launch: Launch): void {
+  if (step.do === 'run' && launch.container !== null) checkContainer(launch.container)
   if (step.do !== 'script') return
   if (launch.container === null)
     throw fail(

@@ -2,7 +2,13 @@
 // strangers: matching goes through a line a fixed number of times, whatever is in it.
 import { PLAYER_NAME_MAX_CHARS } from '../../../contract/fixed-limits.ts'
 import type { Launch, LinePattern } from '../../../contract/games/launch.ts'
-import { withoutColours } from '../console/line-pattern.ts'
+import {
+  createLineMatcher,
+  isAnchored,
+  type LineMatcher,
+  withoutAnchors,
+  withoutColours,
+} from '../console/line-pattern.ts'
 
 export type PlayerEvent = 'joined' | 'left'
 
@@ -21,7 +27,9 @@ interface Compiled {
   /** The first stands right after it. */
   after: Buffer[]
   /** The longest of them, which says most. */
-  anchor: Buffer
+  longest: Buffer
+  /** Of a pattern that says where it begins or ends in a line. */
+  anchored: LineMatcher | null
 }
 
 const NAME = '{player}'
@@ -36,10 +44,11 @@ export function createPlayerPatterns({ joins, leaves }: Pick<Launch, 'joins' | '
   const has = (wanted: PlayerEvent) => compiled.some(({ event }) => event === wanted)
   return {
     isComplete: has('joined') && has('left'),
-    mayMatch: (bytes) => compiled.some(({ anchor }) => bytes.includes(anchor)),
+    mayMatch: (bytes) => compiled.some(({ longest }) => bytes.includes(longest)),
     match(line) {
       const plain = withoutColours(line)
       for (const pattern of compiled) {
+        if (pattern.anchored && !pattern.anchored.matches(plain)) continue
         const player = findName(plain, pattern)
         if (player !== undefined) return { event: pattern.event, player }
       }
@@ -51,15 +60,17 @@ export function createPlayerPatterns({ joins, leaves }: Pick<Launch, 'joins' | '
 const compileAll = (event: PlayerEvent, patterns: readonly LinePattern[]) =>
   patterns.map((pattern) => compile(event, pattern)).filter((compiled) => compiled !== undefined)
 
-function compile(event: PlayerEvent, pattern: LinePattern): Compiled | undefined {
+function compile(event: PlayerEvent, whole: LinePattern): Compiled | undefined {
+  const pattern = withoutAnchors(whole)
   const at = pattern.indexOf(NAME)
   if (at < 0) return undefined
   const piecesOf = (text: string) => text.split(PLACEHOLDER).map((piece) => Buffer.from(piece))
   const before = piecesOf(pattern.slice(0, at))
   const after = piecesOf(pattern.slice(at + NAME.length))
-  const [anchor] = [...before, ...after].sort((a, b) => b.length - a.length)
+  const [longest] = [...before, ...after].sort((a, b) => b.length - a.length)
+  const anchored = isAnchored(whole) ? createLineMatcher([whole]) : null
   // What would match everything means nothing.
-  return anchor && anchor.length > 0 ? { event, before, after, anchor } : undefined
+  return longest && longest.length > 0 ? { event, before, after, longest, anchored } : undefined
 }
 
 /** A name has no spaces: so what somebody says in a chat is seldom taken for a join. */

@@ -29,8 +29,11 @@ export interface GameRecord {
   autoRestart: boolean
   /** null: it never sleeps. */
   sleep: SleepSetting | null
+  /** Of the next start. */
   launch: Launch | null
   limits: GameLimits
+  /** Of the run under way, or of the last one: how it is stopped, heard and held still does not change meanwhile. */
+  runLaunch: Launch | null
 }
 
 export const NEVER_STARTED: GameRecord = {
@@ -48,6 +51,7 @@ export const NEVER_STARTED: GameRecord = {
   sleep: null,
   launch: null,
   limits: { memoryBytes: null, cpuPercent: null, processes: null },
+  runLaunch: null,
 }
 
 export const readGame = (file: string): GameRecord => ({ ...NEVER_STARTED, ...readRecord<GameRecord>(file) })

@@ -6,19 +6,18 @@ import { createMutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { bootId } from '../process-identity.ts'
-import { hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
+import type { Run, RunEnd, RunEvents } from '../runtime.ts'
 import { createSleep } from '../sleep/sleep.ts'
 import { type Accept, handlersOf, type StopRequest } from './actions.ts'
 import { createDiskWatch } from './disk-watch.ts'
-import { type Asked, isCrash, reasonOf, restartsAfter } from './exits.ts'
+import { isCrash, reasonOf, restartsAfter, stateAfter } from './exits.ts'
 import type { Game, GameDeps, Request } from './game-deps.ts'
 import { createGameState } from './game-state.ts'
 import { createRestarts } from './restarts.ts'
 import { descend } from './stop-ladder.ts'
+import { createTakeUp } from './take-up.ts'
 
 const accepted: Accept = async () => {}
-
-const stateAfter = (asked: Asked) => (asked === 'sleep' ? 'sleeping' : 'stopped')
 
 export function createGame(deps: GameDeps): Game {
   const { serverId, runtime, timers } = deps
@@ -38,8 +37,13 @@ export function createGame(deps: GameDeps): Game {
   let isDetached = false
   const endings = new Set<() => void>()
 
-  const isActive = () => run !== undefined || starting !== undefined
+  const isInHand = () => run !== undefined || starting !== undefined
+  // One that could not be taken up yet may well run.
+  const isActive = () => isInHand() || record().runId !== null
   const isQueued = () => record().power.state === 'starting' && !isActive()
+
+  /** A record of before it was kept has one for both. */
+  const launchOfRun = () => record().runLaunch ?? record().launch
 
   const addFact = (fact: NewFact) => deps.addFact(fact).catch(deps.onUnexpected)
 
@@ -73,6 +77,12 @@ export function createGame(deps: GameDeps): Game {
       }),
   })
 
+  const takeUp = createTakeUp({
+    ...{ serverId, game, runtime, restarts, timers, mutex, eventsOf, isInHand, background },
+    ...{ adopt, ended, lost: tellEnd, letGo: deps.letGo, onUnexpected: deps.onUnexpected },
+    isDetached: () => isDetached,
+  })
+
   // Starting.
 
   async function start(accept: Accept = accepted): Promise<void> {
@@ -91,10 +101,12 @@ export function createGame(deps: GameDeps): Game {
       await deps.prepare(launch)
       mine.signal.throwIfAborted()
       await accept()
+      mine.signal.throwIfAborted()
       const runId = newId('run', timers.now())
       const fresh = { readyFactId: newId('act', timers.now()), runningSince: null, restartAt: null, asked: null }
+      const ofRun = { runId, runLaunch: launch, bootId: bootId() }
       // Without it, nobody would find the game again.
-      game.saveDurably({ ...fresh, isWanted: true, runId, bootId: bootId(), ...game.inState('starting') })
+      game.saveDurably({ ...fresh, isWanted: true, ...ofRun, ...game.inState('starting') })
       const started = await runtime.start({ serverId, runId, launch, limits }, eventsOf(runId))
       run = started.run
       save({ runtime: started.runtime })
@@ -124,6 +136,15 @@ export function createGame(deps: GameDeps): Game {
     }
   }
 
+  /** A run of an earlier service: it goes on, also with what it was told last. */
+  async function adopt(found: Run): Promise<void> {
+    run = found
+    if (record().power.state === 'starting' && run.isReady()) await comeUp()
+    const { asked } = record()
+    if (asked === 'kill') await run.kill()
+    else if (asked !== null) beginStop(asked)
+  }
+
   async function comeUp(): Promise<void> {
     if (record().power.state !== 'starting') return
     enter('running', { runningSince: timers.now() })
@@ -149,11 +170,14 @@ export function createGame(deps: GameDeps): Game {
     run = undefined
     ladder?.abort()
     game.noteExit(exit)
+    // A kill that came meanwhile was answered: nothing starts it after that.
+    const wish = record().asked === 'kill' ? 'kill' : asked
     const over = { runId: null, asked: null }
-    if (hasCrashed) restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
-    else enter(stateAfter(asked), { ...over, isWanted: asked === 'restart', restarts: 0 })
+    if (hasCrashed && wish !== 'kill')
+      restarts.crash({ ...over, restarts: restartsAfter(record().restarts, at - (runningSince ?? at)) })
+    else enter(stateAfter(wish), { ...over, isWanted: wish === 'restart', restarts: 0 })
     tellEnd()
-    if (asked === 'restart') await restarts.startAgain()
+    if (wish === 'restart') await restarts.startAgain()
   }
 
   function beginStop(asked: StopRequest | 'sleep'): void {
@@ -162,7 +186,7 @@ export function createGame(deps: GameDeps): Game {
     enter('stopping', { asked, isWanted: asked === 'restart' })
     const mine = new AbortController()
     ladder = mine
-    const steps = record().launch?.stop ?? []
+    const steps = launchOfRun()?.stop ?? []
     const ladderOf = { run: current, steps, timers, signal: mine.signal }
     // First: a world that is held still would not be saved.
     background(deps.letGo().then(() => descend({ ...ladderOf, tell: (step) => mine === ladder && game.tell(step) })))
@@ -186,6 +210,7 @@ export function createGame(deps: GameDeps): Game {
 
   /** Outside the mutex: whatever hangs there, this does not. */
   async function kill(accept: Accept): Promise<boolean> {
+    if (takeUp.isDue()) await mutex(takeUp.require)
     ladder?.abort()
     starting?.abort()
     const isPending = () => isQueued() || ['crashed', 'sleeping'].includes(record().power.state)
@@ -202,6 +227,7 @@ export function createGame(deps: GameDeps): Game {
     const accept = () => addFact({ serverId, kind: 'power.requested', cause, properties: { action } })
     if (action === 'kill') return kill(accept)
     return mutex(async () => {
+      await takeUp.require()
       if (action !== 'stop') save({ autoRestart, limits, sleep: setting, ...(launch ? { launch } : {}), restarts: 0 })
       return handlers[record().power.state][action](accept)
     })
@@ -211,10 +237,11 @@ export function createGame(deps: GameDeps): Game {
     read: game.read,
     isActive,
     isWanted: () => record().isWanted,
-    current: () => run && { run, quiesce: record().launch?.quiesce ?? null, state: record().power.state },
+    current: () => run && { run, quiesce: launchOfRun()?.quiesce ?? null, state: record().power.state },
     startId: () => record().readyFactId,
     again: () =>
       mutex(async () => {
+        await takeUp.require()
         if (record().power.state === 'stopping') await changeMind(accepted, 'restart')
         else if (!isActive()) await restarts.startAgain()
       }),
@@ -224,6 +251,7 @@ export function createGame(deps: GameDeps): Game {
     },
 
     async input(command, cause) {
+      if (takeUp.isDue()) await mutex(takeUp.require)
       const error = run ? await run.input(command) : 'gone'
       if (error === 'gone') throw fail('server_not_running', 'The game does not run, so nobody reads the command.')
       if (error === 'full') throw fail('server_busy', 'The game does not read the commands that it was sent before.')
@@ -236,16 +264,13 @@ export function createGame(deps: GameDeps): Game {
       if (launch && before?.afterMinutes !== setting?.afterMinutes) save({ sleep: setting })
     },
 
-    launch: () => record().launch,
+    launch: launchOfRun,
     run: () => run,
     tail: () => run?.tail(),
 
     recover: () =>
       mutex(async () => {
-        const { runId, isWanted, restartAt, power } = record()
-        if (runId !== null) await takeUp(runId)
-        else if (isWanted && record().bootId !== bootId()) restarts.startSoon()
-        else if (isWanted && power.state === 'crashed' && restartAt !== null) restarts.schedule(restartAt)
+        await takeUp.recover()
         sleep.follow()
         diskWatch.follow()
       }),
@@ -263,22 +288,8 @@ export function createGame(deps: GameDeps): Game {
       diskWatch.follow()
       ladder?.abort()
       restarts.cancel()
+      takeUp.cancel()
       run?.detach()
     },
-  }
-
-  async function takeUp(runId: string): Promise<void> {
-    const found = await runtime.find({ serverId, runId }, eventsOf(runId))
-    if (found === 'lost' || (hasEnded(found) && record().bootId !== bootId() && record().isWanted)) {
-      const { asked } = record()
-      save({ runId: null, asked: null })
-      return record().isWanted ? restarts.startSoon() : enter(stateAfter(asked))
-    }
-    if (hasEnded(found)) return ended(found, found.at)
-    run = found
-    if (record().power.state === 'starting' && run.isReady()) await comeUp()
-    const { asked } = record()
-    if (asked === 'kill') await run.kill()
-    else if (asked !== null) beginStop(asked)
   }
 }

@@ -45,6 +45,31 @@ suite('power', needs('bubblewrap'), () => {
     assert.deepEqual(timers.pendingMs(), [], 'it is given up')
   })
 
+  test('a restart that meets a restore waits for it, and is not given up by that', async () => {
+    const timers = createManualTimers()
+    await using harness = await openGames({ timers })
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'crash' })
+    await harness.reach(S, 'crashed')
+    const scheduled = () => until(async () => timers.pendingMs()[0] !== undefined)
+    {
+      using _restore = await harness.lockOf(S).exclude()
+      for (let time = 1; time <= CRASH_RESTARTS.count + 2; time++) {
+        await scheduled()
+        assert.deepEqual(timers.pendingMs(), [1000])
+        timers.advance(1000)
+      }
+      await scheduled()
+    }
+    timers.advance(1000)
+    await harness.reach(S, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'crash' })
+    await harness.reach(S, 'crashed')
+    assert.deepEqual(timers.pendingMs(), [2000], 'it is the second crash')
+  })
+
   test('After 10 healthy minutes a crash counts as the first one again', async () => {
     const timers = createManualTimers()
     await using harness = await openGames({ timers })
@@ -80,6 +105,21 @@ suite('power', needs('bubblewrap'), () => {
     assert.equal((await harness.games.read({ serverId: S })).power.exit?.reason, 'requested')
   })
 
+  test('a run is stopped the way that it was started with, whatever a start that comes meanwhile says', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    const stop = [{ signal: 'SIGQUIT' as const, timeoutSeconds: 20, message: 'waiting for something else' }]
+    assert.equal(await harness.power(S, 'start', { stop }), false)
+    await harness.restart()
+    await harness.power(S, 'stop')
+    assert.equal((await harness.games.read({ serverId: S })).power.step, 'waiting for the world to save')
+    await harness.reach(S, 'stopped')
+    const { exit } = (await harness.games.read({ serverId: S })).power
+    assert.deepEqual([exit?.code, exit?.signal], [0, null])
+  })
+
   test('a restore and a start exclude each other, whichever comes first', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')
@@ -109,6 +149,34 @@ suite('power', needs('bubblewrap'), () => {
       [(await harness.games.read({ serverId: S })).power.state, harness.games.isRunning(S)],
       ['stopped', false],
     )
+  })
+
+  test('a kill that comes while a start or an end is being recorded is not undone', async () => {
+    const timers = createManualTimers()
+    let killAt = 'power.requested'
+    await using harness = await openGames({
+      timers,
+      onFact: ({ kind, properties }, { power }) =>
+        kind === killAt && properties.action !== 'kill' ? power(S, 'kill') : undefined,
+    })
+    await harness.create(S, 'plain')
+    const isStoppedForGood = async () => {
+      await until(async () => !harness.games.isRunning(S))
+      const { power } = await harness.games.read({ serverId: S })
+      assert.deepEqual([power.state, timers.pendingMs()], ['stopped', []])
+    }
+    await harness.power(S, 'start')
+    await isStoppedForGood()
+    killAt = 'game.crashed'
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.games.sendCommand({ serverId: S, command: 'crash' })
+    await isStoppedForGood()
+    killAt = 'game.stopped'
+    await harness.power(S, 'start')
+    await harness.reach(S, 'running')
+    await harness.power(S, 'restart')
+    await isStoppedForGood()
   })
 
   test('ten starts at once start one game', async () => {

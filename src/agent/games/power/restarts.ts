@@ -1,4 +1,6 @@
 // Starts that nobody waits for: after a crash, later each time, and after the machine was down, one game at a time.
+import { isFailure } from '../../../contract/errors.ts'
+import { CRASH_RESTARTS } from '../../../contract/fixed-limits.ts'
 import type { Mutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import { restartDelayMs } from './exits.ts'
@@ -34,6 +36,8 @@ export function createRestarts(deps: RestartDeps): Restarts {
   const { game, timers, mutex } = deps
   let timer: Disposable | undefined
 
+  const isStillWanted = () => game.record().isWanted && game.record().runId === null && !deps.isDetached()
+
   function cancel(): void {
     timer?.[Symbol.dispose]()
     timer = undefined
@@ -56,8 +60,7 @@ export function createRestarts(deps: RestartDeps): Restarts {
     timer = timers.after(Math.max(0, at - timers.now()), () =>
       deps.background(
         mutex(async () => {
-          const { power, isWanted } = game.record()
-          if (power.state === 'crashed' && isWanted && !deps.isDetached()) await startAgain()
+          if (isStillWanted()) await startAgain()
         }),
       ),
     )
@@ -68,14 +71,22 @@ export function createRestarts(deps: RestartDeps): Restarts {
     try {
       await deps.start()
     } catch (error) {
+      if (isFailure(error, 'server_busy')) return waitFor(restarts)
       deps.onUnexpected(error)
       crash({ restarts })
     }
   }
 
+  /** Its files are somebody else's for a while, such as a restore's: that is no crash, and is not counted as one. */
+  function waitFor(restarts: number): void {
+    const restartAt = timers.now() + (restartDelayMs(Math.max(0, restarts - 1)) ?? CRASH_RESTARTS.longestMs)
+    const state = game.record().power.state === 'crashed' ? 'crashed' : 'starting'
+    game.enter(state, { isWanted: true, restartAt }, 'waiting for the files of the server, which are in use')
+    schedule(restartAt)
+  }
+
   function startSoon(): void {
     game.enter('starting')
-    const isStillWanted = () => game.record().isWanted && game.record().runId === null && !deps.isDetached()
     deps.background(deps.startTurn(() => mutex(async () => (isStillWanted() ? startAgain() : undefined))))
   }
 

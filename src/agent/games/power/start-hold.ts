@@ -6,10 +6,14 @@ export interface StartHold {
   take(): Disposable
   /** Fails with `server_busy` while somebody has it. */
   requireFree(): void
+  isTaken(): boolean
+  /** How often it was taken. */
+  count(): number
 }
 
 export function createStartHold(): StartHold {
   let isTaken = false
+  let count = 0
   function requireFree(): void {
     if (isTaken) throw fail('server_busy', 'The server is being installed.')
   }
@@ -17,6 +21,7 @@ export function createStartHold(): StartHold {
     take() {
       requireFree()
       isTaken = true
+      count++
       return {
         [Symbol.dispose]() {
           isTaken = false
@@ -24,5 +29,7 @@ export function createStartHold(): StartHold {
       }
     },
     requireFree,
+    isTaken: () => isTaken,
+    count: () => count,
   }
 }

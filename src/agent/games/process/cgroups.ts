@@ -1,7 +1,7 @@
 // Control groups of games: what the kernel holds all processes of a game to, together. Both versions of them, since machines
 // have either; where the service may make none, there is none.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
@@ -13,6 +13,11 @@ const CONTROLLERS: readonly Controller[] = ['memory', 'cpu', 'pids']
 const REMOVAL_ATTEMPTS = 40
 const RETRY_MS = 50
 const PERIOD_US = 100_000
+
+/** Where the unit of the service has systemd put it: the group above is ours to give controllers out of, and has no processes. */
+export const OWN_SUBGROUP = 'gamekeeper'
+/** All games the same, so that none starves another, and less than the service, which answers for all of them. */
+const WEIGHTS = { 1: { file: 'cpu.shares', game: '256' }, 2: { file: 'cpu.weight', game: '100', service: '1000' } }
 
 export interface GameGroups {
   folders: GroupFolder[]
@@ -28,32 +33,55 @@ function settingsOf(version: 1 | 2, controller: Controller, limits: GameLimits):
     if (memoryBytes === null) return []
     return [[version === 1 ? 'memory.limit_in_bytes' : 'memory.max', String(memoryBytes)]]
   }
-  if (quotaUs === null) return []
-  if (version === 2) return [['cpu.max', `${quotaUs} ${PERIOD_US}`]]
+  const { file, game } = WEIGHTS[version]
+  if (quotaUs === null) return [[file, game]]
+  if (version === 2)
+    return [
+      [file, game],
+      ['cpu.max', `${quotaUs} ${PERIOD_US}`],
+    ]
   return [
+    [file, game],
     ['cpu.cfs_period_us', String(PERIOD_US)],
     ['cpu.cfs_quota_us', String(quotaUs)],
   ]
 }
 
+/** What the kernel says of the groups of this process. */
+export interface OwnGroups {
+  /** As `/proc/self/cgroup`. */
+  text: string
+  mounts: Mounts
+}
+
+const readOwnGroups = (): OwnGroups => ({ text: readFileSync('/proc/self/cgroup', 'utf8'), mounts: readMounts() })
+
 /** A fresh group of each kind that can be made, with its limits set. */
-export function makeGroups(runId: string, limits: GameLimits): GameGroups {
+export function makeGroups(runId: string, limits: GameLimits, own: OwnGroups = readOwnGroups()): GameGroups {
   const folders: GroupFolder[] = []
   const controllers = new Set<Controller>()
-  for (const { version, parent, own, names } of parentsOf(readFileSync('/proc/self/cgroup', 'utf8'), readMounts())) {
-    const folder = join(parent, `gamekeeper-${runId}`)
-    try {
-      mkdirSync(folder)
-      for (const name of names)
-        for (const [file, value] of settingsOf(version, name, limits)) writeFileSync(join(folder, file), value)
-      folders.push({ folder, leaveTo: own })
-      for (const name of names) controllers.add(name)
-    } catch {
-      // Not ours to make here, or not with this limit: the limit is held in another way, or not, and said so.
-      removeGroup(folder)
-    }
+  for (const parent of parentsOf(own)) {
+    // One is enough of each.
+    if (parent.names.every((name) => controllers.has(name))) continue
+    const folder = join(parent.folder, `gamekeeper-${runId}`)
+    if (!makeGroup(folder, parent, limits)) continue
+    folders.push({ folder, leaveTo: parent.own })
+    for (const name of parent.names) controllers.add(name)
   }
   return { folders, controllers }
+}
+
+function makeGroup(folder: string, { version, names }: Parent, limits: GameLimits): boolean {
+  try {
+    mkdirSync(folder)
+    for (const name of names)
+      for (const [file, value] of settingsOf(version, name, limits)) writeFileSync(join(folder, file), value)
+    return true
+  } catch {
+    // Not ours to make here, or not with this limit: the limit is held in another way, or not, and said so.
+    removeGroup(folder)
+    return false
+  }
 }
 
 /** False while something in it still ends. */
@@ -75,13 +103,13 @@ export async function removeGroups(groups: readonly GroupFolder[]): Promise<void
 interface Parent {
   version: 1 | 2
   /** Where groups of games are made. */
-  parent: string
+  folder: string
   /** The group that the service itself is in. */
   own: string
   names: Controller[]
 }
 
-interface Mounts {
+export interface Mounts {
   v1: Map<Controller, string>
   v2: string | undefined
 }
@@ -112,20 +140,18 @@ export function groupFoldersOf(pid: number): string[] {
     .filter((folder) => existsSync(join(folder, 'cgroup.procs')))
 }
 
-function parentsOf(ownGroups: string, mounts: Mounts): Parent[] {
+function parentsOf({ text, mounts }: OwnGroups): Parent[] {
   const parents: Parent[] = []
-  for (const line of ownGroups.split('\n').filter(Boolean)) {
+  for (const line of text.split('\n').filter(Boolean)) {
     const [, controllers = '', ...path] = line.split(':')
     for (const name of CONTROLLERS.filter((each) => controllers.split(',').includes(each))) {
       const mount = mounts.v1.get(name)
       if (mount === undefined) continue
       const own = visibleGroup(mount, path.join(':'))
-      parents.push({ version: 1, parent: own, own, names: [name] })
+      parents.push({ version: 1, folder: own, own, names: [name] })
     }
-    if (controllers === '' && mounts.v2 !== undefined) {
-      const found = unifiedParent(mounts.v2, visibleGroup(mounts.v2, path.join(':')))
-      if (found) parents.push(found)
-    }
+    if (controllers === '' && mounts.v2 !== undefined)
+      parents.push(...unifiedParents(mounts.v2, visibleGroup(mounts.v2, path.join(':'))))
   }
   return parents
 }
@@ -136,15 +162,36 @@ const visibleGroup = (mount: string, path: string) =>
 
 /**
  * A group with processes in it gives no controllers to groups below it. So games are beside the service, where the group above
- * has controllers to give.
+ * has controllers to give. That of our own unit gives what it has; into that of somebody else nothing is written.
  */
-function unifiedParent(mount: string, own: string): Parent | undefined {
-  for (const parent of own === mount ? [own] : [dirname(own), own]) {
-    const given = readIfThere(join(parent, 'cgroup.subtree_control')).trim().split(' ')
-    const names = CONTROLLERS.filter((name) => given.includes(name))
-    if (names.length > 0) return { version: 2, parent, own, names }
+function unifiedParents(mount: string, own: string): Parent[] {
+  const folders = own === mount ? [own] : [dirname(own), own]
+  if (basename(own) === OWN_SUBGROUP) delegate(own)
+  return folders.flatMap((folder) => {
+    const names = controllersIn(join(folder, 'cgroup.subtree_control'))
+    return names.length > 0 ? [{ version: 2 as const, folder, own, names }] : []
+  })
+}
+
+function delegate(own: string): void {
+  const control = join(dirname(own), 'cgroup.subtree_control')
+  const given = controllersIn(control)
+  for (const name of controllersIn(join(dirname(own), 'cgroup.controllers')))
+    if (!given.includes(name)) attempt(() => writeFileSync(control, `+${name}`, { flag: 'a' }))
+  attempt(() => writeFileSync(join(own, WEIGHTS[2].file), WEIGHTS[2].service))
+}
+
+function attempt(work: () => void): void {
+  try {
+    work()
+  } catch {
+    // What it was for is then not enforced, and said so.
   }
-  return undefined
+}
+
+function controllersIn(file: string): Controller[] {
+  const given = readIfThere(file).split(/[\s+]+/)
+  return CONTROLLERS.filter((name) => given.includes(name))
 }
 
 function readIfThere(path: string): string {

@@ -1,14 +1,18 @@
 // The command line that a game is started by: with bubblewrap, a game sees a read-only system, its own files and a private
 // /tmp, and neither what the service keeps nor another server's files. As root, it runs as a user of its own, with or without it.
 import { execFile } from 'node:child_process'
-import { accessSync, constants, lstatSync, readdirSync, readlinkSync } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
+import { fail } from '../../../contract/errors.ts'
+import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
-import type { ProcessOrder } from '../supervisor/protocol.ts'
+import { INFO_FD, type ProcessOrder } from '../supervisor/protocol.ts'
 import type { Controller } from './cgroups.ts'
+import { environmentLines, handOver } from './hand-over.ts'
+import { maskArguments } from './masks.ts'
 
 const run = promisify(execFile)
 
@@ -24,6 +28,8 @@ export const PROGRAM_FOLDERS = [
 export const PATH = [...PROGRAM_FOLDERS, '/sbin', '/bin'].join(':')
 /** Where a game finds its files. */
 const FILES_INSIDE = '/server'
+/** bubblewrap brings the loopback of it up. */
+export const NETWORK_OF_ITS_OWN = ['--unshare-net']
 const TMP_BYTES = 256 * 1024 * 1024
 
 /** The system, read-only. Of /etc only what programs need to run and to look up names: settings and keys lie there too. */
@@ -60,12 +66,15 @@ export interface Wrapping {
   user: GameUser | null
   isolation: Isolation
   controllers: ReadonlySet<Controller>
+  /** Of the service's own: the game does not see them, wherever they are. */
+  hidden: readonly string[]
   /** `loopback`: one of its own, with nothing but itself in it. Only with bubblewrap. */
   network?: 'machine' | 'loopback' | undefined
 }
 
 export interface Wrapped {
   command: ProcessOrder['command']
+  environment: string
   /** Whose processes are all the game's, and nothing else ends them. */
   user: number | null
   isBubblewrap: boolean
@@ -86,23 +95,38 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Null where it is not installed, or the system does not let it do its work. */
-export async function findBubblewrap(): Promise<string | null> {
+/**
+ * Null where it is not installed, or the system does not let it do its work, with these options too. Fails with
+ * `isolation_missing` where that could not be found out: a machine that is short of something for a moment isolates no less.
+ */
+export async function findBubblewrap(options: readonly string[] = []): Promise<string | null> {
   const path = findProgram('bwrap')
   if (!path) return null
   try {
-    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', '--', 'true'])
+    await run(path, [...systemArguments(), '--unshare-pid', '--proc', '/proc', ...options, '--', 'true'], { env: {} })
     return path
-  } catch {
-    return null
+  } catch (error) {
+    if (hasAnswered(error)) return null
+    throw fail('isolation_missing', 'bubblewrap could not be tried just now. Start the game again.', error)
   }
 }
 
+const PASSES = /temporarily unavailable|Cannot allocate memory|Too many open files/
+
+/** Whether it ran, and said what it may not do. */
+function hasAnswered(error: unknown): boolean {
+  if (!(error instanceof Error) || !('stderr' in error) || !('code' in error)) return false
+  return typeof error.code === 'number' && !PASSES.test(String(error.stderr))
+}
+
 export function wrap(wrapping: Wrapping): Wrapped {
-  const { launch, filesFolder, user, isolation, controllers, network } = wrapping
+  const { launch, filesFolder, user, isolation, controllers, hidden, network } = wrapping
   const bubblewrap = isolation.kind === 'bubblewrap' ? isolation.path : null
   const home = bubblewrap ? FILES_INSIDE : filesFolder
-  const environment = { ...launch.environment, HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' }
+  const environment = environmentLines({
+    ...launch.environment,
+    ...{ HOME: home, PATH, TERM: 'dumb', LANG: 'C.UTF-8' },
+  })
   const { line: limited, enforced } = limitLine(wrapping)
   const workingFolder = join(home, launch.workingDirectory)
   const runtime: Runtime = {
@@ -116,27 +140,31 @@ export function wrap(wrapping: Wrapping): Wrapped {
       processes: controllers.has('pids') ? 'cgroup' : enforced.processes,
     },
   }
+  const line = [...(user ? dropPrivileges(user) : []), ...limited, ...handOver(launch.argv)]
   if (!bubblewrap) {
-    const line = [...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv]
     const [file, ...args] = line as [string, ...string[]]
-    const command = { file, args, cwd: workingFolder, environment }
-    return { command, user: user?.uid ?? null, isBubblewrap: false, runtime }
+    return {
+      command: { file, args, cwd: workingFolder },
+      environment,
+      user: user?.uid ?? null,
+      isBubblewrap: false,
+      runtime,
+    }
   }
   const args = [
+    ...systemArguments(hidden),
     ...bubblewrapArguments(filesFolder, workingFolder, user),
-    // bubblewrap brings the loopback of it up.
-    ...(network === 'loopback' ? ['--unshare-net'] : []),
-    ...['--', ...(user ? dropPrivileges(user) : []), ...limited, ...launch.argv],
+    ...(network === 'loopback' ? NETWORK_OF_ITS_OWN : []),
+    ...['--', ...line],
   ]
-  return { command: { file: bubblewrap, args, cwd: '/', environment }, user: null, isBubblewrap: true, runtime }
+  return { command: { file: bubblewrap, args, cwd: '/' }, environment, user: null, isBubblewrap: true, runtime }
 }
 
 function bubblewrapArguments(filesFolder: string, workingFolder: string, user: GameUser | null): string[] {
   return [
-    ...systemArguments(),
     ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--hostname', 'server'],
     // Its own session, apart from bubblewrap's own process: a signal to the game's group does not end bubblewrap.
-    ...['--new-session', '--info-fd', '3'],
+    ...['--new-session', '--json-status-fd', String(INFO_FD)],
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(TMP_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
     ...['--bind', filesFolder, FILES_INSIDE, '--chdir', workingFolder],
     // What it takes to become another user, and nothing else; that gives them up too.
@@ -153,11 +181,12 @@ const dropPrivileges = ({ uid, gid }: GameUser) => [
   ...['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
 ]
 
-function systemArguments(): string[] {
+function systemArguments(hidden: readonly string[] = []): string[] {
   const etc = [...OF_ETC.map((name) => `/etc/${name}`), ...OF_ETC_SSL, ...javaSettings()]
   // Made by bubblewrap itself, they would be root's alone.
   const parents = ['/etc', '/etc/ssl'].flatMap((path) => ['--perms', '0755', '--dir', path])
-  return [...SYSTEM.flatMap(asItIs), ...parents, ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
+  const shown = [...SYSTEM.flatMap(asItIs), ...parents, ...etc.flatMap((path) => ['--ro-bind-try', path, path])]
+  return [...shown, ...maskArguments([...SYSTEM.filter((path) => !isLink(path)), ...etc], hidden)]
 }
 
 /** Debian's Java keeps them there. */
@@ -168,10 +197,11 @@ const javaSettings = () =>
 
 /** On most systems /bin and its like are links into /usr. */
 function asItIs(path: string): string[] {
-  const stats = lstatSync(path, { throwIfNoEntry: false })
-  if (!stats) return []
-  return stats.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
+  if (!existsSync(path) && !isLink(path)) return []
+  return isLink(path) ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path]
 }
+
+const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 
 /** For what no control group holds: limits of single processes, which are better than none. */
 function limitLine({ limits, user, controllers }: Wrapping) {
@@ -179,7 +209,7 @@ function limitLine({ limits, user, controllers }: Wrapping) {
   const options: string[] = []
   if (limits.memoryBytes !== null && !controllers.has('memory')) options.push(`--data=${limits.memoryBytes}`)
   // The kernel counts them by user, so this is of use only where a game has one of its own.
-  if (limits.processes !== null && user && !controllers.has('pids')) options.push(`--nproc=${limits.processes}`)
+  if (user && !controllers.has('pids')) options.push(`--nproc=${limits.processes ?? DEFAULT_PROCESSES_MAX}`)
   const has = (option: string) => (prlimit && options.some((each) => each.startsWith(option)) ? 'rlimit' : 'none')
   const enforced = { memory: has('--data'), processes: has('--nproc') } as const
   return { line: prlimit && options.length > 0 ? [prlimit, ...options, '--'] : [], enforced }

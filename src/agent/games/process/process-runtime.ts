@@ -1,32 +1,20 @@
 // The process adapter of the runtime port: a game is a process of this machine, beside its supervisor.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { fail } from '../../../contract/errors.ts'
+import { type Failure, fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
-import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
-import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
-import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runtime.ts'
-import { killGroups } from '../supervisor/cgroup-entry.ts'
-import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
-import {
-  type LineEvents,
-  reachSupervisor,
-  type SupervisorLine,
-  spawnSupervisor,
-  type WaitingSupervisor,
-} from '../supervisor/supervisor-client.ts'
+import type { ProcessIdentity } from '../process-identity.ts'
+import { type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
+import { NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
+import { spawnSupervisor, type WaitingSupervisor } from '../supervisor/supervisor-client.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
+import { endedRun, followRun } from './process-run.ts'
 import type { UserIsolation } from './user-isolation.ts'
 
-const ASK_EVERY_MS = 50
-/** A game whose supervisor is gone may still save. */
-const SAVES_WITHIN_MS = 10_000
-const KILLED_WITHIN_MS = 5000
 /** A start that was checked, and then given up, has no use for its supervisor. */
 const ORDERED_WITHIN_MS = 30_000
 
@@ -35,6 +23,8 @@ export interface ProcessRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
+  /** What no game sees, wherever it is: the data directory, and keys of the service. */
+  hidden: readonly string[]
   /** Without it, bubblewrap is the only way: a network of its own takes more than a user of its own. */
   userIsolation?: UserIsolation
   findBubblewrap?: () => Promise<string | null>
@@ -48,7 +38,7 @@ export interface ProcessRuntimeDeps {
 }
 
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
-  let bubblewrap: Promise<string | null> | undefined
+  let bubblewrap: string | null = null
   /** Of starts that have been checked: it takes a moment to load, and there is something else to do meanwhile. */
   const waiting = new Map<string, WaitingSupervisor>()
 
@@ -70,11 +60,10 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     return found
   }
 
-  const findWrapper = () => (bubblewrap ??= (deps.findBubblewrap ?? findBubblewrap)())
-
   async function requireIsolation(): Promise<Isolation> {
-    const path = await findWrapper()
-    if (path !== null) return { kind: 'bubblewrap', path }
+    // Where there is none it is looked for again: somebody may install it.
+    bubblewrap ??= await (deps.findBubblewrap ?? findBubblewrap)()
+    if (bubblewrap !== null) return { kind: 'bubblewrap', path: bubblewrap }
     const whyNoUser = deps.userIsolation ? deps.userIsolation.whyNot() : 'it needs a network of its own too'
     if (whyNoUser === null) return { kind: 'user' }
     if (deps.allowUnisolated) return { kind: 'none' }
@@ -92,85 +81,11 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     return user
   }
 
-  async function follow(serverId: string, runId: string, events: RunEvents): Promise<Run | RunEnd> {
-    const folder = deps.gameFolder(serverId)
-    const runEnd = () => readRecord<RunEnd>(join(folder, exitFile(runId)))
-    const recordNow = () => readRecord<RunRecord>(join(folder, runFile(runId))) as RunRecord
-    let line: SupervisorLine | undefined
-    let isDetached = false
-    let wasReady = false
-    let isOver = false
-
-    const attach: LineEvents = {
-      changed() {
-        const status = line?.status()
-        if (!status || isDetached) return
-        if (status.isReady && !wasReady) {
-          wasReady = true
-          events.ready()
-        }
-        events.lines()
-        if (status.end) over(status.end)
-      },
-      closed() {
-        if (!isDetached && !isOver && line) void recover().catch((error) => deps.onUnexpected(error, serverId))
-      },
-    }
-
-    function over(end: RunEnd): void {
-      if (isOver || isDetached) return
-      isOver = true
-      void removeGroups(recordNow().cgroups)
-      events.ended(end)
-    }
-
-    /** The line is cut: the supervisor has ended, with or without a word, or only the line has. */
-    async function recover(): Promise<void> {
-      const record = recordNow()
-      line = (await reachSupervisor(folder, record, attach)) ?? line
-      if (isAlive(record.supervisor) && line) return attach.changed()
-      over(runEnd() ?? (await endWithoutSupervisor(record)))
-    }
-
-    let named: RunRecord | undefined
-    async function usage(): Promise<RunUsage> {
-      // It does not change once it names the game.
-      if (!named?.game) named = recordNow()
-      const { game, cgroups } = named
-      const folders = cgroups.map((group) => group.folder)
-      return game && isAlive(game) ? readRunUsage(game.pid, folders) : NO_USAGE
-    }
-
-    line = await reachSupervisor(folder, recordNow(), attach)
-    if (!line) {
-      const end = runEnd() ?? (await endWithoutSupervisor(recordNow()))
-      await removeGroups(recordNow().cgroups)
-      return end
-    }
-    wasReady = line.status().isReady
-    // What came before anybody could be told of it.
-    queueMicrotask(() => attach.changed())
-    return {
-      runId,
-      isReady: () => line?.status().isReady ?? false,
-      tail: () => line?.status().tail ?? 0,
-      input: async (text) => (await line?.ask({ op: 'input', text })) ?? null,
-      async signal(signal) {
-        const { game } = recordNow()
-        if (game) signalGroup(game, signal)
-      },
-      usage,
-      async kill() {
-        // The supervisor also knows a game that is only being made.
-        void line?.ask({ op: 'signal', signal: 'SIGKILL' })
-        await killRun(recordNow)
-      },
-      detach() {
-        isDetached = true
-        line?.close()
-      },
-    }
-  }
+  const follow = (serverId: string, runId: string, events: RunEvents) =>
+    followRun({
+      ...{ runId, events, folder: deps.gameFolder(serverId), consoleFolder: deps.consoleFolder(serverId) },
+      onUnexpected: (error) => deps.onUnexpected(error, serverId),
+    })
 
   return {
     async check({ serverId, launch }) {
@@ -189,8 +104,9 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       const groups = makeGroups(runId, limits)
       const filesFolder = deps.server(serverId).folders.files
       const { controllers } = groups
-      const { network, killAfterMs } = deps
-      const { command, runtime, ...how } = wrap({ launch, filesFolder, limits, user, isolation, controllers, network })
+      const { network, hidden, killAfterMs } = deps
+      const game = { launch, filesFolder, limits, user, isolation, controllers, hidden, network }
+      const { command, runtime, ...how } = wrap(game)
       const { ready, stopsByItself } = launch
       const said = await supervisor.begin({
         ...{ runId, command, ready, stopsByItself, ...how },
@@ -198,9 +114,9 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })
-      if (!said.started) throw fail('not_startable', `The game could not be started: ${said.message}.`)
+      if (!said.started) throw notStarted(said)
       const run = await follow(serverId, runId, events)
-      if ('wasReady' in run) return { run: endedRun(runId, run, events), runtime }
+      if (hasEnded(run)) return { run: endedRun(runId, run, events), runtime }
       return { run, runtime }
     },
 
@@ -216,50 +132,15 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   }
 }
 
+function notStarted({ code, message }: Extract<StartAnswer, { started: false }>): Failure {
+  if (code !== NOT_ISOLATED) return fail('not_startable', `The game could not be started: ${message}.`)
+  return fail(
+    'isolation_missing',
+    `bubblewrap may not do its work here, so the game was not started. It says: ${message}.`,
+  )
+}
+
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }
-
-/** It ended before we could listen to it: that is told like any other end. */
-function endedRun(runId: string, end: RunEnd, events: RunEvents): Run {
-  queueMicrotask(() => events.ended(end))
-  return {
-    runId,
-    isReady: () => end.wasReady,
-    tail: () => end.lastLine ?? 0,
-    input: async () => 'gone',
-    async signal() {},
-    usage: async () => NO_USAGE,
-    async kill() {},
-    detach() {},
-  }
-}
-
-/** Directly, by what the kernel knows: a supervisor that hangs must not keep a game alive. */
-async function killRun(recordNow: () => RunRecord): Promise<void> {
-  const { game, cgroups, supervisor } = recordNow()
-  if (game) signalGroup(game, 'SIGKILL')
-  killGroups(cgroups)
-  // It says how the game ended, and then ends itself.
-  if (!(await goneWithin(supervisor, KILLED_WITHIN_MS)) && !(game && isAlive(game))) signalGroup(supervisor, 'SIGKILL')
-}
-
-async function endWithoutSupervisor({ game, cgroups }: RunRecord): Promise<RunEnd> {
-  if (game && isAlive(game)) {
-    signalGroup(game, 'SIGTERM')
-    if (!(await goneWithin(game, SAVES_WITHIN_MS))) signalGroup(game, 'SIGKILL')
-  }
-  killGroups(cgroups)
-  const unknown = { code: null, signal: null, isOutOfMemory: false, wasReady: false, saidStop: false, lastLine: null }
-  return { ...unknown, at: Date.now() }
-}
-
-async function goneWithin(process: ProcessIdentity, ms: number): Promise<boolean> {
-  const deadline = performance.now() + ms
-  while (isAlive(process)) {
-    if (performance.now() > deadline) return false
-    await delay(ASK_EVERY_MS)
-  }
-  return true
-}
 
 /** Of runs that have ended: a run is started only when there is no other. */
 async function removeOldRuns(folder: string): Promise<void> {

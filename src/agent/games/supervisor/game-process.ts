@@ -1,14 +1,18 @@
 // The game itself: started, heard, told, and seen to its end.
-import { type ChildProcess, spawn } from 'node:child_process'
-import type { Readable } from 'node:stream'
-import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { hearBubblewrap } from './bubblewrap-status.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
 import { killAllOf } from './left-behind.ts'
-import type { GameEnd, ProcessOrder } from './protocol.ts'
+import { ENVIRONMENT_FD, type GameEnd, INFO_FD, type ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
 const LINGER_MS = 1000
+const LOOK_EVERY_MS = 100
 
 export interface GameProcess {
   /** The leader of its group, once that is known. */
@@ -31,8 +35,8 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   const child = insideGroups(cgroups, () =>
     spawn(command.file, command.args, {
       cwd: command.cwd,
-      env: { ...command.environment },
-      stdio: order.isBubblewrap ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+      env: {},
+      stdio: Array.from({ length: order.isBubblewrap ? INFO_FD + 1 : ENVIRONMENT_FD + 1 }, () => 'pipe' as const),
       detached: true,
     }),
   )
@@ -42,10 +46,16 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     if (!hasEnded && leader) events.started()
   }
 
+  const environment = child.stdio[ENVIRONMENT_FD] as Duplex | undefined
+  // What ends before it was read is heard of as the end of the game.
+  environment?.on('error', () => {})
+  environment?.resume()
+  environment?.end(order.environment)
   child.once('error', events.failed)
+  const inner = order.isBubblewrap ? hearBubblewrap(child) : undefined
   child.once('spawn', () => {
-    if (order.isBubblewrap) {
-      onInnerProcess(child, (pid) => {
+    if (inner) {
+      inner.onPid((pid) => {
         leader = identify(pid) ?? null
         announce()
       })
@@ -58,23 +68,24 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   child.stderr?.on('data', (chunk: Buffer) => events.output('stderr', chunk))
   // A game may end, or close its input, while something is on its way to it.
   child.stdin?.on('error', () => {})
-  child.once('exit', (code, signal) => {
+  const closed = once(child, 'close')
+  child.once('exit', async (code, signal) => {
+    // A machine that shuts down tells every process to end: bubblewrap does at once, while the game saves.
+    if (order.isBubblewrap) while (leader && isAlive(leader)) await delay(LOOK_EVERY_MS)
     hasEnded = true
-    const leftBehind = () => {
-      killGroups(cgroups)
-      if (leader && !order.isBubblewrap) killLeftBehind(leader.pid)
-      if (user !== null) killAllOf(user)
-    }
-    leftBehind()
+    killGroups(cgroups)
+    if (leader && !order.isBubblewrap) killLeftBehind(leader.pid)
+    if (user !== null) killAllOf(user)
     const linger = setTimeout(() => {
       child.stdout?.destroy()
       child.stderr?.destroy()
     }, LINGER_MS)
-    child.once('close', () => {
-      clearTimeout(linger)
-      const end = order.isBubblewrap ? endOfCode(code, signal) : { code, signal }
-      events.ended({ ...end, isOutOfMemory: end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0 })
-    })
+    await closed
+    clearTimeout(linger)
+    if (inner?.hasRefused(signal)) return events.failed(inner.refusal())
+    const end = inner ? endOfCode(code, signal) : { code, signal }
+    const isOutOfMemory = end.signal === 'SIGKILL' && countOutOfMemory(cgroups) > 0
+    events.ended({ ...end, isOutOfMemory, ...(inner ? { hasBegun: inner.hasBegun(signal) } : {}) })
   })
 
   return {
@@ -92,21 +103,6 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
       return leader ? signalGroup(leader, signal) : child.kill('SIGKILL')
     },
   }
-}
-
-/** bubblewrap says which process is the first of the game's own world, in JSON. */
-function onInnerProcess(child: ChildProcess, tell: (pid: number) => void): void {
-  let text = ''
-  const pipe = child.stdio[3] as Readable
-  pipe.setEncoding('utf8')
-  pipe.on('error', () => {})
-  pipe.on('data', (chunk: string) => {
-    text += chunk
-  })
-  pipe.once('close', () => {
-    const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1])
-    if (pid > 0) tell(pid)
-  })
 }
 
 /** The number of a group is not given out again while it has members, so what has it now is the game's. */

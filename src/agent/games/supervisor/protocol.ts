@@ -9,6 +9,10 @@ export interface GroupFolder {
   leaveTo: string
 }
 
+/** Of what a supervisor starts. */
+export const ENVIRONMENT_FD = 3
+export const INFO_FD = 4
+
 /** On the supervisor's standard input, once. */
 export type SupervisorOrder = ProcessOrder | PipesOrder
 
@@ -21,10 +25,12 @@ interface RunOrder {
 
 /** A game that the supervisor starts itself. */
 export interface ProcessOrder extends RunOrder {
-  command: { file: string; args: readonly string[]; cwd: string; environment: Readonly<Record<string, string>> }
+  command: { file: string; args: readonly string[]; cwd: string }
+  /** Of the game, an entry on each line. The command has none, and takes it over on its descriptor `ENVIRONMENT_FD`. */
+  environment: string
   /** The user of the game alone, where ending all that it runs is what ends the game; else null. */
   user: number | null
-  /** bubblewrap tells, on its descriptor 3, which process leads the game's group. */
+  /** bubblewrap tells, on its descriptor `INFO_FD`, which process leads the game's group, and how it ended. */
   isBubblewrap: boolean
   /** Control groups that the game is to be in. */
   cgroups: readonly GroupFolder[]
@@ -41,6 +47,8 @@ export interface PipesOrder extends RunOrder {
 
 /** On the supervisor's descriptor 3, once: whether the game was started. */
 export type StartAnswer = { started: true } | { started: false; code: string; message: string }
+/** The code of an answer: bubblewrap could not do its work. */
+export const NOT_ISOLATED = 'NOT_ISOLATED'
 
 /** `run-<id>.json`. Whoever makes the file has the run: a supervisor that comes too late finds it taken, and starts nothing. */
 export interface RunRecord {
@@ -59,6 +67,8 @@ export interface RunEnd {
   signal: NodeJS.Signals | null
   at: number
   isOutOfMemory: boolean
+  /** False where it ended before a program of the game began: what is around it failed. */
+  hasBegun?: boolean
   /** Whether it had said that players can join, and that it was told to stop. */
   wasReady: boolean
   saidStop: boolean
@@ -66,11 +76,7 @@ export interface RunEnd {
 }
 
 /** How a game ended, as far as whoever started it knows. */
-export interface GameEnd {
-  code: number | null
-  signal: NodeJS.Signals | null
-  isOutOfMemory: boolean
-}
+export type GameEnd = Pick<RunEnd, 'code' | 'signal' | 'isOutOfMemory' | 'hasBegun'>
 
 export type Request = { id: number } & (
   | { op: 'input'; text: string }

@@ -85,29 +85,40 @@ export interface LineEvents {
 }
 
 const ASK_EVERY_MS = 50
-/** For a supervisor that has just been started, or has just lost its line. */
-const ANSWERS_WITHIN_MS = 10_000
+const ASK_AT_LEAST_EVERY_MS = 1000
 
-/** The line to a supervisor that lives; undefined once it does not. */
+/**
+ * The line to a supervisor, as soon as it answers: one that lives and does not, because its disk does not either, is waited for.
+ * Undefined once it has ended, or nobody wants it any more.
+ */
 export async function reachSupervisor(
   folder: string,
   record: Pick<RunRecord, 'runId' | 'supervisor'>,
   events: LineEvents,
+  { signal, isOver }: { signal: AbortSignal; isOver(): boolean },
 ): Promise<SupervisorLine | undefined> {
-  const deadline = performance.now() + ANSWERS_WITHIN_MS
-  while (isAlive(record.supervisor) && performance.now() < deadline) {
-    const line = await connectSupervisor(folder, events)
+  let pauseMs = ASK_EVERY_MS
+  while (isAlive(record.supervisor) && !signal.aborted && !isOver()) {
+    const line = await connectSupervisor(folder, events, signal)
     if (line?.status().runId === record.runId) return line
     line?.close()
-    await delay(ASK_EVERY_MS)
+    await delay(pauseMs, undefined, { signal }).catch(() => {})
+    pauseMs = Math.min(2 * pauseMs, ASK_AT_LEAST_EVERY_MS)
   }
   return undefined
 }
 
 /** Undefined where nobody answers. */
-async function connectSupervisor(folder: string, events: LineEvents): Promise<SupervisorLine | undefined> {
+async function connectSupervisor(
+  folder: string,
+  events: LineEvents,
+  signal: AbortSignal,
+): Promise<SupervisorLine | undefined> {
   const socket = await openSocket(folder)
   if (!socket) return undefined
+  const giveUp = () => socket.destroy()
+  signal.addEventListener('abort', giveUp, { once: true })
+  if (signal.aborted) giveUp()
   const waiting = new Map<number, (error: 'gone' | 'full' | null) => void>()
   const first = Promise.withResolvers<RunStatus | undefined>()
   let status: RunStatus | undefined
@@ -134,6 +145,7 @@ async function connectSupervisor(folder: string, events: LineEvents): Promise<Su
     events.closed()
   })
   const greeting = await first.promise
+  signal.removeEventListener('abort', giveUp)
   if (!greeting) return undefined
   // Games run on without us: they keep nobody from ending.
   socket.unref()

@@ -28,6 +28,7 @@ import {
   type StartAnswer,
   type SupervisorOrder,
 } from './protocol.ts'
+import { createStopWord } from './stop-word.ts'
 
 const ANSWER_FD = 3
 const TELL_EVERY_MS = 10
@@ -68,12 +69,11 @@ function main(order: SupervisorOrder): void {
     end: null,
   }
   const ready = createLineMatcher(order.ready)
-  const stops = createLineMatcher(order.stopsByItself)
   const splitters = { stdout: createLineSplitter(), stderr: createLineSplitter() }
   const clients = new Set<Socket>()
   const isPiped = 'pipesFolder' in order
   let lastLine: number | null = null
-  let saidStop = false
+  const stopWord = createStopWord(createLineMatcher(order.stopsByItself))
   let telling: NodeJS.Timeout | undefined
 
   function tell(message: Message): void {
@@ -101,7 +101,7 @@ function main(order: SupervisorOrder): void {
     if (lines.length === 0) return
     console.write(source, lines)
     lastLine = console.lastLine
-    saidStop ||= lines.some(stops.matches)
+    stopWord.hear(lines)
     tellTail()
     if (status.isReady || !lines.some(ready.matches)) return
     status.isReady = true
@@ -123,7 +123,7 @@ function main(order: SupervisorOrder): void {
     for (const source of ['stdout', 'stderr'] as const) hear(source, splitters[source].end())
     note('gamekeeper', describeEnd(end))
     console.sync()
-    status.end = { ...end, at: Date.now(), wasReady: status.isReady, saidStop, lastLine }
+    status.end = { ...end, at: Date.now(), wasReady: status.isReady, saidStop: stopWord.isLast(), lastLine }
     tell({ status })
     answer({ started: true })
     server.close()
@@ -188,7 +188,7 @@ function main(order: SupervisorOrder): void {
     },
     failed(error) {
       answer({ started: false, code: error.code ?? 'UNKNOWN', message: error.message })
-      finish({ code: null, signal: null, isOutOfMemory: false })
+      finish({ code: null, signal: null, isOutOfMemory: false, hasBegun: false })
     },
     output: (source, chunk) => hear(source, splitters[source].push(chunk)),
     ended: finish,

@@ -61,11 +61,16 @@ export const factorio: Template = {
     { command: '/quit', timeoutSeconds: 60, message: saving },
     { signal: 'SIGINT', timeoutSeconds: 30 },
   ],
-  stopsByItself: ['Goodbye'],
+  stopsByItself: ['^{seconds} Goodbye$'],
   joins: ['[JOIN] {player} joined the game'],
   leaves: ['[LEAVE] {player} left the game'],
   ports: [{ name: 'game', protocol: 'udp' }],
-  quiesce: { before: ['/server-save'], isStill: 'Saving finished', timeoutSeconds: 120, after: [] },
+  quiesce: {
+    before: ['/server-save'],
+    isStill: '^{seconds} Info {place} Saving finished',
+    timeoutSeconds: 120,
+    after: [],
+  },
 }
 
 export const valheim: Template = {
@@ -163,7 +168,12 @@ export const terraria: Template = {
   joins: ['{player} has joined.'],
   leaves: ['{player} has left.'],
   ports: [{ name: 'game', protocol: 'tcp' }],
-  quiesce: { before: ['save'], isStill: 'Backing up world file', timeoutSeconds: 60, after: [] },
+  quiesce: {
+    before: ['save'],
+    isStill: ['^Backing up world file', '^: Backing up world file'],
+    timeoutSeconds: 60,
+    after: [],
+  },
 }
 
 export const rust: Template = {
@@ -220,7 +230,7 @@ export const rust: Template = {
     { name: 'query', protocol: 'udp', offset: 2 },
   ],
   query: { type: 'rust', port: 'query' },
-  quiesce: { before: ['server.save'], isStill: 'Saved * ents', timeoutSeconds: 120, after: [] },
+  quiesce: { before: ['server.save'], isStill: '^Saved {count} ents', timeoutSeconds: 120, after: [] },
 }
 
 export const palworld: Template = {

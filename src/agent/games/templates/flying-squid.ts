@@ -62,6 +62,10 @@ Promise.all([happened('pluginsReady'), happened('listening')]).then(() => {
 })
 `
 
+/** After as many prompts as commands that it has just read. What players say comes after their names. */
+const logged = (text: string) =>
+  ['', '> ', '> > '].map((prompts) => `^${prompts}{month} {day} {year} {time} [INFO]: ${text}`)
+
 export const flyingSquid: Template = {
   format: 1,
   id: 'flying-squid',
@@ -119,11 +123,16 @@ export const flyingSquid: Template = {
     { command: 'stop', timeoutSeconds: 20, message: 'Waiting for the world to be saved' },
     { signal: 'SIGTERM', timeoutSeconds: 20 },
   ],
-  stopsByItself: ['Server is closed.'],
+  stopsByItself: logged('Server is closed.'),
   joins: [']: {player} (*) connected'],
   leaves: [']: {player} disconnected'],
   ports: [{ name: 'game', protocol: 'tcp' }],
   query: { type: 'minecraft', port: 'game' },
-  quiesce: { before: ['save-off', 'save-all'], isStill: 'Saved the world', timeoutSeconds: 60, after: ['save-on'] },
-  ignored: ['/logs/', '/node_modules/'],
+  quiesce: {
+    before: ['save-off', 'save-all'],
+    isStill: logged('Saved the world'),
+    timeoutSeconds: 60,
+    after: ['save-on'],
+  },
+  ignored: ['/logs/'],
 }

@@ -18,6 +18,14 @@ const commonVariables = [
   { name: 'ONLINE_MODE', title: 'Check accounts with Mojang', type: 'boolean', default: true },
 ] as const
 
+/** As vanilla, Paper and Forge begin a line. What players say comes after their names, so no chat begins like this. */
+const logged = (text: string) => [
+  `^[{time}] [Server thread/INFO]: ${text}`,
+  `^[{time} INFO]: ${text}`,
+  `^[{time}] [Server thread/INFO] [{logger}]: ${text}`,
+  `^[{date} {time}] [Server thread/INFO] [{logger}]: ${text}`,
+]
+
 const java = {
   defaultPort: 25565,
   srv: '_minecraft._tcp',
@@ -26,19 +34,21 @@ const java = {
     { command: 'stop', timeoutSeconds: 120, message: 'Waiting for the world to be saved' },
     { signal: 'SIGTERM', timeoutSeconds: 60 },
   ],
-  stopsByItself: ['Stopping the server'],
+  // By its console, and by a player.
+  stopsByItself: [...logged('Stopping the server'), ...logged('[{player}: Stopping the server]')],
   joins: [']: {player} joined the game'],
   leaves: [']: {player} left the game'],
   ports: [{ name: 'game', protocol: 'tcp' }],
   query: { type: 'minecraft', port: 'game' },
   quiesce: {
     before: ['save-off', 'save-all flush'],
-    isStill: 'Saved the game',
+    isStill: logged('Saved the game'),
     timeoutSeconds: 60,
     after: ['save-on'],
   },
-  ignored: ['/cache/', '/libraries/', '/logs/', '/versions/', '*.log.gz', 'session.lock'],
-} as const satisfies Partial<Record<keyof Template, unknown>>
+  // Not what is downloaded: a backup has to come up without a network.
+  ignored: ['/logs/', '*.log.gz', 'session.lock'],
+} satisfies Partial<Record<keyof Template, unknown>>
 
 const SERVER_PROPERTIES = {
   path: '/server.properties',

@@ -68,7 +68,7 @@ export const luanti: Template = {
     { signal: 'SIGINT', timeoutSeconds: 60, message: 'Waiting for the world to be saved' },
     { signal: 'SIGTERM', timeoutSeconds: 30 },
   ],
-  stopsByItself: ['Server: Shutting down'],
+  stopsByItself: ['^{date} {time} {source}: Server: Shutting down'],
   joins: [']: {player} [*] joins game.'],
   leaves: [']: {player} leaves game.'],
   ports: [{ name: 'game', protocol: 'udp' }],
@@ -132,7 +132,7 @@ export const openttd: Template = {
     { command: 'quit', timeoutSeconds: 60, message: 'Waiting for the game to be saved' },
     { signal: 'SIGTERM', timeoutSeconds: 30 },
   ],
-  stopsByItself: ['Shutting down network'],
+  stopsByItself: ['^dbg: [{module}] Shutting down network', '^[{date} {time}] dbg: [{module}] Shutting down network'],
   joins: ['*** {player} has joined the game'],
   leaves: ['*** {player} has left the game'],
   ports: [
@@ -142,11 +142,11 @@ export const openttd: Template = {
   query: { type: 'openttd', port: 'query' },
   quiesce: {
     before: ['save gamekeeper'],
-    isStill: 'Map successfully saved to',
+    isStill: ['^Map successfully saved to', '^[{date} {time}] Map successfully saved to'],
     timeoutSeconds: 60,
     after: [],
   },
-  ignored: ['/content_download/', '/screenshot/'],
+  ignored: ['/screenshot/'],
 }
 
 export const generic: Template = {

@@ -17,7 +17,7 @@ export interface RestorePauses {
   pause(job: JobContext<unknown>): Promise<void>
   /** Whether the game was started again. Safe to repeat; what cannot be done now is done by `reconcile`. */
   resume(serverId: string, jobId: string): Promise<boolean>
-  /** Starts what is paused for a job that is no longer there to do it. */
+  /** Starts what is paused for a job that is no longer there to do it. At the start, and every minute. */
   reconcile(): Promise<void>
 }
 

@@ -1,84 +1,129 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { ActionIcon, Menu } from '@mantine/core'
 import { useState } from 'react'
-import type { Backup, Server } from '../../../../../src/sdk/index.ts'
-import { isWorking, useBackupActions } from '../../../api/backups.ts'
+import { useLocation } from 'wouter'
+import type { Backup, BackupFormat, Server } from '../../../../../src/sdk/index.ts'
+import { isCompleted, isWorking, useBackupActions } from '../../../api/backups.ts'
 import { useMay } from '../../../api/session.ts'
 import { Confirm } from '../../../components/confirm.tsx'
-import { Icon } from '../../../components/icon.tsx'
-import { showFailure, showToast } from '../../../components/toasts.tsx'
+import { Icon, type IconName } from '../../../components/icon.tsx'
+import { showFailure } from '../../../components/toasts.tsx'
+import { addressOfBackups } from './addresses.ts'
+import { useProofs } from './proofs.tsx'
 
-export function BackupMenu({ server, backup }: { server: Server; backup: Backup }) {
+interface Props {
+  server: Server
+  backup: Backup
+  /** After it is gone. */
+  onDeleted?: () => void
+}
+
+const FORMATS: readonly BackupFormat[] = ['zip', 'tar.gz', 'tar.zst']
+
+export function BackupMenu({ server, backup, onDeleted }: Props) {
   const { t } = useLingui()
   const may = useMay()
-  const { setLocked, verify, remove, download } = useBackupActions(server.id)
+  const [, navigate] = useLocation()
   const [isDeleting, setDeleting] = useState(false)
-  const isUnderWay = isWorking(backup)
-  const isWhole = backup.status === 'completed'
-  const { id, isLocked, name } = backup
-  const failed = (text: string) => ({ onError: (error: Error) => showFailure(text, error) })
+  const { verify, rehearse } = useProofs({ server, backup })
+  const mayWrite = may('backups:write')
+  const go = (view: Parameters<typeof addressOfBackups>[1]) => () => navigate(addressOfBackups(server.id, view))
   return (
     <>
       <Menu position="bottom-end">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t`More about ${name}`}>
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t`More about ${backup.name}`}>
             <Icon name="dots" />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          {isWhole && (
-            <Menu.Item
-              leftSection={<Icon name="download" size={16} />}
-              onClick={() => download.mutate(id, failed(t`It could not be downloaded`))}
-            >
-              <Trans>Download</Trans>
-            </Menu.Item>
-          )}
-          {isWhole && may('backups:write') && (
+          {isCompleted(backup) && (
             <>
-              <Menu.Item
-                leftSection={<Icon name="shield" size={16} />}
-                onClick={() =>
-                  verify.mutate(id, {
-                    onSuccess: () => showToast(t`Every byte of ${name} was read, and is right.`),
-                    ...failed(t`It could not be verified`),
-                  })
-                }
-              >
-                <Trans>Verify</Trans>
-              </Menu.Item>
-              <Menu.Item
-                leftSection={<Icon name={isLocked ? 'unlock' : 'lock'} size={16} />}
-                onClick={() => setLocked.mutate({ id, isLocked: !isLocked }, failed(t`The lock was not changed`))}
-              >
-                {isLocked ? <Trans>Unlock</Trans> : <Trans>Lock</Trans>}
-              </Menu.Item>
+              <Item icon="folder" label={t`Look inside`} onClick={go({ inside: backup.id })} />
+              <Item icon="copy" label={t`Compare`} onClick={go({ from: backup.id })} />
+              <Downloads server={server} backup={backup} />
             </>
           )}
-          {may('backups:write') && (
+          {isCompleted(backup) && mayWrite && (
+            <>
+              <Menu.Divider />
+              <Item icon="shield" label={t`Verify`} onClick={() => verify.mutate()} />
+              <Item icon="play" label={t`Rehearse`} onClick={() => rehearse.mutate()} />
+            </>
+          )}
+          {mayWrite && (
             <Menu.Item
               color="red"
               leftSection={<Icon name="trash" size={16} />}
-              disabled={isLocked}
+              disabled={backup.isLocked}
               onClick={() => setDeleting(true)}
             >
-              {isUnderWay ? <Trans>Cancel it</Trans> : <Trans>Delete</Trans>}
+              {isWorking(backup) ? <Trans>Cancel it</Trans> : <Trans>Delete</Trans>}
             </Menu.Item>
           )}
         </Menu.Dropdown>
       </Menu>
-      <Confirm
+      <DeleteQuestion
+        server={server}
+        backup={backup}
         isOpen={isDeleting}
         onClose={() => setDeleting(false)}
-        onConfirm={() => remove.mutate(id, failed(t`It could not be deleted`))}
-        title={isUnderWay ? t`Cancel the backup ${name}?` : t`Delete the backup ${name}?`}
-        text={
-          isUnderWay
-            ? t`Nothing is kept of it. The files of the server are not touched.`
-            : t`It is gone for good. The files of the server and the other backups are not touched.`
-        }
-        action={isUnderWay ? t`Cancel the backup` : t`Delete`}
+        onDeleted={onDeleted}
       />
     </>
+  )
+}
+
+function Item({ icon, label, onClick }: { icon: IconName; label: string; onClick: () => void }) {
+  return (
+    <Menu.Item leftSection={<Icon name={icon} size={16} />} onClick={onClick}>
+      {label}
+    </Menu.Item>
+  )
+}
+
+function Downloads({ server, backup: { id } }: Props) {
+  const { t } = useLingui()
+  const { download } = useBackupActions(server.id)
+  const onError = (error: Error) => showFailure(t`It could not be downloaded`, error)
+  return FORMATS.map((format) => (
+    <Item
+      key={format}
+      icon="download"
+      label={t`Download as .${format}`}
+      onClick={() => download.mutate({ id, format }, { onError })}
+    />
+  ))
+}
+
+interface QuestionProps extends Omit<Props, 'onDeleted'> {
+  isOpen: boolean
+  onClose: () => void
+  onDeleted: (() => void) | undefined
+}
+
+function DeleteQuestion({ server, backup, isOpen, onClose, onDeleted }: QuestionProps) {
+  const { t } = useLingui()
+  const { remove } = useBackupActions(server.id)
+  const { id, name } = backup
+  const isUnderWay = isWorking(backup)
+  return (
+    <Confirm
+      isOpen={isOpen}
+      onClose={onClose}
+      onConfirm={() =>
+        remove.mutate(id, {
+          onSuccess: () => onDeleted?.(),
+          onError: (error) => showFailure(t`It could not be deleted`, error),
+        })
+      }
+      title={isUnderWay ? t`Cancel the backup ${name}?` : t`Delete the backup ${name}?`}
+      text={
+        isUnderWay
+          ? t`Nothing is kept of it. The files of the server are not touched.`
+          : t`It is gone for good. The files of the server and the other backups are not touched.`
+      }
+      action={isUnderWay ? t`Cancel the backup` : t`Delete`}
+    />
   )
 }

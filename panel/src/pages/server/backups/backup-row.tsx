@@ -1,43 +1,55 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
-import { Button, Progress } from '@mantine/core'
+import { ActionIcon, Button, Progress, Tooltip } from '@mantine/core'
+import { Link } from 'wouter'
 import type { Backup, Server } from '../../../../../src/sdk/index.ts'
-import { isWorking } from '../../../api/backups.ts'
+import { isCompleted, isWorking, useBackupActions } from '../../../api/backups.ts'
 import { useMay } from '../../../api/session.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { Moment } from '../../../components/moment.tsx'
+import { showFailure } from '../../../components/toasts.tsx'
 import { formatBytes } from '../../../i18n/format.ts'
+import { addressOfBackups } from './addresses.ts'
 import { BackupMenu } from './backup-menu.tsx'
-import css from './backups-tab.module.css'
+import { Marks } from './marks.tsx'
+import { Proofs } from './proofs.tsx'
+import css from './timeline.module.css'
 
 interface Props {
   server: Server
   backup: Backup
+  /** How much it added, of the most that one in sight did. */
+  share: number
   onRestore: () => void
 }
 
-export function BackupRow({ server, backup, onRestore }: Props) {
-  const { t } = useLingui()
+export function BackupRow({ server, backup, share, onRestore }: Props) {
   const may = useMay()
-  const isWhole = backup.status === 'completed' && backup.error === null
+  const tone = backup.error ? 'bad' : isWorking(backup) ? 'working' : 'good'
+  const mayWrite = may('backups:write')
   return (
-    <li className={css.backup}>
-      <div className="grow">
+    <li className={css.backup} data-tone={tone}>
+      <div className={css.body}>
         <p className={css.name}>
-          <span className="cut">{backup.name}</span>
-          {backup.isLocked && (
-            <span role="img" aria-label={t`Locked`} title={t`Locked: it cannot be deleted`}>
-              <Icon name="lock" size={15} />
-            </span>
+          {isCompleted(backup) ? (
+            <Link className="cut" href={addressOfBackups(server.id, { inside: backup.id })}>
+              {backup.name}
+            </Link>
+          ) : (
+            <span className="cut">{backup.name}</span>
           )}
         </p>
         <div className={css.figures}>
           <Moment at={backup.createdAt} />
-          <Figures backup={backup} />
+          <Figures backup={backup} share={share} />
+        </div>
+        <div className={css.figures}>
           <Marks backup={backup} />
+          {mayWrite && isCompleted(backup) && <Proofs server={server} backup={backup} />}
         </div>
       </div>
       <div className={css.actions}>
-        {isWhole && may('backups:write') && (
+        {mayWrite && <LockButton server={server} backup={backup} />}
+        {isCompleted(backup) && backup.error === null && mayWrite && (
           <Button variant="default" size="sm" leftSection={<Icon name="restore" size={16} />} onClick={onRestore}>
             <Trans>Restore</Trans>
           </Button>
@@ -49,8 +61,38 @@ export function BackupRow({ server, backup, onRestore }: Props) {
   )
 }
 
-function Figures({ backup: { fileCount, sizeBytes, storedBytes } }: { backup: Backup }) {
-  const { i18n } = useLingui()
+function LockButton({ server, backup: { id, isLocked, name, status } }: { server: Server; backup: Backup }) {
+  const { t } = useLingui()
+  const { setLocked } = useBackupActions(server.id)
+  if (status === 'failed') return null
+  const label = isLocked ? t`Unlock ${name}` : t`Lock ${name}`
+  const hint = isLocked
+    ? t`Locked: nobody can delete it, nor any rule. Click to unlock`
+    : t`Lock: keep it from being deleted`
+  return (
+    <Tooltip label={hint} multiline maw={260}>
+      <ActionIcon
+        variant={isLocked ? 'light' : 'subtle'}
+        color={isLocked ? undefined : 'gray'}
+        size="lg"
+        aria-label={label}
+        loading={setLocked.isPending}
+        onClick={() =>
+          setLocked.mutate(
+            { id, isLocked: !isLocked },
+            { onError: (error) => showFailure(t`The lock was not changed`, error) },
+          )
+        }
+      >
+        <Icon name={isLocked ? 'lock' : 'unlock'} size={17} />
+      </ActionIcon>
+    </Tooltip>
+  )
+}
+
+function Figures({ backup, share }: { backup: Backup; share: number }) {
+  const { t, i18n } = useLingui()
+  const { fileCount, sizeBytes, storedBytes } = backup
   if (fileCount === null || sizeBytes === null) return null
   return (
     <>
@@ -58,36 +100,11 @@ function Figures({ backup: { fileCount, sizeBytes, storedBytes } }: { backup: Ba
         <Plural value={fileCount} one="# file" other="# files" />, {formatBytes(sizeBytes, i18n.locale)}
       </span>
       {storedBytes !== null && (
-        <span>
+        <span className={css.added} title={t`What it added to the store`}>
           <Trans>added {formatBytes(storedBytes, i18n.locale)}</Trans>
-        </span>
-      )}
-    </>
-  )
-}
-
-function Marks({ backup }: { backup: Backup }) {
-  if (backup.error) {
-    return (
-      <span className={css.mark} data-tone="bad">
-        <Icon name="warning" size={14} />
-        {backup.status === 'completed' ? <Trans>Damaged</Trans> : <Trans>Failed: {backup.error.detail}</Trans>}
-      </span>
-    )
-  }
-  return (
-    <>
-      {backup.consistency === 'live' && (
-        <span className={css.mark} data-tone="warn">
-          <Trans>Files changed meanwhile</Trans>
-        </span>
-      )}
-      {backup.verifiedAt && (
-        <span className={css.mark} data-tone="good">
-          <Icon name="shield" size={14} />
-          <Trans>
-            Verified <Moment at={backup.verifiedAt} />
-          </Trans>
+          <span className={css.bar} aria-hidden="true">
+            <span style={{ width: `${share * 100}%` }} />
+          </span>
         </span>
       )}
     </>
@@ -96,12 +113,22 @@ function Marks({ backup }: { backup: Backup }) {
 
 function BackupProgress({ backup: { status, progress } }: { backup: Backup }) {
   const { t, i18n } = useLingui()
-  const percent = progress.bytesTotal ? Math.min(100, (progress.bytesDone / progress.bytesTotal) * 100) : 0
+  const { bytesDone, bytesTotal } = progress
+  const percent = bytesTotal ? Math.min(100, (bytesDone / bytesTotal) * 100) : 0
+  const done = formatBytes(bytesDone, i18n.locale)
   return (
     <div className={css.progress}>
       <Progress value={status === 'queued' ? 0 : percent} animated size="sm" aria-label={t`Progress`} />
       <p className="small faint">
-        {status === 'queued' ? <Trans>Waiting for its turn</Trans> : formatBytes(progress.bytesDone, i18n.locale)}
+        {status === 'queued' ? (
+          <Trans>Waiting for its turn</Trans>
+        ) : bytesTotal === null ? (
+          done
+        ) : (
+          <Trans>
+            {done} of {formatBytes(bytesTotal, i18n.locale)}
+          </Trans>
+        )}
       </p>
     </div>
   )

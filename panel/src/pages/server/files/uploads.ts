@@ -1,7 +1,9 @@
 // Uploads under way. They live outside the page, so that they go on while somebody looks at something else.
 import { useSyncExternalStore } from 'react'
+import { isApiError } from '../../../../../src/sdk/index.ts'
 import { client } from '../../../api/client.ts'
 import type { DroppedFile } from './dropped.ts'
+import { forgetUpload, type KeptUpload, keepUploads, newKeptUpload, readKeptUploads } from './kept-uploads.ts'
 
 export interface Upload {
   id: number
@@ -36,17 +38,22 @@ export const dismissUpload = (id: number) => {
 
 /** Resolves when the last of them has ended, well or not. */
 export async function startUploads(serverId: string, directory: string, files: readonly DroppedFile[]): Promise<void> {
-  await Promise.all(files.map((dropped) => startUpload(serverId, directory, dropped)))
+  const kept = files.map(({ name, file }) => newKeptUpload({ serverId, directory, name, file }))
+  // Not waited for: what is sent before it is kept is only sent again after a reload.
+  void keepUploads(kept)
+  await Promise.all(kept.map(startUpload))
 }
 
-function startUpload(serverId: string, directory: string, { name, file }: DroppedFile): Promise<void> {
+function startUpload(kept: KeptUpload): Promise<void> {
+  const { serverId, name, file } = kept
   const id = ++lastId
   const aborted = new AbortController()
   aborts.set(id, aborted)
   set([...uploads, { id, serverId, name, bytesDone: 0, bytesTotal: file.size, state: 'waiting' }])
   return new Promise((resolve) => {
     queue.push(async () => {
-      await send(id, serverId, { directory, name }, file, aborted.signal)
+      await send(id, kept, aborted.signal)
+      await forgetUpload(kept.key)
       aborts.delete(id)
       resolve()
     })
@@ -67,22 +74,29 @@ function runNext(): void {
     .catch(() => {})
 }
 
-async function send(
-  id: number,
-  serverId: string,
-  target: { directory: string; name: string },
-  file: File,
-  signal: AbortSignal,
-): Promise<void> {
+async function send(id: number, kept: KeptUpload, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   update(id, { state: 'sending' })
   try {
-    const onProgress = (bytesDone: number, bytesTotal: number) => update(id, { bytesDone, bytesTotal })
-    await client.files.upload(serverId, file, { ...target, signal, onProgress })
-    update(id, { state: 'done', bytesDone: file.size })
+    await sendOrResume(id, kept, signal)
+    update(id, { state: 'done', bytesDone: kept.file.size })
     setTimeout(() => dismissUpload(id), DONE_SHOWN_MS)
   } catch (error) {
     if (!signal.aborted) update(id, { state: { error } })
+  }
+}
+
+async function sendOrResume(id: number, kept: KeptUpload, signal: AbortSignal): Promise<void> {
+  const { serverId, directory, name, file, url } = kept
+  const onProgress = (bytesDone: number, bytesTotal: number) => update(id, { bytesDone, bytesTotal })
+  const onCreated = (created: string) => void keepUploads([{ ...kept, url: created }])
+  const options = { directory, name, signal, onProgress, onCreated }
+  try {
+    await client.files.upload(serverId, file, url === null ? options : { ...options, resume: url })
+  } catch (error) {
+    // What had arrived is gone by now.
+    if (url === null || !isApiError(error, 'not_found')) throw error
+    await client.files.upload(serverId, file, options)
   }
 }
 
@@ -96,3 +110,6 @@ export function useUploads(serverId: string): readonly Upload[] {
   )
   return all.filter((upload) => upload.serverId === serverId)
 }
+
+// With the page: what this tab was sending when it was reloaded goes on.
+void readKeptUploads().then((kept) => Promise.all(kept.map(startUpload)))

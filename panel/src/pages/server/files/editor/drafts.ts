@@ -4,6 +4,8 @@ export interface Draft {
   text: string
   /** Of the file that the draft began with. Saving it fails if somebody has changed the file since. */
   etag: string | null
+  /** The text of that file. */
+  base?: string
 }
 
 const keyOf = (serverId: string, path: string) => `gamekeeper-draft:${serverId}:${path}`

@@ -10,9 +10,13 @@ import { Icon } from '../../../../components/icon.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 import { showFailure, showToast } from '../../../../components/toasts.tsx'
 import { type CodeView, createCodeView } from './code-view.ts'
+import { Conflict } from './conflict.tsx'
 import { keepDraft, readDraft } from './drafts.ts'
 import css from './file-editor.module.css'
-import { readTextFile, type TextFile } from './text-file.ts'
+import { readEtag, readTextFile, type TextFile } from './text-file.ts'
+
+/** That of no file: whatever is there, it is not replaced unseen. */
+const NO_SUCH_ETAG = '"0"'
 
 interface Props {
   serverId: string
@@ -59,8 +63,13 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
   const [isChanged, setChanged] = useState(hasDraft)
   const [isSaving, setSaving] = useState(false)
   const [other, setOther] = useState<TextFile | null>(null)
+  const [mine, setMine] = useState('')
   const name = path.split('/').at(-1) ?? path
 
+  const meet = (theirs: TextFile) => {
+    setMine(view.current?.readText() ?? '')
+    setOther(theirs)
+  }
   /** `etag` is that of what may be replaced. */
   const save = async (etag: string | null) => {
     const text = view.current?.readText() ?? ''
@@ -71,13 +80,14 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
       setDraftShown(false)
       setOther(null)
       const now = await readTextFile(serverId, path)
-      saved.current = { text, etag: now?.etag ?? null }
+      // Somebody may have written it since. Their version must not be taken for this one.
+      saved.current = { text, etag: now?.text === text ? now.etag : NO_SUCH_ETAG }
       setChanged(view.current?.readText() !== text)
       showToast(t`${name} is saved.`)
       await queries.invalidateQueries({ queryKey: ['files', serverId] })
     } catch (error) {
       const now = isApiError(error, 'precondition_failed') ? await readTextFile(serverId, path).catch(() => null) : null
-      if (now) setOther(now)
+      if (now) meet(now)
       else showFailure(t`It could not be saved`, error)
     } finally {
       setSaving(false)
@@ -89,7 +99,7 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the view keeps its own text from here on
   useEffect(() => {
     if (!host.current) return
-    if (hasDraft) saved.current = { text: file.text, etag: draft.etag }
+    if (hasDraft) saved.current = { text: draft.base ?? file.text, etag: draft.etag }
     const opened = createCodeView(host.current, {
       name,
       text: hasDraft ? draft.text : file.text,
@@ -99,7 +109,7 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
         const text = opened.readText()
         const isNew = text !== saved.current.text
         setChanged(isNew)
-        keepDraft(serverId, path, isNew ? { text, etag: saved.current.etag } : null)
+        keepDraft(serverId, path, isNew ? { text, etag: saved.current.etag, base: saved.current.text } : null)
       },
       onSave: () => void saveNow.current(saved.current.etag),
     })
@@ -116,6 +126,12 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
     setOther(null)
     setDraftShown(false)
   }
+  useChangesUnderneath(serverId, path, saved, isSaving || other !== null, (theirs) => {
+    // Nothing was typed: there is nothing to choose.
+    if (view.current?.readText() !== saved.current.text) return meet(theirs)
+    take(theirs)
+    showToast(t`${name} was changed on the server. This is the new text.`)
+  })
   return (
     <section className={css.editor} aria-label={name}>
       <div className="row">
@@ -147,45 +163,49 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
           </Button>
         </div>
       )}
-      {other && <Conflict name={name} other={other} onKeep={() => void save(other.etag)} onTake={() => take(other)} />}
+      {other && (
+        <Conflict
+          name={name}
+          base={saved.current.text}
+          mine={mine}
+          theirs={other}
+          onKeep={() => void save(other.etag)}
+          onTake={() => take(other)}
+        />
+      )}
       <div ref={host} className={`card ${css.code}`} />
     </section>
   )
 }
 
-interface ConflictProps {
-  name: string
-  other: TextFile
-  onKeep: () => void
-  onTake: () => void
-}
+const POLL_MS = 2000
 
-function Conflict({ name, other, onKeep, onTake }: ConflictProps) {
-  const { t } = useLingui()
-  const host = useRef<HTMLDivElement>(null)
+/** Says so soon after somebody else has written the file. */
+function useChangesUnderneath(
+  serverId: string,
+  path: string,
+  saved: React.RefObject<TextFile>,
+  isPaused: boolean,
+  onChange: (theirs: TextFile) => void,
+): void {
+  const changed = useRef(onChange)
+  changed.current = onChange
   useEffect(() => {
-    if (!host.current) return
-    const label = t`What is on the server now`
-    const view = createCodeView(host.current, { name, text: other.text, label, isReadOnly: true })
-    return () => view.dispose()
-  }, [name, other.text, t])
-  return (
-    <div className="stack" role="alert">
-      <div className={css.notice}>
-        <span className="grow">
-          <Trans>{name} has changed on the server since you opened it.</Trans>
-        </span>
-        <Button size="compact-sm" onClick={onKeep}>
-          <Trans>Keep mine</Trans>
-        </Button>
-        <Button size="compact-sm" variant="default" onClick={onTake}>
-          <Trans>Take the other</Trans>
-        </Button>
-      </div>
-      <p className="small soft">
-        <Trans>What is on the server now</Trans>
-      </p>
-      <div ref={host} className={`card ${css.other}`} />
-    </div>
-  )
+    if (isPaused) return
+    const left = new AbortController()
+    const { signal } = left
+    const check = async () => {
+      const known = saved.current
+      const etag = await readEtag(serverId, path, known.text === '', signal)
+      if (etag === known.etag || known !== saved.current) return
+      const theirs = await readTextFile(serverId, path, signal)
+      if (theirs && !signal.aborted && known === saved.current) changed.current(theirs)
+    }
+    // One that fails is made up for by the next, or by saving.
+    const timer = setInterval(() => void check().catch(() => {}), POLL_MS)
+    return () => {
+      clearInterval(timer)
+      left.abort()
+    }
+  }, [serverId, path, saved, isPaused])
 }

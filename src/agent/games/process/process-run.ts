@@ -1,0 +1,182 @@
+// One run of a process, as its supervisor tells of it. The line to the supervisor may be cut, and one that waits for a disk may
+// not answer for a while: as long as it lives the run goes on, and only one that has ended leaves a game without a supervisor.
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readRecord } from '../../../kit/durable-record.ts'
+import { readLastLine } from '../console/console-reader.ts'
+import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
+import type { Run, RunEnd, RunEvents } from '../runtime.ts'
+import { killGroups } from '../supervisor/cgroup-entry.ts'
+import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
+import { type LineEvents, reachSupervisor, type SupervisorLine } from '../supervisor/supervisor-client.ts'
+import { removeGroups } from './cgroups.ts'
+
+const ASK_EVERY_MS = 50
+/** A game whose supervisor is gone may still save. */
+const SAVES_WITHIN_MS = 10_000
+const KILLED_WITHIN_MS = 5000
+/** How long a run is waited for whose supervisor lives and does not answer. It is handed over then, and goes on. */
+const ANSWERS_WITHIN_MS = 1000
+
+export interface FollowRequest {
+  runId: string
+  /** The game's. */
+  folder: string
+  consoleFolder: string
+  events: RunEvents
+  onUnexpected(error: unknown): void
+}
+
+/** The run, or how it ended. */
+export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
+  const { runId, folder, events } = request
+  const runEnd = () => readRecord<RunEnd>(join(folder, exitFile(runId)))
+  const recordNow = () => readRecord<RunRecord>(join(folder, runFile(runId))) as RunRecord
+  const background = (work: Promise<unknown>) => void work.catch(request.onUnexpected)
+  const detaching = new AbortController()
+  let line: SupervisorLine | undefined
+  let lastTail = 0
+  let wasReady = false
+  let isOver = false
+
+  const lineEvents: LineEvents = {
+    changed() {
+      const status = line?.status()
+      if (!status || detaching.signal.aborted) return
+      if (status.isReady && !wasReady) {
+        wasReady = true
+        events.ready()
+      }
+      events.lines()
+      if (status.end) over(status.end)
+    },
+    closed() {
+      if (detaching.signal.aborted || isOver || !line) return
+      lastTail = line.status().tail
+      line = undefined
+      background(reach().then(take))
+    },
+  }
+
+  function over(end: RunEnd): void {
+    if (isOver || detaching.signal.aborted) return
+    isOver = true
+    background(removeGroups(recordNow().cgroups))
+    events.ended(end)
+  }
+
+  /** Undefined once the run has ended, or its supervisor has, with or without a word. */
+  const reach = async () =>
+    reachSupervisor(folder, recordNow(), lineEvents, {
+      signal: detaching.signal,
+      isOver: () => runEnd() !== undefined,
+    })
+
+  async function take(found: SupervisorLine | undefined): Promise<void> {
+    line = found
+    if (line) return lineEvents.changed()
+    if (!detaching.signal.aborted) over(await endOf())
+  }
+
+  const endOf = async () => runEnd() ?? (await endWithoutSupervisor(recordNow()))
+
+  let named: RunRecord | undefined
+  async function usage(): Promise<RunUsage> {
+    // It does not change once it names the game.
+    if (!named?.game) named = recordNow()
+    const { game, cgroups } = named
+    const folders = cgroups.map((group) => group.folder)
+    return game && isAlive(game) ? readRunUsage(game.pid, folders) : NO_USAGE
+  }
+
+  const reaching = reach()
+  const first = await within(ANSWERS_WITHIN_MS, reaching)
+  if (first === 'late') {
+    lastTail = await readLastLine(request.consoleFolder)
+    background(reaching.then(take))
+  } else if (!first) {
+    const end = await endOf()
+    await removeGroups(recordNow().cgroups)
+    return end
+  } else {
+    line = first
+    wasReady = line.status().isReady
+    // What came before anybody could be told of it.
+    queueMicrotask(() => lineEvents.changed())
+  }
+  return {
+    runId,
+    isReady: () => line?.status().isReady ?? wasReady,
+    tail: () => line?.status().tail ?? lastTail,
+    // Where nobody answers for the moment, nobody reads it either.
+    input: async (text) => (line ? line.ask({ op: 'input', text }) : 'full'),
+    async signal(signal) {
+      const { game } = recordNow()
+      if (game) signalGroup(game, signal)
+    },
+    usage,
+    async kill() {
+      // The supervisor also knows a game that is only being made.
+      void line?.ask({ op: 'signal', signal: 'SIGKILL' })
+      await killRun(recordNow)
+    },
+    detach() {
+      detaching.abort()
+      line?.close()
+    },
+  }
+}
+
+/** It ended before we could listen to it: that is told like any other end. */
+export function endedRun(runId: string, end: RunEnd, events: RunEvents): Run {
+  queueMicrotask(() => events.ended(end))
+  return {
+    runId,
+    isReady: () => end.wasReady,
+    tail: () => end.lastLine ?? 0,
+    input: async () => 'gone',
+    async signal() {},
+    usage: async () => NO_USAGE,
+    async kill() {},
+    detach() {},
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T | 'late'> {
+  const done = new AbortController()
+  const late = delay(ms, 'late' as const, { signal: done.signal }).catch(() => 'late' as const)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    done.abort()
+  }
+}
+
+/** Directly, by what the kernel knows: a supervisor that hangs must not keep a game alive. */
+async function killRun(recordNow: () => RunRecord): Promise<void> {
+  const { game, cgroups, supervisor } = recordNow()
+  if (game) signalGroup(game, 'SIGKILL')
+  killGroups(cgroups)
+  // It says how the game ended, and then ends itself.
+  if (!(await goneWithin(supervisor, KILLED_WITHIN_MS)) && !(game && isAlive(game))) signalGroup(supervisor, 'SIGKILL')
+}
+
+async function endWithoutSupervisor({ game, cgroups }: RunRecord): Promise<RunEnd> {
+  if (game && isAlive(game)) {
+    signalGroup(game, 'SIGTERM')
+    if (!(await goneWithin(game, SAVES_WITHIN_MS))) signalGroup(game, 'SIGKILL')
+  }
+  killGroups(cgroups)
+  const unknown = { code: null, signal: null, isOutOfMemory: false, wasReady: false, saidStop: false, lastLine: null }
+  return { ...unknown, at: Date.now() }
+}
+
+async function goneWithin(process: ProcessIdentity, ms: number): Promise<boolean> {
+  const deadline = performance.now() + ms
+  while (isAlive(process)) {
+    if (performance.now() > deadline) return false
+    await delay(ASK_EVERY_MS)
+  }
+  return true
+}
