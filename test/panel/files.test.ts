@@ -1,5 +1,8 @@
 // Files and backups in a real browser. What tenants upload is hostile: none of it may act as whoever looks at it.
 import assert from 'node:assert/strict'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../src/sdk/index.ts'
@@ -89,7 +92,10 @@ test('an uploaded page, drawing or document does nothing as the user, whether pr
 })
 
 test('an upload goes on by itself after the page was reloaded in the middle of it', async () => {
-  const buffer = Buffer.alloc(9 * 1024 * 1024, 'upload')
+  const content = 'upload'.repeat(1_500_000)
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'gamekeeper-upload-'))
+  const source = join(folder.path, 'big.bin')
+  await writeFile(source, content)
   await panel.visit(`/servers/${serverId}/files`, async (page) => {
     const offsets: string[] = []
     let isHeld = true
@@ -101,15 +107,15 @@ test('an upload goes on by itself after the page was reloaded in the middle of i
       if (isHeld && offsets.length > 1) return
       return route.continue()
     })
-    await page.getByLabel('Files to upload').setInputFiles({ name: 'big.bin', mimeType: '', buffer })
-    await page.getByText('4 MiB / 9 MiB').waitFor()
+    await page.getByLabel('Files to upload').setInputFiles(source)
+    await page.getByText('4 MiB / 8.6 MiB').waitFor()
     isHeld = false
     offsets.length = 0
     await page.reload()
     await page.getByRole('row', { name: 'big.bin' }).waitFor()
     assert.equal(offsets[0], String(4 * 1024 * 1024))
   })
-  assert.equal(await textOf('/big.bin'), buffer.toString())
+  assert.equal(await textOf('/big.bin'), content)
 })
 
 test('files are renamed together, moved and packed, brought back from the trash and from a backup', async () => {

@@ -59,12 +59,27 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
       file('editor'),
       '[aria-label="server.properties"]',
     )
-    await shoot(page, base, `/servers/${serverId}/backups`, file('backups'), 'main li')
+    await shootFilesAndBackups(page, base, serverId, file)
     await shoot(page, base, `/servers/${serverId}/names`, file('names'), 'main li li')
     await shoot(page, base, `/servers/${serverId}/activity`, file('activity'), 'main li')
     await shoot(page, base, `/servers/${serverId}/settings`, file('settings'), 'main form')
     await context.close()
   }
+}
+
+async function shootFilesAndBackups(page: Page, base: string, serverId: string, file: (name: string) => string) {
+  const files = `/servers/${serverId}/files`
+  const backups = `/servers/${serverId}/backups`
+  await shoot(page, base, `${files}/logs?view=latest.log`, file('log'), 'pre')
+  await shoot(page, base, `${files}?versions=server.properties`, file('versions'), 'main li button')
+  await shoot(page, base, `${files}?show=usage`, file('usage'), 'main section button')
+  await shoot(page, base, `${files}?show=trash`, file('trash'), 'main section')
+  await shoot(page, base, `${backups}?show=plan`, file('backup-plans'), 'main form')
+  await shoot(page, base, backups, file('backups'), 'main li')
+  await page.locator('main li a').last().click()
+  await page.locator('main li input').first().waitFor()
+  await page.waitForTimeout(300)
+  await page.screenshot({ path: file('backup-inside') })
 }
 
 /** Before there is any server. */
