@@ -81,6 +81,35 @@ test('the console is found through beyond what is loaded, and a crash leads to i
   })
 })
 
+test('scrolling up in the console reads on, and stays where it was', async () => {
+  await panel.visit(`/servers/${serverId}`, async (page) => {
+    const rows = page.locator('.xterm-rows')
+    await rows.getByText('anna joined').waitFor()
+    const older = page.getByRole('button', { name: 'Older lines' })
+    await older.waitFor()
+    await page.locator('.xterm-screen').click()
+    while (await older.isVisible()) await page.keyboard.press('Shift+PageUp')
+    // The oldest line of the first page is where it was; those before it are further up.
+    const needle = rows.getByText('The needle lies here')
+    assert.equal(await needle.count(), 0)
+    while ((await needle.count()) === 0) await page.keyboard.press('Shift+PageUp')
+  })
+})
+
+test('activity is narrowed down by what happened and by who did it', async () => {
+  await panel.visit(`/servers/${serverId}/activity`, async (page) => {
+    const entries = page.getByRole('main').locator('ol > li')
+    await entries.filter({ hasText: 'created the server' }).waitFor()
+    await page.getByLabel('What').selectOption({ label: 'Commands' })
+    await entries.filter({ hasText: 'created the server' }).waitFor({ state: 'detached' })
+    assert.match(await entries.innerText(), /admin sent the command fall/)
+    await page.getByLabel('Who').selectOption({ label: 'Gamekeeper' })
+    await page.getByText('Nothing matches').waitFor()
+    await page.getByRole('button', { name: 'Show everything' }).first().click()
+    await entries.filter({ hasText: 'created the server' }).waitFor()
+  })
+})
+
 test('settings are saved by the rules of the template, a secret stays as it is, and a deleted server comes back', async () => {
   const client = adminClient()
   await panel.visit(`/servers/${serverId}/settings`, async (page) => {

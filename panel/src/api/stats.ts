@@ -9,6 +9,8 @@ export type Range = keyof typeof RANGES
 
 /** Of the newest, until a series is asked for anew. */
 const LIVE_POINTS_MAX = 720
+/** Fine steps are kept for exactly an hour and a day: a request that takes a moment must not be answered in coarse ones. */
+const MARGIN_MS = 15_000
 const REFRESH_MS = 60_000
 const PLAYERS_POLL_MS = 2000
 
@@ -23,7 +25,7 @@ export function useStats(serverId: string, range: Range) {
   const query = useQuery({
     queryKey: ['stats', serverId, range],
     queryFn: ({ signal }) => {
-      const since = new Date(Date.now() - RANGES[range] * 1000).toISOString()
+      const since = new Date(Date.now() - RANGES[range] * 1000 + MARGIN_MS).toISOString()
       return client.stats.read(serverId, { since }, { signal })
     },
     refetchInterval: REFRESH_MS,

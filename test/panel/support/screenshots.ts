@@ -7,6 +7,7 @@ import { startTestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
 import { furnish } from './furnish.ts'
 import { requireFreshBuild, signIn } from './panel.ts'
+import { writePastWeek } from './past-week.ts'
 
 const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
@@ -49,7 +50,7 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
     await page.screenshot({ path: file('palette') })
     await page.evaluate(() => localStorage.setItem('gamekeeper-servers-view', 'table'))
     await shoot(page, base, '/', file('servers-table'), 'main tbody tr')
-    await shoot(page, base, `/servers/${serverId}`, file('overview'), '.xterm')
+    await shoot(page, base, `/servers/${serverId}`, file('overview'), '.u-wrap')
     await shoot(page, base, `/servers/${serverId}/files`, file('files'), '[role=grid]')
     await shoot(
       page,
@@ -59,7 +60,9 @@ async function shootAll(browser: Browser, base: string, token: string, serverId:
       '[aria-label="server.properties"]',
     )
     await shootFilesAndBackups(page, base, serverId, file)
+    await shoot(page, base, `/servers/${serverId}/names`, file('names'), 'main li li')
     await shoot(page, base, `/servers/${serverId}/activity`, file('activity'), 'main li')
+    await shoot(page, base, `/servers/${serverId}/settings`, file('settings'), 'main form')
     await context.close()
   }
 }
@@ -111,6 +114,9 @@ try {
   await shootWelcome(browser, service.url, service.adminToken, folder)
   const serverId = await furnish(service.url, service.adminToken)
   await furnishPeople(service.url, service.adminToken, serverId)
+  writePastWeek(join(service.dataDir, 'servers', serverId, 'game'))
+  const { subdomains } = createClient({ baseUrl: service.url, token: service.adminToken })
+  for (const name of ['castle', 'siege']) await subdomains.create(serverId, { name, zone: 'play.example.org' })
   await shootAll(browser, service.url, service.adminToken, serverId, folder)
 } finally {
   await browser.close()

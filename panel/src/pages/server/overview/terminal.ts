@@ -48,14 +48,16 @@ export function createTerminal(host: HTMLElement, { locale, onFollowing, onTop }
   )
   const sizes = new ResizeObserver(() => fit.fit())
   sizes.observe(host)
+  let wasAtTop = false
   const tellPlace = () => {
     const { viewportY, baseY } = terminal.buffer.active
     onFollowing(viewportY >= baseY)
-    if (viewportY === 0 && baseY > 0) onTop()
+    const isAtTop = viewportY === 0 && baseY > 0
+    if (isAtTop && !wasAtTop) onTop()
+    wasAtTop = isAtTop
   }
-  terminal.onScroll(tellPlace)
-  host.addEventListener('scroll', tellPlace, true)
-  host.addEventListener('wheel', () => requestAnimationFrame(tellPlace), { passive: true })
+  // Whatever moves the view, by wheel, key or bar, draws it anew; not all of it is told as a scroll.
+  terminal.onRender(tellPlace)
 
   const time = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
   const text = (lines: readonly ConsoleLine[]) =>
@@ -103,6 +105,7 @@ function openTerminal(host: HTMLElement): Terminal {
     fontSize: 13,
     lineHeight: 1.35,
     scrollback: ROWS_AT_MOST,
+    scrollSensitivity: 2,
     screenReaderMode: false,
     theme: {
       background: style.getPropertyValue('--console-ground').trim(),
