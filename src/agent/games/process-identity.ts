@@ -12,8 +12,15 @@ export interface ProcessIdentity {
 let ownBoot: string | undefined
 export const bootId = (): string => (ownBoot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())
 
+export interface ProcessStat {
+  /** Of its group and its session: the number of the process that made it. */
+  group: number
+  session: number
+  startTime: string
+}
+
 /** Undefined where there is no such process, or only what it leaves until its parent has asked how it ended. */
-function startTimeOf(pid: number): string | undefined {
+export function statOf(pid: number): ProcessStat | undefined {
   let text: string
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -22,8 +29,11 @@ function startTimeOf(pid: number): string | undefined {
   }
   // The name, in parentheses, may hold anything. After it: state, then the fields from the fourth on.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19]
+  if (fields[0] === 'Z' || fields[0] === 'X') return undefined
+  return { group: Number(fields[2]), session: Number(fields[3]), startTime: fields[19] as string }
 }
+
+const startTimeOf = (pid: number) => statOf(pid)?.startTime
 
 export function identify(pid: number): ProcessIdentity | undefined {
   const startTime = startTimeOf(pid)

@@ -37,7 +37,8 @@ const LinePattern = line(500, {
 /** One schema for one and for several: a union would answer one fault with two. */
 const OneOrMorePatterns = Type.Unsafe<string | string[]>({
   ...LinePattern,
-  type: ['string', 'array'],
+  // In this order: what writes answers takes whatever can be written as a text for one.
+  type: ['array', 'string'],
   items: LinePattern,
   minItems: 1,
   maxItems: 20,

@@ -235,6 +235,8 @@ export interface TemplateRow {
   runtimes: string
   /** All of it, as JSON. */
   content: string
+  srv: string | null
+  default_port: number | null
   created_at: number
 }
 

@@ -1,14 +1,10 @@
 // Subdomains and zones as callers see them.
 import { DNS_REASONS, type DnsReason, type Subdomain, type ZoneInfo } from '../../contract/subdomains.ts'
 import type { ServerRow, SubdomainRow } from '../db/tables.ts'
-import { connectAddress, hostnameOf, planRecords, presentSet } from './records.ts'
+import { type AddressedServer, connectAddress, hostnameOf, planRecords, presentSet } from './records.ts'
 import type { Zone } from './zone-config.ts'
 
-export function presentSubdomain(
-  row: SubdomainRow,
-  server: Pick<ServerRow, 'game' | 'port'>,
-  zone: Zone | undefined,
-): Subdomain {
+export function presentSubdomain(row: SubdomainRow, server: AddressedServer, zone: Zone | undefined): Subdomain {
   const hostname = hostnameOf(row.name, row.zone)
   const reason = row.reason as DnsReason | null
   return {

@@ -4,9 +4,19 @@ import type { DnsReason } from '../../contract/subdomains.ts'
 import { type CallOptions, type DnsProvider, DnsProviderError, isDnsFault } from '../../dns/provider.ts'
 import { type ChangeableRecordSet, sameRecordSet } from '../../dns/records.ts'
 import { askAuthority } from '../../dns/resolve.ts'
-import type { ServerRow, SubdomainRow } from '../db/tables.ts'
+import type { SubdomainRow } from '../db/tables.ts'
 import type { Providers } from './providers.ts'
-import { absent, changesFor, type Found, foreignSets, hostnameOf, markerSet, ownedAt, planRecords } from './records.ts'
+import {
+  type AddressedServer,
+  absent,
+  changesFor,
+  type Found,
+  foreignSets,
+  hostnameOf,
+  markerSet,
+  ownedAt,
+  planRecords,
+} from './records.ts'
 import type { Zone } from './zone-config.ts'
 
 export interface ProviderRecordsDeps {
@@ -14,8 +24,6 @@ export interface ProviderRecordsDeps {
   zones: ReadonlyMap<string, Zone>
   instanceId: string
 }
-
-type AddressedServer = Pick<ServerRow, 'game' | 'port'>
 
 export interface ProviderRecords {
   /** None where the zone is not configured. */

@@ -7,6 +7,12 @@ import { type ChangeableRecordSet, type RecordSet, sameRecordSet } from '../../d
 import type { ServerRow } from '../db/tables.ts'
 import type { Zone } from './zone-config.ts'
 
+/** What the address of a server is made from. */
+export interface AddressedServer extends Pick<ServerRow, 'game' | 'port'> {
+  /** Of a template of somebody's own; null where there is none. */
+  template: { srv: string | null; defaultPort: number | null } | null
+}
+
 export interface Owner {
   instanceId: string
   subdomainId: string
@@ -25,7 +31,7 @@ const markerName = (hostname: string) => `${MARKER_LABEL}.${hostname}`
 
 /** Address records at the name itself and, where the game's clients look for one, an SRV beneath it. */
 export function planRecords(
-  server: Pick<ServerRow, 'game' | 'port'>,
+  server: AddressedServer,
   zone: Pick<Zone, 'targets' | 'ttl'>,
   hostname: string,
 ): ChangeableRecordSet[] {
@@ -37,24 +43,27 @@ export function planRecords(
   if (v4.length > 0) sets.push({ name: hostname, type: 'A', ttl, records: v4.map((address) => ({ address })) })
   if (v6.length > 0) sets.push({ name: hostname, type: 'AAAA', ttl, records: v6.map((address) => ({ address })) })
   if (host) sets.push({ name: hostname, type: 'CNAME', ttl, records: [{ target: host }] })
-  const game = gameOf(server)
-  const port = server.port ?? game?.defaultPort
-  if (game?.srv && port) {
+  const { srv, port } = serviceOf(server)
+  if (srv && port) {
     // An SRV must not point at an alias, so with a host name for a target it points there directly.
     const record = { priority: 0, weight: 0, port, target: host ?? hostname }
-    sets.push({ name: `${game.srv}.${hostname}`, type: 'SRV', ttl, records: [record] })
+    sets.push({ name: `${srv}.${hostname}`, type: 'SRV', ttl, records: [record] })
   }
   return sets
 }
 
-export function connectAddress(server: Pick<ServerRow, 'game' | 'port'>, hostname: string): string {
-  const game = gameOf(server)
-  const port = server.port ?? game?.defaultPort
-  return game?.srv || port === undefined ? hostname : `${hostname}:${port}`
+export function connectAddress(server: AddressedServer, hostname: string): string {
+  const { srv, port } = serviceOf(server)
+  return srv || port === null ? hostname : `${hostname}:${port}`
 }
 
-function gameOf(server: Pick<ServerRow, 'game'>): Game | undefined {
-  return server.game && server.game in GAMES ? GAMES[server.game as GameId] : undefined
+/** A template of somebody's own may have the id of a game that we know: what it says counts. */
+function serviceOf({ game: id, port, template }: AddressedServer): { srv: string | null; port: number | null } {
+  const game: Game | undefined = id && Object.hasOwn(GAMES, id) ? GAMES[id as GameId] : undefined
+  return {
+    srv: template?.srv ?? game?.srv ?? null,
+    port: port ?? template?.defaultPort ?? game?.defaultPort ?? null,
+  }
 }
 
 export function markerSet(

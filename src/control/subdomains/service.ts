@@ -17,7 +17,7 @@ import { type CheckResult, createCheck } from './check.ts'
 import { NAME_FAULTS, nameFault, normaliseSubdomain, skeleton } from './names.ts'
 import { presentSubdomain, presentZone } from './present.ts'
 import type { Providers } from './providers.ts'
-import { hostnameOf } from './records.ts'
+import { type AddressedServer, hostnameOf } from './records.ts'
 import * as store from './store.ts'
 import { createSync, OUT } from './sync.ts'
 import { createWork } from './work.ts'
@@ -60,7 +60,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
   const work = createWork({ db, jobs, sync })
   const check = createCheck({ ...deps, zoneNames: [...zones.keys()], mutex, sync, work: work.resume })
 
-  const present = (row: SubdomainRow, server: ServerRow) => presentSubdomain(row, server, zones.get(row.zone))
+  const present = (row: SubdomainRow, server: AddressedServer) => presentSubdomain(row, server, zones.get(row.zone))
 
   async function requireSubdomain(handle: Db, serverId: string, subdomainId: string): Promise<SubdomainRow> {
     const row = await store.findSubdomain(handle, subdomainId)
@@ -104,7 +104,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
     },
 
     async list(actor, serverId, query) {
-      const server = await requireServer(db, actor, serverId)
+      const server = await store.addressed(db, await requireServer(db, actor, serverId))
       const listName = `subdomains ${serverId}`
       const request = pageRequest(cursors, listName, query)
       const before = request.after ? String(request.after[0]) : null
@@ -118,7 +118,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
     },
 
     async read(actor, serverId, subdomainId) {
-      const server = await requireServer(db, actor, serverId)
+      const server = await store.addressed(db, await requireServer(db, actor, serverId))
       return present(await requireSubdomain(db, serverId, subdomainId), server)
     },
 
@@ -136,7 +136,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
           const properties = { subdomainId: row.id, hostname: hostnameOf(name, zone.zone) }
           await activity.record(trx, actor, 'subdomain.created', serverId, properties)
           await work.start(trx, actor, row)
-          return present(row, server)
+          return present(row, await store.addressed(trx, server))
         })
       } catch (error) {
         if (isUniqueViolation(error)) throw taken(error)
@@ -153,7 +153,7 @@ export function createSubdomains(deps: SubdomainDeps): Subdomains {
       })
       await jobs.whenEnded(jobId, ANSWER_WITHIN_MS)
       const left = await store.findSubdomain(db, subdomainId)
-      return left && present(left, await requireServer(db, actor, serverId))
+      return left && present(left, await store.addressed(db, await requireServer(db, actor, serverId)))
     },
 
     async check(actor, repair) {

@@ -1,4 +1,5 @@
 import type { Db, ServerRow, SubdomainRow, Trx } from '../db/tables.ts'
+import type { AddressedServer } from './records.ts'
 
 export function findSubdomain(db: Db, id: string): Promise<SubdomainRow | undefined> {
   return db.selectFrom('subdomains').selectAll().where('id', '=', id).executeTakeFirst()
@@ -16,22 +17,40 @@ export async function findLookalike(db: Db, zone: string, skeleton: string, serv
 
 export interface WithServer {
   row: SubdomainRow
-  server: Pick<ServerRow, 'game' | 'port'>
+  server: AddressedServer
 }
 
 const withServer = (db: Db) =>
   db
     .selectFrom('subdomains')
     .innerJoin('servers', 'servers.id', 'subdomains.server_id')
+    .leftJoin('templates', 'templates.id', 'servers.game')
     .selectAll('subdomains')
     .select(['servers.game as server_game', 'servers.port as server_port'])
+    .select(['templates.srv as template_srv', 'templates.default_port as template_port'])
+
+interface ServerColumns {
+  server_game: string | null
+  server_port: number | null
+  template_srv: string | null
+  template_port: number | null
+}
 
 function split({
   server_game: game,
   server_port: port,
+  template_srv: srv,
+  template_port: defaultPort,
   ...row
-}: SubdomainRow & { server_game: string | null; server_port: number | null }): WithServer {
-  return { row, server: { game, port } }
+}: SubdomainRow & ServerColumns): WithServer {
+  return { row, server: { game, port, template: { srv, defaultPort } } }
+}
+
+/** With what a template of somebody's own says of its address. */
+export async function addressed(db: Db, { game, port }: Pick<ServerRow, 'game' | 'port'>): Promise<AddressedServer> {
+  const own = db.selectFrom('templates').select(['srv', 'default_port as defaultPort'])
+  const template = game === null ? undefined : await own.where('id', '=', game).executeTakeFirst()
+  return { game, port, template: template ?? null }
 }
 
 export async function findWithServer(db: Db, id: string): Promise<WithServer | undefined> {

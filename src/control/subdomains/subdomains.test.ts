@@ -55,6 +55,23 @@ onBothEngines('subdomains', (engine) => {
     )
   })
 
+  test('A template of your own says its SRV name and port itself', async () => {
+    const template = {
+      ...{ format: 1, id: 'own-game', name: 'Own', runtimes: ['process'], start: { args: ['./start'] } },
+      ...{ stop: [{ signal: 'SIGINT', timeoutSeconds: 5 }], srv: '_own._udp', defaultPort: 4711 },
+    }
+    assert.equal((await service.call('POST', '/templates', { body: template })).status, 201)
+    serverId = (await service.createServer({ game: 'own-game' })).id
+    const { body } = await calls.create('own')
+    assert.equal(body.connect, 'own.play.test')
+    await calls.settled(body.id)
+    assert.equal(await dns('SRV', '_own._udp.own.play.test'), '0 0 4711 own.play.test')
+    assert.deepEqual(
+      (await calls.read(body.id)).body.records.map(({ type }: { type: string }) => type),
+      ['A', 'SRV'],
+    )
+  })
+
   test('whoever deletes is named, though another had it made', async () => {
     const { body } = await calls.create('whose')
     await calls.settled(body.id)

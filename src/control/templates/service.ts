@@ -160,6 +160,8 @@ function rowOf(template: Template, now: number): TemplateRow {
     description: template.description ?? null,
     runtimes: JSON.stringify(template.runtimes),
     content: JSON.stringify(template),
+    srv: template.srv ?? null,
+    default_port: template.defaultPort ?? null,
     created_at: now,
   }
 }

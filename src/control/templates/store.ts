@@ -1,7 +1,7 @@
 import { countRows } from '../db/count-rows.ts'
 import type { Db, TemplateRow, Trx } from '../db/tables.ts'
 
-export type TemplateSummaryRow = Omit<TemplateRow, 'content'>
+export type TemplateSummaryRow = Omit<TemplateRow, 'content' | 'srv' | 'default_port'>
 
 export function findTemplate(db: Db, id: string): Promise<TemplateRow | undefined> {
   return db.selectFrom('templates').selectAll().where('id', '=', id).executeTakeFirst()

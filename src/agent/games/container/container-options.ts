@@ -100,6 +100,8 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
       Privileged: false,
       // Without root, an engine sees our files as root's otherwise.
       ...(info.SecurityOptions?.includes('name=rootless') ? { UsernsMode: 'keep-id' } : {}),
+      // The first process of a container gets no signal that it has no handler for, and has to see to those without a parent.
+      ...(info.InitBinary ? { Init: true } : {}),
       RestartPolicy: { Name: 'no' },
       // Its output goes through the pipes, and is kept in the console.
       LogConfig: { Type: 'none', Config: {} },

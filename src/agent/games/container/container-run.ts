@@ -1,12 +1,12 @@
 // One run of a container. Its supervisor holds its pipes and writes its console; the engine knows whether it runs. Either may go
 // away for a while: the game notices neither.
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import { groupFoldersOf } from '../process/cgroups.ts'
-import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { isAlive, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, readRunUsage } from '../run-usage.ts'
 import type { Run, RunEnd, RunEvents } from '../runtime.ts'
 import { endOfCode } from '../supervisor/exit-codes.ts'
@@ -17,6 +17,7 @@ import {
   type SupervisorLine,
   spawnSupervisor,
 } from '../supervisor/supervisor-client.ts'
+import { leaderOf } from './container-leader.ts'
 import { containerName } from './container-options.ts'
 import { type ContainerOptions, type ContainerState, type Engine, saidByEngine } from './engine.ts'
 import { wasOutOfMemory } from './kernel-log.ts'
@@ -53,6 +54,8 @@ export interface ContainerRun extends Run {
   settle(state: ContainerState | undefined): Promise<RunEnd>
   /** Nothing of it is to be left. */
   discard(): Promise<void>
+  /** Before it is handed over, where it could not be discarded: it ends once nothing of it is left. */
+  giveUp(): void
 }
 
 export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
@@ -66,6 +69,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   let attached: Promise<void> = Promise.resolve()
   let hasStarted = deps.isStarted
   let isHandedOver = false
+  let isGivenUp = false
   let isEngineAway = false
   let wasReady = false
   let lastTail = 0
@@ -136,10 +140,15 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     await engine.start(name)
     hasStarted = true
     await line?.ask({ op: 'begin' })
+    // It runs: an engine that goes away now is waited for like any other time.
+    await noteLeader().catch(onUnexpected)
+    if (pulling.signal.aborted) await kill()
+  }
+
+  async function noteLeader(): Promise<void> {
     const state = await engine.inspect(name)
     const leader = state && leaderOf(state)
     if (leader) await line?.ask({ op: 'leader', game: leader })
-    if (pulling.signal.aborted) await kill()
   }
 
   async function pullAndLaunch(image: string, options: ContainerOptions): Promise<void> {
@@ -154,16 +163,37 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       const isKilled = pulling.signal.aborted
       const text = `The image ${image} could not be used: ${saidByEngine(error)}`
       if (!isKilled) await line?.ask({ op: 'note', text })
+      await removeUntilConfirmed()
       return tellEnd(await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false }))
     }
     lineEvents.changed()
     await watch()
   }
 
+  /** An engine that was away may have started it: until it says that nothing is left, it counts as running. */
+  async function removeUntilConfirmed(): Promise<void> {
+    while (!detaching.signal.aborted) {
+      try {
+        return await engine.remove(name)
+      } catch (error) {
+        if (!isEngineAway) onUnexpected(error)
+        isEngineAway = true
+        step('waiting for the engine, to remove what it may have started')
+      }
+      await pause()
+    }
+  }
+
+  async function giveUp(): Promise<void> {
+    await removeUntilConfirmed()
+    tellEnd(await finish({ code: null, signal: 'SIGKILL', isOutOfMemory: false }))
+  }
+
   /** However often the engine goes away meanwhile. */
   async function watch(): Promise<void> {
     while (!detaching.signal.aborted) {
       try {
+        if (!recordNow()?.game) await noteLeader()
         await engine.wait(name, detaching.signal)
         const state = await engine.inspect(name)
         if (state?.status !== 'running') return tellEnd(await settle(state))
@@ -199,8 +229,8 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   }
 
   async function discard(): Promise<void> {
-    if (!finishing) void line?.ask({ op: 'quit' })
     await engine.remove(name)
+    if (!finishing) void line?.ask({ op: 'quit' })
     rmSync(order.pipesFolder, { recursive: true, force: true })
   }
 
@@ -227,13 +257,17 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     settle,
     discard,
     kill,
+    giveUp() {
+      isGivenUp = true
+    },
     launchLater: (image, options) => void setImmediate(() => background(pullAndLaunch(image, options))),
     handOver: () =>
       void setImmediate(() => {
         isHandedOver = true
         wasReady = false
         lineEvents.changed()
-        if (hasStarted) background(watch())
+        if (isGivenUp) background(giveUp())
+        else if (hasStarted) background(watch())
       }),
     isReady,
     tail() {
@@ -267,16 +301,6 @@ function endOf(state: ContainerState | undefined): GameEnd {
   const end = endOfCode(state.exitCode)
   const isOutOfMemory = end.signal === 'SIGKILL' && (state.isOutOfMemory || wasOutOfMemory(state.id))
   return { ...end, isOutOfMemory }
-}
-
-/** Undefined where the engine's processes are not those that we see: a number of another machine means nothing here. */
-function leaderOf({ id, pid }: ContainerState): ProcessIdentity | undefined {
-  if (pid <= 0) return undefined
-  try {
-    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id) ? identify(pid) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** The supervisor writes it when it has written the last line. */

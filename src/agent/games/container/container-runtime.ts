@@ -100,7 +100,12 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     await run.attach()
     if (await engine.hasImage(container.image)) {
       await run.launch(options).catch(async (error: unknown) => {
-        await run.discard().catch((fault: unknown) => deps.onUnexpected(fault, serverId))
+        try {
+          await run.discard()
+        } catch (fault) {
+          deps.onUnexpected(fault, serverId)
+          return run.giveUp()
+        }
         throw isFailure(error) ? error : fail('not_startable', `The engine says: ${saidByEngine(error)}`, error)
       })
     } else run.launchLater(container.image, options)

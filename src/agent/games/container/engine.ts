@@ -10,7 +10,7 @@ import { hasCode } from '../../../kit/errno.ts'
 export type ContainerOptions = Docker.ContainerCreateOptions
 export type EngineInfo = Pick<
   EngineAnswer,
-  'MemoryLimit' | 'SwapLimit' | 'CpuCfsQuota' | 'PidsLimit' | 'SecurityOptions'
+  'MemoryLimit' | 'SwapLimit' | 'CpuCfsQuota' | 'PidsLimit' | 'SecurityOptions' | 'InitBinary'
 >
 interface EngineAnswer {
   MemoryLimit?: boolean
@@ -18,12 +18,16 @@ interface EngineAnswer {
   CpuCfsQuota?: boolean
   PidsLimit?: boolean
   SecurityOptions?: string[]
+  /** Empty where it has none to put before a game. */
+  InitBinary?: string
 }
 
 export interface ContainerState {
   id: string
   /** On this machine, where the engine is; 0 where it does not run. */
   pid: number
+  /** Whether that is an init of the engine's, with the game as its child. */
+  hasInit: boolean
   status: 'created' | 'running' | 'ended'
   exitCode: number
   isOutOfMemory: boolean
@@ -135,12 +139,13 @@ async function wait(engine: Docker, name: string, abortSignal: AbortSignal): Pro
 }
 
 async function inspect(engine: Docker, name: string): Promise<ContainerState> {
-  const { Id, State } = await engine.getContainer(name).inspect()
+  const { Id, State, HostConfig } = await engine.getContainer(name).inspect()
   // Podman: `initialized` before it runs, `stopped` as soon as it does not.
   const isNew = State.Status === 'created' || (State.Status as string) === 'initialized'
   return {
     id: Id,
     pid: State.Running ? State.Pid : 0,
+    hasInit: HostConfig?.Init === true,
     status: State.Running || State.Paused ? 'running' : isNew ? 'created' : 'ended',
     exitCode: State.ExitCode,
     isOutOfMemory: State.OOMKilled === true,

@@ -113,7 +113,9 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
     input: async (text) => (line ? line.ask({ op: 'input', text }) : 'full'),
     async signal(signal) {
       const { game } = recordNow()
+      // Where the disk has not taken it yet, its supervisor knows it.
       if (game) signalGroup(game, signal)
+      else await line?.ask({ op: 'signal', signal })
     },
     usage,
     async kill() {

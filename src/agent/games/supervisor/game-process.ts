@@ -7,7 +7,7 @@ import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process
 import { hearBubblewrap } from './bubblewrap-status.ts'
 import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
-import { killAllOf } from './left-behind.ts'
+import { killAllOf, killGroupOf } from './left-behind.ts'
 import { ENVIRONMENT_FD, type GameEnd, INFO_FD, type ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
@@ -71,10 +71,11 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   const closed = once(child, 'close')
   child.once('exit', async (code, signal) => {
     // A machine that shuts down tells every process to end: bubblewrap does at once, while the game saves.
-    if (order.isBubblewrap) while (leader && isAlive(leader)) await delay(LOOK_EVERY_MS)
+    // One that ends by itself does so because the game has, whomever that has left behind.
+    if (order.isBubblewrap && signal !== null) while (leader && isAlive(leader)) await delay(LOOK_EVERY_MS)
     hasEnded = true
     killGroups(cgroups)
-    if (leader && !order.isBubblewrap) killLeftBehind(leader.pid)
+    if (leader && !order.isBubblewrap) killGroupOf(leader)
     if (user !== null) killAllOf(user)
     const linger = setTimeout(() => {
       child.stdout?.destroy()
@@ -102,14 +103,5 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
       // Before bubblewrap has told of it there is nothing in it yet.
       return leader ? signalGroup(leader, signal) : child.kill('SIGKILL')
     },
-  }
-}
-
-/** The number of a group is not given out again while it has members, so what has it now is the game's. */
-function killLeftBehind(group: number): void {
-  try {
-    process.kill(-group, 'SIGKILL')
-  } catch {
-    // Nothing was left.
   }
 }

@@ -1,18 +1,31 @@
 // What a game has started and left behind, where no control group and no process namespace ends it: all that its user runs,
-// which is a user of this game alone.
+// which is a user of this game alone, or else those of its group.
 import { readdirSync, readFileSync } from 'node:fs'
+import { type ProcessIdentity, statOf } from '../process-identity.ts'
 
-/** It may start new ones while we look. */
+/** They may start new ones while we look. */
 const ROUNDS = 50
 
-export function killAllOf(uid: number): void {
-  for (let round = 0; round < ROUNDS && killOnce(uid) > 0; round++);
+export const killAllOf = (uid: number): void => killAll((pid) => ownerOf(pid) === uid)
+
+/** Of a leader that has ended, and whose parent knows how. */
+export function killGroupOf(leader: ProcessIdentity): void {
+  // Its number is given out again only once nobody is in its group any more: then the group is somebody else's.
+  if (statOf(leader.pid)) return
+  killAll((pid) => {
+    const stat = statOf(Number(pid))
+    return stat?.group === leader.pid && stat.session === leader.pid
+  })
 }
 
-function killOnce(uid: number): number {
+function killAll(isMeant: (pid: string) => boolean): void {
+  for (let round = 0; round < ROUNDS && killOnce(isMeant) > 0; round++);
+}
+
+function killOnce(isMeant: (pid: string) => boolean): number {
   let count = 0
   for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name) || ownerOf(name) !== uid) continue
+    if (!/^\d+$/.test(name) || !isMeant(name)) continue
     try {
       process.kill(Number(name), 'SIGKILL')
       count++

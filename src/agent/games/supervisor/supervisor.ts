@@ -75,6 +75,7 @@ function main(order: SupervisorOrder): void {
   let lastLine: number | null = null
   const stopWord = createStopWord(createLineMatcher(order.stopsByItself))
   let telling: NodeJS.Timeout | undefined
+  let keeping: NodeJS.Timeout | undefined
 
   function tell(message: Message): void {
     const line = `${JSON.stringify(message)}\n`
@@ -109,13 +110,14 @@ function main(order: SupervisorOrder): void {
     if (isPiped) keep({ isReady: true })
   }
 
-  /** A disk that takes nothing must not end whoever holds the game's output. */
+  /** A disk that takes nothing must not end whoever holds the game's output: it is written once it does. */
   function keep(change: Partial<RunRecord>): void {
     Object.assign(record, change)
     try {
       writeRecord(runFile(order.runId), record)
     } catch {
-      // A successor would not know of it.
+      clearTimeout(keeping)
+      keeping = setTimeout(() => keep({}), RETRY_MS).unref()
     }
   }
 
@@ -131,9 +133,9 @@ function main(order: SupervisorOrder): void {
     clearInterval(pruning)
     clearTimeout(telling)
     for (const client of clients) client.end()
-    writeEnd(exitFile(order.runId), status.end)
     // Where something still holds the game's output open, it would be read for ever.
-    setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
+    const leave = () => void setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
+    writeEnd(exitFile(order.runId), status.end, leave)
   }
 
   const OBEY: { [Op in Request['op']]: (request: Extract<Request, { op: Op }>) => 'gone' | 'full' | null } = {
@@ -182,8 +184,7 @@ function main(order: SupervisorOrder): void {
 
   const events: GameEvents = {
     started() {
-      record.game = game?.leader() ?? null
-      writeRecord(runFile(order.runId), record)
+      keep({ game: game?.leader() ?? null })
       answer({ started: true })
     },
     failed(error) {
@@ -222,14 +223,14 @@ function succeed(record: RunRecord): void {
 }
 
 /** Until the disk takes it: how a game ended is not known anywhere else. */
-function writeEnd(file: string, end: RunEnd): void {
+function writeEnd(file: string, end: RunEnd, done: () => void): void {
   try {
     writeRecord(file, end)
   } catch (error) {
-    // The folder itself is gone, and with it whoever could ask.
-    if (hasCode(error, 'ENOENT')) return
-    setTimeout(() => writeEnd(file, end), RETRY_MS)
+    // Where the folder itself is gone, so is whoever could ask.
+    if (!hasCode(error, 'ENOENT')) return void setTimeout(() => writeEnd(file, end, done), RETRY_MS)
   }
+  done()
 }
 
 function describeEnd({ code, signal, isOutOfMemory }: GameEnd): string {

@@ -1,7 +1,7 @@
 import type { Migration } from '../migrate.ts'
 
 export const sessions: Migration = {
-  name: '015-sessions',
+  name: '016-sessions',
   statements: [
     `create table sessions (
       id text primary key,

@@ -1,11 +1,11 @@
 // What a game says of its own end, and what somebody says in its chat.
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { needs } from '../../../../test/support/needs.ts'
-import { until } from '../../../../test/support/until.ts'
-import { createLineMatcher } from '../console/line-pattern.ts'
-import { createManualTimers, openGames } from '../games.testing.ts'
-import { createStopWord } from './stop-word.ts'
+import { needs } from '../../../test/support/needs.ts'
+import { until } from '../../../test/support/until.ts'
+import { createLineMatcher } from './console/line-pattern.ts'
+import { createManualTimers, openGames } from './games.testing.ts'
+import { createStopWord } from './supervisor/stop-word.ts'
 
 const S = 'srv_castle'
 

@@ -1,0 +1,35 @@
+// What a game leaves behind is ended by what the kernel knows of it, and nobody else is.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { until } from '../../../../test/support/until.ts'
+import { identify, isAlive, type ProcessIdentity } from '../process-identity.ts'
+import { killGroupOf } from './left-behind.ts'
+
+/** Leads a session and a group of its own, as a game does. */
+function spawnLeader(line: string) {
+  const child = spawn('/bin/sh', ['-c', line], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
+  const leader = identify(child.pid as number) as ProcessIdentity
+  return { child, leader, [Symbol.dispose]: () => void child.kill('SIGKILL') }
+}
+
+test('those whom a game leaves behind in its group are ended', async () => {
+  using game = spawnLeader('sleep 60 >/dev/null & echo $!; read -r line')
+  const [said] = await once(game.child.stdout, 'data')
+  const left = identify(Number(String(said)))
+  game.child.stdin.end()
+  await once(game.child, 'exit')
+  assert.ok(left && isAlive(left))
+  killGroupOf(game.leader)
+  await until(async () => !isAlive(left))
+})
+
+test('a group that has the number of a game that has ended is not ended for it', async () => {
+  using other = spawnLeader('echo up; read -r line; echo "$line"')
+  await once(other.child.stdout, 'data')
+  killGroupOf({ ...other.leader, startTime: '1' })
+  other.child.stdin.write('still there\n')
+  const [said] = await once(other.child.stdout, 'data')
+  assert.equal(String(said), 'still there\n')
+})

@@ -1,0 +1,49 @@
+// A supervisor whose disk takes nothing: what it holds and what it knows is not lost.
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { until } from '../../../../test/support/until.ts'
+import { readRecord } from '../../../kit/durable-record.ts'
+import { isAlive } from '../process-identity.ts'
+import { exitFile, type RunEnd, type RunRecord, runFile } from './protocol.ts'
+import { reachSupervisor, spawnSupervisor } from './supervisor-client.ts'
+
+const runId = 'run_1'
+/** Longer than one that has written everything stays. */
+const STAYS_MS = 2500
+
+test('a disk that takes nothing ends neither a supervisor nor what it knows of its game', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-supervisor-'))
+  using _folder = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  const [run, exit] = [runFile(runId), exitFile(runId)].map((name) => join(folder, name)) as [string, string]
+  // Nothing can be written where these are.
+  for (const file of [run, exit]) mkdirSync(`${file}.new`)
+  const answer = await spawnSupervisor(folder).begin({
+    ...{ runId, ready: [], stopsByItself: [], environment: '', user: null, isBubblewrap: false, cgroups: [] },
+    consoleFolder: join(folder, 'console'),
+    command: { file: '/bin/sh', args: ['-c', 'read -r line; exit 3'], cwd: '/' },
+  })
+  assert.deepEqual(answer, { started: true })
+  const record = () => readRecord<RunRecord>(run) as RunRecord
+  const { supervisor } = record()
+  const events = { changed() {}, closed() {} }
+  const line = await reachSupervisor(folder, record(), events, {
+    signal: new AbortController().signal,
+    isOver: () => false,
+  })
+  assert.equal(record().game, null)
+  rmdirSync(`${run}.new`)
+  const game = await until(async () => record().game)
+  assert.ok(isAlive(game))
+
+  assert.equal(await line?.ask({ op: 'input', text: 'go' }), null)
+  await until(async () => line?.status().end)
+  await delay(STAYS_MS)
+  assert.ok(isAlive(supervisor), 'it still has to tell how the game ended')
+  rmdirSync(`${exit}.new`)
+  assert.equal((await until(async () => readRecord<RunEnd>(exit))).code, 3)
+  await until(async () => !isAlive(supervisor))
+})
