@@ -57,7 +57,8 @@ export async function startPodman(): Promise<Podman> {
 
   const startService = async () => {
     const args = [...storeIn(folder), 'system', 'service', '--time', '0', `unix://${socket}`]
-    service = spawn('podman', args, { stdio: 'ignore' })
+    // conmon leaves files in the folder that it is started in.
+    service = spawn('podman', args, { stdio: 'ignore', cwd: folder })
     await until(async () => existsSync(socket))
   }
   const stopService = async () => {
