@@ -34,11 +34,11 @@ const NO_STACK = /\.ts:\d|\n\s+at /
 const works = async (url: string, token: string | undefined) =>
   (await fetch(`${url}/v1/game/tokens`, { headers: { authorization: `Bearer ${token}` } })).status === 200
 
-test('A process that may have fewer than 64 files open is refused its start, in a sentence.', async () => {
+test('A process that may have fewer than 80 files open is refused its start, in a sentence.', async () => {
   const env = { GAMEKEEPER_DATA_DIR: await newFolder() }
-  const { code, output } = await runService(env, { under: ['prlimit', '--nofile=63:63'] })
+  const { code, output } = await runService(env, { under: ['prlimit', '--nofile=79:79'] })
   assert.equal(code, 1)
-  assert.match(output, /may have 63 files open, and Gamekeeper needs 64/)
+  assert.match(output, /may have 79 files open, and Gamekeeper needs 80/)
   assert.doesNotMatch(output, NO_STACK)
 })
 

@@ -52,7 +52,7 @@ test('connections that say nothing leave room for others, however many there are
 })
 
 test('with few descriptors, connections that wait do not keep backups and restores from working', async (t) => {
-  const scene = await openScene(t, { under: ['prlimit', '--nofile=64:64'] })
+  const scene = await openScene(t, { under: ['prlimit', '--nofile=80:80'] })
   await attack(scene, async () => {
     for (const port of [portOf(scene), scene.keeper.dnsPort]) {
       // From an address of their own: those who flood lock out themselves first.

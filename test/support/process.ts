@@ -19,7 +19,7 @@ export interface ServiceProcess {
 export interface SpawnOptions {
   /** A module that is loaded into the service before its own code, and that can be sent messages. */
   preload?: string
-  /** A command that runs the rest of its line in its own place, such as `prlimit --nofile=64`. */
+  /** A command that runs the rest of its line in its own place, such as `prlimit --nofile=80`. */
   under?: readonly string[]
 }
 

@@ -20,9 +20,9 @@ const VERDICT_MS = 3 * BEAT_MS
 const VERDICT_TURNS = 3
 
 export interface LongTurn {
-  /** Processor time of this thread, without that of the garbage collector, of schemas and of requests that began in it. */
+  /** Processor time until its stack was asked for, without the garbage collector, schemas, and requests that began in it. */
   cpuMs: number
-  /** Where it was when it had been too long already; empty for one that ended before it could be asked. */
+  /** Where it was when it had been too long already. */
   stack: string
 }
 
@@ -39,15 +39,15 @@ export const SHARED = {
   asked: 1,
   /** Milliseconds since the last beat that are no fault of the turn. */
   excusedMs: 2,
-  /** 1 while the main thread is asked, and until what piled up meanwhile is done: turns after the asked one do not count. */
+  /** 1 while the main thread is asked, and until what piled up meanwhile is done: no other turn is asked for then. */
   disturbed: 3,
 }
 
-/** What the onlooker tells: also the time that asking for the stack took of the main thread. */
+/** What the onlooker tells: how long the turn had been when its stack was asked for, and longer than it may be. */
 export interface Seen {
   beat: number
   stack: string
-  askingMs: number
+  turnMs: number
 }
 
 export interface TurnWatch extends Disposable {
@@ -73,10 +73,7 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   onlooker.unref()
   const stacks = new Map<number, Seen>()
   const ready = new Promise<void>((resolve) => {
-    onlooker.once('message', () => {
-      before = cpuMs()
-      resolve()
-    })
+    onlooker.once('message', () => resolve())
   })
   onlooker.on('message', (seen: 'ready' | Seen) => {
     if (seen !== 'ready') stacks.set(seen.beat, seen)
@@ -86,7 +83,6 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
     for (const { duration } of list.getEntries()) collectedMs += duration
   })
   collector.observe({ entryTypes: ['gc'] })
-  let before = cpuMs()
   const excuse = (ms: number) => void Atomics.add(shared, SHARED.excusedMs, Math.ceil(ms))
   const countRequest = () => excuse(REQUEST_MS)
   let compilingSince = 0
@@ -105,27 +101,23 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   const isAsked = (number: number) => Atomics.load(shared, SHARED.asked) === number
 
   function beat(): void {
-    const now = cpuMs()
-    const spent = now - before - Atomics.exchange(shared, SHARED.excusedMs, 0)
-    before = now
+    Atomics.store(shared, SHARED.excusedMs, 0)
     const number = Atomics.add(shared, SHARED.beat, 1)
-    const isAfterAsking = Atomics.load(shared, SHARED.disturbed) === 1 && !isAsked(number)
-    if (isAfterAsking || spent - BEAT_MS <= LONGEST_TURN_MS) collectedMs = 0
-    else judge(spent, number)
+    if (isAsked(number)) judge(number)
+    else collectedMs = 0
   }
 
-  function judge(spent: number, number: number): void {
+  function judge(number: number): void {
     setTimeout(async () => {
       for (let turn = 0; turn < VERDICT_TURNS; turn++) await immediate()
-      while (isAsked(number) && !stacks.has(number)) await delay(BEAT_MS, undefined, { ref: false })
-      const { stack, askingMs } = stacks.get(number) ?? { stack: '', askingMs: 0 }
-      const turnMs = spent - BEAT_MS - collectedMs - askingMs
+      while (!stacks.has(number)) await delay(BEAT_MS, undefined, { ref: false })
+      const { stack = '', turnMs = 0 } = stacks.get(number) ?? {}
+      const cpuMs = Math.round(turnMs - collectedMs)
       collectedMs = 0
       stacks.clear()
-      if (turnMs <= LONGEST_TURN_MS) return
-      const turn = { cpuMs: Math.round(turnMs), stack }
-      found.push(turn)
-      onLongTurn(turn)
+      if (cpuMs <= LONGEST_TURN_MS) return
+      found.push({ cpuMs, stack })
+      onLongTurn({ cpuMs, stack })
     }, VERDICT_MS).unref()
   }
 

@@ -12,7 +12,7 @@ import type { Quiesce } from '../../contract/games/launch.ts'
 import type { PowerState } from '../../contract/games/power.ts'
 import { createWatchers } from '../../kit/watchers.ts'
 import { createConsoleTail } from './console/console-tail.ts'
-import { type GamesHarness, openGames } from './games.testing.ts'
+import { createManualTimers, type GamesHarness, openGames } from './games.testing.ts'
 import { SYSTEM_TIMERS } from './power/stop-ladder.ts'
 import { type ProcessIdentity, signalGroup } from './process-identity.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
@@ -168,5 +168,34 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
     const { how } = await (await holds.hold(S, NEVER)).release()
     rmSync(folder, { recursive: true })
     assert.deepEqual([how, sent], ['loose', ['save-on']])
+  })
+
+  test('also a game that could not be taken up when the service came back, as soon as it has been', async () => {
+    const sent: string[] = []
+    let isTakenUp = false
+    const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-holds-'))
+    const noteFile = () => join(folder, 'held.json')
+    writeFileSync(noteFile(), JSON.stringify({ id: 'old', runId: 'run_1', after: ['save-on'] }))
+    const run = {
+      ...{ runId: 'run_1', tail: () => 0 },
+      async input(command: string) {
+        sent.push(command)
+        return null
+      },
+    }
+    const timers = createManualTimers()
+    const holds = createWorldHolds({
+      ...{ noteFile, startId: () => null, isActive: () => true, timers, lines: createWatchers() },
+      ...{ installations: () => ({ isUnderWay: false, count: 0 }), console: () => createConsoleTail(folder) },
+      current: () => (isTakenUp ? { run, quiesce: QUIESCE, state: 'running' } : undefined),
+      onUnexpected: (error) => assert.fail(error as Error),
+    })
+    await holds.interrupt(S)
+    assert.deepEqual([sent, existsSync(noteFile())], [[], true])
+    isTakenUp = true
+    timers.advance(60_000)
+    await until(async () => !existsSync(noteFile()))
+    rmSync(folder, { recursive: true })
+    assert.deepEqual(sent, ['save-on'])
   })
 })

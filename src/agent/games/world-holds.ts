@@ -107,6 +107,8 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
   async function tell(serverId: string, { runId, after }: Note): Promise<boolean> {
     for (const command of after) {
       const game = current(serverId)
+      // One that could not be taken up yet plays on, and is told once it has been.
+      if (!game && deps.isActive(serverId)) return false
       if (game?.run.runId !== runId) return true
       if ((await game.run.input(command)) !== null) return !isRunning(serverId, runId)
     }

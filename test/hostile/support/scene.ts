@@ -48,7 +48,7 @@ export interface SceneOptions {
   /** Settings of the service. The rate limit is the one that counts by default. */
   settings?: Record<string, string>
   memory?: Memory
-  /** A command that the service runs under, such as `prlimit --nofile=64`. */
+  /** A command that the service runs under, such as `prlimit --nofile=80`. */
   under?: readonly string[]
 }
 

@@ -87,7 +87,7 @@ for (const key of [null, randomBytes(32)]) {
         const some = named(2 * (version % 6000))
         assert.equal((await manifest.find(some))?.path, tree.has(some) ? some : undefined)
       }),
-      { numRuns: 25 },
+      { numRuns: 10 },
     )
   })
 }

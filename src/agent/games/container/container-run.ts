@@ -164,6 +164,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       const text = `The image ${image} could not be used: ${saidByEngine(error)}`
       if (!isKilled) await line?.ask({ op: 'note', text })
       await removeUntilConfirmed()
+      if (detaching.signal.aborted) return
       return tellEnd(await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false }))
     }
     lineEvents.changed()
@@ -186,6 +187,8 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
 
   async function giveUp(): Promise<void> {
     await removeUntilConfirmed()
+    // The next service asks again: that nothing runs any more has not been confirmed.
+    if (detaching.signal.aborted) return
     tellEnd(await finish({ code: null, signal: 'SIGKILL', isOutOfMemory: false }))
   }
 

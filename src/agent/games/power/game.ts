@@ -110,7 +110,8 @@ export function createGame(deps: GameDeps): Game {
       const started = await runtime.start({ serverId, runId, launch, limits }, eventsOf(runId))
       run = started.run
       save({ runtime: started.runtime })
-      if (mine.signal.aborted) await run.kill()
+      // Also where that fails it has been started, and is not forgotten.
+      if (mine.signal.aborted) await run.kill().catch(deps.onUnexpected)
       else if (run.isReady()) await comeUp()
     } catch (error) {
       run = undefined

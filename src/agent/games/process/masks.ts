@@ -4,9 +4,10 @@ import { join, relative } from 'node:path'
 
 /** Arguments of bubblewrap. After those that show `seen`, which are places that are the same inside. */
 export function maskArguments(seen: readonly string[], hidden: readonly string[]): string[] {
-  return hidden.flatMap((path) => {
-    const target = realPathOf(path)
-    if (target === undefined) return []
+  const targets = [...new Set(hidden.flatMap((path) => realPathOf(path) ?? []))]
+  // Within a folder that is hidden there is nothing to hide, and no place to do so.
+  const outermost = targets.filter((target) => !targets.some((other) => other !== target && isBelow(target, other)))
+  return outermost.flatMap((target) => {
     const hide = statSync(target).isDirectory() ? hideFolder : hideFile
     return seen.flatMap((top) => placesOf(target, top)).flatMap(hide)
   })
@@ -16,8 +17,13 @@ export function maskArguments(seen: readonly string[], hidden: readonly string[]
 function placesOf(target: string, top: string): string[] {
   const realTop = realPathOf(top)
   if (realTop === undefined) return []
-  const way = relative(realTop, target)
-  return way === '..' || way.startsWith('../') ? [] : [join(top, way)]
+  return isBelow(target, realTop) ? [join(top, relative(realTop, target))] : []
+}
+
+/** Or the same. */
+function isBelow(path: string, top: string): boolean {
+  const way = relative(top, path)
+  return way !== '..' && !way.startsWith('../')
 }
 
 const hideFolder = (path: string) => ['--perms', '0000', '--tmpfs', path, '--remount-ro', path]

@@ -18,6 +18,7 @@ const SAVES_WITHIN_MS = 10_000
 const KILLED_WITHIN_MS = 5000
 /** How long a run is waited for whose supervisor lives and does not answer. It is handed over then, and goes on. */
 const ANSWERS_WITHIN_MS = 1000
+const AGAIN_AFTER_MS = 1000
 
 export interface FollowRequest {
   runId: string
@@ -55,14 +56,14 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
       if (detaching.signal.aborted || isOver || !line) return
       lastTail = line.status().tail
       line = undefined
-      background(reach().then(take))
+      background(takeAgain(reach()))
     },
   }
 
   function over(end: RunEnd): void {
     if (isOver || detaching.signal.aborted) return
     isOver = true
-    background(removeGroups(recordNow().cgroups))
+    background((async () => removeGroups(recordNow().cgroups))())
     events.ended(end)
   }
 
@@ -77,6 +78,18 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
     line = found
     if (line) return lineEvents.changed()
     if (!detaching.signal.aborted) over(await endOf())
+  }
+
+  /** Whatever fails on the way, such as a disk or the number of descriptors, is tried again: nobody else would. */
+  async function takeAgain(reaching: ReturnType<typeof reach>): Promise<void> {
+    for (let next = reaching; !isOver && !detaching.signal.aborted; next = reach()) {
+      try {
+        return await take(await next)
+      } catch (error) {
+        request.onUnexpected(error)
+        await delay(AGAIN_AFTER_MS, undefined, { signal: detaching.signal }).catch(() => {})
+      }
+    }
   }
 
   const endOf = async () => runEnd() ?? (await endWithoutSupervisor(recordNow()))
@@ -94,7 +107,7 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
   const first = await within(ANSWERS_WITHIN_MS, reaching)
   if (first === 'late') {
     lastTail = await readLastLine(request.consoleFolder)
-    background(reaching.then(take))
+    background(takeAgain(reaching))
   } else if (!first) {
     const end = await endOf()
     await removeGroups(recordNow().cgroups)
