@@ -40,26 +40,27 @@ if (process.exitCode !== 1) {
   }
   const given = process.argv.slice(2)
   const patterns = given.filter((word) => !word.startsWith('--'))
+  const files = globSync(patterns.length > 0 ? patterns : ['{src,panel/src,test}/**/*.test.ts'])
+  const fail = (why?: string) => {
+    process.exitCode = 1
+    if (why) say(why)
+  }
+  if (files.length === 0) fail(`no test file is ${patterns.join(' or ')}`)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   const results = run({
-    files: ordered(globSync(patterns.length > 0 ? patterns : ['{src,panel/src,test}/**/*.test.ts'])),
+    files: ordered(files),
     execArgv: given.filter((word) => word.startsWith('--')),
     concurrency: FILES_AT_ONCE,
     timeout: TIMEOUT_MS,
     signal: stopping.signal,
     env,
   })
-  const fail = () => {
-    process.exitCode = 1
-  }
-  results.on('test:fail', fail)
+  results.on('test:fail', () => fail())
   // Nothing may be left out unnoticed.
   if (process.env.CI)
     results.on('test:pass', ({ name, skip }) => {
-      if (skip === undefined) return
-      fail()
-      say(`skipped, which fails the run: ${name} (${skip})`)
+      if (skip !== undefined) fail(`skipped, which fails the run: ${name} (${skip})`)
     })
   await pipeline(results, new spec(), process.stdout, { end: false })
   await postgres?.stop()

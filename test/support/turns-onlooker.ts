@@ -17,10 +17,18 @@ const CREDIT_MS = 2.5 * BEAT_MS
 
 const mainCpuMs = () => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) * MS_PER_NS
 
+/** A turn that is too long already. It is told of when it has ended and its stack is known. */
+interface Asked {
+  beat: number
+  turnMs: number
+  isOver: boolean
+  stack?: string
+}
+
 let beat = Atomics.load(shared, SHARED.beat)
 let last = mainCpuMs()
 let seenMs = 0
-let isAsked = false
+let asked: Asked | undefined
 
 setInterval(() => {
   const now = mainCpuMs()
@@ -28,19 +36,24 @@ setInterval(() => {
   last = now
   const current = Atomics.load(shared, SHARED.beat)
   if (current !== beat) {
+    if (asked) tell(asked, { isOver: true })
     beat = current
     seenMs = 0
-    isAsked = false
+    asked = undefined
     return
   }
+  // What asking takes of the main thread is not the turn's.
+  if (asked && asked.stack === undefined) return
   seenMs += grownMs
   const turnMs = seenMs - BEAT_MS - Atomics.load(shared, SHARED.excusedMs)
-  if (isAsked || turnMs <= LONGEST_TURN_MS || Atomics.load(shared, SHARED.disturbed) === 1) return
-  isAsked = true
-  Atomics.store(shared, SHARED.asked, beat)
-  Atomics.store(shared, SHARED.disturbed, 1)
-  askForStack(beat, turnMs)
+  if (asked) asked.turnMs = turnMs
+  else if (turnMs > LONGEST_TURN_MS && Atomics.load(shared, SHARED.disturbed) === 0) asked = askForStack(turnMs)
 }, BEAT_MS)
+
+function tell(turn: Asked, known: Partial<Asked>): void {
+  const { isOver, stack, ...seen } = Object.assign(turn, known)
+  if (isOver && stack !== undefined) parentPort?.postMessage({ ...seen, stack } satisfies Seen)
+}
 
 interface Paused {
   params: { callFrames: { functionName: string; location: { scriptId: string; lineNumber: number } }[] }
@@ -50,8 +63,11 @@ interface ScriptParsed {
   params: { scriptId: string; url: string }
 }
 
-/** Stops the main thread wherever it is, for hundreds of milliseconds on a busy machine: what it does later does not count. */
-function askForStack(asked: number, turnMs: number): void {
+/** Stops the main thread wherever it is, for hundreds of milliseconds on a busy machine. */
+function askForStack(turnMs: number): Asked {
+  const turn: Asked = { beat, turnMs, isOver: false }
+  Atomics.store(shared, SHARED.asked, beat)
+  Atomics.store(shared, SHARED.disturbed, 1)
   const session = new Session()
   session.connectToMainThread()
   const urls = new Map<string, string>()
@@ -64,15 +80,15 @@ function askForStack(asked: number, turnMs: number): void {
           `    at ${functionName || '(anonymous)'} ${urls.get(scriptId)}:${lineNumber + 1}`,
       )
       .join('\n')
-    const seen: Seen = { beat: asked, stack, turnMs }
     session.post('Debugger.resume')
     session.post('Debugger.disable')
     session.disconnect()
-    parentPort?.postMessage(seen)
+    tell(turn, { stack })
     setTimeout(() => Atomics.store(shared, SHARED.disturbed, 0), RECOVERS_MS)
   })
   session.post('Debugger.enable')
   session.post('Debugger.pause')
+  return turn
 }
 
 parentPort?.postMessage('ready')

@@ -20,7 +20,7 @@ const VERDICT_MS = 3 * BEAT_MS
 const VERDICT_TURNS = 3
 
 export interface LongTurn {
-  /** Processor time until its stack was asked for, without the garbage collector, schemas, and requests that began in it. */
+  /** Processor time of this thread, without that of the garbage collector, of schemas and of requests that began in it. */
   cpuMs: number
   /** Where it was when it had been too long already. */
   stack: string
@@ -43,7 +43,7 @@ export const SHARED = {
   disturbed: 3,
 }
 
-/** What the onlooker tells: how long the turn had been when its stack was asked for, and longer than it may be. */
+/** What the onlooker tells of a turn that was too long, once it has ended. */
 export interface Seen {
   beat: number
   stack: string

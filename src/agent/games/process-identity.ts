@@ -1,6 +1,7 @@
 // Which process a number means. The kernel gives numbers out again, so a process is known by its number, the time at which
 // it started, and the boot that both belong to: nothing else is ever sent a signal.
 import { readFileSync } from 'node:fs'
+import { statFields } from '../../kit/kernel-files.ts'
 
 export interface ProcessIdentity {
   pid: number
@@ -21,15 +22,8 @@ export interface ProcessStat {
 
 /** Undefined where there is no such process, or only what it leaves until its parent has asked how it ended. */
 export function statOf(pid: number): ProcessStat | undefined {
-  let text: string
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  } catch {
-    return undefined
-  }
-  // The name, in parentheses, may hold anything. After it: state, then the fields from the fourth on.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  if (fields[0] === 'Z' || fields[0] === 'X') return undefined
+  const fields = statFields(pid)
+  if (fields.length === 0 || fields[0] === 'Z' || fields[0] === 'X') return undefined
   return { group: Number(fields[2]), session: Number(fields[3]), startTime: fields[19] as string }
 }
 

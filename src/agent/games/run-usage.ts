@@ -1,7 +1,8 @@
 // What a game uses, as the kernel counts it: by its control groups where it has them, else process by process. Reads files that
 // the kernel makes as they are read, so nothing waits for a disk and no process is started.
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { readIfThere, statFields } from '../../kit/kernel-files.ts'
 
 export interface RunUsage {
   /** Since it was started. */
@@ -98,16 +99,10 @@ function childrenByParent(): ReadonlyMap<number, readonly number[]> {
   return table
 }
 
-/** Of `/proc/<pid>/stat`, counted from the state on. */
+/** Of the fields of `statFields`. */
 const PARENT = 1
 /** Its own time in user mode and in the kernel, and that of children which have ended. */
 const TIMES = [11, 12, 13, 14]
-
-/** The name, in parentheses, may hold anything. */
-function statFields(pid: number): string[] {
-  const text = readIfThere(`/proc/${pid}/stat`)
-  return text.slice(text.lastIndexOf(')') + 2).split(' ')
-}
 
 function sumOf(pids: readonly number[]): { cpuSeconds: number; memoryBytes: number } {
   let ticks = 0
@@ -143,13 +138,5 @@ function networkOf(pid: number | 'self'): string | null {
     return readlinkSync(`/proc/${pid}/ns/net`)
   } catch {
     return null
-  }
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
-    return ''
   }
 }

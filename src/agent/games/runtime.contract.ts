@@ -213,7 +213,7 @@ export function runtimeContract(name: string, options: { skip?: string }, under:
       assert.ok(game && signalGroup(game, 'SIGKILL'))
       await until(async () => !isAlive(game))
       await harness.restart()
-      await until(async () => timers.pendingMs().length > 0)
+      await harness.reach(S, 'crashed')
       timers.advance(1000)
       await until(async () => (await harness.linesOf(S)).filter((line) => line === 'Started.').length === 2)
       await harness.reach(S, 'running')

@@ -16,7 +16,7 @@ import { createManualTimers, type GamesHarness, openGames } from './games.testin
 import { SYSTEM_TIMERS } from './power/stop-ladder.ts'
 import { type ProcessIdentity, signalGroup } from './process-identity.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
-import { createWorldHolds } from './world-holds.ts'
+import { createWorldHolds, type HeldGame, type WorldHoldsDeps } from './world-holds.ts'
 
 const S = 'srv_world'
 const NEVER = new AbortController().signal
@@ -146,56 +146,63 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
   })
 
   test('a game that is told to stop while an older hold is let go gets no command after it', async () => {
-    const sent: string[] = []
     let state: PowerState = 'running'
-    const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-holds-'))
-    const noteFile = () => join(folder, 'held.json')
-    writeFileSync(noteFile(), JSON.stringify({ id: 'old', runId: 'run_1', after: ['save-on'] }))
-    const run = {
-      ...{ runId: 'run_1', tail: () => 0 },
-      async input(command: string) {
-        sent.push(command)
+    using older = olderHold({
+      current: (run) => ({ run, quiesce: { ...QUIESCE, timeoutSeconds: 1 }, state }),
+      timers: SYSTEM_TIMERS,
+      onInput() {
         state = 'stopping'
-        return null
       },
-    }
-    const holds = createWorldHolds({
-      ...{ noteFile, startId: () => null, isActive: () => true, timers: SYSTEM_TIMERS, lines: createWatchers() },
-      ...{ installations: () => ({ isUnderWay: false, count: 0 }), console: () => createConsoleTail(folder) },
-      current: () => ({ run, quiesce: { ...QUIESCE, timeoutSeconds: 1 }, state }),
-      onUnexpected: (error) => assert.fail(error as Error),
     })
-    const { how } = await (await holds.hold(S, NEVER)).release()
-    rmSync(folder, { recursive: true })
-    assert.deepEqual([how, sent], ['loose', ['save-on']])
+    const { how } = await (await older.holds.hold(S, NEVER)).release()
+    assert.deepEqual([how, older.sent], ['loose', ['save-on']])
   })
 
   test('also a game that could not be taken up when the service came back, as soon as it has been', async () => {
-    const sent: string[] = []
     let isTakenUp = false
-    const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-holds-'))
-    const noteFile = () => join(folder, 'held.json')
-    writeFileSync(noteFile(), JSON.stringify({ id: 'old', runId: 'run_1', after: ['save-on'] }))
-    const run = {
-      ...{ runId: 'run_1', tail: () => 0 },
-      async input(command: string) {
-        sent.push(command)
-        return null
-      },
-    }
     const timers = createManualTimers()
-    const holds = createWorldHolds({
-      ...{ noteFile, startId: () => null, isActive: () => true, timers, lines: createWatchers() },
-      ...{ installations: () => ({ isUnderWay: false, count: 0 }), console: () => createConsoleTail(folder) },
-      current: () => (isTakenUp ? { run, quiesce: QUIESCE, state: 'running' } : undefined),
-      onUnexpected: (error) => assert.fail(error as Error),
+    using older = olderHold({
+      current: (run) => (isTakenUp ? { run, quiesce: QUIESCE, state: 'running' } : undefined),
+      timers,
     })
-    await holds.interrupt(S)
-    assert.deepEqual([sent, existsSync(noteFile())], [[], true])
+    await older.holds.interrupt(S)
+    assert.deepEqual([older.sent, older.isNoted()], [[], true])
     isTakenUp = true
     timers.advance(60_000)
-    await until(async () => !existsSync(noteFile()))
-    rmSync(folder, { recursive: true })
-    assert.deepEqual(sent, ['save-on'])
+    await until(async () => !older.isNoted())
+    assert.deepEqual(older.sent, ['save-on'])
   })
 })
+
+interface OlderHold extends Pick<WorldHoldsDeps, 'timers'> {
+  current(run: HeldGame['run']): HeldGame | undefined
+  onInput?(): void
+}
+
+/** A note of an earlier service, of a game that may run. */
+function olderHold({ current, timers, onInput = () => {} }: OlderHold) {
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-holds-'))
+  const noteFile = () => join(folder, 'held.json')
+  writeFileSync(noteFile(), JSON.stringify({ id: 'old', runId: 'run_1', after: ['save-on'] }))
+  const sent: string[] = []
+  const run = {
+    ...{ runId: 'run_1', tail: () => 0 },
+    async input(command: string) {
+      sent.push(command)
+      onInput()
+      return null
+    },
+  }
+  const holds = createWorldHolds({
+    ...{ noteFile, startId: () => null, isActive: () => true, timers, lines: createWatchers() },
+    ...{ installations: () => ({ isUnderWay: false, count: 0 }), console: () => createConsoleTail(folder) },
+    current: () => current(run),
+    onUnexpected: (error) => assert.fail(error as Error),
+  })
+  return {
+    holds,
+    sent,
+    isNoted: () => existsSync(noteFile()),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
+  }
+}

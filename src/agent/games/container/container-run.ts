@@ -288,7 +288,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       return readRunUsage(leader.pid, groups)
     },
     async signal(signal) {
-      // One step of a ladder: the next comes whatever becomes of it.
+      // Where this step of the ladder fails, the next one follows.
       if (!signalLeader(signal)) await engine.signal(name, signal).catch(onUnexpected)
     },
     detach() {

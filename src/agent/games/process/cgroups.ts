@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
+import { readIfThere } from '../../../kit/kernel-files.ts'
 import type { GroupFolder } from '../supervisor/protocol.ts'
 
 export type Controller = 'memory' | 'cpu' | 'pids'
@@ -192,12 +193,4 @@ function attempt(work: () => void): void {
 function controllersIn(file: string): Controller[] {
   const given = readIfThere(file).split(/[\s+]+/)
   return CONTROLLERS.filter((name) => given.includes(name))
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

@@ -56,7 +56,7 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
       if (detaching.signal.aborted || isOver || !line) return
       lastTail = line.status().tail
       line = undefined
-      background(takeAgain(reach()))
+      background(takeAgain())
     },
   }
 
@@ -81,14 +81,16 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
   }
 
   /** Whatever fails on the way, such as a disk or the number of descriptors, is tried again: nobody else would. */
-  async function takeAgain(reaching: ReturnType<typeof reach>): Promise<void> {
-    for (let next = reaching; !isOver && !detaching.signal.aborted; next = reach()) {
+  async function takeAgain(reaching = reach()): Promise<void> {
+    for (;;) {
       try {
-        return await take(await next)
+        return await take(await reaching)
       } catch (error) {
         request.onUnexpected(error)
         await delay(AGAIN_AFTER_MS, undefined, { signal: detaching.signal }).catch(() => {})
       }
+      if (isOver || detaching.signal.aborted) return
+      reaching = reach()
     }
   }
 

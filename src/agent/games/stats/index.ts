@@ -110,9 +110,11 @@ export function createGameStats(deps: GameStatsDeps): GameStats {
     },
 
     async read(serverId, since, stepSeconds) {
-      const from = since ?? now() - KEPT_MS
+      // Asked once: a moment later, the hour that ends now would begin before the finest steps do.
+      const at = now()
+      const from = since ?? at - KEPT_MS
       const asked = stepSeconds === null ? null : stepSeconds * 1000
-      const { stepMs, points } = await seriesOf(serverId).read(from, asked, now())
+      const { stepMs, points } = await seriesOf(serverId).read(from, asked, at)
       return { since: iso(from), step: stepMs / 1000, data: points.map(shown) }
     },
 

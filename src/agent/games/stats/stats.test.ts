@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { STATS_TIERS } from '../../../contract/fixed-limits.ts'
+import { createGameStats } from './index.ts'
 import type { Point } from './stats-point.ts'
 import { createStatsSeries } from './stats-series.ts'
 
@@ -124,4 +125,16 @@ test('who follows gets each point once, from memory or from the file', async () 
       Array.from({ length: 40 - from }, (_, index) => from + index),
     )
   }
+})
+
+test('the hour that is shown by default has the finest steps, however late the clock is asked', async () => {
+  let now = BEGIN
+  const stats = createGameStats({
+    file: newFile,
+    diskBytes: () => null,
+    players: () => null,
+    now: () => now++,
+    onUnexpected: assert.ifError,
+  })
+  assert.equal((await stats.read('srv_castle', null, null)).step, 10)
 })

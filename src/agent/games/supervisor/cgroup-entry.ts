@@ -1,7 +1,8 @@
 // A control group holds whatever is started by those in it. So the supervisor enters the groups of the game, starts it, and
 // leaves: the game is in them from its first instruction on, and the supervisor is not ended by their limits.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readIfThere } from '../../../kit/kernel-files.ts'
 import type { GroupFolder } from './protocol.ts'
 
 export function insideGroups<T>(groups: readonly GroupFolder[], work: () => T): T {
@@ -37,13 +38,5 @@ export function killGroups(groups: readonly GroupFolder[]): void {
         // It has ended meanwhile.
       }
     }
-  }
-}
-
-function readIfThere(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }

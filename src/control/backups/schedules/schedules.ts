@@ -94,7 +94,7 @@ export function createSchedules(deps: {
     }).catch((error: unknown) => couldNotStart(row, actor, error))
   }
 
-  /** The run is not lost where it only has to wait; otherwise it is activityProperties, and the next one comes in its time. */
+  /** The run is not lost where it only has to wait; otherwise it is skipped, and the next one comes in its time. */
   async function couldNotStart(row: ScheduleRow, actor: Actor, error: unknown): Promise<void> {
     if (!isFailure(error)) throw error
     const now = clock.now()
