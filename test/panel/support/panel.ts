@@ -1,12 +1,9 @@
 // One service with its panel and one browser, for all tests of a file.
 import assert from 'node:assert/strict'
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { isPanelBuilt } from '../../../scripts/build-panel.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
-
-const PANEL = join(import.meta.dirname, '../../../panel')
 
 export interface VisitOptions {
   /** By default that of the administrator; null: nobody signs in. */
@@ -64,9 +61,5 @@ export async function signIn(page: Page, token: string): Promise<void> {
 
 /** `npm ci` has built it; whoever has changed it since would test the old one. */
 export function requireFreshBuild(): void {
-  const built = statSync(join(PANEL, 'dist/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  const sources = readdirSync(join(PANEL, 'src'), { recursive: true, withFileTypes: true })
-  const changed = sources.filter((entry) => entry.isFile() && !/\.test\.ts$/.test(entry.name))
-  const newest = changed.find(({ parentPath, name }) => statSync(join(parentPath, name)).mtimeMs > built)
-  assert.equal(newest?.name, undefined, 'panel/dist is older than panel/src: npm run build:panel')
+  assert.ok(isPanelBuilt(), 'panel/dist is older than its sources: npm run build:panel')
 }
