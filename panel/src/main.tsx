@@ -3,9 +3,11 @@ import './theme/base.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createQueryClient } from './api/query-client.ts'
+import { followOtherTabs } from './api/session-proof.ts'
 import { App } from './app/app.tsx'
 import { activateLocale, preferredLocale } from './i18n/i18n.ts'
 
+followOtherTabs()
 await activateLocale(preferredLocale())
 const root = document.getElementById('root')
 if (!root) throw new Error('The page has no #root.')

@@ -14,7 +14,7 @@ import { Job, Progress, WorkError } from './jobs.ts'
 import type { TSchema } from './schema.ts'
 import { Limits } from './server-limits.ts'
 import { Deletion, DeletionPlan, Freed, NewServer, Server, ServerChange } from './servers.ts'
-import { NewSession, SignedIn, SignInLink } from './sessions.ts'
+import { NewSession, SignedIn, SignInLink, StartedSession } from './sessions.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
 import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 
@@ -64,6 +64,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ServerChange,
   SignedIn,
   SignInLink,
+  StartedSession,
   Stats,
   StatsPoint,
   StoredTemplate,

@@ -1,4 +1,5 @@
-// Sessions of the panel: a token, a sign-in link or an invitation is exchanged for a cookie that JavaScript cannot read.
+// Sessions of the panel: a token, a sign-in link or an invitation is exchanged for a cookie that JavaScript cannot read, and a
+// proof that only pages of the service's own origin have. Each is worth nothing without the other.
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
 import { Closed, Id, Nullable, type Static, Timestamp, Type } from './schema.ts'
@@ -27,6 +28,19 @@ export const SignedIn = Type.Object({
 })
 export type SignedIn = Static<typeof SignedIn>
 
+/** In lowercase, as Node gives it. */
+export const SESSION_PROOF_HEADER = 'x-gamekeeper-session'
+
+export const StartedSession = Type.Object({
+  ...SignedIn.properties,
+  proof: Type.String({
+    description:
+      'Goes along as the header `X-Gamekeeper-Session` with each request of the session, whose cookie is good for nothing without ' +
+      'it. Shown this once',
+  }),
+})
+export type StartedSession = Static<typeof StartedSession>
+
 export const SignInLink = Type.Object({
   url: Type.String({ description: 'Signs in once. The secret is in its fragment, which no server is ever sent' }),
   expiresAt: Timestamp,
@@ -50,15 +64,15 @@ export const createSession = operation({
   tag: 'Sessions',
   summary: 'Sign in',
   description:
-    'Exchanges a token, a sign-in link or an invitation for a session, whose cookie is in `Set-Cookie`. A link and an ' +
-    'invitation work once. A session lasts at most 180 days, 30 without use, and ends with its token. A page of another ' +
+    'Exchanges a token, a sign-in link or an invitation for a session, whose cookie is in `Set-Cookie` and whose `proof` goes ' +
+    'along as the header `X-Gamekeeper-Session`. A link and an invitation work once. A session lasts at most 180 days, 30 without use, and ends with its token. A page of another ' +
     'origin is refused with `forbidden`.',
   scope: null,
   isOpen: true,
   bound: BOUNDS.tokenServers,
   body: NewSession,
   bodyExample: { link: `gkl_${secretExample}` },
-  answers: { 201: { description: 'Signed in', schema: SignedIn, example } },
+  answers: { 201: { description: 'Signed in', schema: StartedSession, example: { ...example, proof: secretExample } } },
   errors: ['too_large', 'unsupported_media_type'],
 })
 

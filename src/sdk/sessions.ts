@@ -13,7 +13,7 @@ import type { Transport } from './transport.ts'
 
 export type InvitationQuery = QueryOf<typeof listInvitations>
 
-/** For a page in a browser, which keeps the cookie by itself: its client has no token. */
+/** For a page in a browser, which keeps the cookie by itself: its client has no token, and `sessionProof` as an option. */
 export function createSessionApi(transport: Transport) {
   return {
     /** Signs in with a token, a sign-in link or an invitation: exactly one of them. */

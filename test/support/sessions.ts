@@ -1,9 +1,14 @@
 // A browser as far as sessions go: it keeps the cookie that it was given, and says where its page comes from.
 import assert from 'node:assert/strict'
+import { SESSION_PROOF_HEADER } from '../../src/contract/sessions.ts'
 import type { CallOptions, Reply, TestService } from './service.ts'
 
 export interface Browser {
+  /** Its name and value. */
   cookie: string
+  /** What its page has stored. */
+  proof: string
+  headers: Record<string, string>
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
 }
 
@@ -11,7 +16,7 @@ export interface Browser {
 export async function signIn(service: TestService, body: object): Promise<Browser> {
   const reply = await trySignIn(service, body)
   assert.equal(reply.status, 201, reply.text)
-  return browserWith(service, cookieOf(reply))
+  return browserWith(service, cookieOf(reply), reply.body.proof)
 }
 
 export const trySignIn = (service: TestService, body: object, headers: Record<string, string> = {}): Promise<Reply> =>
@@ -20,15 +25,18 @@ export const trySignIn = (service: TestService, body: object, headers: Record<st
 /** Its name and value. */
 export const cookieOf = (reply: Reply): string => reply.headers.get('set-cookie')?.split(';')[0] ?? ''
 
-export function browserWith(service: TestService, cookie: string): Browser {
+export function browserWith(service: TestService, cookie: string, proof: string): Browser {
+  const held = { cookie, [SESSION_PROOF_HEADER]: proof }
   return {
     cookie,
+    proof,
+    headers: held,
     call: (method, path, options = {}) =>
       service.call(method, path, {
         token: null,
         ...options,
         headers: {
-          cookie,
+          ...held,
           'x-gamekeeper-client': 'panel',
           ...(method === 'GET' ? {} : { origin: service.url }),
           ...options.headers,

@@ -1,6 +1,9 @@
 // What is inside backups, and between them.
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useLingui } from '@lingui/react/macro'
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import type { BackupChange } from '../../../src/sdk/index.ts'
+import { saveFile } from '../components/save-file.ts'
+import { showFailure } from '../components/toasts.tsx'
 import { client } from './client.ts'
 
 /** A backup never changes, so what was read of it stays true. */
@@ -72,7 +75,14 @@ export function useFileVersions(serverId: string, path: string) {
   })
 }
 
-/** Where a browser finds a file of a backup. It is sent as an attachment in a sandbox, whatever it is. */
-export function backupFileHref(serverId: string, backupId: string, path: string): string {
-  return `/v1/game/backups/${serverId}/${backupId}/files/content?path=${encodeURIComponent(path)}`
+/** A file of a backup, for the browser to keep: it puts large ones on its disk, not into memory. */
+export function useSaveBackupFile(serverId: string, backupId: string) {
+  const { t } = useLingui()
+  return useMutation({
+    mutationFn: async ({ path, name }: { path: string; name: string }) => {
+      const { bytes } = await client.backups.readFile(serverId, backupId, path, { timeoutMs: 0 })
+      saveFile(name, await new Response(bytes).blob())
+    },
+    onError: (error, { name }) => showFailure(t`${name} could not be downloaded`, error),
+  })
 }

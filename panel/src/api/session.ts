@@ -1,21 +1,24 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { isApiError, type NewSession, type Scope, type SignedIn } from '../../../src/sdk/index.ts'
+import { dropArrival } from './arrival.ts'
 import { client } from './client.ts'
-import { markSession, mayHaveSession } from './session-marker.ts'
+import { keepSessionProof, sessionProof } from './session-proof.ts'
 
 export const SESSION_KEY = ['session'] as const
+/** Its refusal says nothing of the session that there may be. */
+export const IS_SIGN_IN = { isSignIn: true }
 
 /** Null: nobody is signed in. */
 export function useSession() {
   return useQuery({
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }): Promise<SignedIn | null> => {
-      if (!mayHaveSession()) return null
+      if (sessionProof() === null) return null
       try {
         return await client.session.read({ signal })
       } catch (error) {
         if (!isApiError(error, 'unauthenticated')) throw error
-        markSession(false)
+        keepSessionProof(null)
         return null
       }
     },
@@ -28,8 +31,9 @@ export function useSignIn() {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: (credential: NewSession) => client.session.create(credential),
-    onSuccess: (session) => {
-      markSession(true)
+    meta: IS_SIGN_IN,
+    onSuccess: ({ proof, ...session }) => {
+      keepSessionProof(proof)
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] })
       queries.setQueryData(SESSION_KEY, session)
     },
@@ -41,7 +45,8 @@ export function useSignOut() {
   return useMutation({
     mutationFn: () => client.session.end(),
     onSuccess: () => {
-      markSession(false)
+      keepSessionProof(null)
+      dropArrival()
       queries.setQueryData(SESSION_KEY, null)
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] })
     },

@@ -20,7 +20,11 @@ export async function serveDownload(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { path, format } = detail
-  if (format === 'raw') return await serveFile(openContent(server, path), request, reply, signal)
+  if (format === 'raw') {
+    // Bytes, whatever their name asks for: as a script they would be one of our own origin.
+    const content = { ...openContent(server, path), mime: 'application/octet-stream' }
+    return await serveFile(content, request, reply, signal)
+  }
   return await archives.run(server.serverId, signal, () => serveArchive(server, path, format, signal, request, reply))
 }
 

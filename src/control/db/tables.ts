@@ -244,6 +244,8 @@ export interface SessionRow {
   id: string
   /** SHA-256 of the cookie's value, in hex. The value itself is never stored; nor is that of a link or an invitation. */
   hash: string
+  /** The same of the proof that the page keeps. */
+  proof_hash: string
   token_id: string
   created_at: number
   ends_at: number

@@ -10,15 +10,15 @@ import { countHeader } from '../../http/server.ts'
 import { networkOf } from '../../kit/networks.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
 import { type Count, createRateLimiter, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
-import { type IsOwnOrigin, requireOwnPage, type SessionCookies } from './session-cookie.ts'
+import { type IsOwnOrigin, requireOwnPage, type SessionCookies, type SessionCredential } from './session-cookie.ts'
 
 export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt' | 'session'>
 
 export interface AuthDeps {
   /** The identity behind the value of a bearer token, if it is good now. */
   identify(token: string): Identity | undefined | Promise<Identity | undefined>
-  /** The identity behind the cookie of a session, if it is good now. */
-  identifySession(value: string): Identity | undefined | Promise<Identity | undefined>
+  /** The identity behind a session, if it is good now. */
+  identifySession(credential: SessionCredential): Identity | undefined | Promise<Identity | undefined>
   cookies: SessionCookies
   isOwnOrigin: IsOwnOrigin
   /** Called for every refusal of a good token on a server that it sees. */
@@ -69,8 +69,8 @@ export function createAuth(deps: AuthDeps): Auth {
   }
 
   function bySession(request: FastifyRequest, reply: FastifyReply): Actor | Promise<Actor> {
-    const value = deps.cookies.read(request)
-    if (value === undefined) refuse(request, missingToken(request), false)
+    const credential = deps.cookies.read(request)
+    if (credential === undefined) refuse(request, missingToken(request), false)
     requireOwnPage(request, deps.isOwnOrigin)
     const enter = (identity: Identity | undefined) => {
       if (!identity) refuse(request, 'The session has ended. Sign in again.', false)
@@ -80,7 +80,7 @@ export function createAuth(deps: AuthDeps): Auth {
       if (request.headers['x-gamekeeper-client'] === undefined) actor.source = 'panel'
       return actor
     }
-    const identity = deps.identifySession(value)
+    const identity = deps.identifySession(credential)
     return identity instanceof Promise ? identity.then(enter) : enter(identity)
   }
 
@@ -106,7 +106,7 @@ export function createAuth(deps: AuthDeps): Auth {
     admit,
     stranger: (request) => actorOf(request, { ...STRANGER, id: `anybody at ${networkOf(request.ip)}` }),
     credentialOf: (request) =>
-      bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? deps.cookies.read(request) ?? '',
+      bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? deps.cookies.read(request)?.proof ?? '',
     refuseSignIn: (request, detail) => refuse(request, detail, false),
 
     authorize(actor, serverId, scope) {

@@ -22,7 +22,7 @@ const COMPRESSED = 'zstd:'
 
 export interface KeyedRequest {
   tokenId: string
-  /** The value of the token in one spelling, or of the session's cookie. */
+  /** The value of the token in one spelling, or the proof of the session. */
   credential: string
   key: string
   method: string

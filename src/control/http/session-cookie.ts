@@ -1,12 +1,20 @@
-// The cookie of a session, and whether a request that carries one comes from a page of ours. Only looked at where a
-// request has no Authorization header.
+// What a request proves its session with, and whether it comes from a page of ours. Only looked at where a request has no
+// Authorization header. A browser sends a cookie to every port of a host, so over plain HTTP also to a game that somebody opens
+// there, and takes one from it: the cookie is worth nothing without the proof, which only pages of our own origin have.
 import type { FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
+import { SESSION_PROOF_HEADER } from '../../contract/sessions.ts'
 import { countHeader } from '../../http/server.ts'
 
+export interface SessionCredential {
+  /** More than one where somebody else on the host has set it too: the proof says which of them is meant. */
+  cookies: readonly string[]
+  proof: string
+}
+
 export interface SessionCookies {
-  /** The value in the request, if it has one. One that comes twice is refused: nobody can say which of them is ours. */
-  read(request: FastifyRequest): string | undefined
+  /** Undefined where the request has no cookie of ours. */
+  read(request: FastifyRequest): SessionCredential | undefined
   /** For `Set-Cookie`. */
   write(request: FastifyRequest, value: string, maxAgeSeconds: number): string
   clear(request: FastifyRequest): string
@@ -33,8 +41,9 @@ export function createSessionCookies(publicUrl: string | null): SessionCookies {
 
   return {
     read(request) {
-      const { cookie } = request.headers
-      return cookie === undefined ? undefined : onlyValueOf(cookie, nameFor(request))
+      const { cookie, [SESSION_PROOF_HEADER]: proof } = request.headers
+      const cookies = cookie === undefined ? [] : valuesOf(cookie, nameFor(request))
+      return cookies.length === 0 ? undefined : { cookies, proof: typeof proof === 'string' ? proof : '' }
     },
     write,
     clear: (request) => write(request, '', 0),
@@ -42,13 +51,11 @@ export function createSessionCookies(publicUrl: string | null): SessionCookies {
 }
 
 /** Cookies of other programs on the same host come along, whatever is in them; they are passed over. */
-function onlyValueOf(header: string, name: string): string | undefined {
-  const values = header.split(';').flatMap((part) => {
+function valuesOf(header: string, name: string): string[] {
+  return header.split(';').flatMap((part) => {
     const [, found, value = ''] = PAIR.exec(part) ?? []
     return found === name ? [value] : []
   })
-  if (values.length > 1) throw fail('invalid_request', 'The request has more than one session cookie.')
-  return values[0]
 }
 
 const READING = new Set(['GET', 'HEAD'])

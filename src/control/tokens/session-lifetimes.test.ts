@@ -17,10 +17,12 @@ import { createCursors } from '../http/paging.ts'
 import { createStreams } from '../http/streams/open-streams.ts'
 import { createInvitations } from './invitations.ts'
 import { createTokens } from './service.ts'
-import { createSessions } from './sessions.ts'
+import { createSessions, type StartedSession } from './sessions.ts'
 import { createSignIn } from './sign-in.ts'
 
 const DAY_MS = 24 * 3600_000
+
+const credentialOf = ({ value, proof }: StartedSession) => ({ cookies: [value], proof })
 
 async function prepared(t: TestContext, engine: Engine) {
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-sessions-'))
@@ -53,18 +55,18 @@ onBothEngines('lifetimes of sessions', (engine) => {
     const { sessions, actor, start, afresh, pass, count } = await prepared(t, engine)
     const [used, idle] = [await start(), await start()]
     for (let days = 0; days < 175; days += 25) {
-      assert.equal((await sessions.identify(used.value))?.id, actor.id, `day ${days}`)
+      assert.equal((await sessions.identify(credentialOf(used)))?.id, actor.id, `day ${days}`)
       await sessions.flushUse()
       pass(25 * DAY_MS)
     }
-    assert.equal(await afresh().identify(idle.value), undefined)
-    assert.equal((await afresh().identify(used.value))?.session?.endsAt, used.endsAt)
-    assert.equal((await sessions.identify(used.value))?.id, actor.id)
+    assert.equal(await afresh().identify(credentialOf(idle)), undefined)
+    assert.equal((await afresh().identify(credentialOf(used)))?.session?.endsAt, used.endsAt)
+    assert.equal((await sessions.identify(credentialOf(used)))?.id, actor.id)
     pass(5 * DAY_MS - 1)
-    assert.equal((await sessions.identify(used.value))?.id, actor.id)
+    assert.equal((await sessions.identify(credentialOf(used)))?.id, actor.id)
     pass(1)
-    assert.equal(await sessions.identify(used.value), undefined)
-    assert.equal(await afresh().identify(used.value), undefined)
+    assert.equal(await sessions.identify(credentialOf(used)), undefined)
+    assert.equal(await afresh().identify(credentialOf(used)), undefined)
     await sessions.purge()
     assert.equal(await count('sessions'), 0)
     assert.deepEqual([SESSION_IDLE_MS, SESSION_MAX_MS], [30 * DAY_MS, 180 * DAY_MS])
@@ -73,10 +75,11 @@ onBothEngines('lifetimes of sessions', (engine) => {
   test('sessions and links of one token do not grow without bound', async (t) => {
     const { db, sessions, signIn, actor, start, count, pass } = await prepared(t, engine)
     const oldest = await start()
-    assert.ok(await sessions.identify(oldest.value))
+    assert.ok(await sessions.identify(credentialOf(oldest)))
     const filler = Array.from({ length: SESSIONS_MAX - 1 }, (_, index) => ({
       id: `ses_x${index}`,
       hash: `x${index}`,
+      proof_hash: `x${index}`,
       token_id: actor.id,
       created_at: 0,
       ends_at: 9e15,
@@ -86,7 +89,7 @@ onBothEngines('lifetimes of sessions', (engine) => {
     const newest = await start()
     assert.equal(await count('sessions'), SESSIONS_MAX)
     assert.ok(newest.id > oldest.id)
-    assert.equal(await sessions.identify(oldest.value), undefined)
+    assert.equal(await sessions.identify(credentialOf(oldest)), undefined)
     for (let index = 0; index < SIGN_IN_LINKS_MAX + 3; index++) {
       pass(1)
       await signIn.createLink(actor, 'http://localhost')
@@ -96,10 +99,10 @@ onBothEngines('lifetimes of sessions', (engine) => {
 
   test('a session of a revoked token is dead at once, also where it was cached, and its row goes', async (t) => {
     const { tokens, sessions, actor, start, count } = await prepared(t, engine)
-    const { value } = await start()
-    assert.ok(await sessions.identify(value))
+    const started = await start()
+    assert.ok(await sessions.identify(credentialOf(started)))
     await tokens.revoke(SYSTEM, actor.id)
-    assert.equal(await sessions.identify(value), undefined)
+    assert.equal(await sessions.identify(credentialOf(started)), undefined)
     await sessions.purge()
     assert.equal(await count('sessions'), 0)
   })

@@ -34,7 +34,7 @@ export function sessionRoutes(api: Api, deps: SessionDeps): void {
   const { auth, baseUrlOf } = api
 
   async function enter(request: FastifyRequest, reply: FastifyReply, body: NewSession): Promise<SignedInAs> {
-    const replaced = cookies.read(request)
+    const replaced = await replacedBy(request)
     if (body.token !== undefined) {
       const actor = auth.admit(request, reply, await tokens.identify(body.token))
       return signIn.withToken(actor, replaced)
@@ -47,6 +47,12 @@ export function sessionRoutes(api: Api, deps: SessionDeps): void {
     return entered ?? auth.refuseSignIn(request, SPENT_LINK)
   }
 
+  /** The session that the same browser has, which ends with the sign-in. */
+  async function replacedBy(request: FastifyRequest): Promise<string | undefined> {
+    const credential = cookies.read(request)
+    return credential && (await sessions.identify(credential))?.session?.id
+  }
+
   async function describe(actor: Actor, session: { id: string; endsAt: number } | undefined): Promise<SignedIn> {
     const own = await tokens.readOwn(actor)
     return { ...own, session: session ? { id: session.id, expiresAt: iso(session.endsAt) } : null }
@@ -57,7 +63,7 @@ export function sessionRoutes(api: Api, deps: SessionDeps): void {
     const { actor, started } = await enter(request, reply, body)
     const maxAgeSeconds = Math.ceil((started.endsAt - Date.now()) / 1000)
     reply.header('set-cookie', cookies.write(request, started.value, maxAgeSeconds))
-    return describe(actor, started)
+    return { ...(await describe(actor, started)), proof: started.proof }
   })
   serve(api, readSession, ({ actor }) => describe(actor, actor.session))
   serve(api, endSession, async ({ actor, request, reply }) => {

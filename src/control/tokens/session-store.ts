@@ -1,7 +1,7 @@
 import type { Db, InvitationRow, SessionRow, SignInLinkRow, Trx } from '../db/tables.ts'
 
-export function findSession(db: Db, hash: string): Promise<SessionRow | undefined> {
-  return db.selectFrom('sessions').selectAll().where('hash', '=', hash).executeTakeFirst()
+export function findSession(db: Db, proofHash: string): Promise<SessionRow | undefined> {
+  return db.selectFrom('sessions').selectAll().where('proof_hash', '=', proofHash).executeTakeFirst()
 }
 
 /** Of one token only the newest are kept. Returns those that had to go. */
@@ -14,10 +14,8 @@ export async function insertSession(trx: Trx, row: SessionRow, keep: number): Pr
   return surplus.returningAll().execute()
 }
 
-export async function deleteSession(trx: Trx, by: { id: string } | { hash: string }): Promise<SessionRow | undefined> {
-  const sessions = trx.deleteFrom('sessions')
-  const one = 'id' in by ? sessions.where('id', '=', by.id) : sessions.where('hash', '=', by.hash)
-  return one.returningAll().executeTakeFirst()
+export async function deleteSession(trx: Trx, id: string): Promise<SessionRow | undefined> {
+  return trx.deleteFrom('sessions').where('id', '=', id).returningAll().executeTakeFirst()
 }
 
 export async function markSessionUsed(db: Db, id: string, at: number): Promise<void> {

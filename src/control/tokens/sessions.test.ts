@@ -26,12 +26,13 @@ onBothEngines('sessions', (engine) => {
     const { id, token } = await service.mint(['servers:read'], [server.id])
     const reply = await trySignIn(service, { token })
     assert.deepEqual([reply.status, reply.body.id, reply.body.servers], [201, id, [{ id: server.id, name: 'Castle' }]])
-    const browser = browserWith(service, cookieOf(reply))
+    const browser = browserWith(service, cookieOf(reply), reply.body.proof)
     assert.equal((await browser.call('GET', `/servers/${server.id}`)).status, 200)
     const refused = await browser.call('PATCH', `/servers/${server.id}`, { body: { name: 'Mine' } })
     assert.deepEqual([refused.status, refused.body.code], [403, 'forbidden'])
     assert.match(refused.body.detail, /servers:write/)
-    assert.deepEqual((await browser.call('GET', '/session')).body, reply.body)
+    const { proof: _, ...known } = reply.body
+    assert.deepEqual((await browser.call('GET', '/session')).body, known)
     const byToken = await service.call('GET', '/session', { token })
     assert.deepEqual([byToken.body.id, byToken.body.session], [id, null])
   })
@@ -49,8 +50,8 @@ onBothEngines('sessions', (engine) => {
     assert.deepEqual([large.status, large.body.code], [413, 'too_large'])
   })
 
-  test('Only hashes of session cookies, sign-in links and invitations are stored.', async () => {
-    const { cookie } = await signIn(service, { token: service.adminToken })
+  test('Only hashes of session cookies, proofs, sign-in links and invitations are stored.', async () => {
+    const { cookie, proof } = await signIn(service, { token: service.adminToken })
     const link = secretIn((await service.call('POST', '/sign-in-links')).body)
     const invitation = secretIn(await invite())
     const rows = await withDatabase(service, async (db) => [
@@ -61,7 +62,7 @@ onBothEngines('sessions', (engine) => {
     ])
     assert.ok(rows.every((list) => list.length > 0))
     const text = JSON.stringify(rows)
-    for (const secret of [cookie.split('=')[1] ?? '', link.slice(4), invitation.slice(4)]) {
+    for (const secret of [cookie.split('=')[1] ?? '', proof, link.slice(4), invitation.slice(4)]) {
       assert.equal(secret.length, 43)
       assert.ok(!text.includes(secret))
     }
@@ -74,7 +75,7 @@ onBothEngines('sessions', (engine) => {
       await signIn(service, { token: service.adminToken }),
     ]
     const url = `${service.url}/v1/game/servers/${server.id}/activity`
-    const events = await openEvents(url, null, { cookie: first.cookie })
+    const events = await openEvents(url, null, first.headers)
     assert.equal(events.status, 200)
     const out = await first.call('DELETE', '/session')
     assert.equal(out.status, 204)
@@ -88,9 +89,7 @@ onBothEngines('sessions', (engine) => {
     const server = await service.createServer()
     const { id, token } = await service.mint(['*'])
     const browser = await signIn(service, { token })
-    const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, null, {
-      cookie: browser.cookie,
-    })
+    const events = await openEvents(`${service.url}/v1/game/servers/${server.id}/activity`, null, browser.headers)
     assert.equal((await service.call('DELETE', `/tokens/${id}`)).status, 204)
     assert.equal(await events.next(), undefined)
     assert.equal((await browser.call('GET', '/session')).status, 401)
@@ -102,8 +101,8 @@ onBothEngines('sessions', (engine) => {
     const { token } = await service.mint(['*'], '*', { expiresAt: new Date(Date.now() + 60_000).toISOString() })
     const brief = await signIn(service, { token })
     await service.restart()
-    assert.equal((await browserWith(service, browser.cookie).call('GET', '/session')).status, 200)
-    const { id } = (await browserWith(service, brief.cookie).call('GET', '/session')).body
+    assert.equal((await browserWith(service, browser.cookie, browser.proof).call('GET', '/session')).status, 200)
+    const { id } = (await browserWith(service, brief.cookie, brief.proof).call('GET', '/session')).body
     await withDatabase(service, (db) =>
       db
         .updateTable('tokens')
@@ -112,7 +111,7 @@ onBothEngines('sessions', (engine) => {
         .execute(),
     )
     await service.restart()
-    assert.equal((await browserWith(service, brief.cookie).call('GET', '/session')).status, 401)
+    assert.equal((await browserWith(service, brief.cookie, brief.proof).call('GET', '/session')).status, 401)
   })
 
   test('Activity of the panel names the panel, and each signing in and out is recorded.', async () => {
@@ -171,7 +170,7 @@ onBothEngines('sessions', (engine) => {
       [[won?.body.id, ['servers:read', 'console:read'], [server.id]]],
     )
     assert.deepEqual((await service.call('GET', '/invitations')).body.data.map(idOf).includes(made.id), false)
-    const browser = browserWith(service, won ? cookieOf(won) : '')
+    const browser = browserWith(service, won ? cookieOf(won) : '', won?.body.proof)
     assert.equal((await browser.call('GET', `/servers/${server.id}`)).status, 200)
     const now = (await service.call('GET', '/tokens')).body.data.find(({ id }: { id: string }) => id === won?.body.id)
     assert.ok(Date.now() - Date.parse(now.lastUsedAt) < 60_000, 'last seen')

@@ -2,23 +2,23 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { Link, Redirect } from 'wouter'
+import { takeArrival } from '../../api/arrival.ts'
 import { useSession, useSignIn } from '../../api/session.ts'
 import { Empty } from '../../components/empty.tsx'
-import { hasArrival, takeArrival } from './arrival.ts'
 import { SignInProblem } from './sign-in-problem.tsx'
 
 /** A link was opened by somebody who is signed in already. It does not make them somebody else without a question. */
 export function ArrivedPage() {
   const { t } = useLingui()
-  const [isOffered] = useState(hasArrival)
+  // Gone with the page: who leaves it has declined.
+  const [credential] = useState(takeArrival)
   const { data: session } = useSession()
   const signIn = useSignIn()
   const accept = () => {
-    const credential = takeArrival()
     // From the beginning: nothing that was open for the other one stays.
     if (credential) signIn.mutate(credential, { onSuccess: () => location.assign('/') })
   }
-  if (!isOffered) return <Redirect to="/" replace />
+  if (!credential) return <Redirect to="/" replace />
   return (
     <div className="card">
       <Empty icon="key" title={t`You are signed in as ${session?.name ?? ''}`}>

@@ -1,10 +1,10 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, PasswordInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
+import { takeArrival } from '../../api/arrival.ts'
 import { useSignIn } from '../../api/session.ts'
 import { Brand } from '../../components/brand.tsx'
 import { chooseLocale, LOCALES, type Locale } from '../../i18n/i18n.ts'
-import { takeArrival } from './arrival.ts'
 import css from './sign-in-page.module.css'
 import { SignInProblem } from './sign-in-problem.tsx'
 

@@ -5,7 +5,8 @@ export const sessions: Migration = {
   statements: [
     `create table sessions (
       id text primary key,
-      hash text not null unique,
+      hash text not null,
+      proof_hash text not null unique,
       token_id text not null,
       created_at bigint not null,
       ends_at bigint not null,

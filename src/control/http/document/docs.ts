@@ -7,7 +7,7 @@ import { NO_QUERY } from './openapi.ts'
 import { referencePage } from './reference-page.ts'
 
 const SESSION =
-  'For the panel. Over HTTPS its name is `__Host-gamekeeper`. Changes need an `Origin` that is this service.'
+  'For the panel. Over HTTPS its name is `__Host-gamekeeper`. Needs the header `X-Gamekeeper-Session`, and changes an `Origin` that is this service.'
 const DOCUMENT_PATH = `${BASE_PATH}/openapi.json`
 
 /** Must be registered before the routes that it describes. */

@@ -2,7 +2,7 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { ActionIcon, Button, Checkbox, Skeleton, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Backup, BackupFile, Server } from '../../../../../../src/sdk/index.ts'
-import { backupFileHref, useBackupFolder } from '../../../../api/backup-contents.ts'
+import { useBackupFolder, useSaveBackupFile } from '../../../../api/backup-contents.ts'
 import { Icon } from '../../../../components/icon.tsx'
 import { Moment } from '../../../../components/moment.tsx'
 import { Problem } from '../../../../components/problem.tsx'
@@ -107,16 +107,16 @@ function EntryFigures({ entry }: { entry: BackupFile }) {
 
 function DownloadLink({ server, backup, entry }: { server: Server; backup: Backup; entry: BackupFile }) {
   const { t } = useLingui()
+  const save = useSaveBackupFile(server.id, backup.id)
   if (entry.kind !== 'file') return <span className={css.tool} />
   return (
     <Tooltip label={t`Download`}>
       <ActionIcon
-        component="a"
         className={css.tool}
         variant="subtle"
         color="gray"
-        href={backupFileHref(server.id, backup.id, entry.path)}
-        download={entry.name}
+        loading={save.isPending}
+        onClick={() => save.mutate(entry)}
         aria-label={t`Download ${entry.name}`}
       >
         <Icon name="download" size={16} />

@@ -2,7 +2,7 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, Skeleton } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FileVersion, isApiError, type Server } from '../../../../../../src/sdk/index.ts'
-import { backupFileHref } from '../../../../api/backup-contents.ts'
+import { useSaveBackupFile } from '../../../../api/backup-contents.ts'
 import { client } from '../../../../api/client.ts'
 import { filesKey } from '../../../../api/files.ts'
 import { useMay } from '../../../../api/session.ts'
@@ -24,6 +24,7 @@ export function VersionDetails({ server, version, name }: Props) {
   const { t, i18n } = useLingui()
   const mayWrite = useMay()('files:write')
   const { data, error } = useTexts(server.id, version)
+  const save = useSaveBackupFile(server.id, version.backupId)
   const bringBack = useBringBack(server, version, name)
   const time = shortTime(new Date(version.backupCreatedAt), i18n.locale)
   return (
@@ -34,12 +35,11 @@ export function VersionDetails({ server, version, name }: Props) {
         </p>
         <div className="row">
           <Button
-            component="a"
             size="sm"
             variant="default"
             leftSection={<Icon name="download" size={16} />}
-            href={backupFileHref(server.id, version.backupId, version.path)}
-            download={name}
+            loading={save.isPending}
+            onClick={() => save.mutate({ path: version.path, name })}
           >
             <Trans>Download</Trans>
           </Button>
