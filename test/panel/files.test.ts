@@ -26,8 +26,9 @@ const textOf = async (path: string) => new Response((await adminClient().files.r
 
 /** Makes a folder with the session of whoever runs it. */
 const attack = (folder: string) =>
-  `fetch('/v1/game/files/${serverId}/folder', {method: 'POST', headers: {'content-type': 'application/json'},` +
-  ` body: JSON.stringify({path: '/', name: '${folder}'})})`
+  `let proof = ''; try { proof = localStorage.getItem('gamekeeper-session') } catch {}` +
+  ` fetch('/v1/game/files/${serverId}/folder', {method: 'POST', headers: {'content-type': 'application/json',` +
+  ` 'x-gamekeeper-session': proof}, body: JSON.stringify({path: '/', name: '${folder}'})})`
 
 const attackFiles = () => ({
   'attack.html': `<!doctype html><script>${attack('by-html')}</script><img src=x onerror="${attack('by-image').replaceAll('"', '&quot;')}">`,
@@ -36,9 +37,9 @@ const attackFiles = () => ({
 })
 
 /** As a browser would that shows what it should download, and takes it for a page. */
-async function openShown(page: Page, url: string): Promise<void> {
+async function openShown(page: Page, url: string, proof: string): Promise<void> {
   await page.route(url, async (route) => {
-    const response = await route.fetch()
+    const response = await route.fetch({ headers: { ...route.request().headers(), 'x-gamekeeper-session': proof } })
     const { 'content-disposition': _, ...headers } = response.headers()
     const type = url.includes('.svg') ? 'image/svg+xml' : 'text/html'
     await route.fulfill({ response, headers: { ...headers, 'content-type': type } })
@@ -61,7 +62,7 @@ test('an uploaded page, drawing or document does nothing as the user, whether pr
   await client.files.write(serverId, '/attack.png', files['attack.svg'])
   const backup = await client.backups.create(serverId)
   await client.backups.wait(serverId, backup.id)
-  const expected = [/Blocked script execution/, /Content Security Policy/, /404/]
+  const expected = [/Blocked script execution/, /Content Security Policy/, /40[14]/]
   await panel.visit(
     `/servers/${serverId}/files?edit=attack.html`,
     async (page) => {
@@ -71,14 +72,15 @@ test('an uploaded page, drawing or document does nothing as the user, whether pr
       await page.goto(`${panel.service.url}/servers/${serverId}/files?view=attack.png`)
       await page.getByText('This is no picture that can be shown here').waitFor()
       assert.equal(await page.locator('main img').count(), 0)
+      const proof = (await page.evaluate(() => localStorage.getItem('gamekeeper-session'))) ?? ''
       for (const name of Object.keys(files)) {
         const api = `${panel.service.url}/v1/game`
         const content = `${api}/files/${serverId}/content?path=/${name}`
         const inBackup = `${api}/backups/${serverId}/${backup.id}/files/content?path=/${name}`
         const { url: link } = await client.files.requestDownload(serverId, { path: `/${name}` })
-        for (const url of [content, inBackup, link]) await openAsDownload(page, url)
-        await openShown(page, content)
-        await openShown(page, inBackup)
+        await openAsDownload(page, link)
+        for (const url of [content, inBackup]) assert.equal((await page.goto(url))?.status(), 401)
+        for (const url of [content, inBackup, link]) await openShown(page, url, proof)
       }
       // The attack itself is real: in a page of ours it does what it says.
       await page.goto(`${panel.service.url}/servers/${serverId}/files`)

@@ -1,5 +1,8 @@
 // Who may do what: a friend is invited, comes, looks, and is put out; and what an owner does beside the servers.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { type Client, createClient } from '../../src/sdk/index.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
@@ -13,6 +16,13 @@ before(async () => {
 })
 
 after(() => panel?.close())
+
+/** The path and fragment of a link that signs in as somebody of that name. */
+async function linkOf(name: string): Promise<string> {
+  const { token } = await client.tokens.create({ name, scopes: ['servers:read'], servers: '*' })
+  const { url } = await createClient({ baseUrl: panel.service.url, token }).session.createLink()
+  return url.slice(panel.service.url.length)
+}
 
 /** As it is on disk: an egg that somebody has downloaded. */
 const EGG = JSON.stringify({
@@ -104,4 +114,86 @@ test('the palette goes to a page and stops a game without the mouse, and several
     await page.keyboard.press('Enter')
     await page.getByText('Everything it needs is there').waitFor()
   })
+})
+
+test('a game that is opened on another port of the host gets the cookie, and can do nothing with it', async () => {
+  const cookies: string[] = []
+  const game = createServer((request, response) => {
+    cookies.push(request.headers.cookie ?? '')
+    response.setHeader('set-cookie', 'gamekeeper=planted; Path=/v1').end('<h1>Map of the world</h1>')
+  }).listen(0, '127.0.0.1')
+  await once(game, 'listening')
+  try {
+    await panel.visit('/', async (page) => {
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      await page.goto(`http://127.0.0.1:${(game.address() as AddressInfo).port}/`)
+      const cookie = cookies[0] ?? ''
+      assert.match(cookie, /^gamekeeper=[A-Za-z0-9_-]{43}$/)
+      const headers = { cookie, origin: panel.service.url, 'sec-fetch-site': 'same-origin' }
+      assert.equal((await fetch(`${panel.service.url}/v1/game/servers`, { headers })).status, 401)
+      // Nor does what it has planted keep anybody out.
+      await page.goto(panel.service.url)
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+    })
+  } finally {
+    game.close()
+  }
+})
+
+test('a link changes who is signed in only when asked to: not where it was declined, nor where it leads to no question', async () => {
+  const [declined, elsewhere] = [await linkOf('Ben'), await linkOf('Eve')]
+  await panel.visit(
+    declined,
+    async (page) => {
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Ben' }).count(), 1)
+    },
+    { token: null },
+  )
+  const again = await linkOf('Ben')
+  await panel.visit(
+    '/',
+    async (page) => {
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      await page.goto(panel.service.url + elsewhere.replace('/sign-in', '/'))
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      assert.equal(new URL(page.url()).hash, '')
+      await page.goto(panel.service.url + again)
+      await page.getByRole('link', { name: 'Stay signed in' }).click()
+      await page.getByRole('button', { name: 'admin' }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Welcome back' }).waitFor()
+      // It is still good, and works in the same tab as another that is not.
+      await page.goto(panel.service.url + declined)
+      await page.getByText('This link was used already').waitFor()
+      await page.evaluate((fragment) => location.assign(fragment), again)
+      await page.getByRole('button', { name: 'Ben' }).waitFor()
+    },
+    { expected: [/401/] },
+  )
+})
+
+test('a spent link leaves who is signed in signed in, and signing out reaches the other tabs', async () => {
+  const { url } = await client.session.createLink()
+  await createClient({ baseUrl: panel.service.url }).session.create({ link: url.split('link=')[1] ?? '' })
+  await panel.visit(
+    url.slice(panel.service.url.length),
+    async (page, context) => {
+      await page.getByText('This link was used already').waitFor()
+      await page.locator('input[type=password]').fill(panel.service.adminToken)
+      await page.locator('button[type=submit]').click()
+      await page.getByRole('button', { name: 'admin' }).waitFor()
+      await page.goto(url)
+      await page.getByRole('button', { name: 'Use the link' }).click()
+      await page.getByText('This link was used already').waitFor()
+      await page.getByRole('link', { name: 'Stay signed in' }).click()
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      const other = await context.newPage()
+      await other.goto(panel.service.url)
+      await other.getByRole('button', { name: 'admin' }).click()
+      await other.getByRole('menuitem', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Welcome back' }).waitFor()
+    },
+    { token: null, expected: [/401/] },
+  )
 })
