@@ -5,10 +5,10 @@ import { createRoot } from 'react-dom/client'
 import { createQueryClient } from './api/query-client.ts'
 import { followOtherTabs } from './api/session-proof.ts'
 import { App } from './app/app.tsx'
-import { activateLocale, preferredLocale } from './i18n/i18n.ts'
+import { activatePreferred } from './i18n/i18n.ts'
 
 followOtherTabs()
-await activateLocale(preferredLocale())
+await activatePreferred()
 const root = document.getElementById('root')
 if (!root) throw new Error('The page has no #root.')
 createRoot(root).render(

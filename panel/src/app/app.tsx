@@ -1,6 +1,6 @@
 import { i18n } from '@lingui/core'
 import { I18nProvider } from '@lingui/react'
-import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core'
+import { DirectionProvider, localStorageColorSchemeManager, MantineProvider } from '@mantine/core'
 import { type QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { useSession } from '../api/session.ts'
 import { Problem } from '../components/problem.tsx'
@@ -16,21 +16,24 @@ const colorSchemes = localStorageColorSchemeManager({ key: COLOR_SCHEME_KEY })
 export function App({ queries }: { queries: QueryClient }) {
   return (
     <I18nProvider i18n={i18n}>
-      {/* The variables are in a style sheet of their own, and no class is made at runtime: see dev/theme-css.ts. */}
-      <MantineProvider
-        theme={theme}
-        colorSchemeManager={colorSchemes}
-        defaultColorScheme="auto"
-        withCssVariables={false}
-        withGlobalClasses={false}
-      >
-        <ErrorBoundary>
-          <QueryClientProvider client={queries}>
-            <Arrival />
-            <Toasts />
-          </QueryClientProvider>
-        </ErrorBoundary>
-      </MantineProvider>
+      {/* As the document has it: see i18n/pseudo.ts. */}
+      <DirectionProvider>
+        {/* The variables are in a style sheet of their own, and no class is made at runtime: see dev/theme-css.ts. */}
+        <MantineProvider
+          theme={theme}
+          colorSchemeManager={colorSchemes}
+          defaultColorScheme="auto"
+          withCssVariables={false}
+          withGlobalClasses={false}
+        >
+          <ErrorBoundary>
+            <QueryClientProvider client={queries}>
+              <Arrival />
+              <Toasts />
+            </QueryClientProvider>
+          </ErrorBoundary>
+        </MantineProvider>
+      </DirectionProvider>
     </I18nProvider>
   )
 }

@@ -1,10 +1,12 @@
-import { i18n } from '@lingui/core'
+import { i18n, type Messages } from '@lingui/core'
 
 export const LOCALES = { en: 'English', de: 'Deutsch' } as const
 export type Locale = keyof typeof LOCALES
 
 const KEY = 'gamekeeper-locale'
-const catalogs: Record<Locale, () => Promise<{ messages: Parameters<typeof i18n.load>[1] }>> = {
+/** Of pseudo.ts. */
+const PSEUDO = 'pseudo'
+const catalogs: Record<Locale, () => Promise<{ messages: Messages }>> = {
   en: () => import('./locales/en.po'),
   de: () => import('./locales/de.po'),
 }
@@ -21,6 +23,14 @@ export async function activateLocale(locale: Locale): Promise<void> {
   const { messages } = await catalogs[locale]()
   i18n.loadAndActivate({ locale, messages })
   document.documentElement.lang = locale
+}
+
+/** What the first page is in. */
+export async function activatePreferred(): Promise<void> {
+  if (readStored() !== PSEUDO) return activateLocale(preferredLocale())
+  const [{ messages }, { pseudoMessages }] = await Promise.all([catalogs.en(), import('./pseudo.ts')])
+  i18n.loadAndActivate({ locale: 'en', messages: pseudoMessages(messages) })
+  document.documentElement.dir = 'rtl'
 }
 
 export async function chooseLocale(locale: Locale): Promise<void> {

@@ -51,6 +51,7 @@ function Details({ entry }: { entry: ActivityEntry }) {
   const { t } = useLingui()
   const facts = [
     [t`Event`, entry.event],
+    [t`Who`, entry.actor.id === null ? entry.actor.type : `${entry.actor.type} ${entry.actor.id}`],
     [t`By way of`, entry.source],
     [t`Address`, entry.ip],
     [t`Program`, entry.userAgent],

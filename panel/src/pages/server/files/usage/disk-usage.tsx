@@ -13,6 +13,8 @@ import css from './disk-usage.module.css'
 import { type Measured, measure } from './measure.ts'
 import { type Tile, tilesOf } from './treemap.ts'
 
+/** WCAG 2.5.8. */
+const TARGET_PX = 24
 /** Smaller than that is not drawn: nobody could see or hit it. */
 const SHOWN_AT_MOST = 60
 
@@ -95,18 +97,26 @@ function Quota({ usage: { usedBytes, trashBytes, quotaBytes } }: { usage: Usage 
 function Treemap({ server, measured }: { server: Server; measured: readonly Measured[] }) {
   const { ref, width, height } = useElementSize()
   const aspect = width > 0 && height > 0 ? width / height : 2
+  // Smaller than a finger, it is for looking at: the list of files leads there too.
+  const isLarge = (tile: Tile<Measured>) => Math.min(tile.width * width, tile.height * height) / 100 >= TARGET_PX
   const largest = measured.toSorted((a, b) => b.sizeBytes - a.sizeBytes).slice(0, SHOWN_AT_MOST)
   return (
     <div ref={ref} className={`card ${css.map}`}>
       {largest.length === 0 && <Skeleton height="100%" />}
       {tilesOf(largest, aspect).map((tile) => (
-        <MapTile key={tile.item.path} server={server} tile={tile} />
+        <MapTile key={tile.item.path} server={server} tile={tile} isLarge={isLarge(tile)} />
       ))}
     </div>
   )
 }
 
-function MapTile({ server, tile: { item, x, y, width, height } }: { server: Server; tile: Tile<Measured> }) {
+interface MapTileProps {
+  server: Server
+  tile: Tile<Measured>
+  isLarge: boolean
+}
+
+function MapTile({ server, tile: { item, x, y, width, height }, isLarge }: MapTileProps) {
   const { i18n } = useLingui()
   const [, navigate] = useLocation()
   const size = `${item.isPartial ? '≥ ' : ''}${formatBytes(item.sizeBytes, i18n.locale)}`
@@ -133,7 +143,7 @@ function MapTile({ server, tile: { item, x, y, width, height } }: { server: Serv
   )
   return (
     <Tooltip label={label}>
-      {item.isFolder ? (
+      {item.isFolder && isLarge ? (
         <button
           type="button"
           className={css.tile}
@@ -144,7 +154,7 @@ function MapTile({ server, tile: { item, x, y, width, height } }: { server: Serv
           {content}
         </button>
       ) : (
-        <div className={css.tile} style={position}>
+        <div className={css.tile} data-kind={item.isFolder ? 'folder' : undefined} style={position}>
           {content}
         </div>
       )}
