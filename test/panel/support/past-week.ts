@@ -15,8 +15,8 @@ function pointAt(at: number) {
   return {
     at,
     samples: 1,
-    cpuPercent: 14 + 60 * evening + 12 * flicker,
-    memoryBytes: 1.4e9 + 9e8 * evening + 4e7 * flicker,
+    cpuPercent: 1 + 22 * evening + 4 * flicker,
+    memoryBytes: 2.4e7 + 6e6 * evening + 1e6 * flicker,
     players,
     ...UNKNOWN,
   }

@@ -1,109 +1,94 @@
-// Pictures of every page in light, dark and phone width: `node test/panel/support/screenshots.ts FOLDER`. Look at them.
+// Pictures of every page in light, dark and phone width: `node test/panel/support/screenshots.ts docs/images`. Look at them. Those
+// that README.md and docs/panel.md show are in the folder itself, all others in its folder `panel`.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { createClient } from '../../../src/sdk/index.ts'
-import { startTestService } from '../../support/service.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
-import { furnish } from './furnish.ts'
+import { pagesOf } from './pages.ts'
 import { requireFreshBuild, signIn } from './panel.ts'
 import { writePastWeek } from './past-week.ts'
+import { furnishShowcase } from './showcase.ts'
 
+const DESKTOP = { width: 1280, height: 860 }
 const LOOKS = {
-  light: { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
+  light: { colorScheme: 'light', viewport: DESKTOP },
+  dark: { colorScheme: 'dark', viewport: DESKTOP },
   phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
-} as const
+} as const satisfies Record<string, BrowserContextOptions>
+type Look = keyof typeof LOOKS
 
-async function shoot(page: Page, base: string, path: string, file: string, ready: string): Promise<void> {
-  await page.goto(base + path)
-  await page.locator(ready).first().waitFor({ timeout: 15_000 })
-  await page.waitForTimeout(700)
-  await page.screenshot({ path: file })
+/** In the texts. */
+const SHOWN = ['overview-light', 'overview-dark', 'servers-light', 'backups-light', 'files-light', 'overview-phone']
+/** For what moves when it comes, and for times and figures to settle. */
+const SETTLING_MS = 700
+const LANGUAGES = { light: 'en-GB', dark: 'de-DE', phone: 'en-GB' }
+
+interface Studio {
+  browser: Browser
+  service: TestService
+  folder: string
 }
 
-async function shootAll(browser: Browser, base: string, token: string, serverId: string, folder: string) {
-  for (const [look, options] of Object.entries(LOOKS)) {
-    const context = await browser.newContext({ ...options, locale: look === 'dark' ? 'de-DE' : 'en-GB' })
-    const page = await context.newPage()
-    page.on('console', (message) => console.log(look, message.type(), message.text(), message.location()))
-    page.on('pageerror', (error) => console.log(look, error))
-    const file = (name: string) => join(folder, `${name}-${look}.png`)
-    await shoot(page, base, '/', file('sign-in'), 'form')
-    await signIn(page, token)
-    await page.locator('h1').first().waitFor()
-    await shoot(page, base, '/', file('servers'), 'main li')
-    await shoot(page, base, '/servers/new', file('new-server'), 'main li a')
-    await shoot(page, base, '/people', file('people'), 'main li')
-    await page.locator('main button').first().click()
-    await page.locator('[role=dialog] input[type=radio]').first().waitFor()
-    await page.waitForTimeout(300)
-    await page.screenshot({ path: file('invite') })
-    await shoot(page, base, '/instance', file('instance'), 'main section li')
-    await shoot(page, base, '/instance/templates', file('templates'), 'main li')
-    await shoot(page, base, '/instance/zones', file('zones'), 'main section')
-    await shoot(page, base, '/instance/tokens', file('tokens'), 'main li')
-    await page.keyboard.press('Control+k')
-    await page.locator('[role=option]').first().waitFor()
-    await page.keyboard.type('castle')
-    await page.waitForTimeout(300)
-    await page.screenshot({ path: file('palette') })
-    await page.evaluate(() => localStorage.setItem('gamekeeper-servers-view', 'table'))
-    await shoot(page, base, '/', file('servers-table'), 'main tbody tr')
-    await shoot(page, base, `/servers/${serverId}`, file('overview'), '.u-wrap')
-    await shoot(page, base, `/servers/${serverId}/files`, file('files'), '[role=grid]')
-    await shoot(
-      page,
-      base,
-      `/servers/${serverId}/files?edit=server.properties`,
-      file('editor'),
-      '[aria-label="server.properties"]',
-    )
-    await shootFilesAndBackups(page, base, serverId, file)
-    await shoot(page, base, `/servers/${serverId}/names`, file('names'), 'main li li')
-    await shoot(page, base, `/servers/${serverId}/activity`, file('activity'), 'main li')
-    await shoot(page, base, `/servers/${serverId}/settings`, file('settings'), 'main form')
-    await context.close()
-  }
+async function open({ browser, service }: Studio, look: Look): Promise<Page> {
+  const page = await browser.newPage({ ...LOOKS[look], locale: LANGUAGES[look], reducedMotion: 'reduce' })
+  page.on('console', (message) => console.log(look, message.type(), message.text()))
+  page.on('pageerror', (error) => console.log(look, error))
+  await page.goto(service.url)
+  return page
 }
 
-async function shootFilesAndBackups(page: Page, base: string, serverId: string, file: (name: string) => string) {
-  const files = `/servers/${serverId}/files`
-  const backups = `/servers/${serverId}/backups`
-  await shoot(page, base, `${files}/logs?view=latest.log`, file('log'), 'pre')
-  await shoot(page, base, `${files}?versions=server.properties`, file('versions'), 'main li button')
-  await shoot(page, base, `${files}?show=usage`, file('usage'), 'main section button')
-  await shoot(page, base, `${files}?show=trash`, file('trash'), 'main section')
-  await shoot(page, base, `${backups}?show=plan`, file('backup-plans'), 'main form')
-  await shoot(page, base, backups, file('backups'), 'main li')
-  await page.locator('main li a').last().click()
-  await page.locator('main li input').first().waitFor()
-  await page.waitForTimeout(300)
-  await page.screenshot({ path: file('backup-inside') })
+async function shoot(page: Page, { folder }: Studio, name: string): Promise<void> {
+  await page.waitForTimeout(SETTLING_MS)
+  if (SHOWN.includes(name)) await page.screenshot({ path: join(folder, `panel-${name}.png`) })
+  else await page.screenshot({ path: join(folder, 'panel', `${name}.jpg`), type: 'jpeg', quality: 75 })
 }
 
 /** Before there is any server. */
-async function shootWelcome(browser: Browser, base: string, token: string, folder: string): Promise<void> {
-  for (const [look, options] of Object.entries(LOOKS)) {
-    const page = await browser.newPage({ ...options, locale: look === 'dark' ? 'de-DE' : 'en-GB' })
-    await page.goto(base)
-    await signIn(page, token)
-    await page.locator('main li').first().waitFor()
-    await page.screenshot({ path: join(folder, `welcome-${look}.png`) })
-    await page.close()
-  }
+async function shootArrival(studio: Studio, look: Look): Promise<void> {
+  const page = await open(studio, look)
+  await page.locator('form').waitFor()
+  await shoot(page, studio, `sign-in-${look}`)
+  await signIn(page, studio.service.adminToken)
+  await page.locator('main li').first().waitFor()
+  await shoot(page, studio, `welcome-${look}`)
+  await page.close()
 }
 
-async function furnishPeople(baseUrl: string, token: string, serverId: string): Promise<void> {
-  const client = createClient({ baseUrl, token })
-  const scopes = ['servers:read', 'console:read', 'activity:read', 'subdomains:read'] as const
-  await client.tokens.create({ name: 'Anna', scopes: [...scopes], servers: [serverId] })
-  await client.tokens.create({ name: 'nightly copies', scopes: ['backups:read'], servers: '*' })
-  await client.invitations.create({ name: 'Ben', scopes: [...scopes, 'console:write', 'power:write'], servers: '*' })
+async function shootPages(studio: Studio, look: Look, serverId: string, backupId: string): Promise<void> {
+  const page = await open(studio, look)
+  await signIn(page, studio.service.adminToken)
+  await page.locator('h1').first().waitFor()
+  for (const { name, path, ready } of pagesOf(serverId, backupId)) {
+    await page.goto(studio.service.url + path)
+    await page.locator(ready).first().waitFor()
+    await shoot(page, studio, `${name}-${look}`)
+  }
+  await shootOverlays(page, studio, look)
+  await page.close()
+}
+
+async function shootOverlays(page: Page, studio: Studio, look: Look): Promise<void> {
+  await page.goto(`${studio.service.url}/people`)
+  await page.locator('main li').first().waitFor()
+  await page.locator('main button').first().click()
+  await page.locator('[role=dialog] input[type=radio]').first().waitFor()
+  await shoot(page, studio, `invite-${look}`)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+k')
+  await page.locator('[role=option]').first().waitFor()
+  await page.keyboard.type('castle')
+  await shoot(page, studio, `palette-${look}`)
+  await page.evaluate(() => localStorage.setItem('gamekeeper-servers-view', 'table'))
+  await page.goto(studio.service.url)
+  await page.locator('main tbody tr').first().waitFor()
+  await shoot(page, studio, `servers-table-${look}`)
 }
 
 const [, , folder = '/tmp/panel-screenshots'] = process.argv
-await mkdir(folder, { recursive: true })
+const looks = Object.keys(LOOKS) as Look[]
+await mkdir(join(folder, 'panel'), { recursive: true })
 requireFreshBuild()
 const zones = [{ zone: 'play.example.org', provider: 'embedded', target: '203.0.113.7', ttl: 60 }]
 await using service = await startTestService({
@@ -111,13 +96,12 @@ await using service = await startTestService({
 })
 const browser = await chromium.launch(BROWSER)
 try {
-  await shootWelcome(browser, service.url, service.adminToken, folder)
-  const serverId = await furnish(service.url, service.adminToken)
-  await furnishPeople(service.url, service.adminToken, serverId)
+  const studio = { browser, service, folder }
+  for (const look of looks) await shootArrival(studio, look)
+  const client = createClient({ baseUrl: service.url, token: service.adminToken })
+  const { serverId, backupId } = await furnishShowcase(client)
   writePastWeek(join(service.dataDir, 'servers', serverId, 'game'))
-  const { subdomains } = createClient({ baseUrl: service.url, token: service.adminToken })
-  for (const name of ['castle', 'siege']) await subdomains.create(serverId, { name, zone: 'play.example.org' })
-  await shootAll(browser, service.url, service.adminToken, serverId, folder)
+  for (const look of looks) await shootPages(studio, look, serverId, backupId)
 } finally {
   await browser.close()
 }
