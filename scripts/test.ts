@@ -1,5 +1,7 @@
 // `npm test [-- files… flags of node…]`: installs the tools that tests use, starts one PostgreSQL for the run, and runs node:test.
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -31,8 +33,11 @@ if (process.exitCode !== 1) {
   const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
   // For the tests, their threads and the services that they start.
   const poison = fileURLToPath(new URL('../test/support/descriptors/poison.ts', import.meta.url))
+  const shared = mkdtempSync(join(tmpdir(), 'gamekeeper-run-'))
   const env = {
     ...process.env,
+    // What one test finds out for all of them.
+    GAMEKEEPER_TEST_RUN: shared,
     NODE_OPTIONS: [process.env.NODE_OPTIONS, `--import=${pathToFileURL(poison)}`].filter(Boolean).join(' '),
     // Hundreds of processes load the same modules: each module is stripped of its types and compiled once.
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
@@ -64,6 +69,7 @@ if (process.exitCode !== 1) {
     })
   await pipeline(results, new spec(), process.stdout, { end: false })
   await postgres?.stop()
+  rmSync(shared, { recursive: true })
 }
 
 /** The others are mixed, always in the same way: those of one folder are often heavy together. */

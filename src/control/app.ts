@@ -12,7 +12,7 @@ import type { Forward } from '../http/forward.ts'
 import type { Panel } from '../http/panel.ts'
 import { createHttpServer } from '../http/server.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
-import { createValidators } from '../http/validation.ts'
+import { validatorOf } from '../http/validation.ts'
 import { StartFault } from '../kit/start-fault.ts'
 import { createFactKeeper } from './activity/facts.ts'
 import { activityRoutes } from './activity/routes.ts'
@@ -317,7 +317,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
 /** What a route does for those who come by one. */
 function requireValid(request: NewServer): void {
-  const validate = createValidators()('body').compile(NewServer)
+  const validate = validatorOf('body').compile(NewServer)
   if (validate(request)) return
   const faults = (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
   throw new StartFault(`The server cannot be made: ${faults.join(', ')}.`)

@@ -7,6 +7,11 @@ import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 
 type CompilersFactory = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
 
+type Serialize = (data: unknown) => string
+
+/** For the services of a process: their schemas are the same, and refer to no other. */
+const compiled = new WeakMap<object, Serialize>()
+
 /** For who watches the turns of the event loop: it happens once in the life of a process, whoever asks. */
 const compiling = tracingChannel('gamekeeper.compile')
 
@@ -14,11 +19,19 @@ export const serializersFactory: CompilersFactory = {
   buildSerializer(externalSchemas, options) {
     const compile = serializers.default()(externalSchemas, options)
     return (route) => {
-      let serialize: ReturnType<typeof compile> | undefined
+      const schema = route.schema as object
+      function compileOnce(): Serialize {
+        const known =
+          compiled.get(schema) ??
+          compiling.traceSync(() =>
+            compile({ ...route, schema: withPlainNulls(schema) } as Parameters<typeof compile>[0]),
+          )
+        compiled.set(schema, known)
+        return known
+      }
+      let serialize: Serialize | undefined
       return (data) => {
-        serialize ??= compiling.traceSync(() =>
-          compile({ ...route, schema: withPlainNulls(route.schema) } as Parameters<typeof compile>[0]),
-        )
+        serialize ??= compileOnce()
         return serialize(data)
       }
     }

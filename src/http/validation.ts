@@ -16,17 +16,19 @@ const OPTIONS: Options = {
   useDefaults: true,
   strict: false,
   verbose: true,
+  // They are of the contract, and the OpenAPI document with all of them is validated by a test.
+  validateSchema: false,
   code: { regExp: wellFormedRegExp },
 }
 const FAULTS_MAX = 50
 /** A body of a megabyte may have tens of thousands. */
 const ERRORS_READ_MAX = 1000
 
-export function createValidators() {
-  const strict = withOurs(new Ajv({ ...OPTIONS, coerceTypes: false }))
-  const coercing = withOurs(new Ajv({ ...OPTIONS, coerceTypes: true }))
-  return (httpPart: string | undefined) => (httpPart === 'body' ? strict : coercing)
-}
+const strict = withOurs(new Ajv({ ...OPTIONS, coerceTypes: false }))
+const coercing = withOurs(new Ajv({ ...OPTIONS, coerceTypes: true }))
+
+/** One for the process: a schema that was compiled before is not compiled again. */
+export const validatorOf = (httpPart: string | undefined) => (httpPart === 'body' ? strict : coercing)
 
 function withOurs(ajv: Ajv): Ajv {
   addFormats.default(ajv, ['uri'])
@@ -58,7 +60,7 @@ const LAST_YEAR_ENDS = Date.parse('9999-12-31T23:59:59.999Z')
 const isCalendarDay = (day: string) => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 
 export function useValidation(app: FastifyInstance): void {
-  app.setValidatorCompiler(validatorCompiler(createValidators()))
+  app.setValidatorCompiler(validatorCompiler(validatorOf))
   app.setSchemaErrorFormatter((errors, part) => fail('invalid_request', requestFaults(errors as ErrorObject[], part)))
 }
 

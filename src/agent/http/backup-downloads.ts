@@ -7,6 +7,7 @@ import { ARCHIVES_BEGUN } from '../../contract/fixed-limits.ts'
 import { whileClientStays } from '../../http/client-left.ts'
 import { createPaced } from '../../http/paced.ts'
 import type { OpenedLink } from '../../http/signed-links.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
 import { untrustedHeaders } from './disposition.ts'
@@ -44,6 +45,8 @@ export type ServeBackup = (link: string, request: FastifyRequest, reply: Fastify
 export function createBackupDownloads({ backups, door }: { backups: BackupsOfAgent; door: LinkDoor }): ServeBackup {
   /** Of archives that were measured: a download that resumes more than once is measured once. */
   const sizes = new Map<string, number>()
+  /** Parts that are asked for at once wait for one measurement; if its client leaves, the next one makes it. */
+  const measuring = createKeyedMutex()
 
   const { perSecond, ...limits } = ARCHIVES_BEGUN
   /** A compressor and its memory for each, and for a part all that is before it made again. */
@@ -57,14 +60,18 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
     const { backupId, name, createdAt } = detail
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
     const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })
-    const measure = async () => {
-      const { stream, sizeBytes } = await open(0)
-      const size = sizeBytes ?? (await lengthOf(stream, signal))
-      stream.destroy()
-      if (sizes.size >= SIZES_KEPT) sizes.clear()
-      sizes.set(etag, size)
-      return size
-    }
+    const measure = () =>
+      measuring(etag, async () => {
+        const known = sizes.get(etag)
+        if (known !== undefined) return known
+        signal.throwIfAborted()
+        const { stream, sizeBytes } = await open(0)
+        const size = sizeBytes ?? (await lengthOf(stream, signal))
+        stream.destroy()
+        if (sizes.size >= SIZES_KEPT) sizes.clear()
+        sizes.set(etag, size)
+        return size
+      })
     return {
       etag,
       modifiedAt: new Date(createdAt),

@@ -87,6 +87,30 @@ test('a ranged download is not measured to its end after the client has left', a
   assert.deepEqual([whole.status, (await whole.bytes()).length], [206, 100], 'one who stays gets the range')
 })
 
+test('parts of an archive that are asked for at once are measured once, by one who stays', async (t) => {
+  const { url, opened, onOpening } = await backupPort(t)
+  const first = httpRequest(url, { headers: { range: 'bytes=100-' } })
+  first.on('error', () => {})
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  onOpening(async ({ raw }) => {
+    onOpening(async () => {})
+    begin()
+    await left
+    const closed = once(raw, 'close')
+    first.destroy()
+    await closed
+  })
+  first.end()
+  await begun
+  const part = () => fetch(url, { headers: { range: 'bytes=100-199' } }).then(({ status }) => status)
+  const parts = [part(), part(), part()]
+  leave()
+  assert.deepEqual(await Promise.all(parts), [206, 206, 206])
+  // That of the one who left, one measurement, and the three parts.
+  assert.equal(opened.length, 5)
+})
+
 test('an archive of a folder is not made after the client has left', async (t) => {
   const agent = await startAgent(t)
   writeFileSync(agent.at('world'), randomBytes(32 * 1024 * 1024))

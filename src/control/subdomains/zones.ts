@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { isDnsFault } from '../../dns/provider.ts'
 import { isName } from '../../dns/records.ts'
-import { createValidators } from '../../http/validation.ts'
+import { validatorOf } from '../../http/validation.ts'
 import { createRemote } from './providers.ts'
 import { type Reference, ZONE_SCHEMAS, type Zone, type ZoneConfig } from './zone-config.ts'
 
@@ -50,7 +50,7 @@ function readZone(item: unknown, env: Record<string, string | undefined>): Zone 
   if (typeof provider !== 'string' || !(provider in ZONE_SCHEMAS)) {
     throw new ZoneFault(`provider must be one of ${Object.keys(ZONE_SCHEMAS).join(', ')}`)
   }
-  const validate = createValidators()('body').compile(ZONE_SCHEMAS[provider as keyof typeof ZONE_SCHEMAS])
+  const validate = validatorOf('body').compile(ZONE_SCHEMAS[provider as keyof typeof ZONE_SCHEMAS])
   if (!validate(item)) {
     const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
       const unknown = (params as { additionalProperty?: string }).additionalProperty

@@ -39,8 +39,10 @@ channel.unref()
 
 function here(what: string, below: Call): Error {
   const limit = Error.stackTraceLimit
-  Error.stackTraceLimit = STACK_FRAMES
+  // The frames are taken once, from below.
+  Error.stackTraceLimit = 0
   const error = new Error(what)
+  Error.stackTraceLimit = STACK_FRAMES
   Error.captureStackTrace(error, below)
   Error.stackTraceLimit = limit
   return error

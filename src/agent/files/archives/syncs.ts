@@ -1,9 +1,13 @@
-// Many small files reach the disk together: their syncs run side by side, so that one commit of the journal does for all.
+// Many small files reach the disk together: they wait for it until there are some, and one commit of the journal does for all.
 import type { Descriptor } from '../../../kit/descriptor.ts'
+import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { createWorkGroup } from '../../../kit/work-group.ts'
 import { fsyncFile, type OpenFile } from '../sandbox/directory.ts'
 
-const AT_ONCE = 32
+const WAITING_MAX = 32
+/** Of all servers together: the thread pool has four threads, and whoever saves one file waits for one of them too. */
+const lanes = [createMutex(), createMutex()]
+let next = 0
 
 export interface Syncs extends AsyncDisposable {
   /** Takes the file over and closes it once it is on disk. */
@@ -13,7 +17,7 @@ export interface Syncs extends AsyncDisposable {
 }
 
 export function createSyncs(): Syncs {
-  const syncs = createWorkGroup(AT_ONCE)
+  const syncs = createWorkGroup(WAITING_MAX)
   return {
     async add(file) {
       syncs.check()
@@ -27,5 +31,6 @@ export function createSyncs(): Syncs {
 
 async function syncAndClose(taken: Descriptor): Promise<void> {
   using file = taken
-  await fsyncFile(file)
+  const lane = lanes[next++ % lanes.length] as Mutex
+  await lane(() => fsyncFile(file))
 }

@@ -4,13 +4,22 @@ import { ERRORS, type ErrorCode } from '../../../contract/errors.ts'
 import { type Answer, type Operation, SHARED_ERRORS } from '../../../contract/operation.ts'
 import { Closed, Problem } from '../../../contract/schema.ts'
 import { PROBLEM_TYPE } from '../../../http/problem.ts'
-import { createValidators } from '../../../http/validation.ts'
+import { validatorOf } from '../../../http/validation.ts'
 import { takingAbsent } from '../absent-fields.ts'
 
 /** For a route without a query: a field in it is refused as an unknown one is anywhere. */
 export const NO_QUERY = Closed({})
 
+const described = new WeakMap<Operation, FastifySchema>()
+
+/** The same for every service of a process, whose schemas are then compiled once. */
 export function describe(operation: Operation): FastifySchema {
+  const known = described.get(operation) ?? schemaOf(operation)
+  described.set(operation, known)
+  return known
+}
+
+function schemaOf(operation: Operation): FastifySchema {
   const { scope, isOpen } = operation
   return {
     operationId: operation.id,
@@ -27,11 +36,9 @@ export function describe(operation: Operation): FastifySchema {
   } as FastifySchema
 }
 
-const bodyValidator = createValidators()('body')
-
 /** Whether a request without a body is refused: a body that must say something is required. */
 export function isBodyRequired({ body }: Operation): boolean {
-  return body !== undefined && !bodyValidator.compile(body)({})
+  return body !== undefined && !validatorOf('body').compile(body)({})
 }
 
 function withExample(schema: object, example: unknown): object {
