@@ -110,6 +110,29 @@ test('activity is narrowed down by what happened and by who did it', async () =>
   })
 })
 
+test('a page that somebody looks at recovers by itself from a restart of the service', async () => {
+  const client = adminClient()
+  const { url } = panel.service
+  await client.power.start(serverId)
+  await panel.visit(
+    `/servers/${serverId}`,
+    async (page) => {
+      const rows = page.locator('.xterm-rows')
+      await page.getByLabel('Players online').getByText('anna').waitFor()
+      await panel.service.restart({ GAMEKEEPER_PORT: new URL(url).port })
+      assert.equal(panel.service.url, url)
+      // The game ran on meanwhile, and its console goes on where it was.
+      await client.console.send(serverId, 'after the restart')
+      await rows.getByText('after the restart').waitFor()
+      await client.power.kill(serverId)
+      await page.getByRole('button', { name: 'Start' }).waitFor()
+      await page.getByRole('link', { name: 'Backups' }).click()
+      await page.getByRole('button', { name: 'Back up now' }).first().waitFor()
+    },
+    { expected: [/ERR_|50[23]/] },
+  )
+})
+
 test('settings are saved by the rules of the template, a secret stays as it is, and a deleted server comes back', async () => {
   const client = adminClient()
   await panel.visit(`/servers/${serverId}/settings`, async (page) => {
