@@ -4,8 +4,9 @@ import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 
 const RESET = '\u001b[0m'
 const FAINT = '\u001b[38;5;245m'
-const NOTE = '\u001b[3;38;5;109m'
-const COMMAND = '\u001b[1;38;5;114m'
+// A game can write its own text in these too, with the same signs before it; it cannot reach the time, which has their colour.
+const [NOTE, NOTE_TIME] = ['\u001b[3;38;5;109m', '\u001b[38;5;109m']
+const [COMMAND, COMMAND_TIME] = ['\u001b[1;38;5;114m', '\u001b[38;5;114m']
 const FAULT = '\u001b[38;5;217m'
 
 const CONTROLS =
@@ -14,16 +15,22 @@ const CONTROLS =
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const COLOUR = /^\u001b\[[0-9;:]*m$/
 
+/** Of which 8 hides the text. The parameters of a colour by number are none of these. */
+const HIDES = /(?:^|[^\d])0*8(?:[^\d]|$)/
+const BY_NUMBER = /[345]8[;:](?:5[;:]\d+|2(?:[;:]+\d+){3})/g
+
+const isColour = (found: string) => COLOUR.test(found) && !HIDES.test(found.replace(BY_NUMBER, ''))
+
 export function onlyColours(text: string): string {
-  return text.replace(CONTROLS, (found) => (COLOUR.test(found) ? found : ''))
+  return text.replace(CONTROLS, (found) => (isColour(found) ? found : ''))
 }
 
 /** Without colours too, for the clipboard and for the history of commands. */
 export const plainText = (text: string) => text.replace(CONTROLS, '')
 
 export function terminalText({ at, source, text }: ConsoleLine, formatTime: (at: Date) => string): string {
-  const time = `${FAINT}${formatTime(new Date(at))}${RESET} `
-  if (source === 'command') return `${time}${COMMAND}› ${plainText(text)}${RESET}`
-  if (source === 'gamekeeper') return `${time}${NOTE}${plainText(text)}${RESET}`
-  return `${time}${source === 'stderr' ? FAULT : ''}${onlyColours(text)}${RESET}`
+  const time = `${formatTime(new Date(at))}${RESET} `
+  if (source === 'command') return `${COMMAND_TIME}${time}${COMMAND}› ${plainText(text)}${RESET}`
+  if (source === 'gamekeeper') return `${NOTE_TIME}${time}${NOTE}${plainText(text)}${RESET}`
+  return `${FAINT}${time}${source === 'stderr' ? FAULT : ''}${onlyColours(text)}${RESET}`
 }
