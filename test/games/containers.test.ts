@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import { sendCall } from '../support/call.ts'
 import { endGames } from '../support/games.ts'
 import { needsPodman, type Podman, startPodman } from '../support/podman.ts'
 import { killLeftovers, type ServiceProcess, spawnService } from '../support/process.ts'
+import { rehearsalUnderWay } from '../support/rehearsals.ts'
 import { until } from '../support/until.ts'
 
 /** Counts, says hello to whoever connects, and stops when it is told to. */
@@ -23,7 +24,9 @@ while (1) {
   print "tick ", ++$n, "\\n";
   for my $ready ($all->can_read(0.01)) {
     if ($ready == $door) { my $who = $door->accept; print $who "hello from $ENV{WORLD}\\n"; close $who; next }
-    sysread(STDIN, my $line, 4096) or exit 9; print "heard $line"; exit 0 if $line =~ /^stop/;
+    sysread(STDIN, my $line, 4096) or exit 9; print "heard $line"; next if $line !~ /^stop/;
+    open my $net, '<', '/proc/net/dev'; my $alone = (grep { /:/ } <$net>) == 1 ? 'alone' : 'and more';
+    print "bye from $ENV{HOME}, with its loopback $alone\\n"; exit 0;
   }
 }
 `
@@ -86,7 +89,7 @@ suite('an egg', needsPodman(), () => {
   const call = (method: string, path: string, body?: object) =>
     sendCall(service.url, adminToken, method, path, body === undefined ? {} : { body })
 
-  test('is imported, installed by its script, started, reached by its port, and outlives a SIGKILL of the service', async () => {
+  test('is imported, installed by its script, started, reached by its port, rehearsed, and outlives a SIGKILL of the service', async () => {
     const imported = await call('POST', '/templates', eggOf(podman.image))
     assert.equal(imported.status, 201, imported.text)
     const port = await freePort()
@@ -97,11 +100,12 @@ suite('an egg', needsPodman(), () => {
     const linesOf = async (query = '') =>
       (await call('GET', `/servers/${id}/console?limit=500${query}`)).body.data.reverse()
 
-    const job = (await call('POST', `/servers/${id}/install`)).body
-    const done = await until(async () => {
-      const { body } = await call('GET', `/servers/${id}/jobs/${job.id}`)
-      return ['completed', 'failed'].includes(body.status) && body
-    })
+    const finished = (job: { id: string }) =>
+      until(async () => {
+        const { body } = await call('GET', `/servers/${id}/jobs/${job.id}`)
+        return ['completed', 'failed'].includes(body.status) && body
+      })
+    const done = await finished((await call('POST', `/servers/${id}/install`)).body)
     assert.equal(done.status, 'completed', done.error?.detail)
     assert.equal((await linesOf('&q=installing%20overworld')).length, 1)
 
@@ -116,9 +120,23 @@ suite('an egg', needsPodman(), () => {
     const changed = await call('PATCH', `/servers/${id}`, { runtime: { kind: 'container', image: 'debian:12' } })
     assert.deepEqual([changed.status, changed.body.code], [409, 'server_running'])
 
+    const rehearsal = `/backups/${id}/${(await call('POST', `/backups/${id}`, {})).body.id}`
+    await until(async () => (await call('GET', rehearsal)).body.status === 'completed')
+    const rehearsing = (await call('POST', `${rehearsal}/rehearse`, {})).body
+    await rehearsalUnderWay(dataDir, id)
+
     await service.kill('SIGKILL')
     service = await start()
     assert.equal((await stateOf()).power.state, 'running')
+    assert.equal((await finished(rehearsing)).status, 'completed')
+    const { outcome, reason, log } = (await call('GET', `${rehearsal}/rehearsal`)).body
+    assert.deepEqual(
+      [outcome, reason, log.at(-2)],
+      ['passed', null, 'bye from /home/container, with its loopback alone'],
+    )
+    assert.equal(await text(connect(port, '127.0.0.1')), 'hello from overworld\n', 'its server was not touched')
+    const containers = (await podman.podman('ps', '--all', '--quiet')).stdout.trim().split('\n')
+    assert.deepEqual([containers.length, existsSync(join(dataDir, 'rehearsals'))], [1, false])
     await call('POST', `/servers/${id}/console`, { command: 'still there?' })
     await until(async () => (await linesOf('&q=heard%20still')).length === 1)
     assert.equal((await power('stop')).status, 202)

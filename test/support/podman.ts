@@ -1,7 +1,17 @@
 // A real Podman for tests: a store of its own, its API on a socket, and an image made of programs of this machine.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { needs } from './needs.ts'
 import { must } from './package.ts'
@@ -36,6 +46,24 @@ export function makeImageRoot(base: string, programs: Readonly<Record<string, st
   chmodSync(join(base, 'tmp'), 0o1777)
 }
 
+/** As catatonit does, which not every machine with Podman has: the game is its child, with a group of its own. */
+const INIT = `#!/usr/bin/perl
+shift @ARGV if $ARGV[0] eq '--';
+my $child = fork();
+if (!$child) { setpgrp(0, 0); exec { $ARGV[0] } @ARGV; exit 127 }
+for my $name ('HUP', 'INT', 'TERM') { $SIG{$name} = sub { kill $name, $child } }
+while (1) { last if wait() == $child }
+exit($? & 127 ? 128 + ($? & 127) : $? >> 8);
+`
+
+/** The file of settings that names it. */
+function putInit(folder: string): string {
+  const [init, conf] = [join(folder, 'init'), join(folder, 'containers.conf')]
+  writeFileSync(init, INIT, { mode: 0o755 })
+  writeFileSync(conf, `[containers]\ninit_path = "${init}"\n[engine]\ninit_path = "${init}"\n`)
+  return conf
+}
+
 const IMAGE = 'localhost/test-games:latest'
 const COMMANDS = ['sh', 'env', 'sort', 'sed', 'id', 'tr', 'head', 'ls', 'grep', 'wc', 'touch', 'sleep', 'cat', 'mkdir']
 
@@ -52,13 +80,14 @@ export interface Podman extends AsyncDisposable {
 export async function startPodman(): Promise<Podman> {
   const folder = mkdtempSync(join(scratchBase(), 'gamekeeper-podman-'))
   const socket = join(folder, 'podman.sock')
+  const conf = putInit(folder)
   const podman = (...args: string[]) => must('podman', [...storeIn(folder), ...args], folder)
   let service: ReturnType<typeof spawn> | undefined
 
   const startService = async () => {
     const args = [...storeIn(folder), 'system', 'service', '--time', '0', `unix://${socket}`]
     // conmon leaves files in the folder that it is started in.
-    service = spawn('podman', args, { stdio: 'ignore', cwd: folder })
+    service = spawn('podman', args, { stdio: 'ignore', cwd: folder, env: { ...process.env, CONTAINERS_CONF: conf } })
     await until(async () => existsSync(socket))
   }
   const stopService = async () => {

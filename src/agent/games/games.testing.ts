@@ -15,10 +15,12 @@ import type { ServerLock } from '../files/locks.ts'
 import { PULL_OPTIONS } from '../files/pull/pull.ts'
 import { createJournal, type NewFact } from '../journal/journal.ts'
 import { layout as layoutOf } from '../layout.ts'
-import { createAgentGames, DEFAULT_GAMES_OPTIONS, type GamesOfAgent, type GamesOptions } from './index.ts'
+import { DEFAULT_GAMES_OPTIONS, type GamesOfAgent, type GamesOptions } from './games-deps.ts'
+import { createAgentGames } from './index.ts'
 import type { Presence } from './players/index.ts'
 import type { GameRecord } from './power/game-record.ts'
 import type { Timers } from './power/stop-ladder.ts'
+import type { GameRuntime } from './runtime.ts'
 
 const NEVER = new AbortController().signal
 export const NO_LIMITS: GameLimits = { memoryBytes: null, cpuPercent: null, processes: null }
@@ -85,6 +87,8 @@ export interface HarnessOptions {
   /** False: as on a machine that has none. */
   hasBubblewrap?: boolean
   findBubblewrap?: () => Promise<string | null>
+  /** In the place of real ones. */
+  runtime?: GameRuntime
   options?: Partial<GamesOptions>
   /** Of every start. */
   launch?: Partial<Launch>
@@ -129,6 +133,7 @@ export async function openGames(setting: HarnessOptions = {}) {
       options: { ...DEFAULT_GAMES_OPTIONS, ...options },
       ...(timers ? { timers } : {}),
       ...(occupancy ? { occupancy } : {}),
+      ...(setting.runtime ? { runtime: setting.runtime } : {}),
       ...(setting.findBubblewrap ? { findBubblewrap: setting.findBubblewrap } : {}),
       ...(hasBubblewrap ? {} : { findBubblewrap: async () => null }),
       onUnexpected: (error) => errors.push(error),

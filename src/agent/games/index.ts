@@ -1,91 +1,25 @@
 // The games of one machine: the part of the Agent port that runs them, and what the rest of the agent has to know of them.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import type { AgentGames, GamesWork } from '../../contract/agent/agent-games.ts'
+import { join } from 'node:path'
 import { fail } from '../../contract/errors.ts'
-import { DEFAULT_GAME_UIDS } from '../../contract/fixed-limits.ts'
-import { createMutex } from '../../kit/mutex.ts'
+import { createKeyedMutex } from '../../kit/mutex.ts'
 import { createWatchers } from '../../kit/watchers.ts'
-import type { FilesOfAgent } from '../files/index.ts'
-import type { Journal } from '../journal/journal.ts'
-import { type Layout, layout as layoutOf } from '../layout.ts'
-import type { TaskHandlers } from '../tasks.ts'
 import { readLastLine, readPage } from './console/console-reader.ts'
 import { type ConsoleTail, createConsoleTail } from './console/console-tail.ts'
 import { openConsoleWriter } from './console/console-writer.ts'
-import { createContainerRuntime } from './container/container-runtime.ts'
-import { createEngine } from './container/engine.ts'
+import type { GamesDeps, GamesOfAgent } from './games-deps.ts'
 import { createInstallation } from './install/installation.ts'
 import { createObservation } from './observation.ts'
 import { createPauses } from './pauses.ts'
-import type { Presence } from './players/index.ts'
 import { createGame } from './power/game.ts'
 import type { Game } from './power/game-deps.ts'
 import { createStartHold, type StartHold } from './power/start-hold.ts'
-import { SYSTEM_TIMERS, type Timers } from './power/stop-ladder.ts'
+import { SYSTEM_TIMERS } from './power/stop-ladder.ts'
 import { createPreparation } from './preparation.ts'
-import { createGameUsers, type UserRange } from './process/game-users.ts'
-import { createProcessRuntime } from './process/process-runtime.ts'
-import { createUserIsolation } from './process/user-isolation.ts'
-import type { GameRuntime } from './runtime.ts'
 import { createRuntimes } from './runtimes.ts'
-import { type OpenDoor, openDoor } from './sleep/door.ts'
+import { openDoor } from './sleep/door.ts'
 import { createStateChanges } from './state-changes.ts'
-import { createWorldHolds, type WorldHolds } from './world-holds.ts'
-
-export interface GamesOptions {
-  /** The users of games, where the service is root. */
-  users: UserRange
-  /** Whether games may run on a machine that cannot keep them away from everything else. */
-  allowUnisolated: boolean
-  /** Where a container engine listens; null: where they usually do. */
-  containerSocket: string | null
-  /** Keys of the service outside of its data directory. No game sees them. */
-  keyFiles: readonly string[]
-}
-
-export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
-  users: DEFAULT_GAME_UIDS,
-  allowUnisolated: false,
-  containerSocket: null,
-  keyFiles: [],
-}
-
-export interface GamesDeps {
-  layout: Layout
-  journal: Pick<Journal, 'add'>
-  files: Pick<FilesOfAgent, 'handlers' | 'list' | 'remove' | 'server'>
-  options: GamesOptions
-  timers?: Timers
-  runtime?: GameRuntime
-  /** By what it is decided whether a game may sleep; by what is observed, by default. */
-  occupancy?: (serverId: string) => Presence
-  openDoor?: OpenDoor
-  findBubblewrap?: () => Promise<string | null>
-  onUnexpected(error: unknown, serverId: string): void
-}
-
-export interface GamesOfAgent extends AgentGames {
-  /** Fails with `server_running` where the game runs, or is about to. Nothing starts it while the files are held. */
-  requireStopped(serverId: string): void
-  isRunning(serverId: string): boolean
-  /** How many play, and since when nobody does, as far as is known. */
-  presence(serverId: string): Presence
-  /** Measures all games that run, and asks them who plays. By itself every ten seconds, once it was started. */
-  sample(): Promise<void>
-  /** Holds the world of a running game still, where its template says how. */
-  holdWorld: WorldHolds['hold']
-  /** For the task runner: the long work of `GamesWork`. */
-  handlers: TaskHandlers<GamesWork['kind']>
-  /** Ends the game of a server that is put aside. */
-  end(serverId: string): Promise<void>
-  /** Must be called when a server's folders are taken away. */
-  forget(serverId: string): void
-  /** Takes up the games that run, and starts those that ran before the machine went down. */
-  start(): Promise<void>
-  /** The games go on. */
-  stop(): void
-}
+import { createWorldHolds } from './world-holds.ts'
 
 export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const { layout, timers = SYSTEM_TIMERS } = deps
@@ -96,28 +30,10 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
   const recordOf = (serverId: string) => join(folderOf(serverId), 'power.json')
   const changes = createStateChanges(() => serverIds().filter((serverId) => existsSync(recordOf(serverId))))
   const lines = createWatchers()
-  const startTurn = createMutex()
+  const startTurn = createKeyedMutex()
   const prepare = createPreparation()
   const tails = new Map<string, ConsoleTail>()
-  const place = {
-    server: deps.files.server,
-    gameFolder: folderOf,
-    consoleFolder: consoleOf,
-    users: createGameUsers({ layout, range: deps.options.users, others: [layoutOf(layout.rehearsals)] }),
-    onUnexpected: deps.onUnexpected,
-  }
-  const runtime =
-    deps.runtime ??
-    createRuntimes({
-      process: createProcessRuntime({
-        ...place,
-        hidden: [dirname(layout.servers), ...deps.options.keyFiles],
-        userIsolation: createUserIsolation(layout),
-        ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
-        allowUnisolated: deps.options.allowUnisolated,
-      }),
-      container: createContainerRuntime({ ...place, engine: createEngine(deps.options.containerSocket) }),
-    })
+  const runtime = deps.runtime ?? createRuntimes(deps, { gameFolder: folderOf, consoleFolder: consoleOf })
 
   function serverIds(): string[] {
     return existsSync(layout.servers) ? readdirSync(layout.servers).filter((name) => name.startsWith('srv_')) : []

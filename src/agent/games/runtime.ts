@@ -46,7 +46,7 @@ export interface Run {
   signal(signal: NodeJS.Signals): Promise<void>
   /** What it uses at this moment. Asked every ten seconds for every game: it must be cheap. */
   usage(): Promise<RunUsage>
-  /** SIGKILL to everything that it has started, whatever state anything else is in. */
+  /** SIGKILL to everything that it has started, whatever state anything else is in. Where it fails, it can be tried again. */
   kill(): Promise<void>
   /** The game goes on; we let go of it. */
   detach(): void

@@ -158,6 +158,20 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
     assert.deepEqual([how, older.sent], ['loose', ['save-on']])
   })
 
+  test('a hold that a stop has ended sends nothing more', async () => {
+    let interrupting: Promise<void> | undefined
+    using older = olderHold({
+      current: (run) => ({ run, quiesce: QUIESCE, state: 'running' }),
+      timers: SYSTEM_TIMERS,
+      onInput(command) {
+        if (command === 'save-off') interrupting = older.holds.interrupt(S)
+      },
+    })
+    const { how } = await (await older.holds.hold(S, NEVER)).release()
+    await interrupting
+    assert.deepEqual([how, older.sent], ['loose', ['save-on', 'save-off', 'save-on']])
+  })
+
   test('also a game that could not be taken up when the service came back, as soon as it has been', async () => {
     let isTakenUp = false
     const timers = createManualTimers()
@@ -176,7 +190,7 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
 
 interface OlderHold extends Pick<WorldHoldsDeps, 'timers'> {
   current(run: HeldGame['run']): HeldGame | undefined
-  onInput?(): void
+  onInput?(command: string): void
 }
 
 /** A note of an earlier service, of a game that may run. */
@@ -189,7 +203,7 @@ function olderHold({ current, timers, onInput = () => {} }: OlderHold) {
     ...{ runId: 'run_1', tail: () => 0 },
     async input(command: string) {
       sent.push(command)
-      onInput()
+      onInput(command)
       return null
     },
   }

@@ -133,7 +133,8 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
       return { isWhole: isMine && isRunning(serverId, runId), isToldToGoOn: await letGo(serverId, id) }
     }
     try {
-      const refusal = await askForStillness(serverId, game, quiesce, signal)
+      const isHeld = () => holding.get(serverId) === id && isRunning(serverId, runId)
+      const refusal = await askForStillness(serverId, game, quiesce, { signal, isHeld })
       if (refusal !== null) {
         const { isToldToGoOn } = await end()
         return looseHold(isToldToGoOn ? [refusal] : [refusal, NOT_TOLD])
@@ -159,20 +160,25 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
     serverId: string,
     { run }: HeldGame,
     { before, isStill, poll = null, timeoutSeconds }: Quiesce,
-    signal: AbortSignal,
+    /** After a stop has ended the hold, nothing more is sent. */
+    { signal, isHeld }: { signal: AbortSignal; isHeld(): boolean },
   ): Promise<string | null> {
     signal.throwIfAborted()
     const deadline = performance.now() + timeoutSeconds * 1000
     using news = deps.lines.watch(serverId)
     const answer = createAnswerFinder(deps.console(serverId), run.tail(), { after: before.at(-1), isStill })
-    for (const command of before) if ((await run.input(command)) !== null) return NOT_READ
+    for (const command of before) {
+      if (!isHeld()) return ENDED_MEANWHILE
+      if ((await run.input(command)) !== null) return NOT_READ
+    }
     if (isStill === null) return NO_PATTERN
     for (;;) {
+      if (!isHeld()) return ENDED_MEANWHILE
       if (poll !== null && (await run.input(poll)) !== null) return NOT_READ
       const pollAt = poll === null ? deadline : Math.min(deadline, performance.now() + POLL_EVERY_MS)
       do {
         if (await answer.find(signal, deadline)) return null
-        if (!isRunning(serverId, run.runId)) return ENDED_MEANWHILE
+        if (!isHeld()) return ENDED_MEANWHILE
         await news.wait(Math.max(0, pollAt - performance.now()), signal)
         signal.throwIfAborted()
       } while (performance.now() < pollAt)

@@ -12,20 +12,28 @@ export interface Play {
   request: StartRequest
   timeoutSeconds: number
   signal: AbortSignal
+  onUnexpected(error: unknown): void
 }
 
-const NOT_BEGUN = 'The game did not begin: bubblewrap could not do its work here.'
+const NOT_BEGUN = 'The game did not begin: what isolates it could not do its work here.'
+/** After it was killed. */
+const ENDS_WITHIN_MS = 10_000
 
 type Said = Omit<RehearsalReport, 'log'>
 
 /** Nothing of it runs when this ends, in whichever way. Fails with the reason of the signal, or as a start fails. */
-export async function playRun({ runtime, request, timeoutSeconds, signal }: Play): Promise<Said> {
+export async function playRun({ runtime, request, timeoutSeconds, signal, onUnexpected }: Play): Promise<Said> {
   const { launch } = request
   const ready = Promise.withResolvers<'ready'>()
   const ended = Promise.withResolvers<RunEnd>()
   const over = new AbortController()
+  /** Before it has started, such as a pull of its image. */
+  let waitsFor: string | null = null
   const { run } = await runtime.start(request, {
     ready: () => ready.resolve('ready'),
+    step: (step) => {
+      waitsFor = step
+    },
     lines() {},
     ended(end) {
       ended.resolve(end)
@@ -44,15 +52,19 @@ export async function playRun({ runtime, request, timeoutSeconds, signal }: Play
       if (first.hasBegun === false) throw fail('isolation_missing', NOT_BEGUN)
       return { outcome: 'failed', reason: endedEarly(first) }
     }
+    if (waitsFor !== null) throw fail('isolation_missing', `The game did not begin in time: ${waitsFor}.`)
     if (first === undefined && !isSilent)
       return { outcome: 'failed', reason: `The game was not up within ${timeoutSeconds} s.` }
     // One that falls over at once was not up; and some take no signal well in the instant in which they say that they are.
     const early = isSilent ? undefined : await firstOf(signal, [ended.promise], REHEARSAL_STAYS_MS)
     if (early) return { outcome: 'failed', reason: endedEarly(early) }
-    const end = await stop(run, launch.stop, { ended: ended.promise, over: over.signal, signal })
+    const end = await stop(run, launch.stop, { ended: ended.promise, over: over.signal, signal, onUnexpected })
     return { outcome: 'passed', reason: remark(isSilent, end) }
   } finally {
-    if (!over.signal.aborted) await run.kill()
+    if (!over.signal.aborted) {
+      await run.kill().catch(onUnexpected)
+      await firstOf(over.signal, [ended.promise], ENDS_WITHIN_MS).catch(() => {})
+    }
     run.detach()
   }
 }
@@ -60,10 +72,15 @@ export async function playRun({ runtime, request, timeoutSeconds, signal }: Play
 async function stop(
   run: Run,
   steps: StartRequest['launch']['stop'],
-  { ended, over, signal }: { ended: Promise<RunEnd>; over: AbortSignal; signal: AbortSignal },
+  {
+    ended,
+    over,
+    signal,
+    onUnexpected,
+  }: Pick<Play, 'signal' | 'onUnexpected'> & { ended: Promise<RunEnd>; over: AbortSignal },
 ): Promise<RunEnd> {
   const until = AbortSignal.any([over, signal])
-  await descend({ run, steps, timers: SYSTEM_TIMERS, signal: until, tell() {} })
+  await descend({ run, steps, timers: SYSTEM_TIMERS, signal: until, tell() {}, onUnexpected })
   return (await firstOf(signal, [ended])) as RunEnd
 }
 

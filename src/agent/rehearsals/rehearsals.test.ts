@@ -8,7 +8,7 @@ import { launchOf, putGame, type TestGame } from '../../../test/support/games.ts
 import { needs } from '../../../test/support/needs.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { NO_LIMITS } from '../games/games.testing.ts'
-import { DEFAULT_GAMES_OPTIONS } from '../games/index.ts'
+import { DEFAULT_GAMES_OPTIONS } from '../games/games-deps.ts'
 import { layout as layoutOf } from '../layout.ts'
 import { createRehearsals } from './rehearsals.ts'
 
@@ -46,6 +46,10 @@ suite('rehearsals', needs('bubblewrap'), () => {
       await assert.rejects(rehearse({ findBubblewrap: async () => path }, 'plain'), (error) =>
         isFailure(error, 'isolation_missing'),
       )
+    // A template may be older than the rule.
+    await assert.rejects(rehearse({}, 'plain', launchOf({ environment: { LD_PRELOAD: 'x' } })), (error) =>
+      isFailure(error, 'not_startable'),
+    )
     assert.equal((await rehearse({}, 'plain')).outcome, 'passed')
     assert.equal((await rehearse({}, 'plain', launchOf({ argv: ['/bin/false'] }))).outcome, 'failed')
   })

@@ -13,28 +13,25 @@ import { createAgentFiles } from '../files/index.ts'
 import { openRoot } from '../files/sandbox/directory.ts'
 import { removeTree } from '../files/sandbox/remove-tree.ts'
 import type { ServerFiles } from '../files/server-files.ts'
-import type { GamesOptions } from '../games/index.ts'
+import type { GamesOptions } from '../games/games-deps.ts'
+import { longestStopMs } from '../games/power/stop-ladder.ts'
 import { createPreparation } from '../games/preparation.ts'
-import { createGameUsers } from '../games/process/game-users.ts'
 import { findBubblewrap, NETWORK_OF_ITS_OWN } from '../games/process/isolation.ts'
-import { createProcessRuntime } from '../games/process/process-runtime.ts'
-import { type GameRuntime, hasEnded } from '../games/runtime.ts'
+import type { GameRuntime } from '../games/runtime.ts'
 import { type Layout, layout as layoutOf } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { playRun, readLog } from './rehearsal-run.ts'
+import { createRehearsalRuntimes, type RehearsedRun } from './rehearsal-runtimes.ts'
 import { watchRoom } from './room-watch.ts'
 
 /** Beyond what the game is given to come up and to stop, until its supervisor ends it whoever is there. */
 const GRACE_MS = 60_000
 
-/** Written before the game is started: the next service ends it by this, should this one die. */
-interface RunNote {
-  serverId: string
-  runId: string
+/** What the game is played by. */
+interface Scene {
+  runtime: GameRuntime
+  launch: Launch
 }
-
-/** A user of its own is not enough here. */
-const NO_NETWORK_OF_ITS_OWN = { whyNot: () => 'a rehearsal needs a network of its own', prepare() {} }
 
 export interface Rehearsals {
   handlers: TaskHandlers<RehearsalWork['kind']>
@@ -56,40 +53,21 @@ export function createRehearsals(deps: {
   const place = layout.rehearsals
   const findIsolation = deps.findBubblewrap ?? (() => findBubblewrap(NETWORK_OF_ITS_OWN))
   const scratch = layoutOf(place)
+  /** Written before the game is started: the next service ends it by this, should this one die. */
   const noteFile = join(place, 'run.json')
-  const gameFolder = (serverId: string) => join(scratch.server(serverId).root, 'game')
-  const consoleFolder = (serverId: string) => join(scratch.server(serverId).root, 'console')
+  const runtimes = createRehearsalRuntimes({
+    layout,
+    options: deps.options,
+    findBubblewrap: findIsolation,
+    onUnexpected,
+  })
   const prepare = createPreparation()
   const turn = createMutex()
 
-  const runtimeOf = (server: (serverId: string) => ServerFiles, killAfterMs = GRACE_MS): GameRuntime =>
-    createProcessRuntime({
-      server,
-      gameFolder,
-      consoleFolder,
-      users: createGameUsers({ layout: scratch, range: deps.options.users, others: [layout] }),
-      hidden: [dirname(layout.servers), ...deps.options.keyFiles],
-      userIsolation: NO_NETWORK_OF_ITS_OWN,
-      findBubblewrap: findIsolation,
-      allowUnisolated: false,
-      network: 'loopback',
-      killAfterMs,
-      onUnexpected,
-    })
-
-  /** Also one that was only about to be started. */
-  async function endRun(): Promise<void> {
-    const note = readRecord<RunNote>(noteFile)
-    if (!note || !existsSync(gameFolder(note.serverId))) return
-    const found = await runtimeOf(noFiles).find(note, { ready() {}, lines() {}, ended() {} })
-    if (found === 'lost' || hasEnded(found)) return
-    await found.kill()
-    found.detach()
-  }
-
   async function clean(): Promise<void> {
     if (!existsSync(place)) return
-    await endRun()
+    const note = readRecord<RehearsedRun>(noteFile)
+    if (note) await runtimes.end(note)
     using parent = openRoot(dirname(place))
     if (!(await removeTree(parent, basename(place), { share: place })))
       throw new Error('something is mounted in the folder of rehearsals')
@@ -103,12 +81,20 @@ export function createRehearsals(deps: {
     if (uid >= first && uid <= last) chownSync(scratch.server(serverId).files, uid, gid)
   }
 
-  async function build(server: ServerFiles, launch: Launch, work: RehearsalWork, context: TaskContext): Promise<void> {
+  /** Why the backup cannot be used, or the game not be started from it; null where nothing speaks against it. */
+  async function build(server: ServerFiles, work: RehearsalWork, context: TaskContext, { runtime, launch }: Scene) {
     const { serverId } = context
-    await backups.restoreInto(server, { serverId, backupId: work.backupId }, context)
-    giveToUser(serverId)
-    await runtimeOf(() => server).check({ serverId, launch, limits: work.limits })
-    await prepare(server, launch)
+    try {
+      await backups.restoreInto(server, { serverId, backupId: work.backupId }, context)
+      giveToUser(serverId)
+      await runtime.check({ serverId, launch, limits: work.limits })
+      await prepare(server, launch)
+      return null
+    } catch (error) {
+      // That is what a rehearsal is for. Anything else, also a start that fails after this, says nothing about the backup.
+      if (!isFailure(error, 'backup_damaged') && !isFailure(error, 'not_startable')) throw error
+      return error.detail
+    }
   }
 
   async function rehearseIn(server: ServerFiles, work: RehearsalWork, context: TaskContext): Promise<RehearsalReport> {
@@ -118,24 +104,21 @@ export function createRehearsals(deps: {
     const { limits, timeoutSeconds } = work
     // In a network of its own every port is free.
     const launch = { ...work.launch, ports: [] }
-    const stopSeconds = launch.stop.reduce((sum, step) => sum + step.timeoutSeconds, 0)
-    const runtime = runtimeOf(() => server, (timeoutSeconds + stopSeconds) * 1000 + GRACE_MS)
-    try {
-      await build(server, launch, work, context)
-      const runId = newId('run', deps.now())
-      writeRecord(noteFile, { serverId, runId } satisfies RunNote)
-      const said = await playRun({ runtime, request: { serverId, runId, launch, limits }, timeoutSeconds, signal })
-      return { ...said, log: await readLog(consoleFolder(serverId), serverId) }
-    } catch (error) {
-      // That is what a rehearsal is for. Anything else says nothing about the backup.
-      if (!isFailure(error, 'backup_damaged') && !isFailure(error, 'not_startable')) throw error
-      return { outcome: 'failed', reason: error.detail, log: [] }
-    }
+    const runtime = runtimes.of(launch, server, timeoutSeconds * 1000 + longestStopMs(launch) + GRACE_MS)
+    const fault = await build(server, work, context, { runtime, launch })
+    if (fault !== null) return { outcome: 'failed', reason: fault, log: [] }
+    const runId = newId('run', deps.now())
+    writeRecord(noteFile, { serverId, runId } satisfies RehearsedRun)
+    const said = await playRun({
+      ...{ runtime, request: { serverId, runId, launch, limits }, timeoutSeconds, signal },
+      onUnexpected: (error) => onUnexpected(error, serverId),
+    })
+    return { ...said, log: await readLog(runtimes.consoleFolder(serverId), serverId) }
   }
 
   async function rehearse(work: RehearsalWork, context: TaskContext): Promise<RehearsalReport> {
     context.signal.throwIfAborted()
-    if ((await findIsolation()) === null) throw noIsolation()
+    if (!work.launch.container && (await findIsolation()) === null) throw noIsolation()
     await clean()
     const { root, files: top } = scratch.server(context.serverId)
     for (const folder of [place, scratch.servers, root]) mkdirSync(folder, { mode: 0o700 })
@@ -155,10 +138,6 @@ export function createRehearsals(deps: {
     handlers: { 'backups.rehearse': (work, context) => turn(() => rehearse(work, context)) },
     recover: () => clean().catch((error: unknown) => onUnexpected(error, '')),
   }
-}
-
-function noFiles(): never {
-  throw new Error('nothing is started here')
 }
 
 const noIsolation = () =>

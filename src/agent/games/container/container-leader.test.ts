@@ -3,21 +3,17 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { launchOf } from '../../../../test/support/games.ts'
-import { NO_LIMITS } from '../games.testing.ts'
 import { leaderBehind } from './container-leader.ts'
-import { containerOptions } from './container-options.ts'
 
-const container = { image: 'game', directory: '/data', capabilities: [], installer: null }
-
-test('a game has an init before it where the engine has one, and only there', () => {
-  const request = {
-    ...{ serverId: 'srv_castle', runId: 'run_1', launch: launchOf({ container }), container, limits: NO_LIMITS },
-    ...{ user: { uid: 1, gid: 1 }, isRoot: true, filesFolder: '/files', pipesFolder: '/pipes' },
-    ownLimits: { openFiles: 1024, processes: 1024 },
+test('an init that has not started the game yet leads nothing', async () => {
+  // Alone, and with a child that is still the init itself.
+  for (const script of ['print "up\\n"; sleep 60', 'fork(); print "up\\n"; sleep 60']) {
+    const init = spawn('perl', ['-e', `$| = 1; ${script}`], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+    await once(init.stdout, 'data')
+    assert.equal(leaderBehind(init.pid ?? 0), 'none yet')
+    process.kill(-(init.pid ?? 0), 'SIGKILL')
+    await once(init, 'exit')
   }
-  const hasInit = (InitBinary: string) => containerOptions({ ...request, info: { InitBinary } }).HostConfig?.Init
-  assert.deepEqual([hasInit('docker-init'), hasInit('')], [true, undefined])
 })
 
 for (const [how, code] of [
@@ -25,10 +21,11 @@ for (const [how, code] of [
   ['an init that gives it none is signalled itself', '1'],
 ] as const)
   test(how, async () => {
-    const script = `$| = 1; my $pid = fork(); if (!$pid) { ${code}; print "up\\n"; sleep 60; exit } wait`
+    const script = `my $pid = fork(); if (!$pid) { ${code}; exec 'sh', '-c', 'echo up; exec sleep 60' } wait`
     const init = spawn('perl', ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
     await once(init.stdout, 'data')
     const leader = leaderBehind(init.pid ?? 0)
+    assert.ok(leader !== 'none yet')
     assert.equal(leader === init.pid, code === '1')
     process.kill(leader, 'SIGKILL')
     process.kill(-(init.pid ?? 0), 'SIGKILL')

@@ -27,6 +27,7 @@ const OF_INSTALLERS = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'SET
 const CONNECT = 'exec "$@" 0<>"$0/in" 1<>"$0/out" 2<>"$0/err"'
 
 export const containerName = (runId: string) => `gamekeeper-${runId}`
+/** Of the containers of a server: its id is the value. */
 export const SERVER_LABEL = 'gamekeeper.server'
 
 const IMAGE = new RegExp(IMAGE_FORM, 'u')
@@ -54,6 +55,9 @@ export interface ContainerRequest {
   info: EngineInfo
   filesFolder: string
   pipesFolder: string
+  label: string
+  /** `none`: nothing but a loopback of its own. That of the engine by default. */
+  network?: 'none' | undefined
   ownLimits: OwnLimits
 }
 
@@ -77,7 +81,7 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
   })
   return {
     Image: container.image,
-    Labels: { [SERVER_LABEL]: serverId, 'gamekeeper.run': runId },
+    Labels: { [request.label]: serverId, 'gamekeeper.run': runId },
     Entrypoint: ['/bin/sh', '-c', CONNECT, PIPES_INSIDE],
     Cmd: [...argv],
     Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
@@ -92,6 +96,7 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
       PortBindings: Object.fromEntries(
         launch.ports.map(({ port, protocol }) => [`${port}/${protocol}`, [{ HostPort: String(port) }]]),
       ),
+      ...(request.network ? { NetworkMode: request.network } : {}),
       ReadonlyRootfs: installer === null,
       Tmpfs: { '/tmp': TMP_OPTIONS },
       CapDrop: ['ALL'],
@@ -100,8 +105,6 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
       Privileged: false,
       // Without root, an engine sees our files as root's otherwise.
       ...(info.SecurityOptions?.includes('name=rootless') ? { UsernsMode: 'keep-id' } : {}),
-      // The first process of a container gets no signal that it has no handler for, and has to see to those without a parent.
-      ...(info.InitBinary ? { Init: true } : {}),
       RestartPolicy: { Name: 'no' },
       // Its output goes through the pipes, and is kept in the console.
       LogConfig: { Type: 'none', Config: {} },

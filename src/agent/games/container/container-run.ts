@@ -3,35 +3,28 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fail } from '../../../contract/errors.ts'
 import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
 import { groupFoldersOf } from '../process/cgroups.ts'
 import { isAlive, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, readRunUsage } from '../run-usage.ts'
 import type { Run, RunEnd, RunEvents } from '../runtime.ts'
-import { endOfCode } from '../supervisor/exit-codes.ts'
 import { exitFile, type GameEnd, type PipesOrder, type RunRecord, runFile } from '../supervisor/protocol.ts'
-import {
-  type LineEvents,
-  reachSupervisor,
-  type SupervisorLine,
-  spawnSupervisor,
-} from '../supervisor/supervisor-client.ts'
+import { endOf, writtenEnd } from './container-end.ts'
 import { leaderOf } from './container-leader.ts'
+import { createContainerLine } from './container-line.ts'
 import { containerName } from './container-options.ts'
+import type { ContainerStart } from './container-start.ts'
 import { type ContainerOptions, type ContainerState, type Engine, saidByEngine } from './engine.ts'
-import { wasOutOfMemory } from './kernel-log.ts'
 
 const RETRY_MS = 500
-const ASK_EVERY_MS = 20
-/** For a supervisor to write down how the run ended. */
-const WRITTEN_WITHIN_MS = 10_000
 const STEP_EVERY_MS = 1000
-/** For a supervisor that has just been started, or has just lost its line. */
-const ANSWERS_WITHIN_MS = 10_000
+/** An init has started the game by then. */
+const LEADER_TIMES = 20
+const LEADER_EVERY_MS = 50
 
 export interface ContainerRunDeps {
   engine: Engine
+  start: ContainerStart
   /** The game's. */
   folder: string
   order: Omit<PipesOrder, 'isSuccessor'>
@@ -64,9 +57,6 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   const name = containerName(runId)
   const detaching = new AbortController()
   const pulling = new AbortController()
-  let line: SupervisorLine | undefined
-  /** Resolves once a supervisor that is gone has its successor. */
-  let attached: Promise<void> = Promise.resolve()
   let hasStarted = deps.isStarted
   let isHandedOver = false
   let isGivenUp = false
@@ -77,78 +67,46 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   let finishing: Promise<RunEnd> | undefined
 
   const recordNow = () => readRecord<RunRecord>(join(folder, runFile(runId)))
-  const isReady = () => hasStarted && (line?.status().isReady ?? recordNow()?.isReady ?? false)
+  const isReady = () => hasStarted && (supervisor.current()?.status().isReady ?? recordNow()?.isReady ?? false)
   const step = (text: string | null) => events.step?.(text)
   const background = (work: Promise<unknown>) => void work.catch(onUnexpected)
 
-  const lineEvents: LineEvents = {
-    changed() {
-      if (!isHandedOver || detaching.signal.aborted) return
-      if (isReady() && !wasReady) {
-        wasReady = true
-        events.ready()
-      }
-      events.lines()
-    },
-    closed() {
-      if (!line || finishing || detaching.signal.aborted) return
-      line = undefined
-      attached = attachAgain()
-    },
-  }
+  const supervisor = createContainerLine({
+    ...{ folder, order, onUnexpected },
+    hasStarted: () => hasStarted,
+    isWanted: () => !finishing,
+    detaching: detaching.signal,
+    changed: tellChange,
+  })
 
-  /** Not for ever: another one can take its place, and the game waits for whoever reads what it writes. */
-  const reach = (record: RunRecord) =>
-    reachSupervisor(folder, record, lineEvents, {
-      signal: AbortSignal.any([detaching.signal, AbortSignal.timeout(ANSWERS_WITHIN_MS)]),
-      isOver: () => false,
-    })
-
-  async function attach(): Promise<void> {
-    const record = recordNow()
-    line = record && (await reach(record))
-    if (!line) {
-      // One that does not answer would write to the console too.
-      if (record) signalGroup(record.supervisor, 'SIGKILL')
-      const answer = await spawnSupervisor(folder).begin({ ...order, isSuccessor: record !== undefined })
-      if (!answer.started) throw fail('not_startable', `The game could not be started: ${answer.message}.`)
-      line = await reach(recordNow() as RunRecord)
-      if (!line) throw fail('not_startable', 'The game could not be started: its supervisor ended.')
+  function tellChange(): void {
+    if (!isHandedOver || detaching.signal.aborted) return
+    if (isReady() && !wasReady) {
+      wasReady = true
+      events.ready()
     }
-    if (hasStarted) await line.ask({ op: 'begin' })
-    lineEvents.changed()
-  }
-
-  /** Until there is one: the game waits for somebody to read what it writes. */
-  async function attachAgain(): Promise<void> {
-    while (!finishing && !detaching.signal.aborted) {
-      try {
-        return await attach()
-      } catch (error) {
-        onUnexpected(error)
-        await pause()
-      }
-    }
+    events.lines()
   }
 
   const pause = () => delay(RETRY_MS, undefined, { signal: detaching.signal, ref: false }).catch(() => {})
 
   async function launch(options: ContainerOptions): Promise<void> {
-    const stopped = AbortSignal.any([pulling.signal, detaching.signal])
-    await engine.create(name, options)
-    stopped.throwIfAborted()
-    await engine.start(name)
+    await deps.start(name, options, AbortSignal.any([pulling.signal, detaching.signal]))
     hasStarted = true
-    await line?.ask({ op: 'begin' })
+    await supervisor.current()?.ask({ op: 'begin' })
     // It runs: an engine that goes away now is waited for like any other time.
     await noteLeader().catch(onUnexpected)
     if (pulling.signal.aborted) await kill()
   }
 
   async function noteLeader(): Promise<void> {
-    const state = await engine.inspect(name)
-    const leader = state && leaderOf(state)
-    if (leader) await line?.ask({ op: 'leader', game: leader })
+    for (let time = 0; time < LEADER_TIMES; time++) {
+      const state = await engine.inspect(name)
+      const leader = state && leaderOf(state)
+      if (leader === undefined) return
+      if (leader !== 'none yet') return void (await supervisor.current()?.ask({ op: 'leader', game: leader }))
+      await delay(LEADER_EVERY_MS)
+    }
   }
 
   async function pullAndLaunch(image: string, options: ContainerOptions): Promise<void> {
@@ -162,12 +120,14 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       if (detaching.signal.aborted) return
       const isKilled = pulling.signal.aborted
       const text = `The image ${image} could not be used: ${saidByEngine(error)}`
-      if (!isKilled) await line?.ask({ op: 'note', text })
+      if (!isKilled) await supervisor.current()?.ask({ op: 'note', text })
       await removeUntilConfirmed()
       if (detaching.signal.aborted) return
-      return tellEnd(await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false }))
+      return tellEnd(
+        await finish({ code: null, signal: isKilled ? 'SIGKILL' : null, isOutOfMemory: false, hasBegun: false }),
+      )
     }
-    lineEvents.changed()
+    tellChange()
     await watch()
   }
 
@@ -218,8 +178,8 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   function finish(end: GameEnd, at = Date.now()): Promise<RunEnd> {
     finishing ??= (async () => {
       const file = join(folder, exitFile(runId))
-      await attached
-      const wasTold = (await line?.ask({ op: 'ended', end })) === null
+      await supervisor.whenAttached()
+      const wasTold = (await supervisor.current()?.ask({ op: 'ended', end })) === null
       const last = wasTold ? await writtenEnd(file) : undefined
       const unheard = { wasReady: recordNow()?.isReady ?? false, saidStop: false, lastLine: null }
       const found: RunEnd = { ...(last ?? { ...end, ...unheard }), at }
@@ -233,7 +193,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
 
   async function discard(): Promise<void> {
     await engine.remove(name)
-    if (!finishing) void line?.ask({ op: 'quit' })
+    if (!finishing) void supervisor.current()?.ask({ op: 'quit' })
     rmSync(order.pipesFolder, { recursive: true, force: true })
   }
 
@@ -255,7 +215,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
 
   return {
     runId,
-    attach,
+    attach: supervisor.attach,
     launch,
     settle,
     discard,
@@ -268,18 +228,19 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       void setImmediate(() => {
         isHandedOver = true
         wasReady = false
-        lineEvents.changed()
+        tellChange()
         if (isGivenUp) background(giveUp())
         else if (hasStarted) background(watch())
       }),
     isReady,
     tail() {
-      lastTail = line?.status().tail ?? lastTail
+      lastTail = supervisor.current()?.status().tail ?? lastTail
       return lastTail
     },
     async input(text) {
-      await attached
-      return hasStarted && line ? line.ask({ op: 'input', text }) : 'gone'
+      if (!hasStarted || finishing) return 'gone'
+      // Where nobody answers for the moment, nobody reads it either.
+      return supervisor.current()?.ask({ op: 'input', text }) ?? 'full'
     },
     async usage() {
       const leader = recordNow()?.game
@@ -293,28 +254,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     },
     detach() {
       detaching.abort()
-      line?.close()
+      supervisor.current()?.close()
     },
   }
-}
-
-function endOf(state: ContainerState | undefined): GameEnd {
-  // Somebody has removed it.
-  if (!state) return { code: null, signal: 'SIGKILL', isOutOfMemory: false }
-  const end = endOfCode(state.exitCode)
-  const isOutOfMemory = end.signal === 'SIGKILL' && (state.isOutOfMemory || wasOutOfMemory(state.id))
-  return { ...end, isOutOfMemory }
-}
-
-/** The supervisor writes it when it has written the last line. */
-async function writtenEnd(file: string): Promise<RunEnd | undefined> {
-  const deadline = performance.now() + WRITTEN_WITHIN_MS
-  while (performance.now() < deadline) {
-    const end = readRecord<RunEnd>(file)
-    if (end) return end
-    await delay(ASK_EVERY_MS)
-  }
-  return undefined
 }
 
 function everySecond(tell: (step: string) => void): (step: string) => void {

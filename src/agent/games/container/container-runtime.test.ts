@@ -54,6 +54,7 @@ suite('containers', skipped, () => {
     assert.deepEqual([host.Memory, host.PidsLimit, host.ReadonlyRootfs], [limits.memoryBytes, 30, true])
     assert.deepEqual([host.NanoCpus || (host.CpuQuota / host.CpuPeriod) * 1e9, made.EffectiveCaps ?? []], [5e8, []])
     assert.ok(host.SecurityOpt.includes('no-new-privileges'))
+    assert.equal(host.Init, true, 'Podman does not say that it has one')
     assert.equal(config.Labels['gamekeeper.server'], S)
     assert.ok(config.Env.includes('MOTD=a b'))
     const used = readRunUsage(runOf(harness).game?.pid ?? 0, groupFoldersOf(runOf(harness).game?.pid ?? 0))

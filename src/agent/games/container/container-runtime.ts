@@ -14,6 +14,7 @@ import type { GameRuntime, Run, RunEnd, RunEvents, StartRequest } from '../runti
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { checkContainer, containerName, containerOptions, runtimeOf, SERVER_LABEL } from './container-options.ts'
 import { createContainerRun } from './container-run.ts'
+import { createContainerStart } from './container-start.ts'
 import { type ContainerState, type Engine, isUnreachable, saidByEngine } from './engine.ts'
 import { makePipes, readOwnLimits } from './pipes.ts'
 
@@ -23,12 +24,20 @@ export interface ContainerRuntimeDeps {
   gameFolder(serverId: string): string
   consoleFolder(serverId: string): string
   users: GameUsers
+  /** By which the containers of a server are found; that of servers by default. */
+  label?: string
+  /** That of the engine by default. */
+  network?: 'none'
+  /** A game that runs for longer is killed by its supervisor, also when no service is there any more. */
+  killAfterMs?: number
   onUnexpected(error: unknown, serverId: string): void
 }
 
 export interface ContainerRuntime extends GameRuntime {
   /** Whether it was this one that started it. */
   isOwn(request: { serverId: string; runId: string }): boolean
+  /** Ends it where it runs. Nothing is left of it. */
+  discard(request: { serverId: string; runId: string }): Promise<void>
 }
 
 /** `container-<id>.json`, before there is anything else of the run. */
@@ -41,10 +50,14 @@ interface ContainerRecord {
 /** One that answers later is asked again while the game goes on. */
 const FOUND_WITHIN_MS = 5000
 
+/** Whoever wants to start a game waits for it. */
+const CHECKED_WITHIN_MS = 10_000
+
 const recordFile = (runId: string) => `container-${runId}.json`
 
 export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRuntime {
-  const { engine } = deps
+  const { engine, label = SERVER_LABEL } = deps
+  const startContainer = createContainerStart(engine)
 
   async function userOf(serverId: string): Promise<GameUser> {
     const user = await deps.users.assign(serverId)
@@ -54,7 +67,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
 
   /** Of runs that have ended: a run is started only when there is no other. */
   async function removeOldRuns(serverId: string, folder: string): Promise<void> {
-    for (const id of await engine.list(`${SERVER_LABEL}=${serverId}`)) await engine.remove(id)
+    for (const id of await engine.list(`${label}=${serverId}`)) await engine.remove(id)
     for (const name of readdirSync(folder).filter((entry) => /^(?:run|exit|container|pipes)-run_/.test(entry))) {
       const record = name.startsWith('run-') ? readRecord<RunRecord>(join(folder, name)) : undefined
       if (record) signalGroup(record.supervisor, 'SIGKILL')
@@ -66,12 +79,12 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const folder = deps.gameFolder(serverId)
     const { ready, stopsByItself } = record
     return createContainerRun({
-      engine,
-      folder,
+      ...{ engine, start: startContainer, folder },
       order: {
         ...{ runId, ready, stopsByItself },
         consoleFolder: deps.consoleFolder(serverId),
         pipesFolder: join(folder, `pipes-${runId}`),
+        ...(deps.killAfterMs === undefined ? {} : { killAfterMs: deps.killAfterMs }),
       },
       isStarted,
       events,
@@ -91,14 +104,19 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const pipesFolder = join(folder, `pipes-${runId}`)
     const filesFolder = deps.server(serverId).folders.files
     const isRoot = process.getuid?.() === 0
-    const request = { ...{ serverId, runId, launch, container, limits, user, isRoot, info }, filesFolder, pipesFolder }
-    const options = containerOptions({ ...request, ownLimits: readOwnLimits() })
+    const request = {
+      ...{ serverId, runId, launch, container, limits, user, isRoot, info, label },
+      filesFolder,
+      pipesFolder,
+    }
+    const options = containerOptions({ ...request, network: deps.network, ownLimits: readOwnLimits() })
     const record = { bootId: bootId(), ready: launch.ready, stopsByItself: launch.stopsByItself }
     writeRecord(join(folder, recordFile(runId)), record)
     await makePipes(pipesFolder, container.installer?.script ?? null)
     const run = runOf(serverId, runId, record, false, events)
+    const hasImage = await engine.hasImage(container.image)
     await run.attach()
-    if (await engine.hasImage(container.image)) {
+    if (hasImage) {
       await run.launch(options).catch(async (error: unknown) => {
         try {
           await run.discard()
@@ -126,9 +144,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const state = await stateOf(runId)
     if (state === 'unknown') return await takeUp()
     if (!state || state.status === 'created') {
-      const supervisor = readRecord<RunRecord>(join(folder, runFile(runId)))?.supervisor
-      if (supervisor) signalGroup(supervisor, 'SIGKILL')
-      await engine.remove(containerName(runId))
+      await discard({ serverId, runId })
       return 'lost'
     }
     const run = await takeUp()
@@ -140,6 +156,16 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
       if (state === 'unknown' || state?.status === 'running') found.handOver()
       return found
     }
+  }
+
+  async function discard({ serverId, runId }: { serverId: string; runId: string }): Promise<void> {
+    const folder = deps.gameFolder(serverId)
+    const supervisor = readRecord<RunRecord>(join(folder, runFile(runId)))?.supervisor
+    if (supervisor) signalGroup(supervisor, 'SIGKILL')
+    const record = readRecord<ContainerRecord>(join(folder, recordFile(runId)))
+    // With the machine went all containers.
+    if (record?.bootId === bootId()) await engine.remove(containerName(runId))
+    rmSync(join(folder, `pipes-${runId}`), { recursive: true, force: true })
   }
 
   /** An engine that is not up yet may well have it. */
@@ -157,10 +183,11 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
       const container = requireContainer(launch)
       checkContainer(container)
       await checkSurroundings(launch, deps.server(serverId))
-      await engine.info()
+      await engine.info(CHECKED_WITHIN_MS)
     },
     start,
     find,
+    discard,
     isOwn: ({ serverId, runId }) => readRecord(join(deps.gameFolder(serverId), recordFile(runId))) !== undefined,
   }
 }

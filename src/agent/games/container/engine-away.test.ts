@@ -6,10 +6,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { launchOf } from '../../../../test/support/games.ts'
 import { until } from '../../../../test/support/until.ts'
-import { fail } from '../../../contract/errors.ts'
+import { fail, isFailure } from '../../../contract/errors.ts'
+import { readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { NO_LIMITS } from '../games.testing.ts'
+import { isAlive, signalGroup } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
+import { type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { createContainerRuntime } from './container-runtime.ts'
 import type { ContainerState, Engine } from './engine.ts'
 
@@ -49,7 +52,15 @@ function open(answers: Partial<Engine>) {
     limits: NO_LIMITS,
   }
   const start = () => runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
-  return { start, ends, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  const runRecord = () => readRecord<RunRecord>(join(folder, 'game', runFile(request.runId)))
+  return {
+    ...{ start, ends, folder: join(folder, 'game'), runRecord },
+    [Symbol.dispose]() {
+      const record = runRecord()
+      if (record) signalGroup(record.supervisor, 'SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
 }
 
 test('a container that may have been started counts as running until the engine says that nothing is left', async () => {
@@ -107,5 +118,43 @@ test('a game that has started goes on when the engine goes away right after it',
     opened.ends.map(({ code, at }) => [code, at]),
     [[0, 1]],
   )
+  run.detach()
+})
+
+test('a game has an init before it where the engine has one, and is started without where it does not', async () => {
+  const made: unknown[] = []
+  using opened = open({
+    async create(_, { HostConfig }) {
+      made.push(HostConfig?.Init)
+      if (HostConfig?.Init) throw new Error('container-init binary not found on the host: stat catatonit')
+    },
+  })
+  for (let time = 0; time < 2; time++) {
+    const { run } = await opened.start()
+    run.detach()
+  }
+  assert.deepEqual(made, [true, undefined, undefined], 'it is asked once')
+})
+
+test('an engine that goes away before anything is made leaves no supervisor behind', async () => {
+  using opened = open({
+    hasImage: async () => {
+      throw away()
+    },
+  })
+  await assert.rejects(opened.start(), (error) => isFailure(error, 'isolation_missing'))
+  assert.equal(opened.runRecord(), undefined)
+})
+
+test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 20_000 }, async () => {
+  using opened = open({})
+  const { run } = await opened.start()
+  const file = join(opened.folder, runFile('run_1'))
+  const { supervisor } = opened.runRecord() as RunRecord
+  // As if the disk took nothing any more.
+  mkdirSync(`${file}.new`)
+  process.kill(supervisor.pid, 'SIGKILL')
+  await until(async () => !isAlive(supervisor))
+  await until(async () => (await run.input('stop')) === 'full')
   run.detach()
 })

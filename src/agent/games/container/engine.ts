@@ -10,7 +10,7 @@ import { hasCode } from '../../../kit/errno.ts'
 export type ContainerOptions = Docker.ContainerCreateOptions
 export type EngineInfo = Pick<
   EngineAnswer,
-  'MemoryLimit' | 'SwapLimit' | 'CpuCfsQuota' | 'PidsLimit' | 'SecurityOptions' | 'InitBinary'
+  'MemoryLimit' | 'SwapLimit' | 'CpuCfsQuota' | 'PidsLimit' | 'SecurityOptions'
 >
 interface EngineAnswer {
   MemoryLimit?: boolean
@@ -18,8 +18,6 @@ interface EngineAnswer {
   CpuCfsQuota?: boolean
   PidsLimit?: boolean
   SecurityOptions?: string[]
-  /** Empty where it has none to put before a game. */
-  InitBinary?: string
 }
 
 export interface ContainerState {
@@ -35,7 +33,7 @@ export interface ContainerState {
 }
 
 export interface Engine {
-  info(): Promise<EngineInfo>
+  info(withinMs?: number): Promise<EngineInfo>
   hasImage(image: string): Promise<boolean>
   /** `told` gets what it does, for people. */
   pull(image: string, told: (step: string) => void, signal: AbortSignal): Promise<void>
@@ -93,7 +91,7 @@ export function createEngine(configured: string | null): Engine {
   }
 
   return {
-    info: () => askSoon((engine) => engine.info() as Promise<EngineInfo>),
+    info: (withinMs) => askSoon((engine) => engine.info() as Promise<EngineInfo>, withinMs),
     hasImage: (image) =>
       orIfAbsent(
         askSoon((engine) => engine.getImage(image).inspect()).then(() => true),

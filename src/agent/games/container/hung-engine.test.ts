@@ -58,6 +58,15 @@ suite('a hung engine', needs('bubblewrap'), () => {
     assert.equal(await harness.power(T, 'kill'), true)
     await harness.reach(T, 'stopped')
 
+    // As after the machine was down.
+    for (const serverId of [S, T])
+      harness.edit(serverId, (left) => ({
+        ...{ ...left, runId: null, bootId: 'another', isWanted: true },
+        power: { ...left.power, state: 'running' },
+      }))
+    await harness.restart()
+    await harness.reach(T, 'running')
+
     harness.edit(S, (left) => ({ ...left, runId: null, isWanted: false, power: { ...left.power, state: 'stopped' } }))
     await harness.restart()
   })

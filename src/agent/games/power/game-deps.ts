@@ -4,7 +4,7 @@ import type { FactCause } from '../../../contract/agent.ts'
 import type { Launch, Quiesce } from '../../../contract/games/launch.ts'
 import type { PowerState } from '../../../contract/games/power.ts'
 import type { SleepSetting } from '../../../contract/games/sleep.ts'
-import type { Mutex } from '../../../kit/mutex.ts'
+import type { KeyedMutex } from '../../../kit/mutex.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import type { Presence } from '../players/index.ts'
 import type { GameRuntime, Run } from '../runtime.ts'
@@ -63,8 +63,8 @@ export interface GameDeps {
   disk: DiskOfServer
   occupancy(): Presence
   openDoor: OpenDoor
-  /** Of the starts that the machine's own start brings, one at a time. */
-  startTurn: Mutex
+  /** Of the starts that the machine's own start brings, one at a time of each kind of runtime. */
+  startTurn: KeyedMutex
   changed(): void
   lines(): void
   onUnexpected(error: unknown): void

@@ -14,7 +14,7 @@ import { isCrash, reasonOf, restartsAfter, stateAfter } from './exits.ts'
 import type { Game, GameDeps, Request } from './game-deps.ts'
 import { createGameState } from './game-state.ts'
 import { createRestarts } from './restarts.ts'
-import { descend } from './stop-ladder.ts'
+import { createStopping } from './stopping.ts'
 import { createTakeUp } from './take-up.ts'
 
 const accepted: Accept = async () => {}
@@ -33,7 +33,6 @@ export function createGame(deps: GameDeps): Game {
   const { record, save, enter } = game
   let run: Run | undefined
   let starting: AbortController | undefined
-  let ladder: AbortController | undefined
   let isDetached = false
   const endings = new Set<() => void>()
 
@@ -59,6 +58,7 @@ export function createGame(deps: GameDeps): Game {
     isDetached: () => isDetached,
     start: () => start(),
   })
+  const stopping = createStopping({ ...deps, game, background })
   const sleep = createSleep({
     ...{ serverId, game, timers, mutex, background, isActive, addFact, start },
     ...{ occupancy: deps.occupancy, openDoor: deps.openDoor, shareFiles: deps.shareFiles },
@@ -111,7 +111,7 @@ export function createGame(deps: GameDeps): Game {
       run = started.run
       save({ runtime: started.runtime })
       // Also where that fails it has been started, and is not forgotten.
-      if (mine.signal.aborted) await run.kill().catch(deps.onUnexpected)
+      if (mine.signal.aborted) await stopping.kill(run)
       else if (run.isReady()) await comeUp()
     } catch (error) {
       run = undefined
@@ -142,7 +142,7 @@ export function createGame(deps: GameDeps): Game {
     run = found
     if (record().power.state === 'starting' && run.isReady()) await comeUp()
     const { asked } = record()
-    if (asked === 'kill') await run.kill()
+    if (asked === 'kill') await stopping.kill(run)
     else if (asked !== null) beginStop(asked)
   }
 
@@ -169,7 +169,7 @@ export function createGame(deps: GameDeps): Game {
       properties: exit,
     })
     run = undefined
-    ladder?.abort()
+    stopping.cancel()
     game.noteExit(exit)
     // A kill that came meanwhile was answered: nothing starts it after that.
     const wish = record().asked === 'kill' ? 'kill' : asked
@@ -182,15 +182,9 @@ export function createGame(deps: GameDeps): Game {
   }
 
   function beginStop(asked: StopRequest | 'sleep'): void {
-    const current = run
-    if (!current) return
+    if (!run) return
     enter('stopping', { asked, isWanted: asked === 'restart' })
-    const mine = new AbortController()
-    ladder = mine
-    const steps = launchOfRun()?.stop ?? []
-    const ladderOf = { run: current, steps, timers, signal: mine.signal }
-    // First: a world that is held still would not be saved.
-    background(deps.letGo().then(() => descend({ ...ladderOf, tell: (step) => mine === ladder && game.tell(step) })))
+    stopping.descend(run, launchOfRun()?.stop ?? [])
   }
 
   async function giveUp(accept: Accept): Promise<true> {
@@ -212,13 +206,12 @@ export function createGame(deps: GameDeps): Game {
   /** Outside the mutex: whatever hangs there, this does not. */
   async function kill(accept: Accept): Promise<boolean> {
     if (takeUp.isDue()) await mutex(takeUp.require)
-    ladder?.abort()
     starting?.abort()
     const isPending = () => isQueued() || ['crashed', 'sleeping'].includes(record().power.state)
     if (!run && !starting) return isPending() && mutex(async () => isPending() && giveUp(accept))
     const noted = accept()
     enter('stopping', { asked: 'kill', isWanted: false }, 'waiting for SIGKILL to end it')
-    await run?.kill()
+    if (run) await stopping.kill(run)
     await noted
     return true
   }
@@ -287,7 +280,7 @@ export function createGame(deps: GameDeps): Game {
       isDetached = true
       sleep.follow()
       diskWatch.follow()
-      ladder?.abort()
+      stopping.cancel()
       restarts.cancel()
       takeUp.cancel()
       run?.detach()

@@ -1,7 +1,8 @@
 // Starts that nobody waits for: after a crash, later each time, and after the machine was down, one game at a time.
 import { isFailure } from '../../../contract/errors.ts'
 import { CRASH_RESTARTS } from '../../../contract/fixed-limits.ts'
-import type { Mutex } from '../../../kit/mutex.ts'
+import type { Runtime } from '../../../contract/games/power.ts'
+import type { KeyedMutex, Mutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
 import { restartDelayMs } from './exits.ts'
 import type { GameRecord } from './game-record.ts'
@@ -13,8 +14,8 @@ export interface RestartDeps {
   timers: Timers
   /** Of the game: one action at a time. */
   mutex: Mutex
-  /** Of the starts that the machine's own start brings, one at a time. */
-  startTurn: Mutex
+  /** Of the starts that the machine's own start brings, one at a time of each kind of runtime. */
+  startTurn: KeyedMutex
   isDetached(): boolean
   start(): Promise<void>
   background(work: Promise<unknown>): void
@@ -87,7 +88,9 @@ export function createRestarts(deps: RestartDeps): Restarts {
 
   function startSoon(): void {
     game.enter('starting')
-    deps.background(deps.startTurn(() => mutex(async () => (isStillWanted() ? startAgain() : undefined))))
+    // An engine that hangs keeps only its own waiting.
+    const kind: Runtime['kind'] = game.record().launch?.container ? 'container' : 'process'
+    deps.background(deps.startTurn(kind, () => mutex(async () => (isStillWanted() ? startAgain() : undefined))))
   }
 
   return { cancel, crash, schedule, startAgain, startSoon }

@@ -1,5 +1,5 @@
 // Stops a game the way its template says, one step after the other, until it has ended. SIGKILL comes last.
-import type { StopStep } from '../../../contract/games/launch.ts'
+import type { Launch, StopStep } from '../../../contract/games/launch.ts'
 import type { Run } from '../runtime.ts'
 
 export interface Timers {
@@ -17,27 +17,77 @@ export const SYSTEM_TIMERS: Timers = {
   },
 }
 
-export interface Ladder {
+/** How long after a try that was not taken there is another. */
+const RETRY_MS = 1000
+
+export interface Ending {
   run: Run
-  steps: readonly StopStep[]
   timers: Timers
   /** The game has ended, or there is another wish for it. */
   signal: AbortSignal
+  onUnexpected(error: unknown): void
+}
+
+export interface Ladder extends Ending {
+  steps: readonly StopStep[]
   /** What is waited for, for people. */
   tell(step: string): void
 }
 
-export async function descend({ run, steps, timers, signal, tell }: Ladder): Promise<void> {
+export async function descend(ladder: Ladder): Promise<void> {
+  const { steps, timers, signal, tell } = ladder
   for (const step of steps) {
     if (signal.aborted) return
     tell(step.message ?? describe(step))
-    if ('command' in step) await run.input(step.command)
-    else await run.signal(step.signal)
-    await pause(timers, step.timeoutSeconds * 1000, signal)
+    const stepMs = step.timeoutSeconds * 1000
+    // The time to act on it begins when it has been taken.
+    if (await isTakenWithin(stepMs, step, ladder)) await pause(timers, stepMs, signal)
   }
   if (signal.aborted) return
   tell('it did not stop in time, and is killed')
-  await run.kill()
+  await killUntilTaken(ladder)
+}
+
+/** Each step has its time once to be taken, and once more to be acted on. */
+export const longestStopMs = ({ stop }: Pick<Launch, 'stop'>): number =>
+  stop.reduce((sum, { timeoutSeconds }) => sum + 2000 * timeoutSeconds, 0)
+
+/** Whatever keeps it from being taken, such as a supervisor that waits for its disk: that is not waited for without end. */
+async function isTakenWithin(ms: number, step: StopStep, ladder: Ladder): Promise<boolean> {
+  const late = new AbortController()
+  using _limit = ladder.timers.after(ms, () => late.abort())
+  const over = AbortSignal.any([ladder.signal, late.signal])
+  const given = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve(), { once: true }))
+  await Promise.race([untilTaken(step, ladder, over), given])
+  return !over.aborted
+}
+
+async function untilTaken(step: StopStep, { run, timers, onUnexpected }: Ladder, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    try {
+      const error = 'command' in step ? await run.input(step.command) : await run.signal(step.signal)
+      if (error !== 'full') return
+    } catch (error) {
+      onUnexpected(error)
+    }
+    await pause(timers, RETRY_MS, over)
+  }
+}
+
+/** At least one try, of whose outcome `tried` is told. What keeps it from being taken is said once. */
+export async function killUntilTaken(ending: Ending, tried = () => {}): Promise<void> {
+  const { run, timers, signal } = ending
+  for (let onUnexpected: Ending['onUnexpected'] = ending.onUnexpected; ; onUnexpected = () => {}) {
+    try {
+      return await run.kill()
+    } catch (error) {
+      onUnexpected(error)
+    } finally {
+      tried()
+    }
+    await pause(timers, RETRY_MS, signal)
+    if (signal.aborted) return
+  }
 }
 
 const describe = (step: StopStep) => `waiting for ${'command' in step ? `"${step.command}"` : step.signal} to end it`

@@ -111,7 +111,8 @@ export async function findBubblewrap(options: readonly string[] = []): Promise<s
   }
 }
 
-const PASSES = /temporarily unavailable|Cannot allocate memory|Too many open files/
+/** The last is what the kernel says of namespaces, which a game can use up. */
+const PASSES = /temporarily unavailable|Cannot allocate memory|Too many open files|No space left on device/
 
 /** Whether it ran, and said what it may not do. */
 function hasAnswered(error: unknown): boolean {

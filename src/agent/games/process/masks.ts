@@ -1,16 +1,35 @@
 // What a game must not see although it lies below something of the system that it sees: a data directory in /opt, for example.
 import { realpathSync, statSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { isBelow, otherPlacesOf } from './mounts.ts'
+
+/** Everything in it is part of the system. */
+const SYSTEM = '/usr'
 
 /** Arguments of bubblewrap. After those that show `seen`, which are places that are the same inside. */
 export function maskArguments(seen: readonly string[], hidden: readonly string[]): string[] {
-  const targets = [...new Set(hidden.flatMap((path) => realPathOf(path) ?? []))]
+  const tops = seen.flatMap((top) => realPathOf(top) ?? [])
+  const named = [...new Set(hidden.flatMap((path) => targetsOf(path, tops)))]
+  const targets = [...new Set(named.flatMap((target) => [target, ...otherPlacesOf(target)]))]
   // Within a folder that is hidden there is nothing to hide, and no place to do so.
   const outermost = targets.filter((target) => !targets.some((other) => other !== target && isBelow(target, other)))
   return outermost.flatMap((target) => {
-    const hide = statSync(target).isDirectory() ? hideFolder : hideFile
+    const hide = isFolder(target) ? hideFolder : hideFile
     return seen.flatMap((top) => placesOf(target, top)).flatMap(hide)
   })
+}
+
+/**
+ * Of a key, the folder that it is in, and the one that a link to it is in: the mask of a file goes when another file takes
+ * its name, as one does when a key is renewed, and there is none of a file that is not there yet.
+ */
+function targetsOf(path: string, tops: readonly string[]): string[] {
+  const target = realPathOf(path)
+  if (target !== undefined && isFolder(target)) return [target]
+  const isShared = (folder: string) => tops.includes(folder) || isBelow(folder, SYSTEM)
+  const folders = [realPathOf(dirname(path)) ?? [], target === undefined ? [] : dirname(target)].flat()
+  // A game needs the rest of such a folder.
+  return folders.flatMap((folder) => (isShared(folder) ? (target ?? []) : folder))
 }
 
 /** Where the target is inside, if it is below what is seen there; a link may have led elsewhere. */
@@ -20,12 +39,7 @@ function placesOf(target: string, top: string): string[] {
   return isBelow(target, realTop) ? [join(top, relative(realTop, target))] : []
 }
 
-/** Or the same. */
-function isBelow(path: string, top: string): boolean {
-  const way = relative(top, path)
-  return way !== '..' && !way.startsWith('../')
-}
-
+const isFolder = (path: string) => statSync(path).isDirectory()
 const hideFolder = (path: string) => ['--perms', '0000', '--tmpfs', path, '--remount-ro', path]
 const hideFile = (path: string) => ['--ro-bind', '/dev/null', path]
 

@@ -4,18 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readRecord } from '../../../kit/durable-record.ts'
 import { readLastLine } from '../console/console-reader.ts'
-import { isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { isAlive, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'
 import type { Run, RunEnd, RunEvents } from '../runtime.ts'
-import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { exitFile, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import { type LineEvents, reachSupervisor, type SupervisorLine } from '../supervisor/supervisor-client.ts'
 import { removeGroups } from './cgroups.ts'
+import { endWithoutSupervisor, killRun } from './run-ending.ts'
 
-const ASK_EVERY_MS = 50
-/** A game whose supervisor is gone may still save. */
-const SAVES_WITHIN_MS = 10_000
-const KILLED_WITHIN_MS = 5000
 /** How long a run is waited for whose supervisor lives and does not answer. It is handed over then, and goes on. */
 const ANSWERS_WITHIN_MS = 1000
 const AGAIN_AFTER_MS = 1000
@@ -25,6 +21,8 @@ export interface FollowRequest {
   /** The game's. */
   folder: string
   consoleFolder: string
+  /** Whether it was started just now: then it is handed over whatever keeps us from following it, and followed later. */
+  isStarted: boolean
   events: RunEvents
   onUnexpected(error: unknown): void
 }
@@ -106,9 +104,12 @@ export async function followRun(request: FollowRequest): Promise<Run | RunEnd> {
   }
 
   const reaching = reach()
-  const first = await within(ANSWERS_WITHIN_MS, reaching)
+  const first = await within(ANSWERS_WITHIN_MS, reaching).catch((error: unknown) => {
+    if (!request.isStarted) throw error
+    return 'late' as const
+  })
   if (first === 'late') {
-    lastTail = await readLastLine(request.consoleFolder)
+    lastTail = await readLastLine(request.consoleFolder).catch(() => 0)
     background(takeAgain(reaching))
   } else if (!first) {
     const end = await endOf()
@@ -168,32 +169,4 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | 'late'> {
   } finally {
     done.abort()
   }
-}
-
-/** Directly, by what the kernel knows: a supervisor that hangs must not keep a game alive. */
-async function killRun(recordNow: () => RunRecord): Promise<void> {
-  const { game, cgroups, supervisor } = recordNow()
-  if (game) signalGroup(game, 'SIGKILL')
-  killGroups(cgroups)
-  // It says how the game ended, and then ends itself.
-  if (!(await goneWithin(supervisor, KILLED_WITHIN_MS)) && !(game && isAlive(game))) signalGroup(supervisor, 'SIGKILL')
-}
-
-async function endWithoutSupervisor({ game, cgroups }: RunRecord): Promise<RunEnd> {
-  if (game && isAlive(game)) {
-    signalGroup(game, 'SIGTERM')
-    if (!(await goneWithin(game, SAVES_WITHIN_MS))) signalGroup(game, 'SIGKILL')
-  }
-  killGroups(cgroups)
-  const unknown = { code: null, signal: null, isOutOfMemory: false, wasReady: false, saidStop: false, lastLine: null }
-  return { ...unknown, at: Date.now() }
-}
-
-async function goneWithin(process: ProcessIdentity, ms: number): Promise<boolean> {
-  const deadline = performance.now() + ms
-  while (isAlive(process)) {
-    if (performance.now() > deadline) return false
-    await delay(ASK_EVERY_MS)
-  }
-  return true
 }

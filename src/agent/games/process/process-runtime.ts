@@ -4,15 +4,16 @@ import { join } from 'node:path'
 import { type Failure, fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
-import type { ProcessIdentity } from '../process-identity.ts'
+import { isAlive, type ProcessIdentity } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
-import { NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
+import { exitFile, NO_WORD, NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
 import { spawnSupervisor, type WaitingSupervisor } from '../supervisor/supervisor-client.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
 import { endedRun, followRun } from './process-run.ts'
+import { endForgotten } from './run-ending.ts'
 import type { UserIsolation } from './user-isolation.ts'
 
 /** A start that was checked, and then given up, has no use for its supervisor. */
@@ -81,11 +82,25 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     return user
   }
 
-  const follow = (serverId: string, runId: string, events: RunEvents) =>
+  const follow = (serverId: string, runId: string, events: RunEvents, isStarted: boolean) =>
     followRun({
-      ...{ runId, events, folder: deps.gameFolder(serverId), consoleFolder: deps.consoleFolder(serverId) },
+      ...{ runId, events, isStarted },
+      ...{ folder: deps.gameFolder(serverId), consoleFolder: deps.consoleFolder(serverId) },
       onUnexpected: (error) => deps.onUnexpected(error, serverId),
     })
+
+  /** A supervisor that ended without a word may have started the game before: it is ended, or else followed. */
+  async function mayBeLeft(serverId: string, runId: string, { code }: NotStarted): Promise<boolean> {
+    if (code !== NO_WORD) return false
+    try {
+      const record = readRecord<RunRecord>(join(deps.gameFolder(serverId), runFile(runId)))
+      if (record) await endForgotten(record)
+      return false
+    } catch (error) {
+      deps.onUnexpected(error, serverId)
+      return true
+    }
+  }
 
   return {
     async check({ serverId, launch }) {
@@ -114,8 +129,8 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         consoleFolder: deps.consoleFolder(serverId),
         cgroups: groups.folders,
       })
-      if (!said.started) throw notStarted(said)
-      const run = await follow(serverId, runId, events)
+      if (!said.started && !(await mayBeLeft(serverId, runId, said))) throw notStarted(said)
+      const run = await follow(serverId, runId, events, true)
       if (hasEnded(run)) return { run: endedRun(runId, run, events), runtime }
       return { run, runtime }
     },
@@ -127,12 +142,14 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
       // Whoever makes the record has the run: a supervisor that comes later than this finds it taken.
       if (!readRecord(file) && claimRecord(file, abandoned)) return 'lost'
       if (readRecord<RunRecord>(file)?.supervisor.pid === NOBODY.pid) return 'lost'
-      return follow(serverId, runId, events)
+      return follow(serverId, runId, events, false)
     },
   }
 }
 
-function notStarted({ code, message }: Extract<StartAnswer, { started: false }>): Failure {
+type NotStarted = Extract<StartAnswer, { started: false }>
+
+function notStarted({ code, message }: NotStarted): Failure {
   if (code !== NOT_ISOLATED) return fail('not_startable', `The game could not be started: ${message}.`)
   return fail(
     'isolation_missing',
@@ -142,12 +159,21 @@ function notStarted({ code, message }: Extract<StartAnswer, { started: false }>)
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }
 
-/** Of runs that have ended: a run is started only when there is no other. */
+/** A run is started only when there is no other: whatever is left of an earlier one is ended first. */
 async function removeOldRuns(folder: string): Promise<void> {
-  for (const name of readdirSync(folder).filter((entry) => /^(?:run|exit)-run_.*\.json/.test(entry))) {
+  const names = readdirSync(folder).filter((entry) => /^(?:run|exit)-run_.*\.json/.test(entry))
+  for (const name of names) {
     const record =
       name.startsWith('run-') && name.endsWith('.json') ? readRecord<RunRecord>(join(folder, name)) : undefined
-    if (record) await removeGroups(record.cgroups)
+    if (record) {
+      if (isLeft(record, names)) await endForgotten(record)
+      await removeGroups(record.cgroups)
+    }
     rmSync(join(folder, name), { force: true })
   }
+}
+
+/** A supervisor alone may only be about to end: it has written by then how the game did. */
+function isLeft({ runId, game, supervisor }: RunRecord, names: readonly string[]): boolean {
+  return game ? isAlive(game) : isAlive(supervisor) && !names.includes(exitFile(runId))
 }

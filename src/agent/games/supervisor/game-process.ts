@@ -1,6 +1,5 @@
 // The game itself: started, heard, told, and seen to its end.
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
@@ -68,7 +67,8 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   child.stderr?.on('data', (chunk: Buffer) => events.output('stderr', chunk))
   // A game may end, or close its input, while something is on its way to it.
   child.stdin?.on('error', () => {})
-  const closed = once(child, 'close')
+  // `once` would fail where the child does, and nobody would hear of it.
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
   child.once('exit', async (code, signal) => {
     // A machine that shuts down tells every process to end: bubblewrap does at once, while the game saves.
     // One that ends by itself does so because the game has, whomever that has left behind.

@@ -21,6 +21,8 @@ interface RunOrder {
   consoleFolder: string
   ready: readonly LinePattern[]
   stopsByItself: readonly LinePattern[]
+  /** Of a game that must not run on by itself. */
+  killAfterMs?: number
 }
 
 /** A game that the supervisor starts itself. */
@@ -34,8 +36,6 @@ export interface ProcessOrder extends RunOrder {
   isBubblewrap: boolean
   /** Control groups that the game is to be in. */
   cgroups: readonly GroupFolder[]
-  /** Of a game that must not run on by itself. */
-  killAfterMs?: number
 }
 
 /** A game that somebody else starts, with these pipes as its input and output: the service tells of its end. */
@@ -49,6 +49,8 @@ export interface PipesOrder extends RunOrder {
 export type StartAnswer = { started: true } | { started: false; code: string; message: string }
 /** The code of an answer: bubblewrap could not do its work. */
 export const NOT_ISOLATED = 'NOT_ISOLATED'
+/** The code of an answer that nobody gave: the supervisor was not started, or ended. */
+export const NO_WORD = 'NO_WORD'
 
 /** `run-<id>.json`. Whoever makes the file has the run: a supervisor that comes too late finds it taken, and starts nothing. */
 export interface RunRecord {
@@ -57,6 +59,8 @@ export interface RunRecord {
   /** Leads the group of the game; null until there is one. */
   game: ProcessIdentity | null
   cgroups: readonly GroupFolder[]
+  /** The user of the game alone, as in its order. */
+  user?: number | null
   /** Whether it has said that players can join, for a successor. */
   isReady?: boolean
 }

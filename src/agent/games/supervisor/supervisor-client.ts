@@ -13,6 +13,7 @@ import { isAlive } from '../process-identity.ts'
 import {
   createMessageReader,
   type Message,
+  NO_WORD,
   type Request,
   type RunRecord,
   type RunStatus,
@@ -49,12 +50,12 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
   })
   const failed = new Promise<StartAnswer>((resolve) => {
-    child.once('error', ({ message }) => resolve({ started: false, code: 'UNKNOWN', message }))
+    child.once('error', ({ message }) => resolve({ started: false, code: NO_WORD, message }))
   })
   child.stdin?.on('error', () => {})
   child.unref()
   const said = text(child.stdio[3] as Readable).then((line): StartAnswer => {
-    if (line === '') return { started: false, code: 'UNKNOWN', message: 'its supervisor ended' }
+    if (line === '') return { started: false, code: NO_WORD, message: 'its supervisor ended' }
     return JSON.parse(line)
   })
   // Whoever lets go of it before has no use for the answer.

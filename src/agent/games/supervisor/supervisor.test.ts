@@ -12,6 +12,7 @@ import { exitFile, type RunEnd, type RunRecord, runFile } from './protocol.ts'
 import { reachSupervisor, spawnSupervisor } from './supervisor-client.ts'
 
 const runId = 'run_1'
+const NOTHING_HEARD = { changed() {}, closed() {} }
 /** Longer than one that has written everything stays. */
 const STAYS_MS = 2500
 
@@ -29,8 +30,7 @@ test('a disk that takes nothing ends neither a supervisor nor what it knows of i
   assert.deepEqual(answer, { started: true })
   const record = () => readRecord<RunRecord>(run) as RunRecord
   const { supervisor } = record()
-  const events = { changed() {}, closed() {} }
-  const line = await reachSupervisor(folder, record(), events, {
+  const line = await reachSupervisor(folder, record(), NOTHING_HEARD, {
     signal: new AbortController().signal,
     isOver: () => false,
   })
@@ -43,7 +43,33 @@ test('a disk that takes nothing ends neither a supervisor nor what it knows of i
   await until(async () => line?.status().end)
   await delay(STAYS_MS)
   assert.ok(isAlive(supervisor), 'it still has to tell how the game ended')
+  const again = await reachSupervisor(folder, record(), NOTHING_HEARD, {
+    signal: AbortSignal.timeout(5000),
+    isOver: () => false,
+  })
+  assert.equal(again?.status().end?.code, 3, 'also to a service that comes back meanwhile')
   rmdirSync(`${exit}.new`)
   assert.equal((await until(async () => readRecord<RunEnd>(exit))).code, 3)
   await until(async () => !isAlive(supervisor))
+})
+
+test('what could not be started is told, also where the disk takes nothing at first', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-supervisor-'))
+  using _folder = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  const exit = join(folder, exitFile(runId))
+  mkdirSync(`${exit}.new`)
+  const answer = await spawnSupervisor(folder).begin({
+    ...{ runId, ready: [], stopsByItself: [], environment: '', user: null, isBubblewrap: false, cgroups: [] },
+    consoleFolder: join(folder, 'console'),
+    command: { file: '/nonexistent', args: [], cwd: '/' },
+  })
+  assert.equal(!answer.started && answer.code, 'ENOENT')
+  const record = readRecord<RunRecord>(join(folder, runFile(runId))) as RunRecord
+  const line = await reachSupervisor(folder, record, NOTHING_HEARD, {
+    signal: AbortSignal.timeout(5000),
+    isOver: () => false,
+  })
+  assert.equal(line?.status().end?.hasBegun, false)
+  rmdirSync(`${exit}.new`)
+  assert.equal((await until(async () => readRecord<RunEnd>(exit))).hasBegun, false)
 })

@@ -11,7 +11,7 @@ import { hasCode, ignoreAbsent } from '../../../kit/errno.ts'
 import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
-import { identify, type ProcessIdentity } from '../process-identity.ts'
+import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { type GameEvents, type GameProcess, startGame } from './game-process.ts'
 import { holdPipes, type PipedGame } from './piped-game.ts'
 import {
@@ -58,6 +58,7 @@ function main(order: SupervisorOrder): void {
     supervisor: identify(process.pid) as ProcessIdentity,
     game: null,
     cgroups: 'cgroups' in order ? order.cgroups : [],
+    user: 'user' in order ? order.user : null,
   }
   if ('isSuccessor' in order && order.isSuccessor) succeed(record)
   else if (!claimRecord(runFile(order.runId), record)) process.exit(0)
@@ -128,13 +129,20 @@ function main(order: SupervisorOrder): void {
     status.end = { ...end, at: Date.now(), wasReady: status.isReady, saidStop: stopWord.isLast(), lastLine }
     tell({ status })
     answer({ started: true })
-    server.close()
     clearInterval(syncing)
     clearInterval(pruning)
     clearTimeout(telling)
-    for (const client of clients) client.end()
-    // Where something still holds the game's output open, it would be read for ever.
-    const leave = () => void setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
+    const sayGoodbye = () => {
+      for (const client of clients) client.end()
+    }
+    sayGoodbye()
+    // A service that comes back before the end is on disk hears of it here.
+    const leave = () => {
+      server.close()
+      sayGoodbye()
+      // Where something still holds the game's output open, it would be read for ever.
+      setTimeout(() => process.exit(0), EXIT_WITHIN_MS).unref()
+    }
     writeEnd(exitFile(order.runId), status.end, leave)
   }
 
@@ -203,8 +211,9 @@ function main(order: SupervisorOrder): void {
   } else {
     game = startGame(order, CONSOLE_INPUT_MAX_BYTES, events)
     note('gamekeeper', 'Started.')
-    if (order.killAfterMs !== undefined) setTimeout(() => game?.signal('SIGKILL'), order.killAfterMs).unref()
   }
+  const killGame = () => (game ? game.signal('SIGKILL') : record.game && signalGroup(record.game, 'SIGKILL'))
+  if (order.killAfterMs !== undefined) setTimeout(killGame, order.killAfterMs).unref()
   const syncing = setInterval(() => console.sync(), SYNC_EVERY_MS)
   const pruning = setInterval(() => console.prune(), PRUNE_EVERY_MS)
   try {
