@@ -46,6 +46,11 @@ export async function startPanel(env: Record<string, string> = {}): Promise<Pane
         await act(page, context)
         const unexpected = messages.filter((message) => !expected.some((pattern) => pattern.test(message)))
         assert.deepEqual(unexpected, [])
+      } catch (error) {
+        const shown = await context.pages()[0]?.locator('body').innerText()
+        throw new Error(`${String(error)}\nThe page says:\n${shown}\nIts console:\n${messages.join('\n')}`, {
+          cause: error,
+        })
       } finally {
         await context.close()
       }
