@@ -115,6 +115,7 @@ async function assemble(
     games: {
       users: config.gameUsers,
       allowUnisolated: config.allowUnisolatedGames,
+      keepsSupervisorReady: true,
       containerSocket: config.containerSocket,
       keyFiles: config.keyFiles,
     },
