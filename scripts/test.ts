@@ -45,7 +45,7 @@ if (process.exitCode !== 1) {
   }
   const given = process.argv.slice(2)
   const patterns = given.filter((word) => !word.startsWith('--'))
-  const files = globSync(patterns.length > 0 ? patterns : ['{src,test}/**/*.test.ts'])
+  const files = globSync(patterns.length > 0 ? patterns : ['{src,panel/src,test}/**/*.test.ts'])
   const fail = (why?: string) => {
     process.exitCode = 1
     if (why) say(why)
