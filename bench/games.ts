@@ -1,6 +1,7 @@
 // What games cost the service, and what the service costs games. A part is a function that prints its table and says whether
 // it holds; a new one is a file in `support/games` and a line here.
 import { floodedConsole } from './support/games/flooded-console.ts'
+import { heldWorld } from './support/games/held-world.ts'
 import { idleGames } from './support/games/idle-games.ts'
 import { startedGame } from './support/games/started-game.ts'
 
@@ -8,6 +9,7 @@ const PARTS: Readonly<Record<string, () => Promise<boolean>>> = {
   idle: idleGames,
   flood: floodedConsole,
   start: startedGame,
+  hold: heldWorld,
 }
 
 /** `GAMEKEEPER_BENCH_GAMES=idle` measures that part alone. */

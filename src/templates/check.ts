@@ -3,6 +3,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import type { FieldFault } from '../contract/errors.ts'
 import { GAME_CAPABILITIES } from '../contract/games/capabilities.ts'
 import { isRefusedName } from '../contract/games/environment-names.ts'
+import { parseManagementCall } from '../contract/games/management-calls.ts'
 import { Template, type TemplateVariable } from '../contract/games/template-format.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
 import { compilePattern } from './linear-pattern.ts'
@@ -35,6 +36,7 @@ function senseFaults(template: Template): FieldFault[] {
     ...template.stop.flatMap(({ command, signal }, index) => exactlyOne({ command, signal }, `/stop/${index}`)),
     ...capabilityFaults(template),
     ...portFaults(template),
+    ...quiesceFaults(template),
     ...installFaults(template),
     ...requirementFaults(template),
     ...patternFaults(template),
@@ -124,6 +126,26 @@ function portFaults({ ports = [], query, variables = [] }: Template): FieldFault
   })
   if (query && !ports.some(({ name }) => name === query.port))
     faults.push({ path: '/query/port', message: `is no port: ${query.port}` })
+  return faults
+}
+
+function quiesceFaults({ quiesce, ports = [], variables = [] }: Template): FieldFault[] {
+  if (!quiesce) return []
+  const { via = 'console', port, secret, before, poll, after } = quiesce
+  const faults: FieldFault[] = []
+  if (via === 'console') {
+    for (const [field, value] of Object.entries({ port, secret }))
+      if (value !== undefined) faults.push({ path: `/quiesce/${field}`, message: 'has no meaning for the console' })
+    return faults
+  }
+  if (!ports.some(({ name, protocol }) => name === port && protocol === 'tcp'))
+    faults.push({ path: '/quiesce/port', message: `must be a port with tcp, for ${via}` })
+  if (!variables.some(({ name }) => name === secret))
+    faults.push({ path: '/quiesce/secret', message: `must be a variable, for ${via}` })
+  const commands = { before, poll: poll === undefined ? [] : [poll], after }
+  for (const [field, list] of Object.entries(commands))
+    if (via === 'management' && !list.every(parseManagementCall))
+      faults.push({ path: `/quiesce/${field}`, message: 'must be a method, a blank and a list in JSON' })
   return faults
 }
 

@@ -7,6 +7,7 @@ import type {
   LaunchInstallStep,
   LaunchPort,
   LaunchSetting,
+  Quiesce,
   StopStep,
 } from '../contract/games/launch.ts'
 import type { RuntimeChoice } from '../contract/games/runtime-choice.ts'
@@ -143,7 +144,7 @@ function launchOf(template: Template, { fill, facts, ports, container }: Filling
     leaves: template.leaves ?? [],
     ports,
     query: query ?? null,
-    quiesce: quiesce ? { ...quiesce, isStill: quiesce.isStill ?? null } : null,
+    quiesce: quiesce ? quiesceOf(quiesce, ports, facts) : null,
     container,
     configFiles: (template.configFiles ?? []).map((file) => ({ ...file, settings: settingsOf(file, facts, fill) })),
     requires: (template.requires ?? []).map(({ path, program, ...required }) => ({
@@ -152,6 +153,17 @@ function launchOf(template: Template, { fill, facts, ports, container }: Filling
       ...(program === undefined ? {} : { program: fill(program) }),
     })),
   }
+}
+
+function quiesceOf(
+  { via = 'console', port, secret = '', ...quiesce }: NonNullable<Template['quiesce']>,
+  ports: readonly LaunchPort[],
+  facts: Record<string, VariableValue>,
+): Quiesce {
+  const remotePort = ports.find(({ name }) => name === port)?.port
+  const isRemote = via !== 'console' && remotePort !== undefined
+  const remote = isRemote ? { via, port: remotePort, secret: String(facts[secret] ?? '') } : null
+  return { ...quiesce, isStill: quiesce.isStill ?? null, remote }
 }
 
 /** The line of a shell holds no values: they are in its environment. */

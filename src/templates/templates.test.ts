@@ -164,6 +164,23 @@ test('values keep their types in formats that have types', () => {
   )
 })
 
+const QUIESCE = { before: ['save everything'], timeoutSeconds: 1, after: [] }
+
+test('what holds a world still over a connection has its port and its password from the values of the server', () => {
+  const template = templateWith({
+    start: { args: ['./game'] },
+    variables: [
+      { name: 'RCON_PORT', type: 'integer', default: 25575 },
+      { name: 'PASSWORD', type: 'secret' },
+    ],
+    ports: [{ name: 'rcon', protocol: 'tcp', variable: 'RCON_PORT' }],
+    quiesce: { ...QUIESCE, via: 'rcon', port: 'rcon', secret: 'PASSWORD' },
+  })
+  assert.deepEqual(templateFaults(template), [])
+  const { quiesce } = resolveLaunch(template, { PASSWORD: 'open', RCON_PORT: 4000 }, SERVER)
+  assert.deepEqual(quiesce, { ...QUIESCE, isStill: null, remote: { via: 'rcon', port: 4000, secret: 'open' } })
+})
+
 test('what a schema cannot say of a template is checked too', () => {
   const cases: [Partial<Template>, string][] = [
     [{ start: { args: ['./game', '{{NOBODY}}'] } }, '/start/args/1 names nothing: {{NOBODY}}'],
@@ -178,6 +195,10 @@ test('what a schema cannot say of a template is checked too', () => {
     [{ query: { type: 'x', port: 'game' } }, '/query/port is no port: game'],
     [{ ports: [{ name: 'a', protocol: 'tcp', variable: 'X' }] }, '/ports/0/variable is no variable: X'],
     [{ install: [{ do: 'download', path: '/x' }] }, '/install/0/url is required to download'],
+    [{ quiesce: { ...QUIESCE, port: 'game' } }, '/quiesce/port has no meaning for the console'],
+    [{ quiesce: { ...QUIESCE, via: 'rcon' } }, '/quiesce/port must be a port with tcp, for rcon'],
+    [{ quiesce: { ...QUIESCE, via: 'rcon', secret: 'X' } }, '/quiesce/secret must be a variable, for rcon'],
+    [{ quiesce: { ...QUIESCE, via: 'management' } }, '/quiesce/before must be a method, a blank and a list in JSON'],
   ]
   for (const [more, fault] of cases) {
     const found = templateFaults(templateWith(more)).map(({ path, message }) => `${path} ${message}`)

@@ -19,6 +19,14 @@ const answered = (outcome: Outcome, role: Role, answer: string): Outcome => ({
   answers: { ...outcome.answers, [role]: answer },
 })
 
+/** Of a job about a backup: it has ended, and has said what came of it. */
+function asIfNoted(outcome: Outcome, kind: string, event: string): Outcome {
+  const { state } = outcome
+  const jobs = state.jobs.map((job) => job.replace(`${kind} failed not_found`, `${kind} completed`)).sort()
+  const activity = state.activity.filter((each) => each !== 'job.failed' && each !== event)
+  return { ...outcome, state: { ...state, jobs, activity: [...activity, event].sort() } }
+}
+
 export const EXCUSES: readonly Excuse[] = [
   {
     why: 'Who asks for a subdomain to go that is on its way out is answered when it has gone, as the first was.',
@@ -71,21 +79,24 @@ export const EXCUSES: readonly Excuse[] = [
   {
     why: 'A backup may be deleted while it is verified: there is nothing left to say of it, or nothing left to read.',
     pair: [/^verify backup$/, /^(delete backup|apply retention)$/],
-    take(outcome) {
-      const { state } = outcome
-      const jobs = state.jobs.map((job) => job.replace('verify failed not_found', 'verify completed')).sort()
-      const activity = state.activity.filter((event) => event !== 'job.failed' && event !== 'backup.verified')
-      return { ...outcome, state: { ...state, jobs, activity: [...activity, 'backup.verified'].sort() } }
-    },
+    take: (outcome) => asIfNoted(outcome, 'verify', 'backup.verified'),
+  },
+  {
+    why: 'So it may be while it is rehearsed.',
+    pair: [/^rehearse backup$/, /^(delete backup|apply retention)$/],
+    take: (outcome) => asIfNoted(outcome, 'rehearse', 'backup.rehearsal_failed'),
   },
   {
     why: 'How far the work came that is under way when its server goes does not matter, as long as none of it fails.',
-    pair: [/^(create backup|verify backup|restore|restore one file|pack files)$/, /^(delete|purge) server$/],
+    pair: [
+      /^(create backup|verify backup|rehearse backup|restore|restore one file|pack files)$/,
+      /^(delete|purge) server$/,
+    ],
     forget(outcome) {
       const { state } = outcome
       if (!/^(not_found|deleted)/.test(state.server)) return outcome
-      const ends = /^(backup.(completed|cancelled|verified|restored|restore_cancelled)|file.packed)$/
-      const jobs = /^(backup|backup.delete|verify|restore|pack) (completed|cancelled)$/
+      const ends = /^(backup.(completed|cancelled|verified|rehearsal_failed|restored|restore_cancelled)|file.packed)$/
+      const jobs = /^(backup|backup.delete|verify|rehearse|restore|pack) (completed|cancelled)$/
       const made = /^(by [AB]|Before restoring kept) (completed )?free/
       return {
         ...outcome,

@@ -45,7 +45,7 @@ const server = (scene: Scene) => `/servers/${scene.serverId}`
 const cancelJob: Operation = {
   needs: [],
   async run({ stage, scene, call }) {
-    const cancellable = ['backup', 'restore', 'verify', 'pack']
+    const cancellable = ['backup', 'restore', 'verify', 'rehearse', 'pack']
     const job = (await activeJobs(stage, scene.serverId)).find(({ kind }) => cancellable.includes(kind))
     const answer = job ? answerOf(await call('DELETE', `${server(scene)}/jobs/${job.id}`)) : '409 job_finished'
     return answer === '409 job_finished' ? 'nothing to cancel' : answer
@@ -92,6 +92,7 @@ export const OPERATIONS: Record<string, Operation> = {
   restore: request('POST', backup('/restore'), ['backup'], { mode: 'replace' }),
   'restore one file': request('POST', backup('/restore'), ['backup'], { paths: ['/a.txt'], mode: 'merge' }),
   'verify backup': request('POST', backup('/verify'), ['backup']),
+  'rehearse backup': request('POST', backup('/rehearse'), ['backup']),
   'cancel job': cancelJob,
   'set retention': request('PUT', backups('/retention'), [], ({ who }) => ({ keepLast: who === 'A' ? 1 : 2 })),
   'apply retention': request('POST', backups('/retention/apply'), ['newer'], { dryRun: false }),
@@ -139,7 +140,7 @@ export const NEVER_MEET: readonly { why: string; pair: readonly [RegExp, RegExp]
     why: 'It has no job that could be cancelled.',
     pair: [
       /^cancel job$/,
-      /^(?!create backup|create locked backup|restore$|restore one file|verify backup|pack files|delete server|purge server)/,
+      /^(?!create backup|create locked backup|restore$|restore one file|verify backup|rehearse backup|pack files|delete server|purge server)/,
     ],
   },
 ]

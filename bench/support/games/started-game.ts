@@ -37,9 +37,16 @@ async function reach(client: Client, id: string, state: string): Promise<void> {
   while ((await client.servers.read(id)).power.state !== state) await delay(ASK_EVERY_MS)
 }
 
+/** Resolves with its first words. Whoever asks again and again before takes the processors from it. */
+async function hear(client: Client, id: string): Promise<void> {
+  for await (const { source } of client.console.follow(id)) if (source === 'stdout') return
+}
+
 async function startByApi(client: Client, id: string): Promise<number> {
+  const heard = hear(client, id)
   const begun = performance.now()
   await client.power.start(id)
+  await heard
   await reach(client, id, 'running')
   const ms = performance.now() - begun
   await client.power.stop(id)

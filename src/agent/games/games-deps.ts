@@ -21,6 +21,8 @@ export interface GamesOptions {
   containerSocket: string | null
   /** Keys of the service outside of its data directory. No game sees them. */
   keyFiles: readonly string[]
+  /** Whether the supervisor of the next game is kept ready, once a game has been started: 11 MiB for a quicker start. */
+  keepsSupervisorReady: boolean
 }
 
 export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
@@ -28,6 +30,7 @@ export const DEFAULT_GAMES_OPTIONS: GamesOptions = {
   allowUnisolated: false,
   containerSocket: null,
   keyFiles: [],
+  keepsSupervisorReady: false,
 }
 
 export interface GamesDeps {

@@ -25,6 +25,7 @@ export function createRuntimes(deps: Omit<GamesDeps, 'runtime'>, folders: Folder
     userIsolation: createUserIsolation(layout),
     ...(deps.findBubblewrap ? { findBubblewrap: deps.findBubblewrap } : {}),
     allowUnisolated: options.allowUnisolated,
+    keepsSupervisorReady: options.keepsSupervisorReady,
   })
   const container = createContainerRuntime({ ...place, engine: createEngine(options.containerSocket) })
   return {

@@ -15,6 +15,7 @@ import { createConsoleTail } from './console/console-tail.ts'
 import { createManualTimers, type GamesHarness, openGames } from './games.testing.ts'
 import { SYSTEM_TIMERS } from './power/stop-ladder.ts'
 import { type ProcessIdentity, signalGroup } from './process-identity.ts'
+import { listen, packet, rconGame } from './remote-console/rcon-game.testing.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
 import { createWorldHolds, type HeldGame, type WorldHoldsDeps } from './world-holds.ts'
 
@@ -124,6 +125,42 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
     await until(async () => (await asked()) === 3)
     rmSync(join(harness.filesOf(S), 'mute'))
     assert.equal((await (await hold).release()).how, 'still')
+  })
+
+  test('So is one that does not answer over its connection.', async () => {
+    await using harness = await openGames()
+    const sent: string[] = []
+    let isMute = false
+    using game = await listen(
+      rconGame((socket, id, text) => {
+        if (text !== '') sent.push(text)
+        if (!isMute) socket.write(packet(id, 0, text === 'save-all' ? 'Saved the game' : ''))
+        else socket.destroy()
+      }),
+    )
+    const remote = { via: 'rcon', port: game.port, secret: 'secret' } as const
+    await running(harness, { remote })
+    const { how, heldMs } = await (await harness.games.holdWorld(S, NEVER)).release()
+    assert.deepEqual([how, typeof heldMs, sent.splice(0)], ['still', 'number', ['save-off', 'save-all', 'save-on']])
+
+    await harness.games.holdWorld(S, NEVER)
+    await harness.restart()
+    assert.deepEqual([sent.splice(0), existsSync(noteOf(harness))], [['save-off', 'save-all', 'save-on'], false])
+
+    const hold = await harness.games.holdWorld(S, NEVER)
+    isMute = true
+    assert.match((await hold.release()).warnings.join(), /told again until it has/)
+    isMute = false
+    await until(async () => !existsSync(noteOf(harness)))
+    assert.deepEqual([sent.at(0), sent.at(-1)], ['save-off', 'save-on'])
+    assert.deepEqual(await commandsOf(harness), [], 'the console is left alone')
+
+    isMute = true
+    const loose = await (await harness.games.holdWorld(S, NEVER)).release()
+    assert.equal(loose.how, 'loose')
+    assert.match(loose.warnings.join(), /could not be told over RCON .* it ended the connection/)
+    isMute = false
+    await until(async () => !existsSync(noteOf(harness)))
   })
 
   test('a backup while the server is installed is not offline', async () => {

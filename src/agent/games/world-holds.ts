@@ -7,13 +7,12 @@ import { readRecord, removeRecord, writeRecord } from '../../kit/durable-record.
 import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { Watchers } from '../../kit/watchers.ts'
 import type { ConsoleTail } from './console/console-tail.ts'
-import { createLineMatcher } from './console/line-pattern.ts'
 import type { Timers } from './power/stop-ladder.ts'
 import type { Run } from './runtime.ts'
+import { askForStillness, ENDED_MEANWHILE, NOT_READ, tellRemotely, WRITING } from './stillness.ts'
 
 /** A game that did not read what lets it go on is told again after this long, until it has read it or has ended. */
 const RETRY_MS = 1000
-const POLL_EVERY_MS = 1000
 
 /** What a game did while its files were read. */
 export interface HeldWorld {
@@ -105,6 +104,9 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
 
   /** A run that has ended needs no telling, and one that came after it was never held. */
   async function tell(serverId: string, { runId, after }: Note): Promise<boolean> {
+    const held = current(serverId)
+    const remote = held?.run.runId === runId ? held.quiesce?.remote : null
+    if (remote) return (await tellRemotely(remote, after)) || !isRunning(serverId, runId)
     for (const command of after) {
       const game = current(serverId)
       // One that could not be taken up yet plays on, and is told once it has been.
@@ -133,8 +135,9 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
       return { isWhole: isMine && isRunning(serverId, runId), isToldToGoOn: await letGo(serverId, id) }
     }
     try {
+      const place = { console: deps.console(serverId), lines: deps.lines, serverId }
       const isHeld = () => holding.get(serverId) === id && isRunning(serverId, runId)
-      const refusal = await askForStillness(serverId, game, quiesce, { signal, isHeld })
+      const refusal = await askForStillness({ ...place, run: game.run, isHeld, quiesce, signal })
       if (refusal !== null) {
         const { isToldToGoOn } = await end()
         return looseHold(isToldToGoOn ? [refusal] : [refusal, NOT_TOLD])
@@ -153,37 +156,6 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
     }
     let releasing: Promise<HeldWorld> | undefined
     return { release: () => (releasing ??= release()) }
-  }
-
-  /** Null once the game has said that its world is still, else why it is not. */
-  async function askForStillness(
-    serverId: string,
-    { run }: HeldGame,
-    { before, isStill, poll = null, timeoutSeconds }: Quiesce,
-    /** After a stop has ended the hold, nothing more is sent. */
-    { signal, isHeld }: { signal: AbortSignal; isHeld(): boolean },
-  ): Promise<string | null> {
-    signal.throwIfAborted()
-    const deadline = performance.now() + timeoutSeconds * 1000
-    using news = deps.lines.watch(serverId)
-    const answer = createAnswerFinder(deps.console(serverId), run.tail(), { after: before.at(-1), isStill })
-    for (const command of before) {
-      if (!isHeld()) return ENDED_MEANWHILE
-      if ((await run.input(command)) !== null) return NOT_READ
-    }
-    if (isStill === null) return NO_PATTERN
-    for (;;) {
-      if (!isHeld()) return ENDED_MEANWHILE
-      if (poll !== null && (await run.input(poll)) !== null) return NOT_READ
-      const pollAt = poll === null ? deadline : Math.min(deadline, performance.now() + POLL_EVERY_MS)
-      do {
-        if (await answer.find(signal, deadline)) return null
-        if (!isHeld()) return ENDED_MEANWHILE
-        await news.wait(Math.max(0, pollAt - performance.now()), signal)
-        signal.throwIfAborted()
-      } while (performance.now() < pollAt)
-      if (performance.now() >= deadline) return noAnswer(timeoutSeconds)
-    }
   }
 
   function holdIdle(serverId: string): WorldHold {
@@ -232,47 +204,15 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
   }
 }
 
-/** Looks for the answer among the lines that the game has written since it was sent the last command. */
-function createAnswerFinder(
-  console: ConsoleTail,
-  from: number,
-  { after, isStill }: { after: string | undefined; isStill: Quiesce['isStill'] },
-) {
-  const pattern = createLineMatcher(isStill === null ? [] : [isStill].flat())
-  let position = from
-  let isSent = after === undefined
-  return {
-    /** However much the game writes, it ends with the deadline. */
-    async find(signal: AbortSignal, deadline: number): Promise<boolean> {
-      for (let lines = await console.after(position); lines.length > 0; lines = await console.after(position)) {
-        signal.throwIfAborted()
-        for (const { line, source, text } of lines) {
-          position = line
-          if (source === 'command') isSent ||= text === after
-          else if (isSent && source !== 'gamekeeper' && pattern.matches(Buffer.from(text))) return true
-        }
-        if (performance.now() > deadline) return false
-      }
-      return false
-    },
-  }
-}
-
 const IDLE: HeldWorld = { how: 'idle', heldMs: null, warnings: [] }
 
 function looseHold(warnings: string[]): WorldHold {
   return { release: async () => ({ how: 'loose', heldMs: null, warnings }) }
 }
 
-const WRITING = 'The game could write its files while they were read'
 const NO_COMMANDS = `${WRITING}: its template has no commands that hold its world still.`
-const NO_PATTERN = `${WRITING}: its template does not say by which line the game tells that its world is still.`
 const NOT_UP = `${WRITING}: it was starting or stopping, and could not be told to hold its world still.`
 const STARTED_MEANWHILE = `${WRITING}: it was started meanwhile.`
 const INSTALLED = 'Files could change while they were read: the server was being installed.'
-const ENDED_MEANWHILE = `${WRITING}: it was stopped, or ended, while it was to hold its world still.`
-const NOT_READ = `${WRITING}: it does not read its console, so it could not be told to hold its world still.`
-const noAnswer = (seconds: number) =>
-  `${WRITING}: it was told to hold its world still, and did not say within ${seconds} s that it does.`
 const NOT_TOLD =
   'The game has not read yet what lets it go on after the backup, so it may not save. It is told again until it has.'

@@ -10,7 +10,7 @@ import type { OpenedLink } from '../../http/signed-links.ts'
 import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
-import { attachment } from './disposition.ts'
+import { untrustedHeaders } from './disposition.ts'
 import type { LinkDoor } from './link-door.ts'
 import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
 import { sendStream } from './serve-file.ts'
@@ -60,7 +60,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
     const { backupId, name, createdAt } = detail
     const etag = `"${backupId}.${format}${COMPRESSORS[format]}"`
     const open = (start: number) => backups.download({ serverId, backupId, format, start, signal })
-    const measure = () =>
+    const measureInTurn = () =>
       measuring(etag, async () => {
         const known = sizes.get(etag)
         if (known !== undefined) return known
@@ -72,6 +72,7 @@ export function createBackupDownloads({ backups, door }: { backups: BackupsOfAge
         sizes.set(etag, size)
         return size
       })
+    const measure = () => Promise.race([measureInTurn(), whenAborted(signal)])
     return {
       etag,
       modifiedAt: new Date(createdAt),
@@ -117,7 +118,7 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
     'last-modified': httpDate(whole.modifiedAt),
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',
-    'content-disposition': attachment(whole.name),
+    ...untrustedHeaders(whole.name),
   })
   if (isUnchanged(request.headers, whole)) return reply.code(304).send()
   const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure())
@@ -135,6 +136,12 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
   if (request.method === 'HEAD') return reply.send()
   if (end === start) return reply.send('')
   return await sendStream(await whole.open(start, range ? range.end + 1 : null), reply, signal)
+}
+
+/** Fails then; whoever waits for somebody else's work leaves at once. */
+function whenAborted(signal: AbortSignal): Promise<never> {
+  signal.throwIfAborted()
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 }
 
 async function lengthOf(stream: Readable, signal: AbortSignal): Promise<number> {

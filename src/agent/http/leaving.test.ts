@@ -13,7 +13,7 @@ import { pino } from 'pino'
 import { createHttpServer } from '../../http/server.ts'
 import { createSignedLinks } from '../../http/signed-links.ts'
 import { testAgent } from '../backups/backups.testing.ts'
-import { createTransferShares } from '../fair-shares.ts'
+import { createTransferShares, type Shares } from '../fair-shares.ts'
 import { openDescriptors } from '../files/trees.testing.ts'
 import { startAgent, until } from './agent.testing.ts'
 import { createBackupDownloads } from './backup-downloads.ts'
@@ -33,6 +33,18 @@ async function backupPort(t: TestContext) {
   const clock = { now: () => Date.now() }
   const links = createSignedLinks(Buffer.alloc(32, 1), clock)
   const revocations = createLinkRevocations(join(agent.dataDir, 'revoked'), clock)
+  const shares = createTransferShares(100)
+  let transfers = 0
+  const counted: Shares = {
+    async run(...args) {
+      transfers++
+      try {
+        return await shares.run(...args)
+      } finally {
+        transfers--
+      }
+    },
+  }
   const serve = createBackupDownloads({
     backups: {
       ...agent.backups,
@@ -43,7 +55,7 @@ async function backupPort(t: TestContext) {
         return download
       },
     },
-    door: createLinkDoor({ links, revocations, transfers: createTransferShares(100), isHere: () => true, clock }),
+    door: createLinkDoor({ links, revocations, transfers: counted, isHere: () => true, clock }),
   })
   const app = createHttpServer({ logger: pino({ level: 'silent' }), trustedProxies: [], https: false })
   app.get('/:link', (request, reply) => {
@@ -61,6 +73,7 @@ async function backupPort(t: TestContext) {
   return {
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/${link}`,
     opened,
+    transfers: () => transfers,
     onOpening(work: (reply: FastifyReply) => Promise<void>) {
       beforeOpening = work
     },
@@ -88,7 +101,7 @@ test('a ranged download is not measured to its end after the client has left', a
 })
 
 test('parts of an archive that are asked for at once are measured once, by one who stays', async (t) => {
-  const { url, opened, onOpening } = await backupPort(t)
+  const { url, opened, transfers, onOpening } = await backupPort(t)
   const first = httpRequest(url, { headers: { range: 'bytes=100-' } })
   first.on('error', () => {})
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -103,6 +116,12 @@ test('parts of an archive that are asked for at once are measured once, by one w
   })
   first.end()
   await begun
+  const leaver = httpRequest(url, { headers: { range: 'bytes=100-199' } })
+  leaver.on('error', () => {}).end()
+  await until(() => transfers() === 2)
+  leaver.destroy()
+  // One that has left does not wait for the measurement of another.
+  await until(() => transfers() === 1)
   const part = () => fetch(url, { headers: { range: 'bytes=100-199' } }).then(({ status }) => status)
   const parts = [part(), part(), part()]
   leave()

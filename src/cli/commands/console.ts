@@ -1,10 +1,11 @@
 // `gamekeeper console SERVER`
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import type { Client, ConsoleLine } from '../../sdk/index.ts'
 import { isApiError } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import type { Context } from '../context.ts'
 import { EXIT, UsageError } from '../exit-codes.ts'
+import { createSearchableInput } from '../history-search.ts'
 import { serverIdOf, take } from '../server-reference.ts'
 import { safe } from '../text.ts'
 import { formatTime, readWhole } from '../units.ts'
@@ -15,7 +16,7 @@ const main = command({
   summary: 'Read the console of a server, follow it, and send commands',
   description:
     'On a terminal: shows the last lines, follows what the game writes, and sends what you type, until Ctrl-C. The game goes on.\n' +
-    'Arrow keys bring earlier commands back. Piped, or with --search or --send, it does that one thing and ends.',
+    'Arrow keys bring earlier commands back, Ctrl-R searches them. Piped, or with --search or --send, it does that one thing and ends.',
   args: ['server'],
   options: {
     lines: { type: 'string', short: 'n', value: 'N', help: 'At most this many of the last lines; 50 by default' },
@@ -48,7 +49,7 @@ const main = command({
     if (context.json && !options.follow) context.print(last.toReversed())
     else for (const line of last.toReversed()) show(line)
     if (!options.follow && !isInteractive) return undefined
-    const typing = isInteractive ? sendTyped(context, client, serverId) : undefined
+    const typing = isInteractive ? sendTyped(context, client, serverId, commandsOf(last)) : undefined
     const lastEventId = last[0] ? { lastEventId: String(last[0].line) } : {}
     const lines = client.console.follow(serverId, {
       ...q,
@@ -76,11 +77,23 @@ function print({ json, printLine, say, paint }: Context, line: ConsoleLine, with
 
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]{0,32}[A-Za-z]`, 'g')
 
-/** What is typed goes to the game, a line at a time, with the history that a shell has. */
-function sendTyped(context: Context, client: Client, serverId: string): { left: AbortSignal; close(): void } {
+/** The newest first, each once. */
+const commandsOf = (lines: readonly ConsoleLine[]): string[] => [
+  ...new Set(lines.filter(({ source }) => source === 'command').map(({ text }) => text)),
+]
+
+/** What is typed goes to the game, a line at a time, with the history that a shell has: what others sent is in it too. */
+function sendTyped(
+  context: Context,
+  client: Client,
+  serverId: string,
+  history: string[],
+): { left: AbortSignal; close(): void } {
   const left = new AbortController()
   const { stdin, stderr, signal } = context.io
-  const lines = createInterface({ input: stdin, output: stderr, prompt: '' })
+  const searchable = createSearchableInput({ stdin, output: stderr })
+  const lines = createInterface({ input: searchable.input, output: stderr, prompt: '', terminal: true, history })
+  searchable.attach(lines, history)
   lines.on('SIGINT', () => left.abort())
   lines.on('close', () => left.abort())
   lines.on('line', (text) => {
@@ -89,7 +102,13 @@ function sendTyped(context: Context, client: Client, serverId: string): { left: 
       context.note(isApiError(error) ? error.message : String(error))
     })
   })
-  return { left: left.signal, close: () => lines.close() }
+  return {
+    left: left.signal,
+    close() {
+      lines.close()
+      searchable.close()
+    },
+  }
 }
 
 export const gameConsole: Family = { main }

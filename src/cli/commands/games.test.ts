@@ -23,6 +23,8 @@ describe('games', needs('bubblewrap'), () => {
   test('start, console, restart, kill and stop say what came of it', async () => {
     const id = await createGame('Castle')
     assert.deepEqual(await cli.run('start', 'Castle'), { code: 0, stdout: 'Castle is running.\n', stderr: '' })
+    // Its template has no pattern for when it is ready.
+    await until(async () => (await cli.run('console', 'Castle', '--search', 'Done')).stdout !== '')
     assert.equal((await cli.run('console', 'Castle', '--send', 'hello')).code, 0)
     await until(async () => (await cli.run('console', 'Castle', '--search', 'said: hello')).stdout !== '')
     const { stdout } = await cli.run('console', 'Castle', '--lines', '3')
@@ -31,7 +33,8 @@ describe('games', needs('bubblewrap'), () => {
     assert.deepEqual([lines.length, lines[0].text, lines[0].source], [1, 'You said: hello', 'stdout'])
     assert.equal((await cli.run('restart', 'Castle')).stdout, 'Castle is running.\n')
     assert.match((await cli.run('stop', 'Castle')).stdout, /^Castle is stopped: requested \(exit code 0\)\.\n$/)
-    assert.equal((await cli.json('start', 'Castle', '--no-wait')).power.state, 'running')
+    const { power } = await cli.json('start', 'Castle', '--no-wait')
+    assert.ok(['starting', 'running'].includes(power.state), power.state)
     assert.match((await cli.run('kill', 'Castle')).stdout, /^Castle is stopped: killed \(SIGKILL\)\.\n$/)
     const refused = await cli.run('console', 'Castle', '--send', 'x')
     assert.deepEqual([refused.code, refused.stdout], [5, ''])
@@ -51,6 +54,22 @@ describe('games', needs('bubblewrap'), () => {
     // Arrow up brings the last command back, which is changed before it is sent.
     terminal.type('\x1b[A again\r')
     await terminal.sees(/You said: hello again/)
+    // Ctrl-R finds one of before, also of somebody else; a second one goes further back.
+    terminal.type('\x12e')
+    await terminal.sees(/\(search\) e: hello again/)
+    terminal.type('f')
+    await terminal.sees(/\(search\) ef: before/)
+    terminal.type('\r')
+    await terminal.sees(/You said: before/)
+    terminal.type('\x12hell')
+    await terminal.sees(/\(search\) hell: hello again/)
+    terminal.type('\x12')
+    await terminal.sees(/\(search\) hell: hello(?! again)/)
+    // Given up, nothing of it is left in the line.
+    terminal.type('\x07\x12zzz')
+    await terminal.sees(/\(search\) zzz: /)
+    terminal.type('\x07end\r')
+    await terminal.sees(/You said: end/)
     terminal.type('\x03')
     assert.equal(await terminal.ended, EXIT.interrupted)
     assert.equal((await cli.json('server', 'show', 'Typed')).power.state, 'running')

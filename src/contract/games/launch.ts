@@ -17,6 +17,13 @@ export type StopStep = { timeoutSeconds: number; message: string | null } & (
   | { signal: 'SIGINT' | 'SIGTERM' | 'SIGQUIT' }
 )
 
+/** A console of the game on the loopback. */
+export interface RemoteAccess {
+  via: 'rcon' | 'management'
+  port: number
+  secret: string
+}
+
 /** How the world is held still for a backup: what is sent, what the game says when it is so, and what lets it go on. */
 export interface Quiesce {
   before: readonly string[]
@@ -26,6 +33,8 @@ export interface Quiesce {
   isStill: LinePattern | readonly LinePattern[] | null
   timeoutSeconds: number
   after: readonly string[]
+  /** Where the commands go; null: to the console. */
+  remote?: RemoteAccess | null
 }
 
 export interface LaunchSetting {

@@ -148,6 +148,8 @@ const ConfigFile = Closed({
   settings: Type.Array(Setting, { minItems: 1, maxItems: TEMPLATE_SETTINGS_MAX }),
 })
 
+export const QUIESCE_WAYS = ['console', 'rcon', 'management'] as const
+
 export const INSTALL_ACTIONS = ['download', 'unpack', 'write', 'run', 'script'] as const
 const InstallStep = Closed({
   do: OneOf(INSTALL_ACTIONS),
@@ -218,6 +220,13 @@ export const Template = Closed(
     configFiles: Type.Optional(Type.Array(ConfigFile, { maxItems: TEMPLATE_CONFIG_FILES_MAX })),
     quiesce: Type.Optional(
       Closed({
+        via: Type.Optional(
+          OneOf(QUIESCE_WAYS, {
+            description: 'Where the commands go. `console` by default; the others by the loopback',
+          }),
+        ),
+        port: Type.Optional(PortName),
+        secret: Type.Optional(Type.String({ ...VariableName, description: 'The variable that has the password' })),
         before: Commands,
         poll: Type.Optional(
           line(1000, { minLength: 1, description: 'Sent each second until the line of `isStill` has come' }),

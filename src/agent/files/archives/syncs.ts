@@ -1,13 +1,12 @@
 // Many small files reach the disk together: they wait for it until there are some, and one commit of the journal does for all.
 import type { Descriptor } from '../../../kit/descriptor.ts'
-import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { createWorkGroup } from '../../../kit/work-group.ts'
+import { createShares } from '../../fair-shares.ts'
 import { fsyncFile, type OpenFile } from '../sandbox/directory.ts'
 
 const WAITING_MAX = 32
 /** Of all servers together: the thread pool has four threads, and whoever saves one file waits for one of them too. */
-const lanes = [createMutex(), createMutex()]
-let next = 0
+const threads = createShares({ atOnce: 2, atOncePerServer: 2, waitingPerServer: Number.POSITIVE_INFINITY })
 
 export interface Syncs extends AsyncDisposable {
   /** Takes the file over and closes it once it is on disk. */
@@ -16,8 +15,15 @@ export interface Syncs extends AsyncDisposable {
   drain(): Promise<void>
 }
 
-export function createSyncs(): Syncs {
+/** `share`: whose files they are. */
+export function createSyncs(share: string, signal: AbortSignal): Syncs {
   const syncs = createWorkGroup(WAITING_MAX)
+
+  async function syncAndClose(taken: Descriptor): Promise<void> {
+    using file = taken
+    await threads.run(share, signal, () => fsyncFile(file))
+  }
+
   return {
     async add(file) {
       syncs.check()
@@ -27,10 +33,4 @@ export function createSyncs(): Syncs {
     drain: syncs.drain,
     [Symbol.asyncDispose]: syncs.ended,
   }
-}
-
-async function syncAndClose(taken: Descriptor): Promise<void> {
-  using file = taken
-  const lane = lanes[next++ % lanes.length] as Mutex
-  await lane(() => fsyncFile(file))
 }

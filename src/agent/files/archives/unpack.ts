@@ -61,7 +61,7 @@ export async function unpack(
   const budget = createBudget(Number(archive.stats.size), limits, reservation)
   const tree = openSandbox(`${staged.folder.address}/${staged.name}`, { onMade: budget.madeDirectory })
   await asArchiveFaults(async () => {
-    await using syncs = createSyncs()
+    await using syncs = createSyncs(server.files.share, signal)
     const turn = createTurns(server.files.share, signal)
     let filesDone = 0
     for await (const entry of readArchive(detectFormat(archive), archive, {

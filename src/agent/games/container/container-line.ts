@@ -68,7 +68,7 @@ export function createContainerLine(deps: ContainerLineDeps): ContainerLine {
     if (!line) {
       // One that does not answer would write to the console too.
       if (record) signalGroup(record.supervisor, 'SIGKILL')
-      const answer = await spawnSupervisor(folder).begin({ ...order, isSuccessor: record !== undefined })
+      const answer = await spawnSupervisor(folder).begin(folder, { ...order, isSuccessor: record !== undefined })
       if (!answer.started) throw fail('not_startable', `The game could not be started: ${answer.message}.`)
       line = await reach(recordNow() as RunRecord)
       if (!line) throw fail('not_startable', 'The game could not be started: its supervisor ended.')

@@ -8,6 +8,7 @@ import type { Launch, LaunchContainer } from '../../../contract/games/launch.ts'
 import type { Runtime } from '../../../contract/games/power.ts'
 import { IMAGE_FORM } from '../../../contract/games/runtime-choice.ts'
 import type { GameUser } from '../process/isolation.ts'
+import { LOOPBACK } from '../remote-console/connection.ts'
 import type { ContainerOptions, EngineInfo } from './engine.ts'
 
 /** Where a container finds its pipes, and a script that it is to run. */
@@ -70,6 +71,7 @@ export interface OwnLimits {
 export function containerOptions(request: ContainerRequest): ContainerOptions {
   const { serverId, runId, launch, container, user, isRoot, filesFolder, pipesFolder, info } = request
   const { installer } = container
+  const remotePort = launch.quiesce?.remote?.port
   const argv = installer ? [...installer.entrypoint.split(/\s+/), posix.join(PIPES_INSIDE, SCRIPT_NAME)] : launch.argv
   const directory = installer ? INSTALLED_INTO : container.directory
   const environment = { ...launch.environment, HOME: installer ? '/root' : directory, TERM: 'dumb', LANG: 'C.UTF-8' }
@@ -94,7 +96,11 @@ export function containerOptions(request: ContainerRequest): ContainerOptions {
       ...limitsOf(request),
       Mounts: [bind(filesFolder, directory, false), bind(pipesFolder, PIPES_INSIDE, true)],
       PortBindings: Object.fromEntries(
-        launch.ports.map(({ port, protocol }) => [`${port}/${protocol}`, [{ HostPort: String(port) }]]),
+        launch.ports.map(({ port, protocol }) => [
+          `${port}/${protocol}`,
+          // A console is nobody else's.
+          [{ HostPort: String(port), ...(protocol === 'tcp' && port === remotePort ? { HostIp: LOOPBACK } : {}) }],
+        ]),
       ),
       ...(request.network ? { NetworkMode: request.network } : {}),
       ReadonlyRootfs: installer === null,

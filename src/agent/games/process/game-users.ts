@@ -22,6 +22,8 @@ export interface UserRange {
 export interface GameUsers {
   /** Null where the service is not root: then a game runs as the user that the service runs as. */
   assign(serverId: string): Promise<GameUser | null>
+  /** Whether everything of the server belongs to its user. What the service writes from then on does too. */
+  ownsFiles(serverId: string, user: GameUser): Promise<boolean>
   /** Everything of the server that does not belong to its user is given to it. */
   giveFiles(serverId: string, user: GameUser): Promise<void>
 }
@@ -72,6 +74,8 @@ export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): 
         )
       })
     },
+
+    ownsFiles: (serverId, { uid }) => ownsAll(layout.server(serverId).files, uid),
 
     async giveFiles(serverId, { uid, gid }) {
       if (await ownsAll(layout.server(serverId).files, uid)) return

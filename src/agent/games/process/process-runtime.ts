@@ -7,17 +7,14 @@ import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
 import { exitFile, NO_WORD, NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
-import { spawnSupervisor, type WaitingSupervisor } from '../supervisor/supervisor-client.ts'
-import { makeGroups, removeGroups } from './cgroups.ts'
+import { createWaitingSupervisors } from '../supervisor/waiting-supervisors.ts'
+import { type Controller, makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
 import { endedRun, followRun } from './process-run.ts'
 import { endForgotten } from './run-ending.ts'
 import type { UserIsolation } from './user-isolation.ts'
-
-/** A start that was checked, and then given up, has no use for its supervisor. */
-const ORDERED_WITHIN_MS = 30_000
 
 export interface ProcessRuntimeDeps {
   server(serverId: string): ServerFiles
@@ -35,30 +32,24 @@ export interface ProcessRuntimeDeps {
   network?: 'machine' | 'loopback'
   /** A game that runs for longer is killed by its supervisor, also when no service is there any more. */
   killAfterMs?: number
+  /** Whether the supervisor of the next game is kept ready, once a game has been started. */
+  keepsSupervisorReady?: boolean
   onUnexpected(error: unknown, serverId: string): void
 }
 
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   let bubblewrap: string | null = null
-  /** Of starts that have been checked: it takes a moment to load, and there is something else to do meanwhile. */
-  const waiting = new Map<string, WaitingSupervisor>()
+  const supervisors = createWaitingSupervisors({ keepsSpare: deps.keepsSupervisorReady ?? false })
+  /** Of starts that have been checked: whether its files are its own. */
+  const owning = new Map<string, Promise<boolean>>()
 
-  function awaitOrder(serverId: string): void {
+  /** What takes a while, and is in nobody's way: it goes on while the rest of a start is done. */
+  async function begin(serverId: string): Promise<void> {
     const folder = deps.gameFolder(serverId)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    takeWaiting(serverId)?.[Symbol.dispose]()
-    const made = spawnSupervisor(folder)
-    waiting.set(serverId, made)
-    const giveUp = setTimeout(() => {
-      if (waiting.get(serverId) === made) takeWaiting(serverId)?.[Symbol.dispose]()
-    }, ORDERED_WITHIN_MS)
-    giveUp.unref()
-  }
-
-  function takeWaiting(serverId: string): WaitingSupervisor | undefined {
-    const found = waiting.get(serverId)
-    waiting.delete(serverId)
-    return found
+    supervisors.reserve(serverId, folder)
+    const user = await deps.users.assign(serverId)
+    if (user) owning.set(serverId, deps.users.ownsFiles(serverId, user))
   }
 
   async function requireIsolation(): Promise<Isolation> {
@@ -78,8 +69,28 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
 
   async function ownFiles(serverId: string): Promise<GameUser | null> {
     const user = await deps.users.assign(serverId)
-    if (user) await deps.users.giveFiles(serverId, user)
+    const isOwner = await owning.get(serverId)
+    owning.delete(serverId)
+    if (user && !isOwner) await deps.users.giveFiles(serverId, user)
     return user
+  }
+
+  async function orderOf({ serverId, runId, launch, limits }: StartRequest, controllers: ReadonlySet<Controller>) {
+    await removeOldRuns(deps.gameFolder(serverId))
+    const isolation = await requireIsolation()
+    const user = await ownFiles(serverId)
+    if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
+    const { network, hidden, killAfterMs } = deps
+    const filesFolder = deps.server(serverId).folders.files
+    const game = { launch, filesFolder, limits, user, isolation, controllers, hidden, network }
+    const { command, runtime, ...how } = wrap(game)
+    const { ready, stopsByItself } = launch
+    const order = {
+      ...{ runId, command, ready, stopsByItself, ...how },
+      ...(killAfterMs === undefined ? {} : { killAfterMs }),
+      consoleFolder: deps.consoleFolder(serverId),
+    }
+    return { order, runtime }
   }
 
   const follow = (serverId: string, runId: string, events: RunEvents, isStarted: boolean) =>
@@ -106,32 +117,24 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     async check({ serverId, launch }) {
       await requireIsolation()
       await checkLaunch(launch, deps.server(serverId))
-      awaitOrder(serverId)
+      await begin(serverId)
     },
 
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
-      using supervisor = takeWaiting(serverId) ?? spawnSupervisor(folder)
-      await removeOldRuns(folder)
-      const isolation = await requireIsolation()
-      const user = await ownFiles(serverId)
-      if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
-      const groups = makeGroups(runId, limits)
-      const filesFolder = deps.server(serverId).folders.files
-      const { controllers } = groups
-      const { network, hidden, killAfterMs } = deps
-      const game = { launch, filesFolder, limits, user, isolation, controllers, hidden, network }
-      const { command, runtime, ...how } = wrap(game)
-      const { ready, stopsByItself } = launch
-      const said = await supervisor.begin({
-        ...{ runId, command, ready, stopsByItself, ...how },
-        ...(killAfterMs === undefined ? {} : { killAfterMs }),
-        consoleFolder: deps.consoleFolder(serverId),
-        cgroups: groups.folders,
+      using supervisor = supervisors.take(serverId, folder)
+      const { folders: cgroups, controllers } = makeGroups(runId, limits)
+      supervisor.enter(cgroups)
+      const { order, runtime } = await orderOf({ serverId, runId, launch, limits }, controllers).catch((error) => {
+        void removeGroups(cgroups)
+        throw error
       })
+      const said = await supervisor.begin(folder, { ...order, cgroups })
       if (!said.started && !(await mayBeLeft(serverId, runId, said))) throw notStarted(said)
-      const run = await follow(serverId, runId, events, true)
+      const loadSpare = () => supervisors.loadSpare(folder)
+      const run = await follow(serverId, runId, whenUp(events, loadSpare), true)
       if (hasEnded(run)) return { run: endedRun(runId, run, events), runtime }
+      if (run.isReady()) loadSpare()
       return { run, runtime }
     },
 
@@ -155,6 +158,17 @@ function notStarted({ code, message }: NotStarted): Failure {
     'isolation_missing',
     `bubblewrap may not do its work here, so the game was not started. It says: ${message}.`,
   )
+}
+
+/** Not before: a game that starts needs the processors itself. */
+function whenUp(events: RunEvents, work: () => void): RunEvents {
+  return {
+    ...events,
+    ready() {
+      events.ready()
+      work()
+    },
+  }
 }
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }

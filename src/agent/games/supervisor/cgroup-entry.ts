@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { readIfThere } from '../../../kit/kernel-files.ts'
 import type { GroupFolder } from './protocol.ts'
 
-export function insideGroups<T>(groups: readonly GroupFolder[], work: () => T): T {
+/** The kernel takes ten milliseconds for the first: before there is anything to start. */
+export function enterGroups(groups: readonly GroupFolder[]): void {
   for (const { folder } of groups) move(folder)
-  try {
-    return work()
-  } finally {
-    for (const { leaveTo } of groups) move(leaveTo)
-  }
+}
+
+export function leaveGroups(groups: readonly GroupFolder[]): void {
+  for (const { leaveTo } of groups) move(leaveTo)
 }
 
 const move = (group: string) => writeFileSync(join(group, 'cgroup.procs'), String(process.pid))

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { hearBubblewrap } from './bubblewrap-status.ts'
-import { countOutOfMemory, insideGroups, killGroups } from './cgroup-entry.ts'
+import { countOutOfMemory, killGroups, leaveGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
 import { killAllOf, killGroupOf } from './left-behind.ts'
 import { ENVIRONMENT_FD, type GameEnd, INFO_FD, type ProcessOrder } from './protocol.ts'
@@ -29,16 +29,16 @@ export interface GameEvents {
   ended(end: GameEnd): void
 }
 
+/** Of a supervisor that is in the game's groups. */
 export function startGame(order: ProcessOrder, inputMaxBytes: number, events: GameEvents): GameProcess {
   const { command, user, cgroups } = order
-  const child = insideGroups(cgroups, () =>
-    spawn(command.file, command.args, {
-      cwd: command.cwd,
-      env: {},
-      stdio: Array.from({ length: order.isBubblewrap ? INFO_FD + 1 : ENVIRONMENT_FD + 1 }, () => 'pipe' as const),
-      detached: true,
-    }),
-  )
+  const child = spawn(command.file, command.args, {
+    cwd: command.cwd,
+    env: {},
+    stdio: Array.from({ length: order.isBubblewrap ? INFO_FD + 1 : ENVIRONMENT_FD + 1 }, () => 'pipe' as const),
+    detached: true,
+  })
+  leaveGroups(cgroups)
   let leader: ProcessIdentity | null = null
   let hasEnded = false
   const announce = () => {

@@ -13,7 +13,13 @@ export interface GroupFolder {
 export const ENVIRONMENT_FD = 3
 export const INFO_FD = 4
 
-/** On the supervisor's standard input, once. */
+/** On the supervisor's standard input, once, after a line with the control groups (`GroupFolder[]`) that it is to start the game in. */
+export interface SupervisorInput {
+  /** Of the game: where its socket and its records are. */
+  folder: string
+  order: SupervisorOrder
+}
+
 export type SupervisorOrder = ProcessOrder | PipesOrder
 
 interface RunOrder {

@@ -9,9 +9,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDescriptor } from '../../../kit/descriptor.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
-import { isAlive } from '../process-identity.ts'
+import { isAlive, statOf } from '../process-identity.ts'
 import {
   createMessageReader,
+  type GroupFolder,
   type Message,
   NO_WORD,
   type Request,
@@ -19,6 +20,7 @@ import {
   type RunStatus,
   SOCKET,
   type StartAnswer,
+  type SupervisorInput,
   type SupervisorOrder,
   uptimeMs,
 } from './protocol.ts'
@@ -39,13 +41,17 @@ function environment(folder: string): Record<string, string> {
 
 /** A supervisor that has not been told yet what to start. It ends by itself if nobody does, also when we end. */
 export interface WaitingSupervisor extends Disposable {
-  /** Resolves once the game has been started, or could not be. The supervisor stays whatever becomes of us. */
-  begin(order: SupervisorOrder): Promise<StartAnswer>
+  isAlive(): boolean
+  /** At most once, before `begin`: it enters them, to start the game in. */
+  enter(groups: readonly GroupFolder[]): void
+  /** Resolves once the game of this folder has been started, or could not be. The supervisor stays whatever becomes of us. */
+  begin(folder: string, order: SupervisorOrder): Promise<StartAnswer>
 }
 
+/** `folder`: of any game. */
 export function spawnSupervisor(folder: string): WaitingSupervisor {
   const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
-    cwd: folder,
+    cwd: '/',
     detached: true,
     env: environment(folder),
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
@@ -54,16 +60,28 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     child.once('error', ({ message }) => resolve({ started: false, code: NO_WORD, message }))
   })
   child.stdin?.on('error', () => {})
+  // One that waits keeps nobody from ending.
+  const pipes = [child.stdin, child.stdio[3]] as Socket[]
   child.unref()
+  for (const pipe of pipes) pipe.unref()
   const said = text(child.stdio[3] as Readable).then((line): StartAnswer => {
     if (line === '') return { started: false, code: NO_WORD, message: 'its supervisor ended' }
     return JSON.parse(line)
   })
+  let hasEntered = false
+  function enter(groups: readonly GroupFolder[]): void {
+    hasEntered = true
+    child.stdin?.write(`${JSON.stringify(groups)}\n`)
+  }
   // Whoever lets go of it before has no use for the answer.
   said.catch(() => {})
   return {
-    begin(order) {
-      child.stdin?.end(JSON.stringify(order))
+    isAlive: () => child.pid !== undefined && child.exitCode === null && statOf(child.pid) !== undefined,
+    enter,
+    begin(folder, order) {
+      if (!hasEntered) enter([])
+      for (const pipe of pipes) pipe.ref()
+      child.stdin?.end(JSON.stringify({ folder, order } satisfies SupervisorInput))
       return Promise.race([said, failed])
     },
     [Symbol.dispose]: () => void child.stdin?.end(),

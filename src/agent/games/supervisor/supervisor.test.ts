@@ -22,7 +22,7 @@ test('a disk that takes nothing ends neither a supervisor nor what it knows of i
   const [run, exit] = [runFile(runId), exitFile(runId)].map((name) => join(folder, name)) as [string, string]
   // Nothing can be written where these are.
   for (const file of [run, exit]) mkdirSync(`${file}.new`)
-  const answer = await spawnSupervisor(folder).begin({
+  const answer = await spawnSupervisor(folder).begin(folder, {
     ...{ runId, ready: [], stopsByItself: [], environment: '', user: null, isBubblewrap: false, cgroups: [] },
     consoleFolder: join(folder, 'console'),
     command: { file: '/bin/sh', args: ['-c', 'read -r line; exit 3'], cwd: '/' },
@@ -61,7 +61,7 @@ test('what could not be started is told, also where the disk takes nothing at fi
   using _folder = { [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
   const exit = join(folder, exitFile(runId))
   mkdirSync(`${exit}.new`)
-  const answer = await spawnSupervisor(folder).begin({
+  const answer = await spawnSupervisor(folder).begin(folder, {
     ...{ runId, ready: [], stopsByItself: [], environment: '', user: null, isBubblewrap: false, cgroups: [] },
     consoleFolder: join(folder, 'console'),
     command: { file: '/nonexistent', args: [], cwd: '/' },

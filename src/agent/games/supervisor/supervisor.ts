@@ -1,9 +1,8 @@
 // A process of its own beside each game. It outlives the service, so a game is stopped by nothing but a wish to stop it: it
-// holds the game's input and output, writes the console, and writes down how the game ended. It starts in the game's folder,
-// where its socket is; it is told what to start on its standard input, and loads as little code as it can.
+// holds the game's input and output, writes the console, and writes down how the game ended. It is told on its standard input
+// what to start, and works in the game's folder, where its socket is. It loads as little code as it can.
 import { unlinkSync, writeSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { CONSOLE_INPUT_MAX_BYTES } from '../../../contract/fixed-limits.ts'
 import { Descriptor } from '../../../kit/descriptor.ts'
 import { claimRecord, readRecord, writeRecord } from '../../../kit/durable-record.ts'
@@ -12,12 +11,14 @@ import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
 import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { enterGroups } from './cgroup-entry.ts'
 import { type GameEvents, type GameProcess, startGame } from './game-process.ts'
 import { holdPipes, type PipedGame } from './piped-game.ts'
 import {
   createMessageReader,
   exitFile,
   type GameEnd,
+  type GroupFolder,
   type Message,
   type Request,
   type RunEnd,
@@ -26,6 +27,7 @@ import {
   runFile,
   SOCKET,
   type StartAnswer,
+  type SupervisorInput,
   type SupervisorOrder,
   uptimeMs,
 } from './protocol.ts'
@@ -249,6 +251,26 @@ function describeEnd({ code, signal, isOutOfMemory }: GameEnd): string {
   return signal ? `Ended by ${signal}.` : `Ended with exit code ${code ?? 'unknown'}.`
 }
 
+/** The groups on a line of their own, so that they are entered while the order is still being made. */
+async function readInput(): Promise<SupervisorInput | undefined> {
+  let unread = ''
+  let hasEntered = false
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    unread += chunk
+    const end = unread.indexOf('\n')
+    if (hasEntered || end < 0) continue
+    hasEntered = true
+    enterGroups(JSON.parse(unread.slice(0, end)) as GroupFolder[])
+    unread = unread.slice(end + 1)
+  }
+  return unread === '' ? undefined : JSON.parse(unread)
+}
+
 // A terminal that closes, or a machine that shuts down, means the game: it is told by the same signal.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGPIPE'] as const) process.on(signal, () => {})
-main(JSON.parse(await text(process.stdin)) as SupervisorOrder)
+const input = await readInput()
+// Nobody has an order for it any more.
+if (!input) process.exit(0)
+const { folder, order } = input
+process.chdir(folder)
+main(order)

@@ -237,7 +237,8 @@ export const palworld: Template = {
   format: 1,
   id: 'palworld',
   name: 'Palworld',
-  description: 'Its console takes no commands; saving needs RCON.',
+  description:
+    'Its console takes no commands: a backup while it runs is live, unless RCON is on (RCONEnabled and RCONPort in PalWorldSettings.ini) and its password is given.',
   isTested: false,
   defaultPort: 8211,
   runtimes: ['process', 'container'],
@@ -245,6 +246,8 @@ export const palworld: Template = {
   variables: [
     { name: 'MAX_PLAYERS', title: 'Players at once', type: 'integer', default: 32, min: 1, max: 32 },
     { name: 'PUBLIC', title: 'In the public list', type: 'boolean', default: false },
+    { name: 'RCON_PORT', title: 'Port of RCON', type: 'integer', default: 25575, min: 1, max: 65535 },
+    { name: 'ADMIN_PASSWORD', title: 'AdminPassword, for RCON', type: 'secret' },
   ],
   requires: [{ kind: 'file', path: '/Pal/Binaries/Linux/PalServer-Linux-Shipping', hint: steamHint(2394010) }],
   start: {
@@ -261,7 +264,17 @@ export const palworld: Template = {
   },
   ready: ['Running Palworld dedicated server on'],
   stop: [{ signal: 'SIGINT', timeoutSeconds: 120, message: saving }],
-  ports: [{ name: 'game', protocol: 'udp' }],
+  ports: [
+    { name: 'game', protocol: 'udp' },
+    { name: 'rcon', protocol: 'tcp', variable: 'RCON_PORT' },
+  ],
+  quiesce: {
+    ...{ via: 'rcon', port: 'rcon', secret: 'ADMIN_PASSWORD' },
+    before: ['Save'],
+    isStill: '^Complete Save',
+    timeoutSeconds: 60,
+    after: [],
+  },
 }
 
 export const counterStrike2: Template = {

@@ -1,0 +1,57 @@
+// The supervisor of the next game is kept ready, once a game has been started.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { needs } from '../../../test/support/needs.ts'
+import { until } from '../../../test/support/until.ts'
+import { type GamesHarness, openGames } from './games.testing.ts'
+import { identify, isAlive } from './process-identity.ts'
+import type { RunRecord } from './supervisor/protocol.ts'
+
+const S = 'srv_castle'
+
+const childrenNow = () =>
+  readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+
+function supervisorOf({ dataDir }: GamesHarness): number {
+  const folder = join(dataDir, 'servers', S, 'game')
+  const [name] = readdirSync(folder).filter((each) => each.startsWith('run-'))
+  return (JSON.parse(readFileSync(join(folder, name as string), 'utf8')) as RunRecord).supervisor.pid
+}
+
+async function startAndStop(harness: GamesHarness): Promise<number> {
+  await harness.power(S, 'start')
+  await harness.reach(S, 'running')
+  const pid = supervisorOf(harness)
+  await harness.power(S, 'stop')
+  await harness.reach(S, 'stopped')
+  await until(async () => !childrenNow().includes(pid))
+  return pid
+}
+
+suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
+  test('is that of the next start, and one that was ended meanwhile is nobody’s', async () => {
+    await using harness = await openGames({ options: { keepsSupervisorReady: true } })
+    await harness.create(S, 'plain')
+    await startAndStop(harness)
+    const [ready, ...others] = childrenNow() as [number, ...number[]]
+    assert.deepEqual(others, [])
+    assert.equal(await startAndStop(harness), ready)
+
+    const [next] = childrenNow() as [number]
+    const identity = identify(next)
+    process.kill(next, 'SIGKILL')
+    await until(async () => !identity || !isAlive(identity))
+    assert.notEqual(await startAndStop(harness), next)
+    assert.deepEqual(harness.errors, [])
+    for (const pid of childrenNow()) process.kill(pid, 'SIGKILL')
+  })
+
+  test('is none by default: what was not asked for is not left behind', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    await startAndStop(harness)
+    assert.deepEqual(childrenNow(), [])
+  })
+})
