@@ -16,17 +16,6 @@ test('an init that has not started the game yet leads nothing', async () => {
   }
 })
 
-test('a game that calls itself as the init does leads all the same', async () => {
-  const game = `setpgrp(0, 0); exec 'sh', '-c', 'printf perl > /proc/$$/comm; echo up; read line'`
-  const script = `my $pid = fork(); if (!$pid) { ${game} } wait`
-  const init = spawn('perl', ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
-  await once(init.stdout, 'data')
-  const leader = leaderBehind(init.pid ?? 0)
-  init.stdin.end('\n')
-  await once(init, 'exit')
-  assert.ok(leader !== 'none yet' && leader !== init.pid)
-})
-
 for (const [how, code] of [
   ['a child with a group of its own leads the game', 'setpgrp(0, 0)'],
   ['an init that gives it none is signalled itself', '1'],

@@ -51,7 +51,10 @@ function open(answers: Partial<Engine>) {
     launch: launchOf({ container: CONTAINER }),
     limits: NO_LIMITS,
   }
-  const start = () => runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
+  const start = (runId = request.runId) => {
+    request.runId = runId
+    return runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
+  }
   const runRecord = () => readRecord<RunRecord>(join(folder, 'game', runFile(request.runId)))
   return {
     ...{ start, ends, folder: join(folder, 'game'), runRecord },
@@ -179,7 +182,7 @@ test('what an engine says of a program that is called as an init takes the init 
   })
   await assert.rejects(opened.start(), (error) => isFailure(error, 'not_startable'))
   isMissing = false
-  const { run } = await opened.start()
+  const { run } = await opened.start('run_2')
   run.detach()
   assert.deepEqual(made, [true, undefined, true])
 })
