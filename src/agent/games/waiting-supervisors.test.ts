@@ -1,8 +1,10 @@
 // The supervisor of the next game is kept ready, once a game has been started.
 import assert from 'node:assert/strict'
+import childProcess, { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { suite, test } from 'node:test'
+import { mock, suite, test } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { type GamesHarness, openGames } from './games.testing.ts'
@@ -30,6 +32,30 @@ async function startAndStop(harness: GamesHarness): Promise<number> {
   return pid
 }
 
+/** As `spawn` gives it back without a descriptor to spare: without any pipes. */
+function childWithoutPipes(): ChildProcess {
+  const child = new ChildProcess()
+  process.nextTick(() => child.emit('error', new Error('spawn EMFILE')))
+  return child
+}
+
+/** The first supervisors that are started are whole. */
+function failingSpawn(whole: number, fail: () => ChildProcess) {
+  const { spawn } = childProcess
+  let count = 0
+  const mocked = mock.method(childProcess, 'spawn', (...args: Parameters<typeof spawn>) =>
+    ++count > whole ? fail() : spawn(...args),
+  )
+  syncBuiltinESMExports()
+  return {
+    count: () => count,
+    [Symbol.dispose]() {
+      mocked.mock.restore()
+      syncBuiltinESMExports()
+    },
+  }
+}
+
 suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
   test('is that of the next start, and one that was ended meanwhile is nobody’s', async () => {
     await using harness = await openGames({ options: { keepsSupervisorReady: true } })
@@ -46,6 +72,30 @@ suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
     assert.notEqual(await startAndStop(harness), next)
     assert.deepEqual(harness.errors, [])
     for (const pid of childrenNow()) process.kill(pid, 'SIGKILL')
+  })
+
+  test('is done without where there are no descriptors or no memory for it: the game that was started is kept', async () => {
+    const outOfMemory = (): ChildProcess => {
+      throw Object.assign(new Error('spawn ENOMEM'), { code: 'ENOMEM' })
+    }
+    for (const fail of [childWithoutPipes, outOfMemory]) {
+      await using harness = await openGames({ options: { keepsSupervisorReady: true } })
+      await harness.create(S, 'plain')
+      using spawning = failingSpawn(1, fail)
+      await harness.power(S, 'start', { ready: [] })
+      await harness.reach(S, 'running')
+      await until(async () => spawning.count() === 2)
+      await harness.power(S, 'stop')
+      await harness.reach(S, 'stopped')
+      assert.deepEqual(harness.errors, [])
+    }
+  })
+
+  test('a start without descriptors for a supervisor says so', async () => {
+    await using harness = await openGames()
+    await harness.create(S, 'plain')
+    using _spawning = failingSpawn(0, childWithoutPipes)
+    await assert.rejects(harness.power(S, 'start'), /EMFILE/)
   })
 
   test('is none by default: what was not asked for is not left behind', async () => {
