@@ -211,7 +211,10 @@ test('what a schema cannot say of a template is checked too', () => {
     [{ install: [{ do: 'download', path: '/x' }] }, '/install/0/url is required to download'],
     [{ quiesce: { ...QUIESCE, port: 'game' } }, '/quiesce/port has no meaning for the console'],
     [{ quiesce: { ...QUIESCE, via: 'rcon' } }, '/quiesce/port must be a port with tcp, for rcon'],
-    [{ quiesce: { ...QUIESCE, via: 'rcon', secret: 'X' } }, '/quiesce/secret must be a variable of type secret, for rcon'],
+    [
+      { quiesce: { ...QUIESCE, via: 'rcon', secret: 'X' } },
+      '/quiesce/secret must be a variable of type secret, for rcon',
+    ],
     [
       { variables: [{ name: 'A', type: 'text' }], quiesce: { ...QUIESCE, via: 'rcon', secret: 'A' } },
       '/quiesce/secret must be a variable of type secret, for rcon',

@@ -1,15 +1,16 @@
 // The supervisor of the next game is kept ready, once a game has been started.
 import assert from 'node:assert/strict'
-import childProcess, { ChildProcess } from 'node:child_process'
+import { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { mock, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { type GamesHarness, openGames } from './games.testing.ts'
 import { identify, isAlive } from './process-identity.ts'
+import { childWithoutPipes, failingSpawn } from './supervisor/failing-spawn.testing.ts'
 import type { RunRecord } from './supervisor/protocol.ts'
+import { spawnSupervisor } from './supervisor/supervisor-client.ts'
 
 const S = 'srv_castle'
 
@@ -30,30 +31,6 @@ async function startAndStop(harness: GamesHarness): Promise<number> {
   await harness.reach(S, 'stopped')
   await until(async () => !childrenNow().includes(pid))
   return pid
-}
-
-/** As `spawn` gives it back without a descriptor to spare: without any pipes. */
-function childWithoutPipes(): ChildProcess {
-  const child = new ChildProcess()
-  process.nextTick(() => child.emit('error', new Error('spawn EMFILE')))
-  return child
-}
-
-/** The first supervisors that are started are whole. */
-function failingSpawn(whole: number, fail: () => ChildProcess) {
-  const { spawn } = childProcess
-  let count = 0
-  const mocked = mock.method(childProcess, 'spawn', (...args: Parameters<typeof spawn>) =>
-    ++count > whole ? fail() : spawn(...args),
-  )
-  syncBuiltinESMExports()
-  return {
-    count: () => count,
-    [Symbol.dispose]() {
-      mocked.mock.restore()
-      syncBuiltinESMExports()
-    },
-  }
 }
 
 suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
@@ -96,6 +73,13 @@ suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
     await harness.create(S, 'plain')
     using _spawning = failingSpawn(0, childWithoutPipes)
     await assert.rejects(harness.power(S, 'start'), /EMFILE/)
+  })
+
+  test('one that a signal has ended is not alive, whoever has its number now', () => {
+    const killed = () => Object.assign(new ChildProcess(), { pid: process.pid, signalCode: 'SIGKILL' })
+    using _spawning = failingSpawn(0, killed)
+    using supervisor = spawnSupervisor('/')
+    assert.equal(supervisor.isAlive(), false)
   })
 
   test('is none by default: what was not asked for is not left behind', async () => {
