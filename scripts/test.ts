@@ -13,6 +13,7 @@ import { installTools, missingTools } from './tools.ts'
 /** Those that take longest begin first: one that began last would keep a processor waiting for it. */
 const LONGEST = [
   'src/control/subdomains/reconcile',
+  'test/panel/',
   'test/package/',
   'test/docs/',
   'test/faults/',
@@ -45,7 +46,7 @@ if (process.exitCode !== 1) {
   }
   const given = process.argv.slice(2)
   const patterns = given.filter((word) => !word.startsWith('--'))
-  const files = globSync(patterns.length > 0 ? patterns : ['{src,test}/**/*.test.ts'])
+  const files = globSync(patterns.length > 0 ? patterns : ['{src,panel/src,test}/**/*.test.ts'])
   const fail = (why?: string) => {
     process.exitCode = 1
     if (why) say(why)

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
@@ -13,6 +14,7 @@ import type { StoredBackup } from './contract/agent/agent-backups.ts'
 import type { Recovery } from './contract/backups/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
 import type { NewServer, Server } from './contract/servers.ts'
+import type { SignInLink } from './contract/sessions.ts'
 import type { MintedToken } from './contract/tokens.ts'
 import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
@@ -25,8 +27,9 @@ import { explained } from './control/db/start-faults.ts'
 import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { openProviders } from './control/subdomains/providers.ts'
-import type { ShowToken } from './control/tokens/service.ts'
+import { type ShowToken, tokenIdOf } from './control/tokens/service.ts'
 import { openCertificate } from './http/certificate.ts'
+import { openPanel } from './http/panel.ts'
 import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
@@ -54,6 +57,9 @@ export type Announce = (started: Pick<Service, 'url' | 'newAdminToken' | 'dns'>)
 
 export const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 
+/** In a checkout and in the package alike. */
+const PANEL_DIR = fileURLToPath(new URL('../panel/dist', import.meta.url))
+
 /** The database, for this process alone and as this version wants it, with the secret that seals what is in it. */
 async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDisposableStack) {
   const { dataDir, databaseUrl: url } = config
@@ -78,7 +84,12 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDispos
 }
 
 /** Everything but the door, and nothing of it begun. */
-async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
+async function assemble(
+  config: Config,
+  cleanUp: AsyncDisposableStack,
+  logTo?: DestinationStream,
+  panelDir = PANEL_DIR,
+) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
   const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
@@ -119,6 +130,7 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     connections: descriptors.dnsConnections,
   })
   cleanUp.defer(providers.close)
+  const panel = openPanel(panelDir)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
   const { forward } = agent
   const app = await buildApp({
@@ -135,18 +147,35 @@ async function assemble(config: Config, cleanUp: AsyncDisposableStack, logTo?: D
     log,
     certificate,
     connections: descriptors.connections,
+    panel,
   })
-  return { agent, app, providers, ownUrl, lost, log, certificate }
+  return { panel, agent, app, providers, ownUrl, lost, log, certificate }
+}
+
+/** A link that signs in to the panel once. It is a secret: it goes to whoever sits at the terminal, and to no log. */
+export type ShowSignInLink = (link: SignInLink) => Promise<void>
+
+export interface PanelOptions {
+  /** Where it was built; that of this installation by default. */
+  directory?: string
+  /** Called once it listens, if there is a panel and a token to sign in with. By default no link is made. */
+  showSignInLink?: ShowSignInLink | undefined
 }
 
 export async function startService(
   config: Config,
   announce: Announce = async () => {},
   logTo?: DestinationStream,
+  { directory, showSignInLink }: PanelOptions = {},
 ): Promise<Service> {
   // Whatever fails, what comes before it is undone too: above all the locks.
   await using cleanUp = new AsyncDisposableStack()
-  const { agent, app, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, logTo)
+  const { agent, app, panel, providers, ownUrl, lost, log, certificate } = await assemble(
+    config,
+    cleanUp,
+    logTo,
+    directory,
+  )
   cleanUp.defer(app.stop)
   await app.http.register(agent.routes)
   if (config.adminToken !== null) {
@@ -162,6 +191,10 @@ export async function startService(
   const started = { url: ownUrl(), dns: providers.embedded }
   const newAdminToken = await app.tokens.ensureFirst((token) => announce({ ...started, newAdminToken: token }))
   if (newAdminToken === null) await announce({ ...started, newAdminToken })
+  if (showSignInLink && panel) {
+    const tokenId = config.adminToken === null ? await app.tokens.findOwner() : tokenIdOf(config.adminToken)
+    if (tokenId !== null) await showSignInLink(await app.signIn.createOwnersLink(tokenId, started.url))
+  }
   const running = cleanUp.move()
   let stopped: Promise<void> | undefined
   const stop = () => (stopped ??= running.disposeAsync())

@@ -72,6 +72,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/template.ts')).template,
   },
   token: { summary: 'Create, list and revoke tokens', load: async () => (await import('./commands/token.ts')).token },
+  invitation: {
+    summary: 'Invite people to the panel',
+    load: async () => (await import('./commands/invitation.ts')).invitation,
+  },
+  'sign-in': {
+    summary: 'Print a link that signs in to the panel once',
+    load: async () => (await import('./commands/sign-in.ts')).signIn,
+  },
   completion: {
     summary: 'Complete commands and names in your shell',
     load: async () => (await import('./commands/completion.ts')).completion,

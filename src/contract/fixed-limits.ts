@@ -225,3 +225,21 @@ export const REHEARSAL_STAYS_MS = 1000
 export const REHEARSAL_SETTLE_MS = 5000
 /** What is kept of the console of a rehearsal with its backup: the last lines, each cut, and less of them where they are long. */
 export const REHEARSAL_LOG = { lines: 200, lineChars: 1000, bytes: 64 * 1024 } as const
+
+// Sessions of the panel, sign-in links and invitations.
+/** How long a session lasts without use: 30 days. */
+export const SESSION_IDLE_MS = 30 * 24 * 3_600_000
+/** How long one lasts in any case: 180 days. */
+export const SESSION_MAX_MS = 180 * 24 * 3_600_000
+/** Of one token; the oldest is ended for another. */
+export const SESSIONS_MAX = 100
+/** Of a body that is read before it is known who sends it. */
+export const OPEN_BODY_MAX_BYTES = 4096
+/** How long a sign-in link works: 15 minutes. */
+export const SIGN_IN_LINK_MS = 15 * 60_000
+/** Of one token that were not used; the oldest stops working for another. */
+export const SIGN_IN_LINKS_MAX = 20
+/** How long an invitation works: 24 hours. */
+export const INVITATION_MS = 24 * 3_600_000
+/** Made by one token and not used; `quota_exceeded` beyond. */
+export const INVITATIONS_MAX = 100

@@ -11,9 +11,11 @@ import { readPlayers } from './games/players.ts'
 import { powerServer } from './games/power-operations.ts'
 import { readStats } from './games/stats.ts'
 import { TEMPLATE_OPERATIONS } from './games/templates.ts'
+import { INVITATION_OPERATIONS } from './invitations.ts'
 import * as jobs from './jobs.ts'
 import type { Operation } from './operation.ts'
 import * as servers from './servers.ts'
+import { SESSION_OPERATIONS } from './sessions.ts'
 import { SUBDOMAIN_OPERATIONS } from './subdomains.ts'
 import * as tokens from './tokens.ts'
 
@@ -49,4 +51,6 @@ export const OPERATIONS: readonly Operation[] = [
   tokens.listTokens,
   tokens.readOwnToken,
   tokens.revokeToken,
+  ...INVITATION_OPERATIONS,
+  ...SESSION_OPERATIONS,
 ]

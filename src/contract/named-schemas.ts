@@ -9,10 +9,12 @@ import { Players } from './games/players.ts'
 import { Stats, StatsPoint } from './games/stats.ts'
 import { TemplateVariable } from './games/template-format.ts'
 import { ImportedTemplate, ReportEntry, StoredTemplate, TemplateOrEgg, TemplateSummary } from './games/templates.ts'
+import { Invitation, MadeInvitation, NewInvitation } from './invitations.ts'
 import { Job, Progress, WorkError } from './jobs.ts'
 import type { TSchema } from './schema.ts'
 import { Limits } from './server-limits.ts'
 import { Deletion, DeletionPlan, Freed, NewServer, Server, ServerChange } from './servers.ts'
+import { NewSession, SignedIn, SignInLink, StartedSession } from './sessions.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
 import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 
@@ -32,13 +34,17 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   FinishRequest,
   Freed,
   ImportedTemplate,
+  Invitation,
   Job,
   Limits,
+  MadeInvitation,
   MintedToken,
   NewBackup,
+  NewInvitation,
   NewRetention,
   NewSchedule,
   NewServer,
+  NewSession,
   NewSubdomain,
   NewToken,
   OwnToken,
@@ -56,6 +62,9 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   SearchMatch,
   Server,
   ServerChange,
+  SignedIn,
+  SignInLink,
+  StartedSession,
   Stats,
   StatsPoint,
   StoredTemplate,

@@ -36,6 +36,8 @@ export interface Operation {
   description?: string
   /** Null: any good token may ask, and is told of nothing beyond itself. */
   scope: Scope | null
+  /** Anybody may ask, without a token: the operation itself finds out who they are. */
+  isOpen?: true
   /** What a request may cost, whatever data its tenant has. */
   bound: Bound
   params?: TSchema

@@ -9,6 +9,7 @@ import { NewServer, type Server } from '../contract/servers.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
 import type { Certificate } from '../http/certificate.ts'
 import type { Forward } from '../http/forward.ts'
+import type { Panel } from '../http/panel.ts'
 import { createHttpServer } from '../http/server.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { validatorOf } from '../http/validation.ts'
@@ -27,7 +28,7 @@ import { createFiles } from './files/service.ts'
 import { createFileWork } from './files/work.ts'
 import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
-import { createBaseUrl } from './http/base-url.ts'
+import { createBaseUrl, createIsOwnOrigin } from './http/base-url.ts'
 import { createBodyPace } from './http/body-pace.ts'
 import { describeRoutes, documentRoutes } from './http/document/docs.ts'
 import { frontPage } from './http/document/front-page.ts'
@@ -36,6 +37,7 @@ import { createIdempotency } from './http/idempotency.ts'
 import { isRefusedLargeBody, takeBodiesAsBytes } from './http/json-body.ts'
 import { createCursors } from './http/paging.ts'
 import type { Api } from './http/route.ts'
+import { createSessionCookies } from './http/session-cookie.ts'
 import { createStreams } from './http/streams/open-streams.ts'
 import { createJobs } from './jobs/runner.ts'
 import { keyFor } from './secrets.ts'
@@ -55,8 +57,12 @@ import { subdomainRoutes } from './subdomains/routes.ts'
 import { createSubdomains } from './subdomains/service.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { createTemplates } from './templates/service.ts'
+import { createInvitations } from './tokens/invitations.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { createTokens, type Tokens } from './tokens/service.ts'
+import { sessionRoutes } from './tokens/session-routes.ts'
+import { createSessions } from './tokens/sessions.ts'
+import { createSignIn, type SignIn } from './tokens/sign-in.ts'
 import { createUpkeep } from './upkeep.ts'
 
 export interface AppDeps {
@@ -78,6 +84,8 @@ export interface AppDeps {
   certificate?: Certificate | undefined
   /** Of HTTP at once; as many as a process with descriptors in plenty has by default. */
   connections?: number
+  /** Null where none was built. */
+  panel?: Panel | null
 }
 
 export interface App {
@@ -85,6 +93,7 @@ export interface App {
   /** Every route that it serves, for those who check them. */
   routes: readonly RouteOptions[]
   tokens: Tokens
+  signIn: SignIn
   /** Rebuilds the list of backups from the store, for whoever is at the machine itself. Nothing need have been started. */
   recover(): Promise<Recovery>
   /** Likewise: a new server, as `POST /servers` makes it. */
@@ -104,7 +113,7 @@ const PROBES_KEPT_MS = SECOND_MS
 const FINISHED_JOBS_KEPT_MS = 7 * DAY_MS
 
 export async function buildApp(deps: AppDeps): Promise<App> {
-  const { config, version, database, agent, secret, clock, log } = deps
+  const { config, version, database, agent, secret, clock, log, panel = null } = deps
   const { db } = database
   const cursors = createCursors(keyFor(secret, 'cursors'))
   const streams = createStreams({ clock })
@@ -122,6 +131,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     void ending.finally(() => linksEnding.delete(ending))
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, onRevoked: endLinks })
+  const sessions = createSessions({ db, activity, tokens, streams, clock })
+  const invitations = createInvitations({ db, activity, cursors, clock })
+  const signIn = createSignIn({ db, sessions, invitations, clock })
   const parts = () => [subdomains.part, backups.backups.part]
   const templates = createTemplates({ db, activity, cursors, clock, shipped: deps.templates })
   const quotas = createQuotas({ db, agent, log })
@@ -191,8 +203,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     holdNameMs: config.nameHoldDays * DAY_MS,
   })
   const serverJobs = createServerJobs({ db, jobs, activity, changes, cursors })
+  const cookies = createSessionCookies(config.publicUrl)
+  const isOwnOrigin = createIsOwnOrigin(config.publicUrl, deps.ownUrl)
   const auth = createAuth({
     identify: tokens.identify,
+    identifySession: sessions.identify,
+    cookies,
+    isOwnOrigin,
     recordDenied: activity.recordDenied,
     requestsPerMinute: config.requestsPerMinute,
   })
@@ -205,6 +222,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     https: config.publicUrl?.startsWith('https:') ?? false,
     corsOrigins: config.corsOrigins,
     certificate: deps.certificate,
+    ...(panel ? { answerElse: panel.answer } : {}),
     ...(deps.connections === undefined ? {} : { connections: deps.connections }),
   })
   const baseUrlOf = createBaseUrl(config.publicUrl, deps.ownUrl)
@@ -225,6 +243,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     templateRoutes(api, templates)
     activityRoutes(api, { db, activity, streams })
     tokenRoutes(api, tokens)
+    sessionRoutes(api, { tokens, sessions, signIn, invitations, cookies, isOwnOrigin })
   })
   await http.register(async (app) => {
     takeBodiesAsStreams(app)
@@ -235,13 +254,15 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const checks = [...readinessChecks(config, database, agent), backups.health]
   healthRoutes(http, { auth, metrics, serverMetrics: createGameMetrics(agent.games), checks, log })
   documentRoutes(http)
-  frontPage(http, version)
+  frontPage(http, version, panel)
   // Streams end first: a server that waits for its answers to end would wait for ever.
   http.addHook('preClose', async () => streams.endAll())
 
   const upkeep = createUpkeep(
     [
       { name: 'token use', everyMs: MINUTE_MS, run: tokens.flushUse },
+      { name: 'session use', everyMs: MINUTE_MS, run: sessions.flushUse },
+      { name: 'ended sessions', everyMs: HOUR_MS, run: sessions.purge },
       { name: 'refusals', everyMs: MINUTE_MS, run: () => activity.flushDenied() },
       { name: 'disk usage', everyMs: 5 * MINUTE_MS, run: servers.measure },
       { name: 'deleted servers', everyMs: MINUTE_MS, atStart: true, run: deletion.purgeExpired },
@@ -265,6 +286,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     http,
     routes,
     tokens,
+    signIn,
     recover: () => backups.reconciling.recover(SYSTEM),
     async createServer(request) {
       requireValid(request)
@@ -283,8 +305,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     async stop() {
       await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), games.stop(), ...linksEnding])
-      await tokens.flushUse().catch((error: unknown) => {
-        log.warn({ err: error }, 'when tokens were last used could not be written')
+      await Promise.all([tokens.flushUse(), sessions.flushUse()]).catch((error: unknown) => {
+        log.warn({ err: error }, 'when tokens and sessions were last used could not be written')
       })
       await activity.flushDenied(true).catch((error: unknown) => {
         log.warn({ err: error }, 'refusals that were counted could not be recorded')

@@ -28,6 +28,8 @@ export interface HttpOptions {
   certificate?: Certificate | undefined
   /** Whose pages may call us from a browser; `*` for any. None by default. */
   corsOrigins?: readonly string[]
+  /** Answers what no route does; false leaves it unanswered. */
+  answerElse?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** At once; as many as a process with descriptors in plenty has by default. */
   connections?: number
   /** Those for that many connections by default. */
@@ -96,7 +98,10 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     if (!request.is404) return done()
     // Before its body is read: there is nobody to read it for.
     const methods = methodsOf(request.url)
-    if (methods.length === 0) return done(noSuchPath())
+    if (methods.length === 0) {
+      if (options.answerElse?.(request, reply)) return
+      return done(noSuchPath())
+    }
     if (request.method !== 'OPTIONS') return done(otherMethod(methods))
     reply.code(204).header('allow', methods.join(', ')).send()
   }

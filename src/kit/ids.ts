@@ -16,7 +16,20 @@ const random = new Uint8Array(RANDOM_LENGTH)
 const pool = new Uint8Array(RANDOM_LENGTH * 256)
 let taken = pool.length
 
-export type IdPrefix = 'srv' | 'bkp' | 'sub' | 'act' | 'tok' | 'upl' | 'job' | 'req' | 'trs' | 'sch' | 'run'
+export type IdPrefix =
+  | 'srv'
+  | 'bkp'
+  | 'sub'
+  | 'act'
+  | 'tok'
+  | 'upl'
+  | 'job'
+  | 'req'
+  | 'trs'
+  | 'sch'
+  | 'run'
+  | 'ses'
+  | 'inv'
 
 /** Ids made by one process are strictly increasing, also within a millisecond. */
 export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${string}` {

@@ -5,6 +5,7 @@ import { createConsoleApi, createPlayersApi, createPowerApi, createStatsApi } fr
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
+import { createInvitationsApi, createSessionApi } from './sessions.ts'
 import { createDnsApi, createSubdomainsApi } from './subdomains.ts'
 import { createTemplatesApi } from './templates.ts'
 import { createTokensApi } from './tokens.ts'
@@ -12,7 +13,7 @@ import { type ClientOptions, createTransport } from './transport.ts'
 
 export type Client = ReturnType<typeof createClient>
 
-/** A client of one service with one token. It keeps no state, so it may be shared and needs no closing. */
+/** A client of one service with one token, or in a browser with the session that it keeps. It keeps no state, so it may be shared and needs no closing. */
 export function createClient(options: ClientOptions) {
   const transport = createTransport(options)
   return {
@@ -29,6 +30,8 @@ export function createClient(options: ClientOptions) {
     jobs: createJobsApi(transport),
     templates: createTemplatesApi(transport),
     tokens: createTokensApi(transport),
+    invitations: createInvitationsApi(transport),
+    session: createSessionApi(transport),
     service: createServiceApi(transport),
     /** Any operation of the contract, by itself. */
     call: transport.call,

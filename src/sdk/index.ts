@@ -19,10 +19,12 @@ export type {
   TemplateMediaType,
   TemplateSummary,
 } from '../contract/games/templates.ts'
+export type { Invitation, MadeInvitation, NewInvitation } from '../contract/invitations.ts'
 export type { Job, JobStatus, Progress } from '../contract/jobs.ts'
 export type { Page } from '../contract/schema.ts'
 export type { Scope } from '../contract/scopes.ts'
 export type { DeletionPlan, NewServer, Server, ServerChange } from '../contract/servers.ts'
+export type { NewSession, SignedIn, SignInLink, StartedSession } from '../contract/sessions.ts'
 export type { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from '../contract/subdomains.ts'
 export type { MintedToken, NewToken, OwnToken, Token } from '../contract/tokens.ts'
 export { EXPORT_FORMATS, type ExportFormat } from './activity.ts'

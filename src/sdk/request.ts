@@ -57,8 +57,9 @@ export function prepare(
       ...lowerCased(headers),
     },
     body: body === undefined ? null : operation.rawBody ? (body as BodyInit) : JSON.stringify(body),
-    // PATCH too: in this contract it sets values and never adds to them.
-    repeatable: !isStream,
+    // PATCH too: in this contract it sets values and never adds to them. What is open to anybody takes no key: a link that was
+    // used up by the first attempt would refuse the second, and nobody would know that it had worked.
+    repeatable: !isStream && !(operation.isOpen && operation.method === 'POST'),
   }
 }
 

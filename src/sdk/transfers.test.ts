@@ -131,6 +131,38 @@ describe('uploads', () => {
     assert.equal((await client.files.usage(serverId)).reservedBytes, 0)
   })
 
+  test('an upload that nobody has ended, as in a page that was reloaded, goes on from where it was', async () => {
+    const bytes = randomBytes(9 * MIB)
+    let url = ''
+    const left = Promise.withResolvers<never>()
+    const stalling = readerOf(bytes, (count) => (count === 2 ? left.promise : undefined))
+    const onCreated = (created: string) => {
+      url = created
+    }
+    const second = Promise.withResolvers<void>()
+    const onProgress = () => second.resolve()
+    const abandoned = client.files.upload(serverId, stalling, { path: '/reloaded.bin', onCreated, onProgress })
+    await second.promise
+    const read: number[] = []
+    const source: ChunkReader = {
+      sizeBytes: bytes.length,
+      async read(from, to) {
+        read.push(from)
+        return bytes.subarray(from, to)
+      },
+    }
+    await client.files.upload(serverId, source, { path: '/reloaded.bin', resume: url })
+    assert.deepEqual(readFileSync(at('/reloaded.bin')), bytes)
+    assert.equal(read[0], 4 * MIB)
+    left.reject(new Error('The page is gone.'))
+    await assert.rejects(abandoned)
+    assert.deepEqual(readFileSync(at('/reloaded.bin')), bytes)
+    const gone = `${url.slice(0, url.lastIndexOf('/'))}/upl_00000000000000000000000000`
+    await assert.rejects(client.files.upload(serverId, source, { path: '/reloaded.bin', resume: gone }), (error) =>
+      isApiError(error, 'not_found'),
+    )
+  })
+
   test('a service that stays away is an error after the retries, not a wait for ever', async () => {
     const reader = readerOf(randomBytes(6 * MIB), async (count) => {
       if (count === 2) await service.halt()

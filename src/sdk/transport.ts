@@ -1,6 +1,7 @@
 // Sends requests, tells the ways of failing apart, and tries again where that is safe and may help.
 import type { AnswerOf, Operation } from '../contract/operation.ts'
 import type { Problem } from '../contract/schema.ts'
+import { SESSION_PROOF_HEADER } from '../contract/sessions.ts'
 import { backOffMs, LONGEST_RETRY_AFTER_MS, readRetryAfter, sleep } from './backoff.ts'
 import { ApiError, TransportError } from './errors.ts'
 import { type AnyArguments, type CallArguments, type CallOptions, type Prepared, prepare } from './request.ts'
@@ -10,6 +11,8 @@ export interface ClientOptions {
   baseUrl: string
   token?: string | null
   fetch?: typeof fetch
+  /** For a page in a browser: the proof of its session, `proof` in the answer to `session.create`. Asked for each request. */
+  sessionProof?: () => string | null
   /** What the activity of the service names as the source. */
   client?: 'sdk' | 'cli' | 'panel'
   /** How often a request is repeated after the first attempt. */
@@ -127,8 +130,13 @@ export function createTransport(options: ClientOptions): Transport {
     }
   }
 
+  function headersNow(): Record<string, string> {
+    const proof = options.sessionProof?.() ?? null
+    return proof === null ? fixedHeaders : { ...fixedHeaders, [SESSION_PROOF_HEADER]: proof }
+  }
+
   async function call<O extends Operation>(operation: O, args: CallArguments<O>): Promise<AnswerOf<O>> {
-    const request = prepare(baseUrl, operation, args as AnyArguments, fixedHeaders)
+    const request = prepare(baseUrl, operation, args as AnyArguments, headersNow())
     const within = operation.rawBody ? { timeoutMs: 0 } : {}
     return (await attempt(request, { ...within, ...args }, retries, ifGood(readJson))) as AnswerOf<O>
   }
@@ -137,7 +145,7 @@ export function createTransport(options: ClientOptions): Transport {
     call,
     open(operation, args, { accept, retries: times = retries } = {}) {
       const headers = { ...args.headers, ...(accept ? { accept } : {}) }
-      const request = prepare(baseUrl, operation, { ...(args as AnyArguments), headers }, fixedHeaders)
+      const request = prepare(baseUrl, operation, { ...(args as AnyArguments), headers }, headersNow())
       return attempt(request, args, times, ifGood(asItComes))
     },
     probe(path, probeOptions = {}) {

@@ -29,6 +29,10 @@ export interface UploadOptions {
   checksum?: boolean
   /** The link of an earlier `requestUpload`, for many uploads; one is asked for by default. */
   link?: string
+  /** Told where the upload is, as soon as there is one. */
+  onCreated?: (url: string) => void
+  /** Where an earlier one of the same file is, as `onCreated` has told: it goes on from there. Kept for a day by the service. */
+  resume?: string
   /** How often in a row it may fail without a byte arriving in between; 12 by default, which is over a minute. */
   retries?: number
 }
@@ -68,7 +72,8 @@ export async function upload(
   const { directory, name } = targetOf(source, options)
   if (options.checksum && !globalThis.crypto?.subtle) throw refusedHere('Checksums cannot be made here.')
   const self: Upload = { transport, serverId, source, options, sizeBytes, url: '' }
-  self.url = await patiently(options, () => create(self, directory, name))
+  self.url = options.resume ?? (await patiently(options, () => create(self, directory, name)))
+  options.onCreated?.(self.url)
   try {
     options.signal?.throwIfAborted()
     await sendAll(self)
@@ -117,16 +122,19 @@ async function sendAll(self: Upload): Promise<void> {
   let offset = 0
   let pieceBytes = FIRST_PIECE
   let failures = 0
+  let isKnown = options.resume === undefined
   while (offset < sizeBytes) {
     const startedAt = performance.now()
     try {
-      if (failures > 0) offset = await askOffset(self)
+      if (!isKnown) offset = await askOffset(self)
+      isKnown = true
       const end = Math.min(sizeBytes, offset + pieceBytes)
       if (offset < end) offset = await sendPiece(self, offset, end)
       failures = 0
       pieceBytes = nextPiece(pieceBytes, performance.now() - startedAt)
       options.onProgress?.(offset, sizeBytes)
     } catch (error) {
+      isKnown = false
       await pauseAfter(error, ++failures, options)
       pieceBytes = Math.max(SMALLEST_PIECE, pieceBytes / 2)
     }

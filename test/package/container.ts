@@ -28,7 +28,7 @@ export function describeContainer(tarball: () => string): void {
     test('runs without root, rights or a file system to write to, and says that it is healthy', async () => {
       await start()
       const { stdout } = await podman('exec', 'castle', 'node', '-e', LOOK)
-      assert.deepEqual(JSON.parse(stdout), { uid: 10001, root: 'EROFS', data: 0o700, effectiveRights: 0 })
+      assert.deepEqual(JSON.parse(stdout), { uid: 10001, root: 'EROFS', data: 0o700, effectiveRights: 0, panel: true })
     })
 
     test('a health check fails where nothing answers', async () => {
@@ -63,7 +63,8 @@ const LOOK = `
 const root = (() => { try { fs.writeFileSync('/x', '') } catch (error) { return error.code } })()
 const [, rights] = /CapEff:\\t(\\w+)/.exec(fs.readFileSync('/proc/1/status', 'utf8'))
 const data = fs.statSync('/data').mode & 0o777
-console.log(JSON.stringify({ uid: process.getuid(), root, data, effectiveRights: Number(rights) }))
+const panel = fs.existsSync('/usr/local/lib/node_modules/gamekeeper/panel/dist/index.html')
+console.log(JSON.stringify({ uid: process.getuid(), root, data, effectiveRights: Number(rights), panel }))
 `
 
 async function start(): Promise<void> {

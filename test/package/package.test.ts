@@ -57,9 +57,11 @@ describe('the package', () => {
   test('holds what runs, its types and its pages, and no source or test', async () => {
     const { stdout } = await must('tar', ['tzf', tarball], folder)
     const names = stdout.trim().split('\n')
-    for (const name of ['dist/main.js', 'dist/sdk/index.d.ts', 'bin/gamekeeper.js', 'docs/operating.md', 'LICENSE'])
+    const pages = ['docs/operating.md', 'LICENSE', 'panel/dist/index.html', 'panel/dist/index.html.br']
+    for (const name of ['dist/main.js', 'dist/sdk/index.d.ts', 'bin/gamekeeper.js', ...pages])
       assert.ok(names.includes(`package/${name}`), name)
-    const surplus = /\.(test|testing|contract)\.|(?<!\.d)\.ts$|package\/(src|test|bench|scripts|node_modules|data)\//
+    const folders = /package\/(src|test|bench|scripts|node_modules|data|panel\/(?!dist\/))/
+    const surplus = new RegExp(`\\.(test|testing|contract)\\.|(?<!\\.d)\\.ts$|${folders.source}`)
     assert.deepEqual(
       names.filter((name) => surplus.test(name)),
       [],
@@ -103,6 +105,7 @@ function useFrom(name: string, node: string, started: readonly string[]): void {
   test(`service, command line and SDK work on ${name}`, async () => {
     const service = await serve(started)
     assert.equal((await fetch(`${service.url}/docs/`)).status, 200)
+    assert.match(await (await fetch(service.url)).text(), /<script type="module"/)
     const env = { ...plainEnv(), ...COMPILED, GAMEKEEPER_URL: service.url, GAMEKEEPER_TOKEN: service.adminToken }
     const cli = async (...args: string[]) =>
       JSON.parse((await must(node, [binary, ...args, '--json'], user, env)).stdout)

@@ -11,10 +11,12 @@ import { openDatabase } from '../../src/control/db/database.ts'
 import { migrate } from '../../src/control/db/migrate.ts'
 import { MIGRATIONS } from '../../src/control/db/migrations/index.ts'
 import { openProviders } from '../../src/control/subdomains/providers.ts'
+import type { Panel } from '../../src/http/panel.ts'
 import { SHIPPED_TEMPLATES } from './shipped-templates.ts'
 
 export async function withBuiltApp(
   work: (app: FastifyInstance, routes: readonly RouteOptions[]) => Promise<void>,
+  { panel = null }: { panel?: Panel | null } = {},
 ): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gamekeeper-test-'))
   const config = readConfig({ GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_RATE_LIMIT: '0' })
@@ -38,6 +40,7 @@ export async function withBuiltApp(
     secret,
     clock,
     log,
+    panel,
   })
   await app.http.ready()
   try {

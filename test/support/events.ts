@@ -16,12 +16,17 @@ export interface EventStream {
 
 export async function openEvents(
   url: string,
-  token: string,
+  /** null sends none. */
+  token: string | null,
   headers: Record<string, string> = {},
 ): Promise<EventStream> {
   const abort = new AbortController()
   const response = await fetch(url, {
-    headers: { accept: 'text/event-stream', authorization: `Bearer ${token}`, ...headers },
+    headers: {
+      accept: 'text/event-stream',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
     signal: abort.signal,
   })
   const events = parse(response)

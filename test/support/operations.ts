@@ -34,6 +34,7 @@ export function createThings(service: TestService) {
   const server = () => world.server({ 'a.txt': 'a', 'world/level.dat': 'level' })
   return {
     unique,
+    ownToken: service.adminToken,
     server,
     async backup() {
       const serverId = await server()
@@ -109,6 +110,10 @@ export function createThings(service: TestService) {
       const template = ownTemplate(unique())
       await service.call('POST', '/templates', { body: template })
       return { templateId: template.id }
+    },
+    async invitation() {
+      const body = { name: 'Anna', scopes: ['servers:read'], servers: '*' }
+      return { invitationId: (await service.call('POST', '/invitations', { body })).body.id as string }
     },
     token: async () => ({ tokenId: (await service.mint(['servers:read'])).id }),
   }
@@ -276,6 +281,13 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   listTokens: nothing,
   readOwnToken: nothing,
   revokeToken: async (things) => ({ params: await things.token() }),
+  createInvitation: async () => ({ body: { name: 'Anna', scopes: ['servers:read'], servers: '*' } }),
+  listInvitations: nothing,
+  revokeInvitation: async (things) => ({ params: await things.invitation() }),
+  createSession: async (things) => ({ body: { token: things.ownToken } }),
+  readSession: nothing,
+  endSession: nothing,
+  createSignInLink: nothing,
 }
 
 export function wantedFor({ id }: Operation, things: Things): Promise<Wanted> {

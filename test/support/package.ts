@@ -5,7 +5,9 @@ import { delimiter, join } from 'node:path'
 import { ROOT } from '../architecture/sources.ts'
 import { type Ran, ranOf } from './ran.ts'
 
-const PACKED = ['bin', 'src', 'docs', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
+const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
+// With the panel as `npm ci` has built it: `npm pack` builds it only where it is older than its sources.
+const PACKED = ['bin', 'src', 'docs', 'panel', 'scripts/build-panel.ts', ...SETTINGS]
 const TEXTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.gitignore']
 
 /** What somebody's own shell has: nothing of the npm that runs these tests, of its Node or of what the tests load. */

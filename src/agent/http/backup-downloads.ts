@@ -10,7 +10,7 @@ import type { OpenedLink } from '../../http/signed-links.ts'
 import { createKeyedMutex } from '../../kit/mutex.ts'
 import type { BackupsOfAgent } from '../backups/index.ts'
 import { ARCHIVE_MIME } from '../files/archives/formats.ts'
-import { attachment } from './disposition.ts'
+import { untrustedHeaders } from './disposition.ts'
 import type { LinkDoor } from './link-door.ts'
 import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
 import { sendStream } from './serve-file.ts'
@@ -118,7 +118,7 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
     'last-modified': httpDate(whole.modifiedAt),
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',
-    'content-disposition': attachment(whole.name),
+    ...untrustedHeaders(whole.name),
   })
   if (isUnchanged(request.headers, whole)) return reply.code(304).send()
   const sizeBytes = whole.sizeBytes ?? (request.headers.range === undefined ? null : await whole.measure())

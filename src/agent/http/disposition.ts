@@ -62,3 +62,12 @@ export function attachment(name: string): string {
     ? `attachment; filename="${name}"`
     : `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
 }
+
+/**
+ * For bytes that a tenant chose: whatever a browser makes of them, and however they are opened, they run no script, belong to no
+ * origin of ours, and are shown in no frame.
+ */
+export const untrustedHeaders = (name: string) => ({
+  'content-disposition': attachment(name),
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+})

@@ -9,7 +9,7 @@ import { treeEntries } from '../files/archives/pack.ts'
 import { openContent } from '../files/content.ts'
 import { kindOf } from '../files/reading/entries.ts'
 import type { ServerFiles } from '../files/server-files.ts'
-import { attachment } from './disposition.ts'
+import { untrustedHeaders } from './disposition.ts'
 import { sendStream, serveFile } from './serve-file.ts'
 
 export async function serveDownload(
@@ -20,7 +20,11 @@ export async function serveDownload(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { path, format } = detail
-  if (format === 'raw') return await serveFile(openContent(server, path), request, reply, signal)
+  if (format === 'raw') {
+    // Bytes, whatever their name asks for: as a script they would be one of our own origin.
+    const content = { ...openContent(server, path), mime: 'application/octet-stream' }
+    return await serveFile(content, request, reply, signal)
+  }
   return await archives.run(server.serverId, signal, () => serveArchive(server, path, format, signal, request, reply))
 }
 
@@ -37,7 +41,7 @@ async function serveArchive(
   const name = segments.at(-1) ?? serverId
   reply.headers({
     'content-type': ARCHIVE_MIME[format],
-    'content-disposition': attachment(`${name}.${format}`),
+    ...untrustedHeaders(`${name}.${format}`),
     'accept-ranges': 'none',
   })
   if (request.method === 'HEAD') return reply.send()

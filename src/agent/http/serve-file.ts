@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../../contract/errors.ts'
 import { type Content, streamContent } from '../files/content.ts'
-import { attachment } from './disposition.ts'
+import { untrustedHeaders } from './disposition.ts'
 import { httpDate, isUnchanged, rangeOf } from './ranges.ts'
 
 /** Closes the file. Resolves when the answer is over. */
@@ -21,7 +21,7 @@ export async function serveFile(
     'last-modified': httpDate(modifiedAt),
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',
-    'content-disposition': attachment(content.name),
+    ...untrustedHeaders(content.name),
   })
   if (isUnchanged(request.headers, content)) return reply.code(304).send()
   const range = rangeOf(request.headers, content, sizeBytes)

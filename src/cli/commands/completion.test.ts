@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { useCli } from '../../../test/support/cli.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { BINARY, runPiped } from '../../../test/support/terminal.ts'
+import { until } from '../../../test/support/until.ts'
 import { splitLine } from '../shell-words.ts'
 
 const cli = useCli()
@@ -35,10 +36,13 @@ describe('completion', () => {
   })
 
   // Not synchronously: the service that it asks lives in this process.
-  const linesOf = async (shell: string, script: string): Promise<string[]> => {
-    const { stdout } = await execFileAsync(shell, ['-c', script], { env, cwd: cli.folder })
-    return stdout.split('\n').filter(Boolean)
-  }
+  // Whoever types waits for two seconds and no longer, which a busy machine may need: so it is asked again.
+  const linesOf = (shell: string, script: string): Promise<string[]> =>
+    until(async () => {
+      const { stdout } = await execFileAsync(shell, ['-c', script], { env, cwd: cli.folder })
+      const lines = stdout.split('\n').filter(Boolean)
+      return lines.length > 0 && lines
+    })
   const inBash = (line: string) =>
     linesOf(
       'bash',

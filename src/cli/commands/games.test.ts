@@ -23,6 +23,8 @@ describe('games', needs('bubblewrap'), () => {
   test('start, console, restart, kill and stop say what came of it', async () => {
     const id = await createGame('Castle')
     assert.deepEqual(await cli.run('start', 'Castle'), { code: 0, stdout: 'Castle is running.\n', stderr: '' })
+    // Its template has no pattern for when it is ready.
+    await until(async () => (await cli.run('console', 'Castle', '--search', 'Done')).stdout !== '')
     assert.equal((await cli.run('console', 'Castle', '--send', 'hello')).code, 0)
     await until(async () => (await cli.run('console', 'Castle', '--search', 'said: hello')).stdout !== '')
     const { stdout } = await cli.run('console', 'Castle', '--lines', '3')

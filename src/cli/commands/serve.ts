@@ -11,6 +11,7 @@ import {
   recoverStore as recover,
   rescueToken as rescue,
   type Service,
+  type ShowSignInLink,
   StartFault,
   StoreFault,
   settleTicks,
@@ -30,7 +31,8 @@ const main = command({
   summary: 'Run the service in the foreground',
   description:
     'Its settings come from the environment: GAMEKEEPER_HOST, GAMEKEEPER_PORT, GAMEKEEPER_DATA_DIR and the others of\n' +
-    'docs/operating.md. The first start makes the admin token and shows it once.',
+    'docs/operating.md. The first start makes the admin token and shows it once; on a terminal each start shows a link\n' +
+    'that signs in to the panel once.',
   args: [],
   options: {},
   examples: ['gamekeeper serve', 'GAMEKEEPER_PORT=9000 GAMEKEEPER_DATA_DIR=/srv/gamekeeper gamekeeper serve'],
@@ -49,7 +51,9 @@ const main = command({
     }
     const service = await plainly(() => {
       const config = readConfig(env)
-      return startService(config, announce, logFor(context, config.logFormat))
+      return startService(config, announce, logFor(context, config.logFormat), {
+        showSignInLink: signInLinkFor(context),
+      })
     })
     const reason = await Promise.race([signalled, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
@@ -170,6 +174,16 @@ async function greet(context: Context, { url, newAdminToken, dns }: Greeting): P
     // A service need not be listened to, but a token that nobody has seen would lock its owner out.
     if (newAdminToken) throw new StartFault(`The admin token could not be shown (${codeOf(error)}); none was made.`)
   }
+}
+
+/** Only on a terminal: elsewhere what is written ends up in a log, where a link that signs in does not belong. */
+function signInLinkFor({ io, json, paint, hand }: Context): ShowSignInLink | undefined {
+  if (!io.stdout.isTTY || json) return undefined
+  // Whoever cannot be shown it has lost nothing: `gamekeeper sign-in` makes another.
+  return ({ url }) =>
+    hand(`${paint('bold', 'Sign in to the panel with this link, once and within 15 minutes:')}\n  ${url}\n\n`).catch(
+      () => {},
+    )
 }
 
 type Greeting = Pick<Service, 'url' | 'newAdminToken' | 'dns'>

@@ -1,11 +1,11 @@
 // `gamekeeper token create|ls|rm|rescue`
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { SCOPES } from '../../contract/scopes.ts'
-import type { MintedToken, NewToken, Scope, Token } from '../../sdk/index.ts'
+import type { MintedToken, NewToken, Token } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import type { Context } from '../context.ts'
-import { CommandError, UsageError } from '../exit-codes.ts'
-import { nearest } from '../nearest.ts'
+import { CommandError } from '../exit-codes.ts'
+import { readScopes } from '../scopes.ts'
 import { serverIdOf } from '../server-reference.ts'
 import { type Column, formatTable } from '../text.ts'
 import { formatAgo, formatTime, readTime } from '../units.ts'
@@ -146,19 +146,6 @@ const rescue = command({
     return undefined
   },
 })
-
-function readScopes(given: readonly string[]): Scope[] {
-  const words = given.flatMap((text) => text.split(',')).map((word) => word.trim())
-  const known = (word: string): word is Scope => (SCOPES as readonly string[]).includes(word)
-  if (words.length === 0) throw new UsageError('--scope is missing.', `Scopes: ${SCOPES.join(', ')}.`)
-  const wrong = words.find((word) => !known(word))
-  if (wrong === undefined) return [...new Set(words.filter(known))]
-  const close = nearest(wrong, SCOPES)
-  throw new UsageError(
-    `There is no scope "${wrong}".`,
-    close ? `Did you mean ${close}?` : `Scopes: ${SCOPES.join(', ')}.`,
-  )
-}
 
 const columnsFor = ({ now }: Context): Column<Token>[] => [
   { title: 'NAME', cell: ({ name }) => name, style: () => 'cyan' },

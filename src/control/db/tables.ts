@@ -240,6 +240,38 @@ export interface TemplateRow {
   created_at: number
 }
 
+export interface SessionRow {
+  id: string
+  /** SHA-256 of the cookie's value, in hex. The value itself is never stored; nor is that of a link or an invitation. */
+  hash: string
+  /** The same of the proof that the page keeps. */
+  proof_hash: string
+  token_id: string
+  created_at: number
+  ends_at: number
+  last_used_at: number
+}
+
+/** Gone once it is used. */
+export interface SignInLinkRow {
+  hash: string
+  token_id: string
+  created_at: number
+  expires_at: number
+}
+
+/** Gone once it is used or taken back. */
+export interface InvitationRow {
+  id: string
+  hash: string
+  name: string
+  scopes: string
+  servers: string
+  created_by: string
+  created_at: number
+  expires_at: number
+}
+
 export interface Tables {
   tokens: TokenRow
   servers: ServerRow
@@ -255,6 +287,9 @@ export interface Tables {
   retention: RetentionRow
   schedules: ScheduleRow
   templates: TemplateRow
+  sessions: SessionRow
+  sign_in_links: SignInLinkRow
+  invitations: InvitationRow
 }
 
 export type Db = Kysely<Tables>

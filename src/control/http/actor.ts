@@ -12,6 +12,8 @@ export interface Actor {
   scopes: readonly Scope[]
   servers: '*' | ReadonlySet<string>
   expiresAt: number | null
+  /** What the token was exchanged for, where the request came by a cookie. */
+  session?: { id: string; endsAt: number } | undefined
   source: ActivitySource
   ip: string | null
   userAgent: string | null

@@ -10,12 +10,17 @@ import { countHeader } from '../../http/server.ts'
 import { networkOf } from '../../kit/networks.ts'
 import { type Actor, noSuchServer, sees } from './actor.ts'
 import { type Count, createRateLimiter, policyHeader, rateLimitHeaders, standingHeader } from './limits.ts'
+import { type IsOwnOrigin, requireOwnPage, type SessionCookies, type SessionCredential } from './session-cookie.ts'
 
-export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt'>
+export type Identity = Pick<Actor, 'id' | 'name' | 'scopes' | 'servers' | 'expiresAt' | 'session'>
 
 export interface AuthDeps {
   /** The identity behind the value of a bearer token, if it is good now. */
   identify(token: string): Identity | undefined | Promise<Identity | undefined>
+  /** The identity behind a session, if it is good now. */
+  identifySession(credential: SessionCredential): Identity | undefined | Promise<Identity | undefined>
+  cookies: SessionCookies
+  isOwnOrigin: IsOwnOrigin
   /** Called for every refusal of a good token on a server that it sees. */
   recordDenied(actor: Actor, serverId: string, scope: Scope): Promise<void>
   requestsPerMinute: number
@@ -24,7 +29,15 @@ export interface AuthDeps {
 export interface Auth {
   /** Not a promise where the token is known already, which saves nearly every request a turn (`npm run bench -- api`). */
   authenticate(request: FastifyRequest, reply: FastifyReply): Actor | Promise<Actor>
+  /** Who asks for what anybody may ask for: nobody that anything is known of. */
+  stranger(request: FastifyRequest): Actor
+  /** What the request proves who it is with, in one spelling; only its sender has it. */
+  credentialOf(request: FastifyRequest): string
   authorize(actor: Actor, serverId: string | undefined, scope: Scope): undefined | Promise<never>
+  /** Lets in who has just said who they are, or counts a failed sign-in. */
+  admit(request: FastifyRequest, reply: FastifyReply, identity: Identity | undefined): Actor
+  /** Counts a failed sign-in. */
+  refuseSignIn(request: FastifyRequest, detail: string): never
 }
 
 const FAILED_SIGN_INS_PER_MINUTE = 60
@@ -33,7 +46,7 @@ const CHALLENGE = 'Bearer realm="gamekeeper"'
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 
 /** The token in an Authorization header. */
-export const bearerOf = (header: string): string | undefined => BEARER.exec(header)?.[1]
+const bearerOf = (header: string): string | undefined => BEARER.exec(header)?.[1]
 
 export function createAuth(deps: AuthDeps): Auth {
   const requests = createRateLimiter(deps.requestsPerMinute)
@@ -55,6 +68,22 @@ export function createAuth(deps: AuthDeps): Auth {
     return actorOf(request, identity)
   }
 
+  function bySession(request: FastifyRequest, reply: FastifyReply): Actor | Promise<Actor> {
+    const credential = deps.cookies.read(request)
+    if (credential === undefined) refuse(request, missingToken(request), false)
+    requireOwnPage(request, deps.isOwnOrigin)
+    const enter = (identity: Identity | undefined) => {
+      if (!identity) refuse(request, 'The session has ended. Sign in again.', false)
+      const actor = admit(request, reply, identity)
+      actor.session = identity.session
+      // An event stream or a download that the browser asks for by itself cannot say so.
+      if (request.headers['x-gamekeeper-client'] === undefined) actor.source = 'panel'
+      return actor
+    }
+    const identity = deps.identifySession(credential)
+    return identity instanceof Promise ? identity.then(enter) : enter(identity)
+  }
+
   async function deny(actor: Actor, serverId: string | undefined, scope: Scope): Promise<never> {
     if (serverId !== undefined && AN_ID.test(serverId)) await deps.recordDenied(actor, serverId, scope)
     throw fail('forbidden', `The token lacks the scope ${scope}.`)
@@ -63,7 +92,7 @@ export function createAuth(deps: AuthDeps): Auth {
   return {
     authenticate(request, reply) {
       const header = request.headers.authorization
-      if (header === undefined) refuse(request, missingToken(request), false)
+      if (header === undefined) return bySession(request, reply)
       if (countHeader(request.raw, 'authorization') > 1) {
         throw fail('invalid_request', 'The request has more than one Authorization header.')
       }
@@ -74,12 +103,19 @@ export function createAuth(deps: AuthDeps): Auth {
       return admit(request, reply, identity)
     },
 
+    admit,
+    stranger: (request) => actorOf(request, { ...STRANGER, id: `anybody at ${networkOf(request.ip)}` }),
+    credentialOf: (request) =>
+      bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? deps.cookies.read(request)?.proof ?? '',
+    refuseSignIn: (request, detail) => refuse(request, detail, false),
+
     authorize(actor, serverId, scope) {
       if (serverId !== undefined && !sees(actor, serverId)) throw noSuchServer()
       return allows(actor.scopes, scope) ? undefined : deny(actor, serverId, scope)
     },
   }
 }
+
 function missingToken(request: FastifyRequest): string {
   const query = request.query as Record<string, unknown>
   const inQuery = 'token' in query || 'access_token' in query || Object.values(query).some(looksLikeToken)
@@ -90,12 +126,14 @@ function missingToken(request: FastifyRequest): string {
 
 const looksLikeToken = (value: unknown) => typeof value === 'string' && value.startsWith('gk_')
 
+const STRANGER: Omit<Identity, 'id'> = { name: 'Somebody', scopes: [], servers: new Set(), expiresAt: null }
+
 function tooMany(policy: string, count: Count, detail: string) {
   const headers = { ...rateLimitHeaders(policy, count), 'retry-after': String(count.resetSeconds) }
   return fail('rate_limited', { detail, headers })
 }
 
-function actorOf(request: FastifyRequest, identity: Identity): Actor {
+export function actorOf(request: FastifyRequest, identity: Identity): Actor {
   return {
     type: 'token',
     id: identity.id,

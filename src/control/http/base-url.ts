@@ -2,6 +2,7 @@
 // lies about the host gets a link that does not work, and nobody else sees it.
 import type { FastifyRequest } from 'fastify'
 import { countHeader } from '../../http/server.ts'
+import type { IsOwnOrigin } from './session-cookie.ts'
 
 export type BaseUrlOf = (request: FastifyRequest) => string
 
@@ -11,6 +12,12 @@ const HOST = /^(?:[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 /** The configured address; else the one that the request was sent to; else the one that we listen on. */
 export function createBaseUrl(publicUrl: string | null, ownUrl: () => string): BaseUrlOf {
   return (request) => publicUrl ?? calledAt(request) ?? ownUrl()
+}
+
+/** The origins that a page of ours can have: the configured one, the one that the request was sent to, and our own. */
+export function createIsOwnOrigin(publicUrl: string | null, ownUrl: () => string): IsOwnOrigin {
+  const isOf = (origin: string, url: string | null) => url !== null && URL.parse(url)?.origin === origin
+  return (origin, request) => [publicUrl, calledAt(request), ownUrl()].some((url) => isOf(origin, url))
 }
 
 /** What a trusted proxy says in `X-Forwarded-Host` and `X-Forwarded-Proto` counts; what others say there does not. */

@@ -22,7 +22,7 @@ const COMPRESSED = 'zstd:'
 
 export interface KeyedRequest {
   tokenId: string
-  /** The value of the token, in one spelling. */
+  /** The value of the token in one spelling, or the proof of the session. */
   credential: string
   key: string
   method: string
@@ -86,7 +86,7 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
       .executeTakeFirst()
     if (!row) return undefined
     if (row.fingerprint !== fingerprintOf(request)) throw conflict()
-    return { answer: decrypt(keyOf(request), row.answer) }
+    return { answer: openAnswer(request, row.answer) }
   }
 
   async function insert(trx: Trx, { tokenId, key, fingerprint, answerKey }: KeptRequest, answer: unknown) {
@@ -146,6 +146,15 @@ export function createIdempotency({ db, clock }: { db: Db; clock: { now(): numbe
       )
       largeBytes.clear()
     },
+  }
+}
+
+/** Of two sessions of one token neither can read what the other was answered. */
+function openAnswer(request: KeyedRequest, stored: string): unknown {
+  try {
+    return decrypt(keyOf(request), stored)
+  } catch (error) {
+    throw fail('idempotency_conflict', 'This Idempotency-Key was used in another session of the token.', error)
   }
 }
 

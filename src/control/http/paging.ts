@@ -69,3 +69,24 @@ export function pageOf<Row, T>(
   const nextCursor = rows.length > request.limit && last !== undefined ? cursorOf(last) : null
   return { data: shown.map(present), nextCursor }
 }
+
+const ROWS_AT_A_TIME = 200
+
+/** For rows of which not all are shown to everybody: reads on, newest first, until the page is full. */
+export async function pageOfVisible<Row extends { id: string }, T>(
+  request: PageRequest,
+  readBefore: (id: string | null, limit: number) => Promise<Row[]>,
+  isVisible: (row: Row) => boolean,
+  present: (row: Row) => T,
+  cursorOf: (row: Row) => string,
+): Promise<Page<T>> {
+  const shown: Row[] = []
+  let before = request.after ? String(request.after[0]) : null
+  while (shown.length <= request.limit) {
+    const rows = await readBefore(before, ROWS_AT_A_TIME)
+    shown.push(...rows.filter(isVisible))
+    if (rows.length < ROWS_AT_A_TIME) break
+    before = rows.at(-1)?.id ?? null
+  }
+  return pageOf(shown, request, present, cursorOf)
+}

@@ -1,5 +1,6 @@
 // Puts an operation of the contract behind a route: who may call it, its input, one call, its response.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
+import { OPEN_BODY_MAX_BYTES } from '../../contract/fixed-limits.ts'
 import {
   type AnswerOf,
   BASE_PATH,
@@ -11,7 +12,7 @@ import {
 import { hasBody } from '../../http/bodies.ts'
 import { withoutTrailingSlash } from '../../http/methods.ts'
 import type { Actor } from './actor.ts'
-import { type Auth, bearerOf } from './auth.ts'
+import type { Auth } from './auth.ts'
 import type { BaseUrlOf } from './base-url.ts'
 import type { BodyPace } from './body-pace.ts'
 import { createBodyTurns } from './body-turns.ts'
@@ -76,7 +77,8 @@ export function serve<O extends Operation, R>(
   options: ServeOptions<R, AnswerOf<O>> = {},
 ): void {
   const status = Number(Object.keys(operation.answers)[0])
-  const isPost = operation.method === 'POST'
+  // What anybody may ask for has nobody whose keys they could be.
+  const takesKeys = operation.method === 'POST' && !operation.isOpen
   const isGet = operation.method === 'GET'
   const bodyTurns = createBodyTurns(operation, bodyPace, tokenOf)
   const takesNoBody = !operation.body && !operation.rawBody
@@ -105,9 +107,10 @@ export function serve<O extends Operation, R>(
     ...bodyTurns.hooks,
     schema: describe(operation),
     config: { operation } as object,
+    ...(operation.isOpen ? { bodyLimit: OPEN_BODY_MAX_BYTES } : {}),
     onRequest: (request, reply, done) => {
       try {
-        const actor = auth.authenticate(request, reply)
+        const actor = operation.isOpen ? auth.stranger(request) : auth.authenticate(request, reply)
         const entered =
           actor instanceof Promise ? actor.then((found) => enter(request, reply, found)) : enter(request, reply, actor)
         if (entered) entered.then(() => done(), done)
@@ -121,7 +124,7 @@ export function serve<O extends Operation, R>(
     const { actor, request, reply } = call
     const keyed = {
       tokenId: actor.id,
-      credential: bearerOf(request.headers.authorization ?? '')?.toLowerCase() ?? '',
+      credential: auth.credentialOf(request),
       key,
       method: request.method,
       url: withoutTrailingSlash(request.url),
@@ -147,7 +150,7 @@ export function serve<O extends Operation, R>(
         request,
         reply,
       } as Call<O>
-      const key = isPost ? request.headers['idempotency-key'] : undefined
+      const key = takesKeys ? request.headers['idempotency-key'] : undefined
       if (key !== undefined) return answerKeyed(call, String(key))
       const result = handler(call)
       // What can be answered at once is, without a turn through a promise (`npm run bench -- api`).

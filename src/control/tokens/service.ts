@@ -10,13 +10,14 @@ import type { Db, TokenRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
-import { type Cursors, pageRequest } from '../http/paging.ts'
+import { type Cursors, pageOfVisible, pageRequest } from '../http/paging.ts'
 import type { Streams } from '../http/streams/open-streams.ts'
 import { beyond, type Reach, within } from './reach.ts'
 import {
   countTokens,
   findToken,
   insertToken,
+  listRootRows,
   listTokenRows,
   markRevoked,
   markUsed,
@@ -28,6 +29,8 @@ import { type CachedToken, createTokenCache, hashOf, isSecretOf, SECRET_LENGTH }
 
 export interface Tokens {
   identify(token: string): Identity | undefined | Promise<Identity | undefined>
+  /** The identity of a token whose secret was proven another way, by the cookie of a session; undefined once it has ended. */
+  find(tokenId: string): Identity | undefined | Promise<Identity | undefined>
   create(actor: Actor, request: NewToken): Promise<MintedToken>
   list(actor: Actor, query: { limit?: number; cursor?: string }): Promise<Page<Token>>
   /** What whoever asks can do and reach. */
@@ -37,6 +40,8 @@ export interface Tokens {
   ensureFirst(show: ShowToken): Promise<string | null>
   /** Makes the configured token unless it is there. Returns what is wrong with it, if something is. */
   ensureConfigured(value: string): Promise<string | null>
+  /** The id of a token of the owner's own that can do everything, if there is one. */
+  findOwner(): Promise<string | null>
   /** Another token that can do everything, for whoever is at the machine itself. */
   rescue(show: ShowToken): Promise<MintedToken>
   /** For ending links whose end a crash may have prevented. */
@@ -77,8 +82,10 @@ export function createTokens(deps: {
   let showing: Promise<unknown> = Promise.resolve()
 
   function accept(entry: CachedToken, secret: string): Identity | undefined {
-    const { identity } = entry
-    if (!isSecretOf(entry, secret)) return undefined
+    return isSecretOf(entry, secret) ? use(entry) : undefined
+  }
+
+  function use({ identity }: CachedToken): Identity | undefined {
     const now = clock.now()
     if (identity.expiresAt !== null && identity.expiresAt <= now) return undefined
     used.set(identity.id, now)
@@ -134,42 +141,35 @@ export function createTokens(deps: {
   return {
     identify(token) {
       if (!TOKEN_FORM.test(token)) return undefined
-      const id = `tok_${token.slice('gk_'.length, -1 - SECRET_LENGTH)}`
+      const id = tokenIdOf(token)
       const secret = token.slice(-SECRET_LENGTH)
       const cached = cache.find(id)
       if (cached) return accept(cached, secret)
       return load(id).then((entry) => (entry ? accept(entry, secret) : undefined))
     },
 
+    find(tokenId) {
+      const cached = cache.find(tokenId)
+      return cached ? use(cached) : load(tokenId).then((entry) => (entry ? use(entry) : undefined))
+    },
+
     async create(actor, request) {
       const expiresAt = request.expiresAt ? Date.parse(request.expiresAt) : null
       if (expiresAt !== null && expiresAt <= clock.now()) throw invalidField('/expiresAt', 'must lie in the future')
       const reach: Reach = { scopes: request.scopes, servers: request.servers, expiresAt }
-      const excess = beyond(actor, reach)
-      if (excess.length > 0) throw fail('forbidden', `This token cannot grant ${excess.join(', ')}.`)
-      if (reach.servers !== '*') {
-        if (reach.scopes.includes('servers:admin'))
-          throw invalidField('/scopes', 'has servers:admin, which is for tokens for all servers')
-        const missing = await missingServers(db, reach.servers)
-        if (missing.length > 0) throw invalidField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
-      }
+      await requireGrantable(db, actor, reach)
       return transact(db, actor, (trx) => mint(trx, actor, draft({ ...reach, name: request.name }, actor.id)))
     },
 
     async list(actor, query) {
       const request = pageRequest(cursors, LIST, query)
-      const data: Token[] = []
-      let before = request.after ? String(request.after[0]) : null
-      for (;;) {
-        const rows = await listTokenRows(db, before, 200)
-        for (const row of rows) {
-          if (!within(actor, reachOf(row))) continue
-          if (data.length === request.limit) return { data, nextCursor: cursors.encode(LIST, [data.at(-1)?.id ?? '']) }
-          data.push(present(row))
-        }
-        if (rows.length < 200) return { data, nextCursor: null }
-        before = rows.at(-1)?.id ?? null
-      }
+      return pageOfVisible(
+        request,
+        (before, limit) => listTokenRows(db, before, limit),
+        (row) => within(actor, reachOf(row)),
+        (row) => present({ ...row, last_used_at: used.get(row.id) ?? row.last_used_at }),
+        ({ id }) => cursors.encode(LIST, [id]),
+      )
     },
 
     async readOwn({ id, name, scopes, servers, expiresAt }) {
@@ -211,6 +211,11 @@ export function createTokens(deps: {
       return null
     },
 
+    async findOwner() {
+      const rows = await listRootRows(db)
+      return rows.find((row) => isEverything(row, clock.now()))?.id ?? null
+    },
+
     rescue: (show) => mintShown('rescue', show),
 
     recentlyRevoked: () => revokedSince(db, clock.now() - LINKS_OUTLIVE_MS),
@@ -230,13 +235,31 @@ function configuredFault(row: TokenRow, secret: string, now: number): string | n
   if (row.revoked_at !== null) return 'GAMEKEEPER_ADMIN_TOKEN is a token that was revoked; choose another.'
   if (row.hash !== hashOf(secret).toString('hex'))
     return 'GAMEKEEPER_ADMIN_TOKEN has the id of another token; choose another.'
-  const { scopes, servers, expiresAt } = reachOf(row)
-  if (!scopes.includes('*') || servers !== '*' || (expiresAt !== null && expiresAt <= now))
+  if (!isEverything(row, now))
     return 'GAMEKEEPER_ADMIN_TOKEN is a token that cannot do everything, or has expired; choose another.'
   return null
 }
 
-function tokenRow(
+function isEverything(row: TokenRow, now: number): boolean {
+  const { scopes, servers, expiresAt } = reachOf(row)
+  return scopes.includes('*') && servers === '*' && (expiresAt === null || expiresAt > now)
+}
+
+/** The id of the record of a token, from its value. */
+export const tokenIdOf = (value: string) => `tok_${value.slice('gk_'.length, -1 - SECRET_LENGTH)}`
+
+/** Refuses what the actor cannot hand on, and what makes no sense. */
+export async function requireGrantable(db: Db, actor: Actor, reach: Reach): Promise<void> {
+  const excess = beyond(actor, reach)
+  if (excess.length > 0) throw fail('forbidden', `This token cannot grant ${excess.join(', ')}.`)
+  if (reach.servers === '*') return
+  if (reach.scopes.includes('servers:admin'))
+    throw invalidField('/scopes', 'has servers:admin, which is for tokens for all servers')
+  const missing = await missingServers(db, reach.servers)
+  if (missing.length > 0) throw invalidField('/servers', `has no server ${missing.slice(0, 5).join(', ')}`)
+}
+
+export function tokenRow(
   id: string,
   secret: string,
   request: Reach & { name: string },
@@ -257,11 +280,11 @@ function tokenRow(
   }
 }
 
-function reachOf(row: TokenRow): Reach {
+export function reachOf(row: Pick<TokenRow, 'scopes' | 'servers' | 'expires_at'>): Reach {
   return { scopes: JSON.parse(row.scopes) as Scope[], servers: JSON.parse(row.servers), expiresAt: row.expires_at }
 }
 
-function identityOf(row: TokenRow): Identity {
+export function identityOf(row: TokenRow): Identity {
   const { scopes, servers, expiresAt } = reachOf(row)
   return { id: row.id, name: row.name, scopes, servers: servers === '*' ? '*' : new Set(servers), expiresAt }
 }

@@ -18,6 +18,18 @@ export function listTokenRows(db: Db, before: string | null, limit: number): Pro
   return query.execute()
 }
 
+/** Those that no token has made, newest first: the first one, the configured one, and rescued ones. */
+export function listRootRows(db: Db): Promise<TokenRow[]> {
+  const roots = db.selectFrom('tokens').selectAll().where('created_by', 'is', null)
+  return roots.where('revoked_at', 'is', null).orderBy('id', 'desc').limit(100).execute()
+}
+
+/** Locks it, so that nobody revokes it meanwhile; undefined where it is revoked. */
+export function lockToken(trx: Trx, id: string): Promise<TokenRow | undefined> {
+  const unrevoked = trx.updateTable('tokens').set({ id }).where('id', '=', id).where('revoked_at', 'is', null)
+  return unrevoked.returningAll().executeTakeFirst()
+}
+
 /** False where it is revoked already: of two calls at once only one is told that it did it. */
 export async function markRevoked(trx: Trx, id: string, at: number): Promise<boolean> {
   const unrevoked = trx

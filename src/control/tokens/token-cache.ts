@@ -69,3 +69,6 @@ export function isSecretOf(entry: CachedToken, secret: string): boolean {
 const given = Buffer.alloc(SECRET_LENGTH)
 
 export const hashOf = (secret: string) => hash('sha256', secret.toLowerCase(), 'buffer')
+
+/** Of a secret that is looked for by its hash: that of a session, a sign-in link or an invitation. */
+export const hashOfSecret = (secret: string) => hash('sha256', secret, 'hex')

@@ -1,5 +1,6 @@
 // Retention, applied: after a successful backup, or when somebody asks.
 import type { Expiry, NewRetention, RetentionPolicy } from '../../../contract/backups/backup-plans.ts'
+import { planExpiry } from '../../../contract/backups/expiry.ts'
 import type { Activity } from '../../activity/service.ts'
 import { lockServer } from '../../db/lock-server.ts'
 import type { BackupRow, Db, RetentionRow, Trx } from '../../db/tables.ts'
@@ -9,7 +10,6 @@ import { lockReadyServer, requireServer } from '../../servers/service.ts'
 import { present } from '../present.ts'
 import type { Removal } from '../removal.ts'
 import * as store from '../store.ts'
-import { planExpiry } from './expiry.ts'
 
 /** What restores have taken for safety is kept until this many newer ones have succeeded, whatever the policy. */
 const SAFETY_KEPT = 3

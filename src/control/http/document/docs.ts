@@ -6,6 +6,8 @@ import { completeDocument } from './document.ts'
 import { NO_QUERY } from './openapi.ts'
 import { referencePage } from './reference-page.ts'
 
+const SESSION =
+  'For the panel. Over HTTPS its name is `__Host-gamekeeper`. Needs the header `X-Gamekeeper-Session`, and changes an `Origin` that is this service.'
 const DOCUMENT_PATH = `${BASE_PATH}/openapi.json`
 
 /** Must be registered before the routes that it describes. */
@@ -20,7 +22,12 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string | n
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: publicUrl ?? '/' }],
-      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      components: {
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer' },
+          session: { type: 'apiKey', in: 'cookie', name: 'gamekeeper', description: SESSION },
+        },
+      },
     },
     transformObject: (generated) => {
       if (!('openapiObject' in generated)) throw new TypeError('not an OpenAPI document')

@@ -54,14 +54,14 @@ export function completeDocument(document: Document): void {
 }
 
 function complete(described: Described, operation: Operation, names: SchemaNames): void {
-  const { id, body, rawBody, method } = operation
+  const { id, body, rawBody, method, isOpen } = operation
   const media = described.requestBody?.content[JSON_TYPE]
   if (body && media) {
     Object.assign(described.requestBody ?? {}, { required: isBodyRequired(operation) })
     nameSchema(media, () => names.body(id, body, takingAbsent(body)))
   }
   if (rawBody) described.requestBody = describeRawBody(rawBody, (schema) => names.body(id, schema, schema))
-  if (method === 'POST')
+  if (method === 'POST' && !isOpen)
     described.parameters = [...(described.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }]
   nameAnswers(described.responses, operation, names)
 }

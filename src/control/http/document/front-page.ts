@@ -1,5 +1,6 @@
-// What a browser shows at the address of the service.
+// What a browser shows at the address of the service: the panel, or a page that leads to the API where none was built.
 import type { FastifyInstance } from 'fastify'
+import type { Panel } from '../../../http/panel.ts'
 import { NO_QUERY } from './openapi.ts'
 
 /** Relative links: behind a proxy the service may have a path of its own. No style and no script, so that none is allowed. */
@@ -18,7 +19,8 @@ const page = (version: string) => `<!doctype html>
 </html>
 `
 
-export function frontPage(app: FastifyInstance, version: string): void {
+export function frontPage(app: FastifyInstance, version: string, panel: Panel | null): void {
+  if (panel) return void app.get('/', { schema: { hide: true } }, (_request, reply) => panel.sendPage(reply))
   const text = page(version)
   app.get('/', { schema: { hide: true, querystring: NO_QUERY } }, (_request, reply) =>
     reply.type('text/html; charset=utf-8').send(text),

@@ -20,15 +20,15 @@ export function describe(operation: Operation): FastifySchema {
 }
 
 function schemaOf(operation: Operation): FastifySchema {
-  const { scope } = operation
+  const { scope, isOpen } = operation
   return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
-    description: [operation.description, scope === null ? 'Any token.' : `Scope: \`${scope}\`.`]
+    description: [operation.description, isOpen ? 'No token.' : scope === null ? 'Any token.' : `Scope: \`${scope}\`.`]
       .filter(Boolean)
       .join('\n\n'),
-    security: [{ token: scope === null ? [] : [scope] }],
+    security: isOpen ? [] : [{ token: scope === null ? [] : [scope] }, { session: [] }],
     ...(operation.params ? { params: operation.params } : {}),
     querystring: operation.query ?? NO_QUERY,
     ...(operation.body ? { body: withExample(takingAbsent(operation.body), operation.bodyExample) } : {}),

@@ -1,5 +1,5 @@
-// Responses that stay open. Each ends at once when its token is revoked or expires, when its server is deleted, and
-// when the service stops.
+// Responses that stay open. Each ends at once when its token is revoked or expires, when its session ends, when its server
+// is deleted, and when the service stops.
 import { fail } from '../../../contract/errors.ts'
 import type { Actor } from '../actor.ts'
 
@@ -17,6 +17,7 @@ export interface Streams {
     source: (signal: AbortSignal) => AsyncIterable<T>,
   ): AsyncGenerator<T>
   endForToken(tokenId: string): void
+  endForSession(sessionId: string): void
   endForServer(serverId: string): void
   endAll(): void
   count(): number
@@ -24,13 +25,14 @@ export interface Streams {
 
 interface Stream {
   tokenId: string
+  sessionId: string | null
   serverId: string | null
   abort: AbortController
 }
 
 export function createStreams({ clock }: { clock: { now(): number } }): Streams {
   const open = new Set<Stream>()
-  /** Tokens and servers that are gone for good: a request that was let in before must not open a stream after. */
+  /** Tokens, sessions and servers that are gone for good: a request that was let in before must not open a stream after. */
   const gone = new Set<string>()
   let closed = false
 
@@ -42,11 +44,12 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
         headers: { 'retry-after': '5' },
       })
     }
-    const stream = { tokenId: actor.id, serverId, abort: new AbortController() }
-    if (closed || gone.has(actor.id) || (serverId !== null && gone.has(serverId))) stream.abort.abort()
+    const sessionId = actor.session?.id ?? null
+    const stream = { tokenId: actor.id, sessionId, serverId, abort: new AbortController() }
+    if (closed || [actor.id, sessionId, serverId].some((id) => id !== null && gone.has(id))) stream.abort.abort()
     open.add(stream)
-    const left = actor.expiresAt === null ? LONGEST_TIMER_MS : actor.expiresAt - clock.now()
-    const expiry = setTimeout(() => stream.abort.abort(), Math.min(left, LONGEST_TIMER_MS)).unref()
+    const endsAt = Math.min(actor.expiresAt ?? Infinity, actor.session?.endsAt ?? Infinity)
+    const expiry = setTimeout(() => stream.abort.abort(), Math.min(endsAt - clock.now(), LONGEST_TIMER_MS)).unref()
     const end = () => {
       clearTimeout(expiry)
       open.delete(stream)
@@ -57,7 +60,8 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
   function endFor(id: string): void {
     if (gone.size >= REMEMBERED_MAX) gone.clear()
     gone.add(id)
-    for (const stream of open) if (stream.tokenId === id || stream.serverId === id) stream.abort.abort()
+    for (const stream of open)
+      if (stream.tokenId === id || stream.sessionId === id || stream.serverId === id) stream.abort.abort()
   }
 
   return {
@@ -82,6 +86,7 @@ export function createStreams({ clock }: { clock: { now(): number } }): Streams 
       }
     },
     endForToken: endFor,
+    endForSession: endFor,
     endForServer: endFor,
     endAll() {
       closed = true

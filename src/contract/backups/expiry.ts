@@ -1,5 +1,5 @@
 // Which backups a policy keeps. Pure: it decides, and touches nothing.
-import type { RetentionPolicy } from '../../../contract/backups/backup-plans.ts'
+import type { RetentionPolicy } from './backup-plans.ts'
 
 export interface Candidate {
   id: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { RetentionPolicy } from '../../../contract/backups/backup-plans.ts'
+import type { RetentionPolicy } from './backup-plans.ts'
 import { type Candidate, planExpiry } from './expiry.ts'
 
 const NONE: RetentionPolicy = { keepLast: null, keepHourly: null, keepDaily: null, keepWeekly: null, keepMonthly: null }

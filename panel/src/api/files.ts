@@ -1,0 +1,126 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { ArchiveFormat, FileEntry, Page } from '../../../src/sdk/index.ts'
+import { client } from './client.ts'
+import { jobsKey } from './jobs.ts'
+
+export interface FileOrder {
+  sort: 'name' | 'size' | 'time'
+  order: 'asc' | 'desc'
+}
+
+export interface Move {
+  from: string
+  to: string
+}
+
+const POLL_MS = 2000
+export const filesKey = (serverId: string) => ['files', serverId] as const
+export const joinPath = (directory: string, name: string) => `${directory === '/' ? '' : directory}/${name}`
+
+/** Directories first, a page at a time; a folder that fits into one page is kept up to date. */
+export function useDirectory(serverId: string, path: string, order: FileOrder) {
+  return useInfiniteQuery({
+    queryKey: [...filesKey(serverId), path, order],
+    queryFn: ({ signal, pageParam }) =>
+      client.files.list(
+        serverId,
+        { path, ...order, limit: 100, ...(pageParam === null ? {} : { cursor: pageParam }) },
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }: Page<FileEntry>) => nextCursor,
+    refetchInterval: ({ state: { data } }) => (data && data.pages.length > 1 ? false : POLL_MS),
+    placeholderData: (before, query) => (query?.queryKey[2] === path ? before : undefined),
+  })
+}
+
+export function useUsage(serverId: string) {
+  return useQuery({
+    queryKey: [...filesKey(serverId), 'usage'],
+    queryFn: ({ signal }) => client.files.usage(serverId, { signal }),
+  })
+}
+
+export function useFileActions(serverId: string) {
+  const queries = useQueryClient()
+  const onSettled = () => {
+    void queries.invalidateQueries({ queryKey: ['trash', serverId] })
+    return queries.invalidateQueries({ queryKey: filesKey(serverId) })
+  }
+  return {
+    refresh: onSettled,
+    makeFolder: useMutation({
+      mutationFn: ({ path, name }: { path: string; name: string }) => client.files.makeFolder(serverId, { path, name }),
+      onSettled,
+    }),
+    /** Empty, and never in the place of another. */
+    makeFile: useMutation({
+      mutationFn: (path: string) => client.files.write(serverId, path, '', { overwrite: false }),
+      onSettled,
+    }),
+    /** All of them, or none. */
+    move: useMutation({
+      mutationFn: (moves: Move[]) => client.files.move(serverId, { moves }),
+      onSettled,
+    }),
+    setMode: useMutation({
+      mutationFn: ({ directory, names, mode }: { directory: string; names: string[]; mode: string }) =>
+        client.files.setMode(serverId, { root: directory, files: names, mode }),
+      onSettled,
+    }),
+    remove: useMutation({
+      mutationFn: ({ directory, names }: { directory: string; names: string[] }) =>
+        client.files.delete(serverId, { root: directory, files: names }),
+      onSettled,
+    }),
+    undelete: useMutation({
+      mutationFn: ({ directory, names }: { directory: string; names: string[] }) =>
+        putBack(serverId, new Set(names.map((name) => joinPath(directory, name)))),
+      onSettled,
+    }),
+    /** Each beside its original, one after another. */
+    copy: useMutation({
+      mutationFn: async (paths: readonly string[]) => {
+        for (const location of paths) await client.files.copy(serverId, { location }, { timeoutMs: 0 })
+      },
+      onSettled,
+    }),
+    download: useMutation({
+      mutationFn: async (path: string) => {
+        const { url } = await client.files.requestDownload(serverId, { path })
+        location.assign(url)
+      },
+    }),
+  }
+}
+
+/** Work that goes on as a job, with which each of these resolves. */
+export function useFileJobs(serverId: string) {
+  const queries = useQueryClient()
+  const onSettled = () => queries.invalidateQueries({ queryKey: jobsKey(serverId) })
+  return {
+    pack: useMutation({
+      mutationFn: (request: { root: string; files: string[]; format: ArchiveFormat; target: string }) =>
+        client.files.pack(serverId, request),
+      onSettled,
+    }),
+    unpack: useMutation({
+      mutationFn: (request: { path: string; directory: string; overwrite: boolean }) =>
+        client.files.unpack(serverId, request),
+      onSettled,
+    }),
+    pull: useMutation({
+      mutationFn: (request: { url: string; directory: string; name?: string }) => client.files.pull(serverId, request),
+      onSettled,
+    }),
+  }
+}
+
+/** The newest deletion of each path. What was deleted a moment ago is at the beginning of the trash. */
+async function putBack(serverId: string, paths: Set<string>): Promise<void> {
+  for await (const item of client.files.allTrash(serverId, { limit: 100 })) {
+    if (item.reason !== 'deleted' || !paths.delete(item.path)) continue
+    await client.files.restore(serverId, item.id)
+    if (paths.size === 0) return
+  }
+}

@@ -1,0 +1,102 @@
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { NewServer, PowerAction, Server } from '../../../src/sdk/index.ts'
+import { client } from './client.ts'
+
+const ALL = ['servers'] as const
+const one = (serverId: string) => ['server', serverId] as const
+const POLL_MS = 2000
+/** A list of many pages is asked for less often. */
+const POLL_MANY_MS = 10_000
+const POLL_CHANGING_MS = 700
+const MANY = 100
+
+const isChanging = (server: Server) =>
+  server.power.state === 'starting' || server.power.state === 'stopping' || server.status !== 'ready'
+
+export function useServers() {
+  return useQuery({
+    queryKey: ALL,
+    queryFn: async ({ signal }) => Array.fromAsync(client.servers.all({ limit: 100 }, { signal })),
+    refetchInterval: ({ state: { data } }) => {
+      if (data && data.length > MANY) return POLL_MANY_MS
+      return data?.some(isChanging) ? POLL_CHANGING_MS : POLL_MS
+    },
+  })
+}
+
+/** Those that can be brought back. */
+export function useDeletedServers() {
+  return useQuery({
+    queryKey: [...ALL, 'deleted'],
+    queryFn: ({ signal }) => Array.fromAsync(client.servers.all({ limit: 100, deleted: true }, { signal })),
+    refetchInterval: POLL_MS,
+  })
+}
+
+export function useServer(serverId: string) {
+  const queries = useQueryClient()
+  return useQuery({
+    queryKey: one(serverId),
+    queryFn: ({ signal }) => client.servers.read(serverId, { signal }),
+    refetchInterval: ({ state: { data } }) => (data && isChanging(data) ? POLL_CHANGING_MS : POLL_MS),
+    // What the list knows is shown until the answer is here.
+    placeholderData: () => queries.getQueryData<Server[]>(ALL)?.find(({ id }) => id === serverId),
+  })
+}
+
+export function usePower(serverId: string) {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: (action: PowerAction) => client.power.act(serverId, action),
+    onSuccess: (server) => keepServer(queries, server),
+    onSettled: () => queries.invalidateQueries({ queryKey: one(serverId) }),
+  })
+}
+
+/** What the service has answered is shown at once, on this page and in the list. */
+export function keepServer(queries: QueryClient, server: Server): void {
+  queries.setQueryData(one(server.id), server)
+  queries.setQueryData<Server[]>(ALL, (all) => all?.map((each) => (each.id === server.id ? server : each)))
+}
+
+export async function refreshServer(queries: QueryClient, serverId: string): Promise<void> {
+  await Promise.all([
+    queries.invalidateQueries({ queryKey: one(serverId) }),
+    queries.invalidateQueries({ queryKey: ALL }),
+  ])
+}
+
+export function useCreateServer() {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: (server: NewServer) => client.servers.create(server),
+    onSuccess: (server) => {
+      queries.setQueryData(one(server.id), server)
+      return queries.invalidateQueries({ queryKey: ALL })
+    },
+  })
+}
+
+export function useTemplates() {
+  return useQuery({
+    queryKey: ['templates'],
+    queryFn: ({ signal }) => Array.fromAsync(client.templates.all({ limit: 100 }, { signal })),
+    staleTime: 60_000,
+  })
+}
+
+export function useTemplate(templateId: string | null) {
+  return useQuery({
+    queryKey: ['template', templateId],
+    queryFn: ({ signal }) => client.templates.read(templateId ?? '', { signal }),
+    enabled: templateId !== null,
+    staleTime: 60_000,
+  })
+}
+
+/** What a player types. */
+export function addressOf(server: Server): string | null {
+  if (server.port === null) return null
+  const host = location.hostname.includes(':') ? `[${location.hostname}]` : location.hostname
+  return `${host}:${server.port}`
+}

@@ -1,0 +1,39 @@
+import { Trans } from '@lingui/react/macro'
+import { Button, Modal } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+interface Props {
+  isOpen: boolean
+  onClose: () => void
+  onConfirm: () => void
+  title: string
+  /** What will happen, in plain words. */
+  text: ReactNode
+  action: string
+  color?: string
+}
+
+export function Confirm({ isOpen, onClose, onConfirm, title, text, action, color = 'red' }: Props) {
+  return (
+    <Modal opened={isOpen} onClose={onClose} title={title}>
+      <div className="stack">
+        <div className="soft">{text}</div>
+        <div className="row">
+          <Button
+            color={color}
+            data-autofocus
+            onClick={() => {
+              onClose()
+              onConfirm()
+            }}
+          >
+            {action}
+          </Button>
+          <Button variant="default" onClick={onClose}>
+            <Trans>Cancel</Trans>
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  )
+}

@@ -1,0 +1,18 @@
+import './theme/mantine.ts'
+import './theme/base.css'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { createQueryClient } from './api/query-client.ts'
+import { followOtherTabs } from './api/session-proof.ts'
+import { App } from './app/app.tsx'
+import { activatePreferred } from './i18n/i18n.ts'
+
+followOtherTabs()
+await activatePreferred()
+const root = document.getElementById('root')
+if (!root) throw new Error('The page has no #root.')
+createRoot(root).render(
+  <StrictMode>
+    <App queries={createQueryClient()} />
+  </StrictMode>,
+)

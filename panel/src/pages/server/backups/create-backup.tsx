@@ -1,0 +1,70 @@
+import { Trans, useLingui } from '@lingui/react/macro'
+import { Button, Checkbox, Modal, Textarea, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import type { Server } from '../../../../../src/sdk/index.ts'
+import { useBackupActions } from '../../../api/backups.ts'
+import { Problem } from '../../../components/problem.tsx'
+
+interface Props {
+  server: Server
+  isOpen: boolean
+  onClose: () => void
+}
+
+export function CreateBackup({ server, isOpen, onClose }: Props) {
+  const { t } = useLingui()
+  return (
+    <Modal opened={isOpen} onClose={onClose} title={t`Back up ${server.name}`}>
+      <CreateForm server={server} onClose={onClose} />
+    </Modal>
+  )
+}
+
+function CreateForm({ server, onClose }: Omit<Props, 'isOpen'>) {
+  const { t } = useLingui()
+  const { create } = useBackupActions(server.id)
+  const [name, setName] = useState('')
+  const [ignored, setIgnored] = useState('')
+  const [isLocked, setLocked] = useState(false)
+  const submit = (event: React.FormEvent) => {
+    event.preventDefault()
+    const chosen = { ...(name.trim() ? { name: name.trim() } : {}), ...(ignored.trim() ? { ignored } : {}), isLocked }
+    create.mutate(chosen, { onSuccess: onClose })
+  }
+  return (
+    <form onSubmit={submit} className="stack">
+      <TextInput
+        label={t`Name`}
+        placeholder={t`The time, by default`}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        maxLength={191}
+        data-autofocus
+      />
+      <Textarea
+        label={t`Leave out`}
+        description={t`One pattern a line, as in a .gitignore. By default the server's .backupignore counts.`}
+        placeholder={'*.log\n/cache/'}
+        value={ignored}
+        onChange={(event) => setIgnored(event.currentTarget.value)}
+        rows={3}
+        classNames={{ input: 'mono' }}
+      />
+      <Checkbox
+        label={t`Lock it`}
+        description={t`Nobody deletes it, and no retention rule, until it is unlocked`}
+        checked={isLocked}
+        onChange={(event) => setLocked(event.currentTarget.checked)}
+      />
+      {create.error && <Problem error={create.error} />}
+      <div className="row">
+        <Button type="submit" loading={create.isPending}>
+          <Trans>Back up</Trans>
+        </Button>
+        <Button variant="default" onClick={onClose}>
+          <Trans>Cancel</Trans>
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,42 @@
+import { Trans } from '@lingui/react/macro'
+import { Button, Modal } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { Problem } from '../../../../components/problem.tsx'
+
+interface Props {
+  title: string
+  action: string
+  error: Error | null
+  isPending: boolean
+  isGood: boolean
+  onSubmit: () => void
+  onClose: () => void
+  size?: string
+  children: ReactNode
+}
+
+/** Fields, what went wrong, and the two buttons. */
+export function FormDialog({ title, action, error, isPending, isGood, onSubmit, onClose, size, children }: Props) {
+  return (
+    <Modal opened onClose={onClose} title={title} {...(size ? { size } : {})}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isGood) onSubmit()
+        }}
+      >
+        {children}
+        {error && <Problem error={error} />}
+        <div className="row">
+          <Button type="submit" loading={isPending} disabled={!isGood}>
+            {action}
+          </Button>
+          <Button variant="default" onClick={onClose}>
+            <Trans>Cancel</Trans>
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  )
+}

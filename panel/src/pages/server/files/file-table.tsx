@@ -1,0 +1,119 @@
+// React Aria's table: keyboard, selection and screen readers as in a desktop's file manager, and only the rows in sight are made.
+import { useLingui } from '@lingui/react/macro'
+import { useMediaQuery } from '@mantine/hooks'
+import { useMemo } from 'react'
+import {
+  Cell,
+  Column,
+  Row,
+  type Selection,
+  type SortDescriptor,
+  Table,
+  TableBody,
+  TableHeader,
+  TableLayout,
+  TableLoadMoreItem,
+  Virtualizer,
+} from 'react-aria-components'
+import type { FileEntry } from '../../../../../src/sdk/index.ts'
+import type { FileOrder } from '../../../api/files.ts'
+import { Icon } from '../../../components/icon.tsx'
+import { Moment } from '../../../components/moment.tsx'
+import { formatBytes } from '../../../i18n/format.ts'
+import css from './file-table.module.css'
+
+interface Props {
+  entries: readonly FileEntry[]
+  order: FileOrder
+  onOrder: (order: FileOrder) => void
+  selected: Selection
+  onSelect: (selected: Selection) => void
+  onOpen: (entry: FileEntry) => void
+  onDelete: () => void
+  onRename: () => void
+  hasMore: boolean
+  isLoadingMore: boolean
+  onLoadMore: () => void
+}
+
+const LAYOUT = { rowHeight: 40, headingHeight: 38, loaderHeight: 40 }
+
+export function FileTable(props: Props) {
+  const { t, i18n } = useLingui()
+  const { entries, order, selected } = props
+  const isNarrow = useMediaQuery('(max-width: 560px)', false, { getInitialValueInEffect: false })
+  const sortDescriptor: SortDescriptor = {
+    column: order.sort,
+    direction: order.order === 'asc' ? 'ascending' : 'descending',
+  }
+  const byName = useMemo(() => new Map(entries.map((entry) => [entry.name, entry])), [entries])
+  const handleKey = (event: React.KeyboardEvent) => {
+    if (event.key === 'Delete') props.onDelete()
+    if (event.key === 'F2') props.onRename()
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys belong to the grid within, which has the focus
+    <div className={css.frame} onKeyDown={handleKey}>
+      <Virtualizer layout={TableLayout} layoutOptions={LAYOUT}>
+        <Table
+          aria-label={t`Files`}
+          className={css.table}
+          selectionMode="multiple"
+          selectionBehavior="replace"
+          selectedKeys={selected}
+          onSelectionChange={props.onSelect}
+          sortDescriptor={sortDescriptor}
+          onSortChange={({ column, direction }) =>
+            props.onOrder({ sort: column as FileOrder['sort'], order: direction === 'ascending' ? 'asc' : 'desc' })
+          }
+          onRowAction={(key) => {
+            const entry = byName.get(String(key))
+            if (entry) props.onOpen(entry)
+          }}
+        >
+          <TableHeader className={css.header}>
+            <Column id="name" isRowHeader allowsSorting className={css.column} defaultWidth="3fr" minWidth={160}>
+              {t`Name`}
+            </Column>
+            <Column id="size" allowsSorting className={css.column} defaultWidth={100} minWidth={80}>
+              {t`Size`}
+            </Column>
+            {!isNarrow && (
+              <Column id="time" allowsSorting className={css.column} defaultWidth={140} minWidth={100}>
+                {t`Changed`}
+              </Column>
+            )}
+          </TableHeader>
+          <TableBody>
+            {entries.map((entry) => (
+              <Row key={entry.name} id={entry.name} textValue={entry.name} className={css.row}>
+                <Cell className={css.cell}>
+                  <span className={css.name} data-kind={entry.kind}>
+                    <Icon name={entry.kind === 'directory' ? 'folder' : 'file'} size={17} />
+                    <span className="cut">{entry.name}</span>
+                    {entry.symlinkTarget !== null && <span className="faint cut">→ {entry.symlinkTarget}</span>}
+                  </span>
+                </Cell>
+                <Cell className={css.cell}>
+                  {entry.kind === 'file' && <span className="faint">{formatBytes(entry.sizeBytes, i18n.locale)}</span>}
+                </Cell>
+                {!isNarrow && (
+                  <Cell className={css.cell}>
+                    <span className="faint cut">
+                      <Moment at={entry.modifiedAt} />
+                    </span>
+                  </Cell>
+                )}
+              </Row>
+            ))}
+            {props.hasMore && (
+              <TableLoadMoreItem isLoading={props.isLoadingMore} onLoadMore={props.onLoadMore} className={css.more}>
+                …
+              </TableLoadMoreItem>
+            )}
+          </TableBody>
+        </Table>
+      </Virtualizer>
+    </div>
+  )
+}

@@ -1,0 +1,138 @@
+import { Trans, useLingui } from '@lingui/react/macro'
+import { Skeleton } from '@mantine/core'
+import { lazy, Suspense, useEffect, useRef } from 'react'
+import { Link, Route, Switch, useLocation } from 'wouter'
+import { isApiError, type Scope, type Server } from '../../../../src/sdk/index.ts'
+import { addressOf, useServer, useTemplate } from '../../api/servers.ts'
+import { useMay } from '../../api/session.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { Icon, type IconName } from '../../components/icon.tsx'
+import { NotFound } from '../../components/not-found.tsx'
+import { useDocumentTitle } from '../../components/page-title.tsx'
+import { PowerButtons } from '../../components/power-buttons.tsx'
+import { StateBadge } from '../../components/power-state.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { DeletedServer } from './deleted-server.tsx'
+import { OverviewTab } from './overview/overview-tab.tsx'
+import css from './server-page.module.css'
+
+const FilesTab = lazy(() => import('./files/files-tab.tsx'))
+const BackupsTab = lazy(() => import('./backups/backups-tab.tsx'))
+const NamesTab = lazy(() => import('./names/names-tab.tsx'))
+const SettingsTab = lazy(() => import('./settings/settings-tab.tsx'))
+const ActivityTab = lazy(() => import('./activity/activity-tab.tsx'))
+
+export default function ServerPage({ serverId }: { serverId: string }) {
+  const { t } = useLingui()
+  const { data: server, error, refetch } = useServer(serverId)
+  if (isApiError(error, 'not_found')) {
+    return (
+      <Empty icon="search" title={t`There is no such server`}>
+        <p>
+          <Trans>It was deleted, or nobody has shared it with you.</Trans>
+        </p>
+        <Link href="/">
+          <Trans>To your servers</Trans>
+        </Link>
+      </Empty>
+    )
+  }
+  if (!server) {
+    return error ? <Problem error={error} onRetry={() => void refetch()} /> : <Skeleton height={320} radius="md" />
+  }
+  if (server.status !== 'ready') return <DeletedServer server={server} />
+  return (
+    <div className="stack">
+      <Head server={server} />
+      {error && <Problem error={error} />}
+      <Suspense fallback={<Skeleton height={320} radius="md" />}>
+        <Switch>
+          <Route path="/servers/:serverId">
+            <OverviewTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/files/*?">
+            <FilesTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/backups">
+            <BackupsTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/names">
+            <NamesTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/activity">
+            <ActivityTab server={server} />
+          </Route>
+          <Route path="/servers/:serverId/settings">
+            <SettingsTab server={server} />
+          </Route>
+          <Route component={NotFound} />
+        </Switch>
+      </Suspense>
+    </div>
+  )
+}
+
+function Head({ server }: { server: Server }) {
+  const { t } = useLingui()
+  const address = addressOf(server)
+  const { data: template } = useTemplate(server.game)
+  useDocumentTitle(server.name)
+  return (
+    <div>
+      <div className={css.head}>
+        <div className="grow">
+          <div className={css.name}>
+            <h1 className="cut">{server.name}</h1>
+            <StateBadge state={server.power.state} />
+          </div>
+          <p className={`soft ${css.facts}`}>
+            <span className="cut">{template?.name ?? server.game ?? t`Own files`}</span>
+            {address && (
+              <span className={css.address}>
+                <span className="mono cut">{address}</span>
+                <CopyButton text={address} label={t`Copy the address`} />
+              </span>
+            )}
+          </p>
+        </div>
+        <PowerButtons server={server} />
+      </div>
+      <Tabs serverId={server.id} />
+    </div>
+  )
+}
+
+function Tabs({ serverId }: { serverId: string }) {
+  const { t } = useLingui()
+  const [location] = useLocation()
+  const may = useMay()
+  const base = `/servers/${serverId}`
+  const tabs: { href: string; scope: Scope; icon: IconName; name: string }[] = [
+    { href: base, scope: 'servers:read', icon: 'console', name: t`Overview` },
+    { href: `${base}/files`, scope: 'files:read', icon: 'folder', name: t`Files` },
+    { href: `${base}/backups`, scope: 'backups:read', icon: 'archive', name: t`Backups` },
+    { href: `${base}/names`, scope: 'subdomains:read', icon: 'language', name: t`Names` },
+    { href: `${base}/activity`, scope: 'activity:read', icon: 'activity', name: t`Activity` },
+    { href: `${base}/settings`, scope: 'servers:read', icon: 'sliders', name: t`Settings` },
+  ]
+  const isCurrent = (href: string) => (href === base ? location === base : location.startsWith(href))
+  const nav = useRef<HTMLElement>(null)
+  // Where the tabs are wider than the screen, the open one is in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the open one changes with the location
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [location])
+  return (
+    <nav ref={nav} className={css.tabs} aria-label={t`Server`}>
+      {tabs
+        .filter(({ scope }) => may(scope))
+        .map(({ href, icon, name }) => (
+          <Link key={href} href={href} className={css.tab} aria-current={isCurrent(href) ? 'page' : undefined}>
+            <Icon name={icon} size={16} />
+            {name}
+          </Link>
+        ))}
+    </nav>
+  )
+}

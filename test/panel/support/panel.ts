@@ -1,0 +1,70 @@
+// One service with its panel and one browser, for all tests of a file.
+import assert from 'node:assert/strict'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { isPanelBuilt } from '../../../scripts/build-panel.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+import { BROWSER } from './browser.ts'
+
+export interface VisitOptions {
+  /** By default that of the administrator; null: nobody signs in. */
+  token?: string | null
+  /** What the browser may write to its console. */
+  expected?: RegExp[]
+}
+
+export interface PanelUnderTest {
+  service: TestService
+  /** Signed in, at a path; whatever the browser writes to its console fails the test at the end, unless it is expected. */
+  visit(
+    path: string,
+    act: (page: Page, context: BrowserContext) => Promise<void>,
+    options?: VisitOptions,
+  ): Promise<void>
+  close(): Promise<void>
+}
+
+/** `env`: settings of the service. */
+export async function startPanel(env: Record<string, string> = {}): Promise<PanelUnderTest> {
+  requireFreshBuild()
+  await using cleanUp = new AsyncDisposableStack()
+  const service = await startTestService({ env })
+  cleanUp.defer(() => service.stop())
+  const browser = await chromium.launch(BROWSER)
+  cleanUp.defer(() => browser.close())
+  const running = cleanUp.move()
+  return {
+    service,
+    async visit(path, act, { token = service.adminToken, expected = [] } = {}) {
+      const context = await browser.newContext({ locale: 'en-GB' })
+      const messages: string[] = []
+      try {
+        const page = await context.newPage()
+        page.on('console', (message) => messages.push(message.text()))
+        page.on('pageerror', (error) => messages.push(String(error)))
+        await page.goto(service.url + path)
+        if (token !== null) await signIn(page, token)
+        await act(page, context)
+        const unexpected = messages.filter((message) => !expected.some((pattern) => pattern.test(message)))
+        assert.deepEqual(unexpected, [])
+      } catch (error) {
+        const shown = await context.pages()[0]?.locator('body').innerText()
+        throw new Error(`${String(error)}\nThe page says:\n${shown}\nIts console:\n${messages.join('\n')}`, {
+          cause: error,
+        })
+      } finally {
+        await context.close()
+      }
+    },
+    close: () => running.disposeAsync(),
+  }
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.locator('input[type=password]').fill(token)
+  await page.locator('button[type=submit]').click()
+}
+
+/** `npm ci` has built it; whoever has changed it since would test the old one. */
+export function requireFreshBuild(): void {
+  assert.ok(isPanelBuilt(), 'panel/dist is older than its sources: npm run build:panel')
+}
