@@ -2,6 +2,7 @@
 // loopback, and stopped once it is up. The server itself is not touched: neither its files nor its console nor its power.
 import { chownSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { RehearsalReport, RehearsalWork } from '../../contract/agent/agent-games.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import type { Launch } from '../../contract/games/launch.ts'
@@ -26,6 +27,8 @@ import { watchRoom } from './room-watch.ts'
 
 /** Beyond what the game is given to come up and to stop, until its supervisor ends it whoever is there. */
 const GRACE_MS = 60_000
+const REMOVAL_TRIES = 20
+const REMOVED_AGAIN_MS = 100
 
 /** What the game is played by. */
 interface Scene {
@@ -69,8 +72,11 @@ export function createRehearsals(deps: {
     const note = readRecord<RehearsedRun>(noteFile)
     if (note) await runtimes.end(note)
     using parent = openRoot(dirname(place))
-    if (!(await removeTree(parent, basename(place), { share: place })))
-      throw new Error('something is mounted in the folder of rehearsals')
+    for (let tries = 1; !(await removeTree(parent, basename(place), { share: place })); tries++) {
+      if (tries === REMOVAL_TRIES) throw new Error('something is mounted in the folder of rehearsals')
+      // A supervisor tells of the end first, and then writes it down.
+      await delay(REMOVED_AGAIN_MS)
+    }
   }
 
   /** It runs as whoever the server's game runs as, where that has a user of its own. */
