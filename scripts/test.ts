@@ -13,6 +13,7 @@ import { installTools, missingTools } from './tools.ts'
 /** Those that take longest begin first: one that began last would keep a processor waiting for it. */
 const LONGEST = [
   'src/control/subdomains/reconcile',
+  'test/panel/',
   'test/package/',
   'test/docs/',
   'test/faults/',

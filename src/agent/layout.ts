@@ -28,6 +28,8 @@ export interface Layout {
   removed: string
   /** A data directory in small, where a backup is rehearsed. Nothing in it is needed after a restart. */
   rehearsals: string
+  /** Containers of rehearsals that have to go, until they have. */
+  leftContainers: string
   /** The tokens whose links are dead. */
   revoked: string
   server(serverId: string): ServerFolders
@@ -43,6 +45,7 @@ export function layout(dataDir: string): Layout {
     held: join(dataDir, 'held'),
     removed: join(dataDir, 'removed'),
     rehearsals: join(dataDir, 'rehearsals'),
+    leftContainers: join(dataDir, 'left-containers.json'),
     revoked: join(dataDir, 'revoked-links.json'),
     server(serverId) {
       if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')

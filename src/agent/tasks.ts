@@ -12,6 +12,8 @@ export interface TaskContext {
   taskId: string
   serverId: string
   signal: AbortSignal
+  /** The service stops, which waits for nothing outside of it that does not answer. The other signal comes with it. */
+  stopping?: AbortSignal
   /** May be called as often as is convenient: waiting callers are woken now and then. They hear of the end at once. */
   report(progress: Partial<TaskProgress>): void
 }
@@ -40,6 +42,7 @@ export function createTasks(deps: {
   onUnexpected: (error: unknown, taskId: string) => void
 }): TaskRunner {
   const tasks = new Map<string, Task>()
+  const stopping = new AbortController()
 
   function begin(taskId: string, serverId: string, work: TaskWork): Task {
     const handler = deps.handlers[work.kind] as TaskHandler | undefined
@@ -52,7 +55,9 @@ export function createTasks(deps: {
       Object.assign(state.progress, change)
       task.telling ??= setTimeout(() => changed(task), TELL_EVERY_MS).unref()
     }
-    task.done = run(task, () => handler(work, { taskId, serverId, signal: abort.signal, report }))
+    task.done = run(task, () =>
+      handler(work, { taskId, serverId, signal: abort.signal, stopping: stopping.signal, report }),
+    )
     return task
   }
 
@@ -99,6 +104,7 @@ export function createTasks(deps: {
     },
 
     async stop() {
+      stopping.abort()
       for (const task of tasks.values()) task.abort.abort()
       await Promise.all([...tasks.values()].map((task) => task.done))
     },

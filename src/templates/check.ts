@@ -140,8 +140,8 @@ function quiesceFaults({ quiesce, ports = [], variables = [] }: Template): Field
   }
   if (!ports.some(({ name, protocol }) => name === port && protocol === 'tcp'))
     faults.push({ path: '/quiesce/port', message: `must be a port with tcp, for ${via}` })
-  if (!variables.some(({ name }) => name === secret))
-    faults.push({ path: '/quiesce/secret', message: `must be a variable, for ${via}` })
+  if (!variables.some(({ name, type }) => name === secret && type === 'secret'))
+    faults.push({ path: '/quiesce/secret', message: `must be a variable of type secret, for ${via}` })
   const commands = { before, poll: poll === undefined ? [] : [poll], after }
   for (const [field, list] of Object.entries(commands))
     if (via === 'management' && !list.every(parseManagementCall))

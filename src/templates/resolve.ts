@@ -128,7 +128,8 @@ function containerOf(template: Template, choice: RuntimeChoice | null): LaunchCo
 }
 
 function launchOf(template: Template, { fill, facts, ports, container }: Filling): Launch {
-  const { start, query, quiesce } = template
+  const { start, query } = template
+  const quiesce = template.quiesce ? quiesceOf(template.quiesce, ports, facts) : null
   return {
     templateId: template.id,
     argv: argvOf(start, fill, facts),
@@ -142,9 +143,10 @@ function launchOf(template: Template, { fill, facts, ports, container }: Filling
     stopsByItself: template.stopsByItself ?? [],
     joins: template.joins ?? [],
     leaves: template.leaves ?? [],
-    ports,
+    // Without its secret nobody uses that connection: its port, the same for many servers by default, is not theirs.
+    ports: ports.filter(({ name }) => !isUnused(name, template, quiesce)),
     query: query ?? null,
-    quiesce: quiesce ? quiesceOf(quiesce, ports, facts) : null,
+    quiesce,
     container,
     configFiles: (template.configFiles ?? []).map((file) => ({ ...file, settings: settingsOf(file, facts, fill) })),
     requires: (template.requires ?? []).map(({ path, program, ...required }) => ({
@@ -165,6 +167,9 @@ function quiesceOf(
   const remote = isRemote ? { via, port: remotePort, secret: String(facts[secret] ?? '') } : null
   return { ...quiesce, isStill: quiesce.isStill ?? null, remote }
 }
+
+const isUnused = (port: string, { query, quiesce }: Template, resolved: Quiesce | null) =>
+  resolved?.remote?.secret === '' && port === quiesce?.port && port !== query?.port
 
 /** The line of a shell holds no values: they are in its environment. */
 function argvOf(

@@ -177,8 +177,22 @@ test('what holds a world still over a connection has its port and its password f
     quiesce: { ...QUIESCE, via: 'rcon', port: 'rcon', secret: 'PASSWORD' },
   })
   assert.deepEqual(templateFaults(template), [])
-  const { quiesce } = resolveLaunch(template, { PASSWORD: 'open', RCON_PORT: 4000 }, SERVER)
+  const { quiesce, ports } = resolveLaunch(template, { PASSWORD: 'open', RCON_PORT: 4000 }, SERVER)
   assert.deepEqual(quiesce, { ...QUIESCE, isStill: null, remote: { via: 'rcon', port: 4000, secret: 'open' } })
+  assert.deepEqual(ports, [{ name: 'rcon', protocol: 'tcp', port: 4000 }])
+})
+
+test('without the password the port of the connection is nobody’s, so a second server with the same one starts', () => {
+  const variables: Template['variables'] = [{ name: 'PASSWORD', type: 'secret' }]
+  const rcon = { name: 'rcon', protocol: 'tcp' as const, fixed: 25575 }
+  const quiesce = { ...QUIESCE, via: 'rcon' as const, port: 'rcon', secret: 'PASSWORD' }
+  const args = ['./game', '{{port.rcon}}']
+  const template = templateWith({ start: { args }, variables, ports: [rcon], quiesce })
+  const launch = resolveLaunch(template, {}, SERVER)
+  assert.deepEqual([launch.ports, launch.argv], [[], ['./game', '25575']])
+  assert.deepEqual(launch.quiesce?.remote, { via: 'rcon', port: 25575, secret: '' })
+  const asked = { ...template, query: { type: 'x', port: 'rcon' } }
+  assert.equal(resolveLaunch(asked, {}, SERVER).ports.length, 1, 'it is the port of something else too')
 })
 
 test('what a schema cannot say of a template is checked too', () => {
@@ -197,7 +211,14 @@ test('what a schema cannot say of a template is checked too', () => {
     [{ install: [{ do: 'download', path: '/x' }] }, '/install/0/url is required to download'],
     [{ quiesce: { ...QUIESCE, port: 'game' } }, '/quiesce/port has no meaning for the console'],
     [{ quiesce: { ...QUIESCE, via: 'rcon' } }, '/quiesce/port must be a port with tcp, for rcon'],
-    [{ quiesce: { ...QUIESCE, via: 'rcon', secret: 'X' } }, '/quiesce/secret must be a variable, for rcon'],
+    [
+      { quiesce: { ...QUIESCE, via: 'rcon', secret: 'X' } },
+      '/quiesce/secret must be a variable of type secret, for rcon',
+    ],
+    [
+      { variables: [{ name: 'A', type: 'text' }], quiesce: { ...QUIESCE, via: 'rcon', secret: 'A' } },
+      '/quiesce/secret must be a variable of type secret, for rcon',
+    ],
     [{ quiesce: { ...QUIESCE, via: 'management' } }, '/quiesce/before must be a method, a blank and a list in JSON'],
   ]
   for (const [more, fault] of cases) {

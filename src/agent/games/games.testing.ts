@@ -74,6 +74,7 @@ export interface InstallOptions {
   wipe?: boolean
   taskId?: string
   signal?: AbortSignal
+  stopping?: AbortSignal
   change?: Partial<Launch>
 }
 
@@ -156,9 +157,9 @@ export async function openGames(setting: HarnessOptions = {}) {
       const request = { serverId, action, launch: launchOf({ ...launch, ...change }), limits, autoRestart, sleep }
       return (await harness.games.power(request)).isChange
     },
-    install(serverId, { steps, wipe = false, taskId = 'job_install', signal = NEVER, change = {} }) {
+    install(serverId, { steps, wipe = false, taskId = 'job_install', signal = NEVER, stopping = NEVER, change = {} }) {
       const work = { kind: 'games.install' as const, launch: launchOf({ ...launch, ...change }), limits: NO_LIMITS }
-      const context = { taskId, serverId, signal, report() {} }
+      const context = { taskId, serverId, signal, stopping, report() {} }
       return harness.games.handlers['games.install']({ ...work, steps, wipe }, context)
     },
     async reach(serverId, state) {

@@ -104,6 +104,8 @@ export function createAgentGames(deps: GamesDeps): GamesOfAgent {
       lines.tell(serverId)
     },
     lines: lines.tell,
+    timers,
+    onUnexpected: deps.onUnexpected,
   })
 
   const observation = createObservation({

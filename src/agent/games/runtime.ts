@@ -44,6 +44,8 @@ export interface Run {
    */
   input(line: string): Promise<'gone' | 'full' | null>
   signal(signal: NodeJS.Signals): Promise<void>
+  /** Where it waits for something before the game is started, such as its image: ends it. False where it does not wait. */
+  giveUpWaiting?(): boolean
   /** What it uses at this moment. Asked every ten seconds for every game: it must be cheap. */
   usage(): Promise<RunUsage>
   /** SIGKILL to everything that it has started, whatever state anything else is in. Where it fails, it can be tried again. */

@@ -18,6 +18,8 @@ export interface StillnessRequest {
   lines: Watchers
   /** False once a stop has ended the hold, or the run is over: then nothing more is sent. */
   isHeld(): boolean
+  /** A command is about to go out: from now on the game may hold its world still. */
+  sending(): void
   signal: AbortSignal
 }
 
@@ -33,6 +35,7 @@ async function askByConsole({
   run,
   quiesce,
   isHeld,
+  sending,
   signal,
   ...place
 }: StillnessRequest): Promise<string | null> {
@@ -40,6 +43,7 @@ async function askByConsole({
   const deadline = performance.now() + timeoutSeconds * 1000
   using news = place.lines.watch(serverId)
   const answer = createAnswerFinder(place.console, run.tail(), { after: before.at(-1), isStill })
+  sending()
   for (const command of before) {
     if (!isHeld()) return ENDED_MEANWHILE
     if ((await run.input(command)) !== null) return NOT_READ
@@ -86,13 +90,14 @@ function createAnswerFinder(
 }
 
 async function askRemotely(
-  { quiesce, isHeld, signal }: StillnessRequest,
+  { quiesce, isHeld, sending, signal }: StillnessRequest,
   remote: RemoteAccess,
 ): Promise<string | null> {
   const { before, isStill, timeoutSeconds } = quiesce
   const late = AbortSignal.timeout(timeoutSeconds * 1000)
   try {
     using console = await openRemoteConsole(remote, AbortSignal.any([signal, late]))
+    sending()
     for (const command of before) {
       if (!isHeld()) return ENDED_MEANWHILE
       console.heard.forget()
@@ -144,5 +149,5 @@ export const NOT_READ = `${WRITING}: it does not read its console, so it could n
 const noAnswer = (seconds: number) =>
   `${WRITING}: it was told to hold its world still, and did not say within ${seconds} s that it does.`
 const WAYS = { rcon: 'over RCON', management: 'by the management protocol' }
-const notTaken = (via: RemoteAccess['via'], why: string) =>
+export const notTaken = (via: RemoteAccess['via'], why: string) =>
   `${WRITING}: it could not be told ${WAYS[via]} to hold its world still: ${why}.`

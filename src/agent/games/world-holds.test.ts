@@ -163,6 +163,40 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
     await until(async () => !existsSync(noteOf(harness)))
   })
 
+  test('A game that could not be reached over its connection was never held, so the next backup tries again.', async () => {
+    await using harness = await openGames()
+    const sent: string[] = []
+    using game = await listen(
+      rconGame((socket, id, text) => {
+        if (text !== '') sent.push(text)
+        socket.write(packet(id, 0, text === 'save-all' ? 'Saved the game' : ''))
+      }),
+    )
+    await running(harness, { remote: { via: 'rcon', port: game.port, secret: 'wrong' } })
+    for (let backup = 1; backup <= 2; backup++) {
+      const { how, warnings } = await (await harness.games.holdWorld(S, NEVER)).release()
+      assert.deepEqual([how, warnings.length, sent, existsSync(noteOf(harness))], ['loose', 1, [], false])
+      assert.match(warnings.join(), /over RCON .* refuses the password/)
+    }
+  })
+
+  test('one that takes what holds it and refuses what lets it go on is told less and less often', async () => {
+    const timers = createManualTimers()
+    const remote = { via: 'rcon', port: 1, secret: '' } as const
+    using older = olderHold({
+      current: (run) => ({ run, quiesce: { ...QUIESCE, remote }, state: 'running' }),
+      timers,
+    })
+    await older.holds.interrupt(S)
+    for (const pauseMs of [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]) {
+      await until(async () => timers.pendingMs().length === 1)
+      assert.deepEqual(timers.pendingMs(), [pauseMs])
+      timers.advance(pauseMs)
+    }
+    const { warnings } = await (await older.holds.hold(S, NEVER)).release()
+    assert.match(warnings.join(), /could not be told over RCON .* lets it go on after an earlier backup/)
+  })
+
   test('a backup while the server is installed is not offline', async () => {
     await using harness = await openGames()
     await harness.create(S, 'plain')

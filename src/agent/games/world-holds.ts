@@ -9,10 +9,12 @@ import type { Watchers } from '../../kit/watchers.ts'
 import type { ConsoleTail } from './console/console-tail.ts'
 import type { Timers } from './power/stop-ladder.ts'
 import type { Run } from './runtime.ts'
-import { askForStillness, ENDED_MEANWHILE, NOT_READ, tellRemotely, WRITING } from './stillness.ts'
+import { askForStillness, ENDED_MEANWHILE, NOT_READ, notTaken, tellRemotely, WRITING } from './stillness.ts'
 
 /** A game that did not read what lets it go on is told again after this long, until it has read it or has ended. */
 const RETRY_MS = 1000
+/** Over a connection it is after twice as long each time, up to this: a game writes a line for each connection. */
+const REMOTE_RETRY_MAX_MS = 60_000
 
 /** What a game did while its files were read. */
 export interface HeldWorld {
@@ -75,7 +77,7 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
   /** The ids of holds under way; one that is no longer here has been interrupted. */
   const holding = new Map<string, string>()
   const mutex = createKeyedMutex()
-  const retries = new Map<string, Disposable>()
+  const retries = new Map<string, { id: string; pauseMs: number; timer: Disposable }>()
   let isStopped = false
 
   const isRunning = (serverId: string, runId: string) => current(serverId)?.run.runId === runId
@@ -90,11 +92,11 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
   }
 
   /** True once nothing is left to be told to anybody. With an id, a later hold is left alone. */
-  const letGo = (serverId: string, id?: string): Promise<boolean> =>
+  const letGo = (serverId: string, { id, hasSent = true }: { id?: string; hasSent?: boolean } = {}): Promise<boolean> =>
     mutex(serverId, async () => {
       const note = readRecord<Note>(deps.noteFile(serverId))
       if (!note || (id !== undefined && note.id !== id)) return true
-      const isTold = await tell(serverId, note)
+      const isTold = !hasSent || (await tell(serverId, note))
       // A detached game answers nothing: the next service tells it.
       if (isStopped) return false
       if (isTold) removeNote(serverId)
@@ -118,9 +120,12 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
   }
 
   function retryLater(serverId: string, id: string): void {
-    retries.get(serverId)?.[Symbol.dispose]()
-    const retry = () => void letGo(serverId, id).catch((error) => deps.onUnexpected(error, serverId))
-    retries.set(serverId, timers.after(RETRY_MS, retry))
+    const last = retries.get(serverId)
+    last?.timer[Symbol.dispose]()
+    const isAgain = last?.id === id && current(serverId)?.quiesce?.remote
+    const pauseMs = isAgain ? Math.min(2 * last.pauseMs, REMOTE_RETRY_MAX_MS) : RETRY_MS
+    const retry = () => void letGo(serverId, { id }).catch((error) => deps.onUnexpected(error, serverId))
+    retries.set(serverId, { id, pauseMs, timer: timers.after(pauseMs, retry) })
   }
 
   async function hold(serverId: string, game: HeldGame, quiesce: Quiesce, signal: AbortSignal): Promise<WorldHold> {
@@ -129,15 +134,19 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
     const { after } = quiesce
     if (after.length > 0) writeRecord(deps.noteFile(serverId), { id, runId, after } satisfies Note)
     holding.set(serverId, id)
+    let hasSent = false
     const end = async () => {
       const isMine = holding.get(serverId) === id
       if (isMine) holding.delete(serverId)
-      return { isWhole: isMine && isRunning(serverId, runId), isToldToGoOn: await letGo(serverId, id) }
+      return { isWhole: isMine && isRunning(serverId, runId), isToldToGoOn: await letGo(serverId, { id, hasSent }) }
     }
     try {
       const place = { console: deps.console(serverId), lines: deps.lines, serverId }
       const isHeld = () => holding.get(serverId) === id && isRunning(serverId, runId)
-      const refusal = await askForStillness({ ...place, run: game.run, isHeld, quiesce, signal })
+      const sending = () => {
+        hasSent = true
+      }
+      const refusal = await askForStillness({ ...place, run: game.run, isHeld, sending, quiesce, signal })
       if (refusal !== null) {
         const { isToldToGoOn } = await end()
         return looseHold(isToldToGoOn ? [refusal] : [refusal, NOT_TOLD])
@@ -178,7 +187,7 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
       if (!game) return holdIdle(serverId)
       if (!game.quiesce) return looseHold([NO_COMMANDS])
       if (game.state !== 'running') return looseHold([NOT_UP])
-      if (!(await letGo(serverId))) return looseHold([NOT_READ])
+      if (!(await letGo(serverId))) return looseHold([notLetGo(game.quiesce)])
       // It may have been told to stop meanwhile: what comes after that would keep it from saving.
       const now = current(serverId)
       if (now?.run.runId !== game.run.runId || now.state !== 'running') return looseHold([NOT_UP])
@@ -194,12 +203,12 @@ export function createWorldHolds(deps: WorldHoldsDeps): WorldHolds {
     },
     forget(serverId) {
       holding.delete(serverId)
-      retries.get(serverId)?.[Symbol.dispose]()
+      retries.get(serverId)?.timer[Symbol.dispose]()
       retries.delete(serverId)
     },
     stop() {
       isStopped = true
-      for (const retry of retries.values()) retry[Symbol.dispose]()
+      for (const { timer } of retries.values()) timer[Symbol.dispose]()
     },
   }
 }
@@ -210,6 +219,8 @@ function looseHold(warnings: string[]): WorldHold {
   return { release: async () => ({ how: 'loose', heldMs: null, warnings }) }
 }
 
+const notLetGo = ({ remote }: Quiesce) =>
+  remote ? notTaken(remote.via, 'it has not answered yet to what lets it go on after an earlier backup') : NOT_READ
 const NO_COMMANDS = `${WRITING}: its template has no commands that hold its world still.`
 const NOT_UP = `${WRITING}: it was starting or stopping, and could not be told to hold its world still.`
 const STARTED_MEANWHILE = `${WRITING}: it was started meanwhile.`

@@ -136,7 +136,10 @@ export function createRehearsals(deps: {
 
   return {
     handlers: { 'backups.rehearse': (work, context) => turn(() => rehearse(work, context)) },
-    recover: () => clean().catch((error: unknown) => onUnexpected(error, '')),
+    async recover() {
+      await clean().catch((error: unknown) => onUnexpected(error, ''))
+      await runtimes.removeLeft()
+    },
   }
 }
 

@@ -58,6 +58,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
   const detaching = new AbortController()
   const pulling = new AbortController()
   let hasStarted = deps.isStarted
+  let isPulling = false
   let isHandedOver = false
   let isGivenUp = false
   let isEngineAway = false
@@ -113,7 +114,9 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     try {
       step(`pulling ${image}`)
       const signal = AbortSignal.any([pulling.signal, detaching.signal])
+      signal.throwIfAborted()
       await engine.pull(image, everySecond(step), signal)
+      isPulling = false
       step(null)
       await launch(options)
     } catch (error) {
@@ -223,7 +226,14 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
     giveUp() {
       isGivenUp = true
     },
-    launchLater: (image, options) => void setImmediate(() => background(pullAndLaunch(image, options))),
+    launchLater(image, options) {
+      isPulling = true
+      setImmediate(() => background(pullAndLaunch(image, options)))
+    },
+    giveUpWaiting() {
+      if (isPulling) pulling.abort()
+      return isPulling
+    },
     handOver: () =>
       void setImmediate(() => {
         isHandedOver = true
@@ -249,8 +259,7 @@ export function createContainerRun(deps: ContainerRunDeps): ContainerRun {
       return readRunUsage(leader.pid, groups)
     },
     async signal(signal) {
-      // Where this step of the ladder fails, the next one follows.
-      if (!signalLeader(signal)) await engine.signal(name, signal).catch(onUnexpected)
+      if (!signalLeader(signal)) await engine.signal(name, signal)
     },
     detach() {
       detaching.abort()

@@ -36,8 +36,6 @@ export interface ContainerRuntimeDeps {
 export interface ContainerRuntime extends GameRuntime {
   /** Whether it was this one that started it. */
   isOwn(request: { serverId: string; runId: string }): boolean
-  /** Ends it where it runs. Nothing is left of it. */
-  discard(request: { serverId: string; runId: string }): Promise<void>
 }
 
 /** `container-<id>.json`, before there is anything else of the run. */
@@ -139,7 +137,7 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     const record = readRecord<ContainerRecord>(join(folder, recordFile(runId)))
     const end = readRecord<RunEnd>(join(folder, exitFile(runId)))
     if (end) return end
-    // With the machine went all containers.
+    // With the machine they ended, and the next start removes what is left of them.
     if (!record || record.bootId !== bootId()) return 'lost'
     const state = await stateOf(runId)
     if (state === 'unknown') return await takeUp()
@@ -158,13 +156,12 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     }
   }
 
+  /** Nothing of it runs. */
   async function discard({ serverId, runId }: { serverId: string; runId: string }): Promise<void> {
     const folder = deps.gameFolder(serverId)
     const supervisor = readRecord<RunRecord>(join(folder, runFile(runId)))?.supervisor
     if (supervisor) signalGroup(supervisor, 'SIGKILL')
-    const record = readRecord<ContainerRecord>(join(folder, recordFile(runId)))
-    // With the machine went all containers.
-    if (record?.bootId === bootId()) await engine.remove(containerName(runId))
+    await engine.remove(containerName(runId))
     rmSync(join(folder, `pipes-${runId}`), { recursive: true, force: true })
   }
 
@@ -187,7 +184,6 @@ export function createContainerRuntime(deps: ContainerRuntimeDeps): ContainerRun
     },
     start,
     find,
-    discard,
     isOwn: ({ serverId, runId }) => readRecord(join(deps.gameFolder(serverId), recordFile(runId))) !== undefined,
   }
 }

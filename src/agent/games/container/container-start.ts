@@ -19,16 +19,19 @@ export function createContainerStart(engine: Engine): ContainerStart {
   }
 
   return async (name, options, signal) => {
+    let missesInit = false
     if (mayHaveInit)
       try {
         return await startOnce(name, withInit(options), signal)
       } catch (error) {
         if (signal.aborted || isUnreachable(error)) throw error
-        mayHaveInit = !MISSES_INIT.test(saidByEngine(error))
+        missesInit = MISSES_INIT.test(saidByEngine(error))
         await engine.remove(name)
         signal.throwIfAborted()
       }
     await startOnce(name, options, signal)
+    // What an engine says may have names of the template's in it: that it starts without an init has to be seen.
+    if (missesInit) mayHaveInit = false
   }
 }
 

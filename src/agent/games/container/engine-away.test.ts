@@ -51,7 +51,10 @@ function open(answers: Partial<Engine>) {
     launch: launchOf({ container: CONTAINER }),
     limits: NO_LIMITS,
   }
-  const start = () => runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
+  const start = (runId = request.runId) => {
+    request.runId = runId
+    return runtime.start(request, { ready() {}, lines() {}, ended: (end) => void ends.push(end) })
+  }
   const runRecord = () => readRecord<RunRecord>(join(folder, 'game', runFile(request.runId)))
   return {
     ...{ start, ends, folder: join(folder, 'game'), runRecord },
@@ -121,6 +124,38 @@ test('a game that has started goes on when the engine goes away right after it',
   run.detach()
 })
 
+test('a stop while the image is pulled ends the pull, and a game that has been started is told', async () => {
+  const pulled = Promise.withResolvers<void>()
+  let hasStarted = false
+  using cut = open({
+    hasImage: async () => false,
+    pull: (_image, _told, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))),
+    start: async () => {
+      hasStarted = true
+    },
+  })
+  const { run: waiting } = await cut.start()
+  assert.equal(waiting.giveUpWaiting?.(), true)
+  await until(async () => cut.ends.length === 1)
+  assert.deepEqual([hasStarted, cut.ends[0]?.hasBegun], [false, false])
+
+  using opened = open({
+    hasImage: async () => false,
+    pull: () => pulled.promise,
+    signal: async () => {
+      throw new Error('no such container')
+    },
+  })
+  const { run } = await opened.start()
+  assert.equal(await run.input('stop'), 'gone')
+  await assert.rejects(run.signal('SIGTERM'), 'it is not taken')
+  pulled.resolve()
+  await until(async () => (await run.input('stop')) === null)
+  assert.equal(run.giveUpWaiting?.(), false, 'it may have something to save')
+  run.detach()
+})
+
 test('a game has an init before it where the engine has one, and is started without where it does not', async () => {
   const made: unknown[] = []
   using opened = open({
@@ -134,6 +169,22 @@ test('a game has an init before it where the engine has one, and is started with
     run.detach()
   }
   assert.deepEqual(made, [true, undefined, undefined], 'it is asked once')
+})
+
+test('what an engine says of a program that is called as an init takes the init from no other game', async () => {
+  const made: unknown[] = []
+  let isMissing = true
+  using opened = open({
+    async create(_, { HostConfig }) {
+      made.push(HostConfig?.Init)
+      if (isMissing) throw new Error('exec: "docker-init": executable file not found')
+    },
+  })
+  await assert.rejects(opened.start(), (error) => isFailure(error, 'not_startable'))
+  isMissing = false
+  const { run } = await opened.start('run_2')
+  run.detach()
+  assert.deepEqual(made, [true, undefined, true])
 })
 
 test('an engine that goes away before anything is made leaves no supervisor behind', async () => {

@@ -12,7 +12,8 @@ import { needs } from '../../../../test/support/needs.ts'
 import { until } from '../../../../test/support/until.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import type { LaunchInstallStep } from '../../../contract/games/launch.ts'
-import { openGames } from '../games.testing.ts'
+import { createManualTimers, openGames } from '../games.testing.ts'
+import type { GameRuntime, Run, RunEvents } from '../runtime.ts'
 
 const S = 'srv_castle'
 const BYTES = gzipSync('the jar\n')
@@ -133,6 +134,66 @@ suite('installing', needs('bubblewrap'), () => {
     assert.equal(harness.games.isRunning(S), false)
     await harness.install(S, { steps: [shell('echo again >> runs')], taskId: 'job_other' })
     assert.equal(readFileSync(join(harness.filesOf(S), 'runs'), 'utf8'), 'run\nagain\n')
+  })
+
+  test('a program whose kill is not taken keeps its files until it has ended, and the service from nothing', async () => {
+    const timers = createManualTimers()
+    let isAway = true
+    let tries = 0
+    let told: RunEvents | undefined
+    const end = { code: null, signal: 'SIGKILL' as const, isOutOfMemory: false, at: 1, saidStop: false, lastLine: null }
+    const run = {
+      async kill() {
+        tries++
+        if (isAway) throw new Error('the engine does not answer')
+        told?.ended({ ...end, wasReady: false })
+      },
+      detach() {},
+    } as unknown as Run
+    const started: string[] = []
+    const runtime: GameRuntime = {
+      check: async () => {},
+      async start({ runId }, events) {
+        started.push(runId)
+        told = events
+        return { run, runtime: null as never }
+      },
+      async find(_, events) {
+        told = events
+        return run
+      },
+    }
+    await using harness = await openGames({ timers, runtime })
+    await harness.create(S, 'plain')
+    const begin = async (taskId: string, count: number) => {
+      const cancel = new AbortController()
+      const stopping = new AbortController()
+      const installing = harness.install(S, {
+        ...{ steps: [shell('true')], taskId, signal: cancel.signal, stopping: stopping.signal },
+      })
+      installing.catch(() => {})
+      await until(async () => started.length === count)
+      cancel.abort()
+      await until(async () => tries > 0)
+      return { installing, stopping }
+    }
+    const first = await begin('job_first', 1)
+    timers.advance(1000)
+    await until(async () => tries === 2)
+    await assert.rejects(harness.power(S, 'start'), (error) => isFailure(error, 'server_busy'))
+    isAway = false
+    timers.advance(1000)
+    await assert.rejects(first.installing, { name: 'AbortError' })
+
+    isAway = true
+    tries = 0
+    const second = await begin('job_second', 2)
+    second.stopping.abort()
+    await assert.rejects(second.installing)
+    await assert.rejects(harness.install(S, { steps: [shell('true')], taskId: 'job_third' }))
+    assert.equal(started.length, 2, 'not beside one that may be writing')
+    assert.equal(harness.errors.length, 2, 'said once for each')
+    isAway = false
   })
 
   test('what was done before a crash is not done again', async () => {

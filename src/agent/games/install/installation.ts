@@ -10,6 +10,7 @@ import { writeContent } from '../../files/content.ts'
 import type { FilesOfAgent } from '../../files/index.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { checkContainer } from '../container/container-options.ts'
+import type { Timers } from '../power/stop-ladder.ts'
 import type { GameRuntime } from '../runtime.ts'
 import { runToEnd, stopRun } from './program.ts'
 
@@ -22,6 +23,8 @@ export interface InstallationDeps {
   /** A line in the console, for people. */
   note(serverId: string, text: string): void
   lines(serverId: string): void
+  timers: Timers
+  onUnexpected(error: unknown, serverId: string): void
 }
 
 export interface Installation {
@@ -56,9 +59,9 @@ export function createInstallation(deps: InstallationDeps): Installation {
   }
 
   async function runStep(launch: Launch, work: InstallWork, context: TaskContext, saved: Saved): Promise<void> {
-    const { serverId, signal } = context
+    const { serverId, signal, stopping } = context
     const end = await runToEnd(deps.runtime, {
-      ...{ serverId, launch, limits: work.limits, signal },
+      ...{ serverId, launch, limits: work.limits, signal, stopping, timers: deps.timers },
       earlierRunId: saved.record.runId,
       newRunId() {
         const runId = newId('run')
@@ -66,6 +69,7 @@ export function createInstallation(deps: InstallationDeps): Installation {
         return runId
       },
       lines: () => deps.lines(serverId),
+      onUnexpected: (error) => deps.onUnexpected(error, serverId),
     })
     saved.save({ runId: null })
     signal.throwIfAborted()
@@ -107,11 +111,22 @@ export function createInstallation(deps: InstallationDeps): Installation {
     }
   }
 
+  async function abandon(serverId: string): Promise<void> {
+    const record = readRecord<InstallRecord>(fileOf(serverId))
+    if (!record || record.runId === null) return
+    await stopRun(deps.runtime, { serverId, runId: record.runId })
+    writeRecord(fileOf(serverId), { ...record, runId: null })
+  }
+
   return {
+    abandon,
+
     async install(work, context) {
       const { serverId, taskId, signal, report } = context
       using _held = deps.hold(serverId)
       for (const step of work.steps) checkStep(step, work.launch)
+      // That of another task is over, but for a program that could not be ended.
+      if (readRecord<InstallRecord>(fileOf(serverId))?.taskId !== taskId) await abandon(serverId)
       const saved = openRecord(fileOf(serverId), taskId)
       report({ filesTotal: work.steps.length, filesDone: saved.record.stepsDone })
       if (work.wipe && !saved.record.isWiped) {
@@ -132,13 +147,6 @@ export function createInstallation(deps: InstallationDeps): Installation {
       }
       deps.note(serverId, 'Installed.')
       return { steps: work.steps.length }
-    },
-
-    async abandon(serverId) {
-      const record = readRecord<InstallRecord>(fileOf(serverId))
-      if (!record || record.runId === null) return
-      await stopRun(deps.runtime, { serverId, runId: record.runId })
-      writeRecord(fileOf(serverId), { ...record, runId: null })
     },
   }
 }

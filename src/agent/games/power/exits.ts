@@ -9,7 +9,8 @@ export type Asked = 'stop' | 'restart' | 'sleep' | 'kill' | null
 export function reasonOf(end: RunEnd, asked: Asked): ExitReason {
   if (asked === 'kill') return 'killed'
   // At the end of the ladder there is SIGKILL: what it had not saved by then is lost, and that is said.
-  if (asked !== null) return end.signal === 'SIGKILL' && !end.isOutOfMemory ? 'killed' : 'requested'
+  const isLoss = end.signal === 'SIGKILL' && !end.isOutOfMemory && end.hasBegun !== false
+  if (asked !== null) return isLoss ? 'killed' : 'requested'
   if (end.isOutOfMemory) return 'out_of_memory'
   if (end.signal === 'SIGKILL') return 'killed'
   if (end.saidStop || (end.code === 0 && end.wasReady)) return 'in_game'

@@ -44,7 +44,8 @@ function stop(run: Run, steps: StopStep[]) {
 }
 
 test('a command that is not taken is sent again each second, and its time begins when it is taken', async () => {
-  const answers = ['full', 'full', null] as const
+  // The second: the line to its supervisor was cut, while the game goes on.
+  const answers = ['full', 'gone', null] as const
   let tries = 0
   const run = scriptedRun({ input: async () => answers[tries++] ?? null })
   const { over, advance } = stop(run, [STOP, TERM])
@@ -60,6 +61,35 @@ test('a command that is not taken is sent again each second, and its time begins
   await advance(10_000)
   await over
   assert.deepEqual([tries, run.said], [3, ['SIGTERM', 'SIGKILL']])
+})
+
+test('a signal that fails is sent again each second, which is said once', async () => {
+  let tries = 0
+  const run = scriptedRun({
+    async signal() {
+      if (++tries < 4) throw new Error('the engine is away')
+    },
+  })
+  const { over, errors, advance } = stop(run, [TERM])
+  await turn()
+  for (let second = 0; second < 3; second++) await advance(1000)
+  assert.deepEqual([tries, errors.length], [4, 1])
+  await advance(9000)
+  assert.deepEqual(run.said, [], 'its time began when it was taken')
+  await advance(1000)
+  await over
+  assert.deepEqual(run.said, ['SIGKILL'])
+})
+
+test('a run that waits to begin is given up at once: there is nothing to save', async () => {
+  let isWaiting = true
+  const run = scriptedRun({ giveUpWaiting: () => isWaiting })
+  await stop(run, [STOP, TERM]).over
+  assert.deepEqual(run.said, [])
+  isWaiting = false
+  void stop(run, [STOP, TERM]).over
+  await turn()
+  assert.deepEqual(run.said, ['stop'])
 })
 
 test('a step that hangs or fails is over after its own time', async () => {

@@ -35,7 +35,9 @@ export interface Ladder extends Ending {
 }
 
 export async function descend(ladder: Ladder): Promise<void> {
-  const { steps, timers, signal, tell } = ladder
+  const { run, steps, timers, signal, tell } = ladder
+  // Nothing has begun, so there is nothing to save.
+  if (run.giveUpWaiting?.()) return
   for (const step of steps) {
     if (signal.aborted) return
     tell(step.message ?? describe(step))
@@ -62,13 +64,16 @@ async function isTakenWithin(ms: number, step: StopStep, ladder: Ladder): Promis
   return !over.aborted
 }
 
+/** What keeps it from being taken is said once. One that is `gone` may have lost its line only: a run that has ended is over. */
 async function untilTaken(step: StopStep, { run, timers, onUnexpected }: Ladder, over: AbortSignal): Promise<void> {
+  let isSaid = false
   while (!over.aborted) {
     try {
       const error = 'command' in step ? await run.input(step.command) : await run.signal(step.signal)
-      if (error !== 'full') return
+      if (!error) return
     } catch (error) {
-      onUnexpected(error)
+      if (!isSaid) onUnexpected(error)
+      isSaid = true
     }
     await pause(timers, RETRY_MS, over)
   }

@@ -36,6 +36,15 @@ test('a key is hidden with its folder, so that one that takes its place is hidde
   ])
 })
 
+test('a key in a folder above what is seen takes no mask away', (t) => {
+  const above = makeTop(t, 'seen/data', 'seen/tls')
+  const [seen, data, tls] = [join(above, 'seen'), join(above, 'seen/data'), join(above, 'seen/tls')]
+  for (const key of [join(above, 'backup.key'), join(tls, 'own.key')]) writeFileSync(key, '')
+  const expected = [...hidesFolder(data), ...hidesFolder(tls)]
+  assert.deepEqual(maskArguments([seen], [data, join(above, 'backup.key'), join(tls, 'own.key')]), expected)
+  assert.deepEqual(maskArguments([seen], [data, above, join(tls, 'own.key')]), expected, 'nor does a folder')
+})
+
 test('a folder that is mounted elsewhere too is hidden there, and so is what is below it', needs('bubblewrap'), (t) => {
   const top = makeTop(t, 'data/servers', 'seen/a b', 'seen/below', 'seen/covered')
   const at = (name: string) => join(top, name)
@@ -51,4 +60,18 @@ test('a folder that is mounted elsewhere too is hidden there, and so is what is 
     JSON.parse(said.toString()),
     ['seen/a b', 'seen/below'].flatMap((name) => hidesFolder(at(name))),
   )
+})
+
+test('a mount at a place that we may not reach keeps no game from starting', needs('bubblewrap'), (t) => {
+  const top = makeTop(t, 'data', 'seen', 'closed/inner')
+  const [data, seen, closed] = [join(top, 'data'), join(top, 'seen'), join(top, 'closed')]
+  const masks = JSON.stringify(import.meta.resolve('./masks.ts'))
+  const code = `import { chmodSync } from 'node:fs'
+    import { maskArguments } from ${masks}
+    chmodSync(${JSON.stringify(closed)}, 0)
+    process.on('exit', () => chmodSync(${JSON.stringify(closed)}, 0o700))
+    console.log(JSON.stringify(maskArguments(${JSON.stringify([seen])}, ${JSON.stringify([data])})))`
+  const mounts = ['--bind', '/', '/', '--bind', data, join(closed, 'inner'), '--cap-drop', 'ALL']
+  const said = execFileSync('bwrap', [...mounts, '--', process.execPath, '--input-type=module', '-e', code])
+  assert.deepEqual(JSON.parse(said.toString()), [])
 })

@@ -10,7 +10,9 @@ const SYSTEM = '/usr'
 export function maskArguments(seen: readonly string[], hidden: readonly string[]): string[] {
   const tops = seen.flatMap((top) => realPathOf(top) ?? [])
   const named = [...new Set(hidden.flatMap((path) => targetsOf(path, tops)))]
-  const targets = [...new Set(named.flatMap((target) => [target, ...otherPlacesOf(target)]))]
+  const everywhere = [...new Set(named.flatMap((target) => [target, ...otherPlacesOf(target)]))]
+  // One that is not seen hides nothing below it that is.
+  const targets = everywhere.filter((target) => seen.some((top) => placesOf(target, top).length > 0))
   // Within a folder that is hidden there is nothing to hide, and no place to do so.
   const outermost = targets.filter((target) => !targets.some((other) => other !== target && isBelow(target, other)))
   return outermost.flatMap((target) => {
@@ -26,7 +28,7 @@ export function maskArguments(seen: readonly string[], hidden: readonly string[]
 function targetsOf(path: string, tops: readonly string[]): string[] {
   const target = realPathOf(path)
   if (target !== undefined && isFolder(target)) return [target]
-  const isShared = (folder: string) => tops.includes(folder) || isBelow(folder, SYSTEM)
+  const isShared = (folder: string) => tops.some((top) => isBelow(top, folder)) || isBelow(folder, SYSTEM)
   const folders = [realPathOf(dirname(path)) ?? [], target === undefined ? [] : dirname(target)].flat()
   // A game needs the rest of such a folder.
   return folders.flatMap((folder) => (isShared(folder) ? (target ?? []) : folder))

@@ -1,6 +1,7 @@
 // Where else a folder of this machine is seen: a bind mount shows it under another name, which no path tells of.
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { hasCode } from '../../../kit/errno.ts'
 import { readIfThere } from '../../../kit/kernel-files.ts'
 
 interface Mount {
@@ -49,6 +50,16 @@ const isCloser = ({ place }: Mount, than: string, path: string) =>
 /** Another mount may be over it. */
 function sameIn(path: string, place: string): string[] {
   if (path === place) return []
-  const [one, other] = [path, place].map((each) => statSync(each, { throwIfNoEntry: false }))
+  const [one, other] = [path, place].map(identityOf)
   return one && other && one.dev === other.dev && one.ino === other.ino ? [place] : []
+}
+
+/** Undefined where there is nothing, and where we may not reach it: then no game may that sees as much as we do. */
+function identityOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    if (hasCode(error, 'EACCES')) return undefined
+    throw error
+  }
 }

@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Failure, fail } from '../../../contract/errors.ts'
+import type { Launch } from '../../../contract/games/launch.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity } from '../process-identity.ts'
@@ -40,16 +41,16 @@ export interface ProcessRuntimeDeps {
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   let bubblewrap: string | null = null
   const supervisors = createWaitingSupervisors({ keepsSpare: deps.keepsSupervisorReady ?? false })
-  /** Of starts that have been checked: whether its files are its own. */
-  const owning = new Map<string, Promise<boolean>>()
+  /** Of starts that have been checked, and of no other: whether the files of the server are its game's own. */
+  const owning = new WeakMap<Launch, Promise<boolean>>()
 
   /** What takes a while, and is in nobody's way: it goes on while the rest of a start is done. */
-  async function begin(serverId: string): Promise<void> {
+  async function begin(serverId: string, launch: Launch): Promise<void> {
     const folder = deps.gameFolder(serverId)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     supervisors.reserve(serverId, folder)
     const user = await deps.users.assign(serverId)
-    if (user) owning.set(serverId, deps.users.ownsFiles(serverId, user))
+    if (user) owning.set(launch, deps.users.ownsFiles(serverId, user))
   }
 
   async function requireIsolation(): Promise<Isolation> {
@@ -67,10 +68,10 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     )
   }
 
-  async function ownFiles(serverId: string): Promise<GameUser | null> {
+  async function ownFiles(serverId: string, launch: Launch): Promise<GameUser | null> {
     const user = await deps.users.assign(serverId)
-    const isOwner = await owning.get(serverId)
-    owning.delete(serverId)
+    const isOwner = await owning.get(launch)
+    owning.delete(launch)
     if (user && !isOwner) await deps.users.giveFiles(serverId, user)
     return user
   }
@@ -78,7 +79,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   async function orderOf({ serverId, runId, launch, limits }: StartRequest, controllers: ReadonlySet<Controller>) {
     await removeOldRuns(deps.gameFolder(serverId))
     const isolation = await requireIsolation()
-    const user = await ownFiles(serverId)
+    const user = await ownFiles(serverId, launch)
     if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
     const { network, hidden, killAfterMs } = deps
     const filesFolder = deps.server(serverId).folders.files
@@ -117,20 +118,25 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     async check({ serverId, launch }) {
       await requireIsolation()
       await checkLaunch(launch, deps.server(serverId))
-      await begin(serverId)
+      await begin(serverId, launch)
     },
 
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
       using supervisor = supervisors.take(serverId, folder)
       const { folders: cgroups, controllers } = makeGroups(runId, limits)
-      supervisor.enter(cgroups)
-      const { order, runtime } = await orderOf({ serverId, runId, launch, limits }, controllers).catch((error) => {
+      const begun = async () => {
+        supervisor.enter(cgroups)
+        const { order, runtime } = await orderOf({ serverId, runId, launch, limits }, controllers)
+        const said = await supervisor.begin(folder, { ...order, cgroups })
+        if (!said.started && !(await mayBeLeft(serverId, runId, said))) throw notStarted(said)
+        return runtime
+      }
+      const runtime = await begun().catch((error) => {
+        // A supervisor that ended early has left no record that names them.
         void removeGroups(cgroups)
         throw error
       })
-      const said = await supervisor.begin(folder, { ...order, cgroups })
-      if (!said.started && !(await mayBeLeft(serverId, runId, said))) throw notStarted(said)
       const loadSpare = () => supervisors.loadSpare(folder)
       const run = await follow(serverId, runId, whenUp(events, loadSpare), true)
       if (hasEnded(run)) return { run: endedRun(runId, run, events), runtime }

@@ -24,7 +24,8 @@ export function createHeardLines(): HeardLines {
 
   return {
     add(text) {
-      const added = text.split(/\r?\n/, LINES_MAX).map((line) => Buffer.from(line.slice(0, LINE_MAX_CHARS)))
+      const last = text.split(/\r?\n/).slice(-LINES_MAX)
+      const added = last.map((line) => Buffer.from(line.slice(0, LINE_MAX_CHARS)))
       lines = [...lines, ...added].slice(-LINES_MAX)
       for (const each of waiting) {
         if (!added.some(each.pattern.matches)) continue

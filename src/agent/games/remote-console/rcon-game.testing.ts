@@ -28,15 +28,20 @@ export const packet = (id: number, type: number, text: string) => {
   return bytes
 }
 
-/** A game with the password `secret`. */
+/** A thread of a game that has other work in between. */
+const BUSY_MS = 5
+
+/** A game with the password `secret`. As Minecraft does, it ends a connection where it reads more than one packet at once. */
 export const rconGame = (answer: (socket: Socket, id: number, text: string) => void) =>
   createServer((socket) => {
-    socket.on('data', (chunk) => {
-      for (let bytes = chunk as Buffer; bytes.length > 0; bytes = bytes.subarray(4 + bytes.readInt32LE(0))) {
-        const [id, type] = [bytes.readInt32LE(4), bytes.readInt32LE(8)]
-        const text = bytes.toString('utf8', 12, 2 + bytes.readInt32LE(0))
-        if (type === 3) socket.write(packet(text === 'secret' ? id : -1, 2, ''))
-        else answer(socket, id, type === 0 ? '' : text)
-      }
-    })
+    const read = () => {
+      const bytes: Buffer | null = socket.read()
+      if (bytes === null) return
+      if (bytes.length !== 4 + bytes.readInt32LE(0)) return void socket.destroy()
+      const [id, type] = [bytes.readInt32LE(4), bytes.readInt32LE(8)]
+      const text = bytes.toString('utf8', 12, 2 + bytes.readInt32LE(0))
+      if (type === 3) socket.write(packet(text === 'secret' ? id : -1, 2, ''))
+      else answer(socket, id, type === 0 ? '' : text)
+    }
+    socket.on('readable', () => setTimeout(read, BUSY_MS))
   })

@@ -1,5 +1,6 @@
 // Source RCON, as Minecraft, Palworld and many others speak it. A long answer comes in several packets, and only a second request,
-// whose answer comes after it, tells its end. Some games leave that one without an answer: then silence is the end.
+// whose answer comes after it, tells its end. Some games leave that one without an answer: then silence is the end. Minecraft ends
+// the connection where it reads two requests at once, so the second is sent when the first is being answered.
 import type { RemoteAccess } from '../../../contract/games/launch.ts'
 import { connectLoopback, createInbox, watchEnd } from './connection.ts'
 import { createHeardLines, RemoteFault } from './heard-lines.ts'
@@ -91,13 +92,20 @@ export async function openRcon({ port, secret }: RemoteAccess, signal: AbortSign
     let silence: NodeJS.Timeout | undefined
     try {
       await new Promise<void>((done, reject) => {
+        let hasAskedForEnd = false
+        const askForEnd = () => {
+          if (!hasAskedForEnd) socket.write(encode({ id: id + 1, type: TYPE.answer, text: '' }))
+          hasAskedForEnd = true
+        }
         const heardSome = () => {
+          askForEnd()
           clearTimeout(silence)
           silence = setTimeout(done, SILENCE_MS)
         }
         pending = { id, done, reject, heard: heardSome }
         socket.write(encode({ id, type: TYPE.command, text: command }))
-        socket.write(encode({ id: id + 1, type: TYPE.answer, text: '' }))
+        // Some have no answer to a command that has nothing to say; whoever is at work on it has read it by then.
+        silence = setTimeout(askForEnd, SILENCE_MS)
       })
     } finally {
       clearTimeout(silence)

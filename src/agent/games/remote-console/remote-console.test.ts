@@ -42,6 +42,23 @@ suite('RCON', () => {
     await console.send('save')
   })
 
+  test('a command without an answer is done when the second request has one', async () => {
+    const { game, open } = await rcon((socket, id, text) => void (text === '' && socket.write(packet(id, 0, ''))))
+    using _game = game
+    using console = await open()
+    await console.send('save')
+  })
+
+  test('of a long answer the last lines count', async () => {
+    const { game, open } = await rcon((socket, id, text) => {
+      socket.write(packet(id, 0, text === '' ? '' : `first\n${'x\n'.repeat(500)}Saved`))
+    })
+    using _game = game
+    using console = await open(AbortSignal.timeout(5000))
+    await console.send('save')
+    await console.heard.until(createLineMatcher(['^Saved']))
+  })
+
   test('a password that is refused, or none at all, is said', async () => {
     const { game, open } = await rcon(() => {}, 'wrong')
     using _game = game
@@ -167,6 +184,14 @@ suite('Minecraft’s management protocol', () => {
       using _game = game
       using console = await open()
       await assert.rejects(console.send('minecraft:server/save'), says('does not speak'))
+    }
+    const pings = Buffer.alloc(2 * 20_000, Buffer.from([0x89, 0]))
+    const notices = Buffer.concat(Array.from({ length: 20_000 }, () => frame('{}')))
+    for (const bytes of [pings, notices]) {
+      const { game, open } = await management((socket) => void socket.pause().write(bytes))
+      using _game = game
+      using console = await open(AbortSignal.timeout(5000))
+      await assert.rejects(console.send('minecraft:server/save'), says('without end'))
     }
     const ending = await management((socket) => void socket.end(Buffer.from([0x81])))
     using _game = ending.game

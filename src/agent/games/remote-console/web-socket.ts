@@ -7,8 +7,9 @@ import { createInbox, ENDLESS, LOOPBACK } from './connection.ts'
 import { RemoteFault } from './heard-lines.ts'
 
 const MESSAGE_MAX_BYTES = 256 * 1024
-const FRAMES_MAX = 1000
-/** Of a whole connection. */
+const MESSAGE_MAX_FRAMES = 1000
+/** Of a whole connection. Each frame costs, also an empty one: a ping is answered, whether or not the game reads. */
+const TOTAL_MAX_FRAMES = 10_000
 const TOTAL_MAX_BYTES = 8 * 1024 * 1024
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const OPCODE = { more: 0, text: 1, close: 8, ping: 9, pong: 10 } as const
@@ -67,6 +68,7 @@ function writeFrame(socket: Socket, opcode: number, body: Buffer): void {
 export function createFrameReader(socket: Socket, onText: (text: string) => void): (chunk: Buffer) => void {
   const inbox = createInbox(TOTAL_MAX_BYTES)
   let parts: Buffer[] = []
+  let frames = 0
 
   function take(opcode: number, isFinal: boolean, body: Buffer): void {
     if (opcode === OPCODE.close) socket.end()
@@ -75,7 +77,7 @@ export function createFrameReader(socket: Socket, onText: (text: string) => void
     if (opcode !== (parts.length > 0 ? OPCODE.more : OPCODE.text)) throw new RemoteFault(NOT_SPOKEN)
     parts.push(body)
     const bytes = parts.reduce((sum, { length }) => sum + length, 0)
-    if (bytes > MESSAGE_MAX_BYTES || parts.length > FRAMES_MAX) throw new RemoteFault(ENDLESS)
+    if (bytes > MESSAGE_MAX_BYTES || parts.length > MESSAGE_MAX_FRAMES) throw new RemoteFault(ENDLESS)
     if (!isFinal) return
     const whole = Buffer.concat(parts)
     parts = []
@@ -85,6 +87,7 @@ export function createFrameReader(socket: Socket, onText: (text: string) => void
   return (chunk) => {
     inbox.add(chunk)
     for (let frame = nextFrame(inbox.unread()); frame; frame = nextFrame(inbox.unread())) {
+      if (++frames > TOTAL_MAX_FRAMES) throw new RemoteFault(ENDLESS)
       inbox.read(frame.end)
       take(frame.opcode, frame.isFinal, frame.body)
     }

@@ -88,8 +88,12 @@ export interface RunEnd {
 /** How a game ended, as far as whoever started it knows. */
 export type GameEnd = Pick<RunEnd, 'code' | 'signal' | 'isOutOfMemory' | 'hasBegun'>
 
+/** By a clock that all processes of the machine share, and nobody sets. */
+export const uptimeMs = () => Number(process.hrtime.bigint() / 1_000_000n)
+
+/** Input that comes after its time counts as not taken already, and may have been sent again. */
 export type Request = { id: number } & (
-  | { op: 'input'; text: string }
+  | { op: 'input'; text: string; notAfter?: number }
   | { op: 'signal'; signal: NodeJS.Signals }
   // Of a game with pipes: that it has started, what happens to it, who leads it, how it ended, or that there will be none.
   | { op: 'begin' }

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { getCompileCacheDir } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -22,6 +21,7 @@ import {
   type StartAnswer,
   type SupervisorInput,
   type SupervisorOrder,
+  uptimeMs,
 } from './protocol.ts'
 
 const PROGRAM = fileURLToPath(moduleBeside(import.meta.url, 'supervisor'))
@@ -59,14 +59,15 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     child.once('error', ({ message }) => resolve({ started: false, code: NO_WORD, message }))
   })
   child.stdin?.on('error', () => {})
+  // Without a descriptor to spare, `spawn` gives back a child that has no pipes at all, and says why later.
+  const answerPipe = child.stdio?.[3] as Socket | undefined
   // One that waits keeps nobody from ending.
-  const pipes = [child.stdin, child.stdio[3]] as Socket[]
+  const pipes = answerPipe ? [child.stdin as Socket, answerPipe] : []
   child.unref()
   for (const pipe of pipes) pipe.unref()
-  const said = text(child.stdio[3] as Readable).then((line): StartAnswer => {
-    if (line === '') return { started: false, code: NO_WORD, message: 'its supervisor ended' }
-    return JSON.parse(line)
-  })
+  const said = answerPipe ? text(answerPipe).then(answerOf) : failed
+  /** Then its number may be another's. */
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null
   let hasEntered = false
   function enter(groups: readonly GroupFolder[]): void {
     hasEntered = true
@@ -75,7 +76,7 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
   // Whoever lets go of it before has no use for the answer.
   said.catch(() => {})
   return {
-    isAlive: () => child.pid !== undefined && child.exitCode === null && statOf(child.pid) !== undefined,
+    isAlive: () => child.pid !== undefined && !hasExited() && statOf(child.pid) !== undefined,
     enter,
     begin(folder, order) {
       if (!hasEntered) enter([])
@@ -85,6 +86,11 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     },
     [Symbol.dispose]: () => void child.stdin?.end(),
   }
+}
+
+function answerOf(line: string): StartAnswer {
+  if (line === '') return { started: false, code: NO_WORD, message: 'its supervisor ended' }
+  return JSON.parse(line)
 }
 
 export interface SupervisorLine {
@@ -175,7 +181,8 @@ async function connectSupervisor(
       const id = ++lastId
       const reply = new Promise<'gone' | 'full' | null>((resolve) => waiting.set(id, resolve))
       const tooLong = setTimeout(() => waiting.get(id)?.('full'), REPLY_WITHIN_MS)
-      socket.write(`${JSON.stringify({ ...request, id })}\n`)
+      const limit = request.op === 'input' ? { notAfter: uptimeMs() + REPLY_WITHIN_MS } : {}
+      socket.write(`${JSON.stringify({ ...limit, ...request, id })}\n`)
       return await reply.finally(() => {
         clearTimeout(tooLong)
         waiting.delete(id)

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../../../../test/support/until.ts'
 import { readRecord } from '../../../kit/durable-record.ts'
 import { isAlive } from '../process-identity.ts'
-import { exitFile, type RunEnd, type RunRecord, runFile } from './protocol.ts'
+import { exitFile, type RunEnd, type RunRecord, runFile, uptimeMs } from './protocol.ts'
 import { reachSupervisor, spawnSupervisor } from './supervisor-client.ts'
 
 const runId = 'run_1'
@@ -39,6 +39,9 @@ test('a disk that takes nothing ends neither a supervisor nor what it knows of i
   const game = await until(async () => record().game)
   assert.ok(isAlive(game))
 
+  // As one that lay in the socket while nobody read: it counts as not taken, and comes again.
+  assert.equal(await line?.ask({ op: 'input', text: 'late', notAfter: uptimeMs() - 1 }), 'full')
+  assert.equal(line?.status().end, null)
   assert.equal(await line?.ask({ op: 'input', text: 'go' }), null)
   await until(async () => line?.status().end)
   await delay(STAYS_MS)

@@ -29,6 +29,7 @@ import {
   type StartAnswer,
   type SupervisorInput,
   type SupervisorOrder,
+  uptimeMs,
 } from './protocol.ts'
 import { createStopWord } from './stop-word.ts'
 
@@ -149,7 +150,8 @@ function main(order: SupervisorOrder): void {
   }
 
   const OBEY: { [Op in Request['op']]: (request: Extract<Request, { op: Op }>) => 'gone' | 'full' | null } = {
-    input({ text: line }) {
+    input({ text: line, notAfter = Number.POSITIVE_INFINITY }) {
+      if (uptimeMs() > notAfter) return 'full'
       const error = (piped ?? game)?.input(`${line}\n`) ?? null
       if (error === null) note('command', line)
       return error

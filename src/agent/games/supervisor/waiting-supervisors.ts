@@ -10,7 +10,7 @@ export interface WaitingSupervisors {
   reserve(serverId: string, gameFolder: string): void
   /** The one that was reserved, or else any. */
   take(serverId: string, gameFolder: string): WaitingSupervisor
-  /** For the next start, whosever that is. */
+  /** For the next start, whosever that is. Never fails: the game whose start it comes after runs already. */
   loadSpare(gameFolder: string): void
 }
 
@@ -49,7 +49,12 @@ export function createWaitingSupervisors({ keepsSpare }: { keepsSpare: boolean }
       return found?.isAlive() ? found : (takeSpare() ?? spawnSupervisor(gameFolder))
     },
     loadSpare(gameFolder) {
-      if (keepsSpare) spare = takeSpare() ?? spawnSupervisor(gameFolder)
+      if (!keepsSpare) return
+      try {
+        spare = takeSpare() ?? spawnSupervisor(gameFolder)
+      } catch {
+        // The next start makes its own, or says why it cannot.
+      }
     },
   }
 }

@@ -92,3 +92,13 @@ test('the heap of a Java server leaves room below the memory limit', () => {
   assert.deepEqual(argvWith(8 * 1024 ** 3).slice(1, 3), ['-Xms128M', '-Xmx6144M'])
   assert.deepEqual(argvWith(null), ['java', '-jar', 'server.jar', 'nogui'])
 })
+
+test('a second Palworld starts beside the first: without its password it has no port of RCON', () => {
+  const palworld = SHIPPED_TEMPLATES.find(({ id }) => id === 'palworld')
+  assert.ok(palworld)
+  const server = { id: 'srv_1', name: 'Castle', port: null, memoryBytes: null }
+  const portsOf = (values: Record<string, string>) =>
+    resolveTemplate(palworld, values, server).launch.ports.map(({ name }) => name)
+  assert.deepEqual(portsOf({}), ['game'])
+  assert.deepEqual(portsOf({ ADMIN_PASSWORD: 'open' }), ['game', 'rcon'])
+})
