@@ -122,7 +122,10 @@ test('a console holds no connection while its tab is hidden, and shows what was 
         document.dispatchEvent(new Event('visibilitychange'))
       }, isHidden)
     const isStream = (request: Request) => request.headers().accept === 'text/event-stream'
-    await page.waitForResponse((response) => isStream(response.request()))
+    await rows.getByText('anna joined').waitFor()
+    const begun = page.waitForResponse((response) => isStream(response.request()))
+    await page.reload()
+    await begun
     const ended = page.waitForEvent('requestfailed', isStream)
     await setHidden(true)
     await ended
@@ -154,7 +157,12 @@ test('a page that somebody looks at recovers by itself from a restart of the ser
       await client.power.kill(serverId)
       await page.getByRole('button', { name: 'Start' }).waitFor()
       // A tab that nobody has visited yet, as it would be while the service is away.
-      await page.route('**/assets/backups-tab-*.js', (route) => route.abort(), { times: 1 })
+      const part = '**/assets/backups-tab-*.js'
+      await page.route(part, (route) => route.abort())
+      await page.route('**/healthz', async (route) => {
+        await page.unroute(part)
+        await route.continue()
+      })
       await page.getByRole('link', { name: 'Backups' }).click()
       await page.getByRole('button', { name: 'Back up now' }).first().waitFor()
     },
