@@ -265,6 +265,14 @@ const NO_PUBLIC_URL =
 function urlOf(config: Config, listening: AddressInfo): string {
   if (config.publicUrl) return config.publicUrl
   const { address, port, family } = listening
-  const host = isEverywhere(listening) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
+  const host = isEverywhere(listening) ? ownHost(config, family) : family === 'IPv6' ? `[${address}]` : address
   return `${config.tls ? 'https' : 'http'}://${host}:${port}`
+}
+
+/**
+ * Every address of IPv4 is none of IPv6, where browsers look for `localhost` first: over plain HTTP anything on the machine could
+ * listen there on the same port, and be what the link leads to. A certificate is for a name, and nobody else has it.
+ */
+function ownHost({ tls }: Config, family: string): string {
+  return tls || family === 'IPv6' ? 'localhost' : '127.0.0.1'
 }

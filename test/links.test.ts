@@ -27,7 +27,7 @@ test('one that is not a plain host and port is ignored', async () => {
   await using service = await startTestService({ env: { GAMEKEEPER_HOST: '0.0.0.0' } })
   const { id } = await service.createServer()
   const { port } = new URL(service.url)
-  const own = `http://localhost:${port}`
+  const own = `http://127.0.0.1:${port}`
   for (const host of ['games.example.org', 'games.example.org:8443', '192.0.2.7:8080', '[2001:db8::7]:8080'])
     assert.equal(await originOf(service, id, { host }), `http://${host}`)
   for (const host of ['evil.example.org/path', 'user@evil.example.org', 'a b', 'x:99999', 'x:y', '[::1', '%00', 'x"y'])

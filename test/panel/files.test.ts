@@ -185,3 +185,64 @@ test('chosen files are restored while the game runs, which is said beforehand, a
   })
   assert.equal(await textOf('/world/level.dat'), 'wrecked')
 })
+
+test('a text is saved once however often it is asked for, and is not lost where its file has gone', async () => {
+  const client = adminClient()
+  await client.files.write(serverId, '/notes.txt', '')
+  await panel.visit(
+    `/servers/${serverId}/files?edit=notes.txt`,
+    async (page) => {
+      const text = page.getByRole('textbox', { name: 'Text of notes.txt' })
+      const saved = page.getByText('notes.txt is saved.').last()
+      const conflict = page.getByText('notes.txt has changed on the server')
+      const held = Promise.withResolvers<void>()
+      let writes = 0
+      let isAway = false
+      await page.route('**/content?*', async (route) => {
+        if (route.request().method() !== 'PUT') return isAway ? route.abort() : route.continue()
+        writes++
+        isAway = true
+        await held.promise
+        return route.continue()
+      })
+      await text.press('a')
+      await text.press('Control+s')
+      await text.press('Control+s')
+      await text.press('b')
+      held.resolve()
+      // What was written cannot be read back, and was saved nevertheless.
+      await saved.waitFor()
+      assert.equal(writes, 1)
+      const draft = await page.evaluate((key) => localStorage.getItem(key), `gamekeeper-draft:${serverId}:/notes.txt`)
+      assert.deepEqual(JSON.parse(draft ?? ''), { text: 'ab', etag: '"0"', base: 'a' })
+      await page.unroute('**/content?*')
+      await text.press('Control+s')
+      await page.getByText('Unsaved').waitFor({ state: 'detached' })
+      assert.equal(await textOf('/notes.txt'), 'ab')
+      assert.equal(await conflict.count(), 0)
+      await text.press('c')
+      await client.files.delete(serverId, { files: ['notes.txt'] })
+      await text.press('Control+s')
+      await page.getByRole('button', { name: 'Save it anew' }).click()
+      await page.getByText('notes.txt is no longer there').waitFor({ state: 'detached' })
+      assert.equal(await textOf('/notes.txt'), 'abc')
+    },
+    { expected: [/412|404|ERR_FAILED/] },
+  )
+})
+
+test('a download that fails leaves the page where it is', async () => {
+  await panel.visit(`/servers/${serverId}/files`, async (page) => {
+    await page.getByRole('row', { name: 'server.properties' }).click()
+    const download = page.waitForEvent('download')
+    await page.route('**/download?*', async (route) => {
+      const answer = await route.fetch()
+      const { url, ...rest } = await answer.json()
+      await route.fulfill({ response: answer, json: { ...rest, url: `${url}x` } })
+    })
+    await page.getByRole('button', { name: 'Download' }).click()
+    assert.ok(await (await download).failure())
+    await page.getByRole('row', { name: 'server.properties' }).waitFor()
+    assert.equal(new URL(page.url()).pathname, `/servers/${serverId}/files`)
+  })
+})

@@ -1,6 +1,7 @@
 // A server's page in a real browser: its overview, names and settings.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { Request } from 'playwright-core'
 import { createClient } from '../../src/sdk/index.ts'
 import { LOCAL_DNS } from '../support/subdomains.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
@@ -110,6 +111,31 @@ test('activity is narrowed down by what happened and by who did it', async () =>
   })
 })
 
+test('a console holds no connection while its tab is hidden, and shows what was written meanwhile', async () => {
+  const client = adminClient()
+  await client.power.start(serverId)
+  await panel.visit(`/servers/${serverId}`, async (page) => {
+    const rows = page.locator('.xterm-rows')
+    const setHidden = (isHidden: boolean) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'hidden', { value, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      }, isHidden)
+    const isStream = (request: Request) => request.headers().accept === 'text/event-stream'
+    await rows.getByText('anna joined').waitFor()
+    const begun = page.waitForResponse((response) => isStream(response.request()))
+    await page.reload()
+    await begun
+    const ended = page.waitForEvent('requestfailed', isStream)
+    await setHidden(true)
+    await ended
+    await client.console.send(serverId, 'while nobody looked')
+    await setHidden(false)
+    await rows.getByText('while nobody looked').waitFor()
+  })
+  await client.power.kill(serverId)
+})
+
 test('a page that somebody looks at recovers by itself from a restart of the service', async () => {
   const client = adminClient()
   const { url } = panel.service
@@ -119,13 +145,24 @@ test('a page that somebody looks at recovers by itself from a restart of the ser
     async (page) => {
       const rows = page.locator('.xterm-rows')
       await page.getByLabel('Players online').getByText('anna').waitFor()
+      const lost = page.getByText('Connection lost').waitFor()
       await panel.service.restart({ GAMEKEEPER_PORT: new URL(url).port })
       assert.equal(panel.service.url, url)
+      await lost
+      // Nothing is written meanwhile.
+      await page.getByText('Connection lost').waitFor({ state: 'detached' })
       // The game ran on meanwhile, and its console goes on where it was.
       await client.console.send(serverId, 'after the restart')
       await rows.getByText('after the restart').waitFor()
       await client.power.kill(serverId)
       await page.getByRole('button', { name: 'Start' }).waitFor()
+      // A tab that nobody has visited yet, as it would be while the service is away.
+      const part = '**/assets/backups-tab-*.js'
+      await page.route(part, (route) => route.abort())
+      await page.route('**/healthz', async (route) => {
+        await page.unroute(part)
+        await route.continue()
+      })
       await page.getByRole('link', { name: 'Backups' }).click()
       await page.getByRole('button', { name: 'Back up now' }).first().waitFor()
     },

@@ -1,18 +1,14 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
-import {
-  type ActivityEntry,
-  type ActivityQuery,
-  type ExportFormat,
-  isApiError,
-  type Page,
-} from '../../../src/sdk/index.ts'
+import type { ActivityEntry, ActivityQuery, ExportFormat, Page } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
+import { type Connection, followInSight } from './live-stream.ts'
 
 /** What is looked for; a field that is absent does not matter. */
 export type ActivityFilter = Pick<ActivityQuery, 'event' | 'actor' | 'since' | 'until' | 'q'>
 
 const HISTORY_LENGTH = 50
+const RETRY_MS = 2000
 const keyOf = (serverId: string, filter: ActivityFilter) => ['activity', serverId, filter] as const
 
 /** Pages of what was, newest first, with what happens put in front. */
@@ -30,6 +26,8 @@ export function useActivity(serverId: string, filter: ActivityFilter) {
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
     refetchOnMount: 'always',
+    // The first answer alone: what happens after it comes by the stream.
+    refetchInterval: ({ state: { data, error } }) => (error && !data ? RETRY_MS : false),
   })
   const newest = pages.data?.pages[0]?.data[0]?.id
   const isLoaded = pages.data !== undefined
@@ -47,18 +45,15 @@ function useLiveEntries(serverId: string, filter: ActivityFilter, from: string |
   useEffect(() => {
     if (from === null) return
     const closed = new AbortController()
-    const { signal } = closed
     const query = JSON.parse(text) as ActivityFilter
-    const options = { signal, query, lastEventId: from, onReconnect: () => setLive(false) }
-    const run = async () => {
-      for await (const entry of client.activity.follow(serverId, options)) {
-        setLive(true)
+    let lastEventId = from
+    const follow = async (connection: Connection) => {
+      for await (const entry of client.activity.follow(serverId, { ...connection, query, lastEventId })) {
+        lastEventId = entry.id
         queries.setQueryData(keyOf(serverId, query), (data: Pages | undefined) => withEntry(data, entry))
       }
     }
-    run().catch((error: unknown) => {
-      if (!signal.aborted && !isApiError(error, 'unauthenticated')) setLive(false)
-    })
+    void followInSight(follow, (state) => setLive(state === 'live'), closed.signal)
     return () => closed.abort()
   }, [serverId, text, isReady, queries])
   return isLive

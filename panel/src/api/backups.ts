@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Backup, BackupFormat, NewBackup, RestoreRequest } from '../../../src/sdk/index.ts'
+import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
 
@@ -79,7 +80,7 @@ export function useBackupActions(serverId: string) {
     download: useMutation({
       mutationFn: async ({ id, format }: { id: string; format: BackupFormat }) => {
         const { url } = await client.backups.requestDownload(serverId, id, format)
-        location.assign(url)
+        saveFrom(url)
       },
     }),
   }

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { ArchiveFormat, FileEntry, Page } from '../../../src/sdk/index.ts'
+import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
 
@@ -88,7 +89,7 @@ export function useFileActions(serverId: string) {
     download: useMutation({
       mutationFn: async (path: string) => {
         const { url } = await client.files.requestDownload(serverId, { path })
-        location.assign(url)
+        saveFrom(url)
       },
     }),
   }

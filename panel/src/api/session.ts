@@ -13,12 +13,14 @@ export function useSession() {
   return useQuery({
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }): Promise<SignedIn | null> => {
-      if (sessionProof() === null) return null
+      const sent = sessionProof()
+      if (sent === null) return null
       try {
         return await client.session.read({ signal })
       } catch (error) {
         if (!isApiError(error, 'unauthenticated')) throw error
-        keepSessionProof(null)
+        // Another tab may have signed in since: that session is not the one that was refused.
+        if (sessionProof() === sent) keepSessionProof(null)
         return null
       }
     },

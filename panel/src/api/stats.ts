@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useMemo } from 'react'
 import type { Server, StatsPoint } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 
@@ -7,11 +7,13 @@ import { client } from './client.ts'
 export const RANGES = { hour: 3600, quarter: 6 * 3600, day: 24 * 3600, week: 7 * 24 * 3600 } as const
 export type Range = keyof typeof RANGES
 
-/** Of the newest, until a series is asked for anew. */
-const LIVE_POINTS_MAX = 720
 /** Fine steps are kept for exactly an hour and a day: a request that takes a moment must not be answered in coarse ones. */
 const MARGIN_MS = 15_000
 const REFRESH_MS = 60_000
+/** A game is measured that often. Asked for, not streamed: a stream would hold one of the browser's six connections. */
+const MEASURED_MS = 10_000
+/** More than lies between two answers of the whole series. */
+const RECENT_MS = 2 * REFRESH_MS
 const PLAYERS_POLL_MS = 2000
 
 export interface Series {
@@ -24,44 +26,43 @@ export interface Series {
 export function useStats(serverId: string, range: Range) {
   const query = useQuery({
     queryKey: ['stats', serverId, range],
-    queryFn: ({ signal }) => {
-      const since = new Date(Date.now() - RANGES[range] * 1000 + MARGIN_MS).toISOString()
-      return client.stats.read(serverId, { since }, { signal })
-    },
+    queryFn: ({ signal }) => readSince(serverId, RANGES[range] * 1000 - MARGIN_MS, signal),
     refetchInterval: REFRESH_MS,
-    refetchOnWindowFocus: false,
+    staleTime: REFRESH_MS,
   })
-  const live = useLivePoints(serverId)
+  const { data: recent } = useQuery({
+    queryKey: ['stats', serverId, 'recent'],
+    queryFn: ({ signal }) => readSince(serverId, RECENT_MS, signal),
+    refetchInterval: MEASURED_MS,
+  })
   const { data } = query
-  const series: Series | null = data
-    ? { points: [...data.data, ...later(live, data.data.at(-1), data.step)], stepSeconds: data.step }
-    : null
-  return { series, newest: live.at(-1) ?? series?.points.at(-1) ?? null, error: query.error, refetch: query.refetch }
+  const series: Series | null = useMemo(
+    () =>
+      data
+        ? { points: [...data.data, ...later(recent?.data ?? [], data.data.at(-1), data.step)], stepSeconds: data.step }
+        : null,
+    [data, recent],
+  )
+  return {
+    series,
+    newest: recent?.data.at(-1) ?? series?.points.at(-1) ?? null,
+    error: query.error,
+    refetch: query.refetch,
+  }
 }
 
-function later(live: readonly StatsPoint[], last: StatsPoint | undefined, stepSeconds: number): readonly StatsPoint[] {
-  if (!last) return live
+function readSince(serverId: string, agoMs: number, signal: AbortSignal) {
+  return client.stats.read(serverId, { since: new Date(Date.now() - agoMs).toISOString() }, { signal })
+}
+
+function later(
+  recent: readonly StatsPoint[],
+  last: StatsPoint | undefined,
+  stepSeconds: number,
+): readonly StatsPoint[] {
+  if (!last) return recent
   const from = Date.parse(last.at) + stepSeconds * 1000
-  return live.filter(({ at }) => Date.parse(at) >= from)
-}
-
-function useLivePoints(serverId: string): readonly StatsPoint[] {
-  const [points, setPoints] = useState<readonly StatsPoint[]>([])
-  useEffect(() => {
-    const closed = new AbortController()
-    const { signal } = closed
-    const run = async () => {
-      for await (const point of client.stats.follow(serverId, { signal }))
-        setPoints((before) => [...before, point].slice(-LIVE_POINTS_MAX))
-    }
-    // The series is asked for again in a minute, whatever has ended this.
-    run().catch(() => {})
-    return () => {
-      closed.abort()
-      setPoints([])
-    }
-  }, [serverId])
-  return points
+  return recent.filter(({ at }) => Date.parse(at) >= from)
 }
 
 export function usePlayers({ id, power }: Server) {

@@ -2,6 +2,7 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
 import { Component, type ReactNode } from 'react'
 import { CopyButton } from '../components/copy-button.tsx'
+import { PartError } from '../components/lazy-part.ts'
 import { ProblemText } from '../components/problem.tsx'
 import css from './error-boundary.module.css'
 
@@ -30,7 +31,9 @@ export class ErrorBoundary extends Component<Props, State> {
 
   override render() {
     const { error } = this.state
-    return error ? <Broken error={error} onReset={() => this.setState({ error: null })} /> : this.props.children
+    // A part that could not be loaded stays so in this page.
+    const reset = () => (error instanceof PartError ? location.reload() : this.setState({ error: null }))
+    return error ? <Broken error={error} onReset={reset} /> : this.props.children
   }
 }
 

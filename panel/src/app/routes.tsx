@@ -1,16 +1,17 @@
 import { Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
+import { lazyPart } from '../components/lazy-part.ts'
 import { NotFound } from '../components/not-found.tsx'
 import { ServersPage } from '../pages/servers/servers-page.tsx'
 import { ArrivedPage } from '../pages/sign-in/arrived-page.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 
 // The first page is in the first load; every other page comes with the first visit.
-const NewServerPage = lazy(() => import('../pages/new-server/new-server-page.tsx'))
-const InstancePage = lazy(() => import('../pages/instance/instance-page.tsx'))
-const PeoplePage = lazy(() => import('../pages/people/people-page.tsx'))
-const ServerPage = lazy(() => import('../pages/server/server-page.tsx'))
+const NewServerPage = lazyPart(() => import('../pages/new-server/new-server-page.tsx'))
+const InstancePage = lazyPart(() => import('../pages/instance/instance-page.tsx'))
+const PeoplePage = lazyPart(() => import('../pages/people/people-page.tsx'))
+const ServerPage = lazyPart(() => import('../pages/server/server-page.tsx'))
 
 export function Pages() {
   const [location] = useLocation()

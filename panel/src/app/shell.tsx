@@ -1,18 +1,19 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { ActionIcon, Skeleton, UnstyledButton } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { type ReactNode, Suspense, useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { SignedIn } from '../../../src/sdk/index.ts'
 import { useServers } from '../api/servers.ts'
 import { useMay, useMayCreate, useReachesAll } from '../api/session.ts'
 import { Brand } from '../components/brand.tsx'
 import { Icon, type IconName } from '../components/icon.tsx'
+import { lazyPart } from '../components/lazy-part.ts'
 import { StateDot } from '../components/power-state.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import css from './shell.module.css'
 
-const Palette = lazy(() => import('./palette/palette.tsx'))
+const Palette = lazyPart(() => import('./palette/palette.tsx'))
 
 /** The servers that the side lists; the servers page has all of them. */
 const LISTED_AT_MOST = 30

@@ -80,7 +80,13 @@ test('a connection that falls silent is made anew', async () => {
   const follower = createClient({ baseUrl: proxy.url, token: service.adminToken })
   const frozen = Promise.withResolvers<void>()
   const lastEventId = await newestOf(id)
-  const entries = follower.activity.follow(id, { lastEventId, silenceMs: 300, onReconnect: () => frozen.resolve() })
+  let connects = 0
+  const entries = follower.activity.follow(id, {
+    lastEventId,
+    silenceMs: 300,
+    onConnect: () => connects++,
+    onReconnect: () => frozen.resolve(),
+  })
   await client.servers.change(id, { port: 1 })
   assert.equal(portOf((await entries.next()).value as ActivityEntry), 1)
   proxy.freeze()
@@ -88,6 +94,7 @@ test('a connection that falls silent is made anew', async () => {
   const second = entries.next()
   await frozen.promise
   assert.equal(portOf((await second).value as ActivityEntry), 2)
+  assert.ok(connects >= 2)
   await entries.return()
 })
 

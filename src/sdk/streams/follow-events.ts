@@ -11,6 +11,8 @@ export interface FollowEventsOptions {
   signal?: AbortSignal
   /** The id of the last event that was seen; without it, only what is written from now on. */
   lastEventId?: string
+  /** Told when a connection stands, the first one and each that was made anew, also while nothing is written. */
+  onConnect?: () => void
   /** Told when the connection is lost, before it is made anew. */
   onReconnect?: (error: Error | null) => void
   /** A connection that is silent for longer is taken for dead. */
@@ -30,7 +32,7 @@ export async function* followEvents<T>(
   source: FollowedSource,
   options: FollowEventsOptions,
 ): AsyncGenerator<T, void, undefined> {
-  const { signal, onReconnect, silenceMs } = options
+  const { signal, onConnect, onReconnect, silenceMs } = options
   let lastId = options.lastEventId ?? ''
   let retryMs = RECONNECT_MS
   let failures = 0
@@ -43,6 +45,7 @@ export async function* followEvents<T>(
       const how = begun ? { retries: 0 } : {}
       const connection = await openEvents((ended) => source.open(from, ended, how), signal, silenceMs)
       begun = true
+      onConnect?.()
       for await (const event of connection) {
         failures = 0
         retryMs = event.retryMs ?? retryMs

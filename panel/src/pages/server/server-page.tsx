@@ -1,6 +1,6 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { lazy, Suspense, useEffect, useRef } from 'react'
+import { Suspense, useEffect, useRef } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
 import { isApiError, type Scope, type Server } from '../../../../src/sdk/index.ts'
 import { addressOf, useServer, useTemplate } from '../../api/servers.ts'
@@ -8,6 +8,7 @@ import { useMay } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Icon, type IconName } from '../../components/icon.tsx'
+import { lazyPart } from '../../components/lazy-part.ts'
 import { NotFound } from '../../components/not-found.tsx'
 import { useDocumentTitle } from '../../components/page-title.tsx'
 import { PowerButtons } from '../../components/power-buttons.tsx'
@@ -17,11 +18,11 @@ import { DeletedServer } from './deleted-server.tsx'
 import { OverviewTab } from './overview/overview-tab.tsx'
 import css from './server-page.module.css'
 
-const FilesTab = lazy(() => import('./files/files-tab.tsx'))
-const BackupsTab = lazy(() => import('./backups/backups-tab.tsx'))
-const NamesTab = lazy(() => import('./names/names-tab.tsx'))
-const SettingsTab = lazy(() => import('./settings/settings-tab.tsx'))
-const ActivityTab = lazy(() => import('./activity/activity-tab.tsx'))
+const FilesTab = lazyPart(() => import('./files/files-tab.tsx'))
+const BackupsTab = lazyPart(() => import('./backups/backups-tab.tsx'))
+const NamesTab = lazyPart(() => import('./names/names-tab.tsx'))
+const SettingsTab = lazyPart(() => import('./settings/settings-tab.tsx'))
+const ActivityTab = lazyPart(() => import('./activity/activity-tab.tsx'))
 
 export default function ServerPage({ serverId }: { serverId: string }) {
   const { t } = useLingui()

@@ -1,12 +1,13 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, Skeleton, TextInput } from '@mantine/core'
-import { lazy, useDeferredValue, useState } from 'react'
+import { useDeferredValue, useState } from 'react'
 import { Link } from 'wouter'
 import type { Server } from '../../../../src/sdk/index.ts'
 import { addressOf, useServers } from '../../api/servers.ts'
 import { useMay, useMayCreate } from '../../api/session.ts'
 import { Empty } from '../../components/empty.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { lazyPart } from '../../components/lazy-part.ts'
 import { PageTitle } from '../../components/page-title.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { DeletedServers } from './deleted-servers.tsx'
@@ -19,7 +20,7 @@ import css from './servers-page.module.css'
 import { ServersTable } from './servers-table.tsx'
 import { useServersView, ViewChoice } from './view-choice.tsx'
 
-const Welcome = lazy(() => import('../new-server/welcome.tsx'))
+const Welcome = lazyPart(() => import('../new-server/welcome.tsx'))
 
 export function ServersPage() {
   const { data: servers, error, refetch } = useServers()

@@ -1,17 +1,18 @@
 import { useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import type { Server } from '../../../../../src/sdk/index.ts'
+import { lazyPart } from '../../../components/lazy-part.ts'
 import { JobStrip } from '../jobs/job-strip.tsx'
 import { addressOfBackups } from './addresses.ts'
 import css from './backups-tab.module.css'
 import { Timeline } from './timeline.tsx'
 import { UnfinishedRestore } from './unfinished-restore.tsx'
 
-const BackupInside = lazy(() => import('./inside/backup-inside.tsx'))
-const Comparison = lazy(() => import('./compare/comparison.tsx'))
-const Plans = lazy(() => import('./plans/plans.tsx'))
+const BackupInside = lazyPart(() => import('./inside/backup-inside.tsx'))
+const Comparison = lazyPart(() => import('./compare/comparison.tsx'))
+const Plans = lazyPart(() => import('./plans/plans.tsx'))
 
 const KINDS = ['restore', 'restore.finish', 'verify', 'rehearse']
 

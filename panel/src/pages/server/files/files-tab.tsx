@@ -1,20 +1,21 @@
 import { Trans } from '@lingui/react/macro'
 import { Button, Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { useLocation, useParams, useSearchParams } from 'wouter'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { joinPath } from '../../../api/files.ts'
+import { lazyPart } from '../../../components/lazy-part.ts'
 import { Breadcrumbs } from './breadcrumbs.tsx'
 import { Directory } from './directory.tsx'
 import { directoryOf, hrefOf } from './paths.ts'
 
 // Apart, because a list of files needs none of them.
-const FileEditor = lazy(() => import('./editor/file-editor.tsx'))
-const FilePreview = lazy(() => import('./preview/file-preview.tsx'))
-const SearchResults = lazy(() => import('./search/search-results.tsx'))
-const Versions = lazy(() => import('./versions/versions.tsx'))
-const Trash = lazy(() => import('./trash/trash.tsx'))
-const DiskUsage = lazy(() => import('./usage/disk-usage.tsx'))
+const FileEditor = lazyPart(() => import('./editor/file-editor.tsx'))
+const FilePreview = lazyPart(() => import('./preview/file-preview.tsx'))
+const SearchResults = lazyPart(() => import('./search/search-results.tsx'))
+const Versions = lazyPart(() => import('./versions/versions.tsx'))
+const Trash = lazyPart(() => import('./trash/trash.tsx'))
+const DiskUsage = lazyPart(() => import('./usage/disk-usage.tsx'))
 
 /** The folder is in the path of the address, and what is looked at in it behind the question mark. */
 export default function FilesTab({ server }: { server: Server }) {

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import type { Job } from '../../../../../src/sdk/index.ts'
+import { type Job, JobError } from '../../../../../src/sdk/index.ts'
 import { client } from '../../../api/client.ts'
 import { showFailure } from '../../../components/toasts.tsx'
 
@@ -16,7 +16,8 @@ export function useFollowJob(serverId: string): (job: Job, ending: Ending) => Pr
     try {
       onDone(await client.jobs.wait(serverId, job.id))
     } catch (error) {
-      showFailure(failed, error)
+      // Anything else says nothing of the job, which may go on and succeed: its page shows how it ended.
+      if (error instanceof JobError) showFailure(failed, error)
     } finally {
       // Whatever a job has done, it is on one of these.
       for (const noun of ['jobs', 'backups', 'files', 'trash', 'server']) {

@@ -1,7 +1,8 @@
 // The lines of a console: the newest page first, then whatever is written, for as long as somebody looks; and what came before,
 // also before earlier starts, as far back as somebody scrolls.
-import { type ConsoleLine, isApiError } from '../../../../../src/sdk/index.ts'
+import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 import { client } from '../../../api/client.ts'
+import { type Connection, followInSight, type StreamState } from '../../../api/live-stream.ts'
 import { LINES_AT_MOST } from './terminal.ts'
 
 const PAGE = 500
@@ -23,7 +24,7 @@ export interface ConsoleFeed {
 }
 
 interface FeedOptions {
-  onState(state: 'loading' | 'live' | 'lost' | { error: unknown }): void
+  onState(state: 'loading' | StreamState): void
   onOlder(hasOlder: boolean): void
   /** There is a line, or none was ever written. */
   onEmpty(isEmpty: boolean): void
@@ -37,6 +38,8 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, options: Fe
   let waiting: ConsoleLine[] = []
   let flush: ReturnType<typeof setTimeout> | undefined
   let hasOlder = false
+  /** The newest that was read or has arrived; null until the first page was read. */
+  let lastLine: number | null = null
   let reading: Promise<void> | null = null
 
   function setOlder(isThere: boolean): void {
@@ -96,29 +99,26 @@ export function openConsoleFeed(serverId: string, sink: ConsoleSink, options: Fe
     await reading
   }
 
-  async function run(): Promise<void> {
-    onState('loading')
+  async function readNewest(): Promise<void> {
     const { page, isLast } = await readPage()
     lines = page
+    lastLine = lines.at(-1)?.line ?? 0
     setOlder(!isLast)
     onEmpty(lines.length === 0)
     void sink.replace(lines)
-    onState('live')
-    const lastEventId = String(lines.at(-1)?.line ?? 0)
-    for await (const line of client.console.follow(serverId, {
-      signal,
-      lastEventId,
-      onReconnect: () => onState('lost'),
-    })) {
-      onState('live')
+  }
+
+  async function follow(connection: Connection): Promise<void> {
+    if (lastLine === null) await readNewest()
+    const lastEventId = String(lastLine)
+    for await (const line of client.console.follow(serverId, { ...connection, lastEventId })) {
+      lastLine = line.line
       take(line)
     }
   }
 
-  run().catch((error: unknown) => {
-    if (signal.aborted || isApiError(error, 'unauthenticated')) return
-    onState({ error })
-  })
+  onState('loading')
+  void followInSight(follow, onState, signal)
   return {
     get lines() {
       return lines

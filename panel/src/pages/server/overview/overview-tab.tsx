@@ -1,8 +1,9 @@
 import { Trans } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/session.ts'
+import { lazyPart } from '../../../components/lazy-part.ts'
 import { FactsCard } from './facts-card.tsx'
 import { LastExit } from './last-exit.tsx'
 import css from './overview-tab.module.css'
@@ -10,8 +11,8 @@ import { PlayersCard } from './players-card.tsx'
 import { PowerStep } from './power-step.tsx'
 
 // The terminal and the charts are the heaviest parts of the panel.
-const Console = lazy(() => import('./console.tsx'))
-const Charts = lazy(() => import('./charts.tsx'))
+const Console = lazyPart(() => import('./console.tsx'))
+const Charts = lazyPart(() => import('./charts.tsx'))
 
 export function OverviewTab({ server }: { server: Server }) {
   const may = useMay()

@@ -2,7 +2,7 @@ import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, Skeleton } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import { isApiError } from '../../../../../../src/sdk/index.ts'
+import { isApiError, type WriteOptions } from '../../../../../../src/sdk/index.ts'
 import { client } from '../../../../api/client.ts'
 import { useMay } from '../../../../api/session.ts'
 import { Empty } from '../../../../components/empty.tsx'
@@ -17,6 +17,8 @@ import { readEtag, readTextFile, type TextFile } from './text-file.ts'
 
 /** That of no file: whatever is there, it is not replaced unseen. */
 const NO_SUCH_ETAG = '"0"'
+/** Where the file has gone. */
+const NOTHING_THERE = 'none'
 
 interface Props {
   serverId: string
@@ -64,34 +66,60 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
   const [isSaving, setSaving] = useState(false)
   const [other, setOther] = useState<TextFile | null>(null)
   const [mine, setMine] = useState('')
+  const [isGone, setGone] = useState(false)
+  /** Keys repeat: a second save of the same would meet the first as a change by another. */
+  const isBusy = useRef(false)
   const name = path.split('/').at(-1) ?? path
 
   const meet = (theirs: TextFile) => {
+    setGone(false)
     setMine(view.current?.readText() ?? '')
     setOther(theirs)
   }
-  /** `etag` is that of what may be replaced. */
+  const settle = (text: string, etag: string | null) => {
+    saved.current = { text, etag }
+    // What was typed meanwhile is a draft of this version, not of the one before.
+    const typed = view.current?.readText() ?? text
+    keepDraft(serverId, path, typed === text ? null : { text: typed, etag, base: text })
+    setChanged(typed !== text)
+    setDraftShown(false)
+    setOther(null)
+    setGone(false)
+    showToast(t`${name} is saved.`)
+    void queries.invalidateQueries({ queryKey: ['files', serverId] })
+  }
+  /** What to try again with, if anything. */
+  const refuse = async (text: string, error: unknown): Promise<TextFile | null> => {
+    const isStale = isApiError(error, 'precondition_failed', 'already_exists')
+    const now = isStale ? await readNow(serverId, path) : null
+    if (now === 'gone') setGone(true)
+    else if (now === null) showFailure(t`It could not be saved`, error)
+    // The answer to a save that was made has been lost: this is its second attempt.
+    else if (now.text === text) settle(text, now.etag)
+    // Nobody has changed the text: only its version was not known.
+    else if (now.text === saved.current.text) return now
+    else meet(now)
+    return null
+  }
+  /** `etag` is that of what may be replaced, or NOTHING_THERE. */
   const save = async (etag: string | null) => {
-    const text = view.current?.readText() ?? ''
+    if (isReadOnly || isBusy.current) return
+    isBusy.current = true
     setSaving(true)
+    const text = view.current?.readText() ?? ''
+    let again: TextFile | null = null
     try {
-      await client.files.write(serverId, path, text, etag === null ? {} : { ifMatch: etag })
-      keepDraft(serverId, path, null)
-      setDraftShown(false)
-      setOther(null)
-      const now = await readTextFile(serverId, path)
+      await client.files.write(serverId, path, text, conditionOf(etag))
+      const now = await readNow(serverId, path)
       // Somebody may have written it since. Their version must not be taken for this one.
-      saved.current = { text, etag: now?.text === text ? now.etag : NO_SUCH_ETAG }
-      setChanged(view.current?.readText() !== text)
-      showToast(t`${name} is saved.`)
-      await queries.invalidateQueries({ queryKey: ['files', serverId] })
+      settle(text, now !== 'gone' && now?.text === text ? now.etag : NO_SUCH_ETAG)
     } catch (error) {
-      const now = isApiError(error, 'precondition_failed') ? await readTextFile(serverId, path).catch(() => null) : null
-      if (now) meet(now)
-      else showFailure(t`It could not be saved`, error)
+      again = await refuse(text, error)
     } finally {
+      isBusy.current = false
       setSaving(false)
     }
+    if (again) await save(again.etag)
   }
   const saveNow = useRef(save)
   saveNow.current = save
@@ -124,6 +152,7 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
     keepDraft(serverId, path, null)
     setChanged(false)
     setOther(null)
+    setGone(false)
     setDraftShown(false)
   }
   useChangesUnderneath(serverId, path, saved, isSaving || other !== null, (theirs) => {
@@ -163,6 +192,16 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
           </Button>
         </div>
       )}
+      {isGone && (
+        <div className={css.notice} role="alert">
+          <span className="grow">
+            <Trans>{name} is no longer there: it was deleted or renamed.</Trans>
+          </span>
+          <Button size="compact-sm" loading={isSaving} onClick={() => void save(NOTHING_THERE)}>
+            <Trans>Save it anew</Trans>
+          </Button>
+        </div>
+      )}
       {other && (
         <Conflict
           name={name}
@@ -176,6 +215,20 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
       <div ref={host} className={`card ${css.code}`} />
     </section>
   )
+}
+
+function conditionOf(etag: string | null): WriteOptions {
+  if (etag === NOTHING_THERE) return { overwrite: false }
+  return etag === null ? {} : { ifMatch: etag }
+}
+
+/** Null: it could not be read, or is no text any more. */
+async function readNow(serverId: string, path: string): Promise<TextFile | 'gone' | null> {
+  try {
+    return await readTextFile(serverId, path)
+  } catch (error) {
+    return isApiError(error, 'not_found') ? 'gone' : null
+  }
 }
 
 const POLL_MS = 2000
@@ -199,7 +252,10 @@ function useChangesUnderneath(
       const etag = await readEtag(serverId, path, known.text === '', signal)
       if (etag === known.etag || known !== saved.current) return
       const theirs = await readTextFile(serverId, path, signal)
-      if (theirs && !signal.aborted && known === saved.current) changed.current(theirs)
+      if (!theirs || signal.aborted || known !== saved.current) return
+      // The same text: written anew, or saved here while its version could not be read.
+      if (theirs.text === known.text) saved.current = theirs
+      else changed.current(theirs)
     }
     // One that fails is made up for by the next, or by saving.
     const timer = setInterval(() => void check().catch(() => {}), POLL_MS)
