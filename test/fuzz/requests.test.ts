@@ -8,7 +8,7 @@ import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
 import { onBothEngines } from '../support/engines.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-const REQUESTS = Number(process.env.GAMEKEEPER_TEST_FUZZ ?? 6000)
+const REQUESTS = Number(process.env.GAMEKEEPER_TEST_FUZZ ?? 4000)
 
 interface Wild {
   params: string[]

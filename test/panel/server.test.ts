@@ -163,7 +163,7 @@ test('a page that somebody looks at recovers by itself from a restart of the ser
         await page.unroute(part)
         await route.continue()
       })
-      await page.getByRole('link', { name: 'Backups' }).click()
+      await page.getByRole('link', { name: 'Backups', exact: true }).click()
       await page.getByRole('button', { name: 'Back up now' }).first().waitFor()
     },
     { expected: [/ERR_|50[23]/] },
