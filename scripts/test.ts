@@ -21,7 +21,7 @@ const LONGEST = [
   'src/control/subdomains/faults',
 ]
 /** More than there are processors, as some of them wait for a timer or for a disk. */
-const FILES_AT_ONCE = 5
+const FILES_AT_ONCE = 4
 const TIMEOUT_MS = 600_000
 
 const say = (line: string) => console.log(line)

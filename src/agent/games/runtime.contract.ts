@@ -37,6 +37,13 @@ export function runOf({ dataDir }: GamesHarness): RunRecord {
   return JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunRecord
 }
 
+/** Behind an init it is known a moment later who leads the game. */
+export const ledRunOf = (harness: GamesHarness) =>
+  until(async () => {
+    const run = runOf(harness)
+    return run.game && { ...run, game: run.game }
+  })
+
 /** Its own world of processes, which only they are in. */
 function worldOf(pid: string | number): string | undefined {
   try {
@@ -154,9 +161,9 @@ export function runtimeContract(name: string, options: { skip?: string }, under:
       if ((await runtimeOf(harness))?.enforced?.processes !== 'cgroup')
         return context.skip('no control group can be made here')
       await until(async () => (await harness.linesOf(S)).includes('no more'))
-      const { game, cgroups } = runOf(harness)
+      const { game, cgroups } = await ledRunOf(harness)
       const groups = cgroups.map(({ folder }) => folder)
-      const world = worldOf(game?.pid ?? 0)
+      const world = worldOf(game.pid)
       assert.ok(world && world !== worldOf('self') && livesIn(world))
       await harness.power(S, 'kill')
       await harness.reach(S, 'stopped')
@@ -208,9 +215,9 @@ export function runtimeContract(name: string, options: { skip?: string }, under:
       const timers = createManualTimers()
       await using harness = await open({ timers })
       await start(harness, 'plain')
-      const { game } = runOf(harness)
+      const { game } = await ledRunOf(harness)
       harness.games.stop()
-      assert.ok(game && signalGroup(game, 'SIGKILL'))
+      assert.ok(signalGroup(game, 'SIGKILL'))
       await until(async () => !isAlive(game))
       await harness.restart()
       await harness.reach(S, 'crashed')

@@ -12,7 +12,7 @@ import { type GamesHarness, type HarnessOptions, NO_LIMITS, openGames } from '..
 import { groupFoldersOf } from '../process/cgroups.ts'
 import { isAlive, signalGroup } from '../process-identity.ts'
 import { readRunUsage } from '../run-usage.ts'
-import { runOf, runtimeContract } from '../runtime.contract.ts'
+import { ledRunOf, runOf, runtimeContract } from '../runtime.contract.ts'
 
 const S = 'srv_castle'
 const skipped = needsPodman()
@@ -57,7 +57,8 @@ suite('containers', skipped, () => {
     assert.equal(host.Init, true, 'Podman does not say that it has one')
     assert.equal(config.Labels['gamekeeper.server'], S)
     assert.ok(config.Env.includes('MOTD=a b'))
-    const used = readRunUsage(runOf(harness).game?.pid ?? 0, groupFoldersOf(runOf(harness).game?.pid ?? 0))
+    const { pid } = (await ledRunOf(harness)).game
+    const used = readRunUsage(pid, groupFoldersOf(pid))
     assert.ok(
       used.memoryBytes && used.memoryBytes < limits.memoryBytes && used.networkSentBytes !== null,
       'its own alone',
@@ -143,12 +144,12 @@ suite('containers', skipped, () => {
     await harness.create(S, 'ticking')
     await harness.power(S, 'start', { ready: ['tick 3'] })
     await harness.reach(S, 'running')
-    const { supervisor, game } = runOf(harness)
+    const { supervisor, game } = await ledRunOf(harness)
     assert.ok(signalGroup(supervisor, 'SIGKILL'))
     await until(async () => isAlive(runOf(harness).supervisor))
     const before = (await ticksOf(harness)).length
     await until(async () => (await ticksOf(harness)).length > before + 20)
-    assert.ok(game && isAlive(game))
+    assert.ok(isAlive(game))
     assert.equal((await harness.games.read({ serverId: S })).power.state, 'running')
     await harness.power(S, 'stop')
     await harness.reach(S, 'stopped')
@@ -156,7 +157,10 @@ suite('containers', skipped, () => {
     assert.deepEqual([exit?.reason, exit?.code], ['requested', 0])
     assert.ok(exit?.lastLine, 'as the successor wrote it down')
     const ticks = await ticksOf(harness)
-    assert.deepEqual(ticks, inOrder(ticks.length))
+    const steps = ticks.map((tick, index) => tick - (ticks[index - 1] ?? 0))
+    assert.ok(steps.every((step) => step > 0))
+    // Only what it had read and not yet written in that moment is lost.
+    assert.ok(steps.filter((step) => step > 1).length <= 1, ticks.join(' '))
   })
 
   test('a service that was killed while it made a container makes another, and nothing is left of the first', async () => {
