@@ -1,10 +1,11 @@
 // Holds every answer that the tests see against the OpenAPI document that the service itself serves.
 import assert from 'node:assert/strict'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { BASE_PATH } from '../../src/contract/operation.ts'
+import { readIfThere } from '../../src/kit/kernel-files.ts'
 import type { Reply } from './service.ts'
 
 interface MediaType {
@@ -90,12 +91,4 @@ async function documentText(url: string): Promise<string> {
   writeFileSync(`${file}.${process.pid}`, text)
   renameSync(`${file}.${process.pid}`, file)
   return text
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
 }

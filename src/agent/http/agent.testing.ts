@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
+import { until as untilTrue } from '../../../test/support/until.ts'
 import type { AgentFact } from '../../contract/agent.ts'
 import { createHttpServer } from '../../http/server.ts'
 import { createSignedLinks, type LinkPurpose } from '../../http/signed-links.ts'
@@ -117,5 +118,5 @@ export function formOf(files: Record<string, string | Uint8Array<ArrayBuffer>>):
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
+  await untilTrue(async () => condition())
 }

@@ -3,8 +3,7 @@ import { SCOPES } from '../../contract/scopes.ts'
 import type { Invitation } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import type { Context } from '../context.ts'
-import { readScopes } from '../scopes.ts'
-import { serverIdOf } from '../server-reference.ts'
+import { readGrant } from '../grants.ts'
 import { type Column, formatTable } from '../text.ts'
 import { formatAgo, formatTime } from '../units.ts'
 
@@ -25,12 +24,8 @@ const create = command({
   },
   examples: ['gamekeeper invitation create Anna --scope servers:read,console:read,console:write --server Castle'],
   async run(context, options, { name }) {
-    const client = context.client()
-    const { signal } = context.io
-    const scopes = readScopes(options.scope ?? [])
-    const servers = await Promise.all((options.server ?? []).map((each) => serverIdOf(client, each, signal)))
-    const body = { name, scopes, servers: servers.length === 0 ? ('*' as const) : [...new Set(servers)] }
-    const made = await client.invitations.create(body, { signal })
+    const body = { name, ...(await readGrant(context, options)) }
+    const made = await context.client().invitations.create(body, { signal: context.io.signal })
     if (context.json) context.print(made)
     context.note(`${made.id} works once, until ${formatTime(made.expiresAt)}. Its link is shown only once:`)
     context.say(made.url)

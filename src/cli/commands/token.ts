@@ -5,8 +5,7 @@ import type { MintedToken, NewToken, Token } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CommandError } from '../exit-codes.ts'
-import { readScopes } from '../scopes.ts'
-import { serverIdOf } from '../server-reference.ts'
+import { readGrant } from '../grants.ts'
 import { type Column, formatTable } from '../text.ts'
 import { formatAgo, formatTime, readTime } from '../units.ts'
 
@@ -34,13 +33,9 @@ const create = command({
   async run(context, options, { name }) {
     const client = context.client()
     const { signal } = context.io
-    const scopes = readScopes(options.scope ?? [])
-    const references = options.server ?? []
-    const servers = await Promise.all(references.map((reference) => serverIdOf(client, reference, signal)))
     const body: NewToken = {
       name,
-      scopes,
-      servers: servers.length === 0 ? '*' : [...new Set(servers)],
+      ...(await readGrant(context, options)),
       ...(options.expires ? { expiresAt: readTime(options.expires, '--expires', 'future', context.now()) } : {}),
     }
     const mint = () => client.tokens.create(body, { signal })

@@ -20,6 +20,17 @@ export function watchEnd(socket: Socket, signal: AbortSignal, ended: (error: Rem
   if (signal.aborted) abort()
 }
 
+/** A reader that fails ends the connection. */
+export function readFrom(socket: Socket, read: (chunk: Buffer) => void): void {
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      read(chunk)
+    } catch (error) {
+      socket.destroy(error as RemoteFault)
+    }
+  })
+}
+
 /** What has come and was not read yet. A byte at a time costs no more than all of them at once. */
 export interface Inbox {
   /** Fails with a `RemoteFault` once more has come than anybody needs to say. */

@@ -2,7 +2,7 @@
 // method and, after a blank, its parameters as a list in JSON. What the game notifies of is heard as the JSON that it is.
 import type { RemoteAccess } from '../../../contract/games/launch.ts'
 import { parseManagementCall } from '../../../contract/games/management-calls.ts'
-import { watchEnd } from './connection.ts'
+import { readFrom, watchEnd } from './connection.ts'
 import { createHeardLines, RemoteFault } from './heard-lines.ts'
 import type { RemoteConsole } from './index.ts'
 import { createFrameReader, openWebSocket, writeText } from './web-socket.ts'
@@ -26,14 +26,7 @@ export async function openManagement({ port, secret }: RemoteAccess, signal: Abo
     else if (message.id === pending?.id) pending.answered(message)
   }
 
-  const read = createFrameReader(socket, take)
-  socket.on('data', (chunk: Buffer) => {
-    try {
-      read(chunk)
-    } catch (error) {
-      socket.destroy(error as RemoteFault)
-    }
-  })
+  readFrom(socket, createFrameReader(socket, take))
 
   async function send(command: string): Promise<void> {
     const call = parseManagementCall(command)

@@ -2,7 +2,7 @@
 // whose answer comes after it, tells its end. Some games leave that one without an answer: then silence is the end. Minecraft ends
 // the connection where it reads two requests at once, so the second is sent when the first is being answered.
 import type { RemoteAccess } from '../../../contract/games/launch.ts'
-import { connectLoopback, createInbox, watchEnd } from './connection.ts'
+import { connectLoopback, createInbox, readFrom, watchEnd } from './connection.ts'
 import { createHeardLines, RemoteFault } from './heard-lines.ts'
 import type { RemoteConsole } from './index.ts'
 
@@ -76,14 +76,7 @@ export async function openRcon({ port, secret }: RemoteAccess, signal: AbortSign
     }
   }
 
-  const read = createPacketReader(take)
-  socket.on('data', (chunk: Buffer) => {
-    try {
-      read(chunk)
-    } catch (error) {
-      socket.destroy(error as RemoteFault)
-    }
-  })
+  readFrom(socket, createPacketReader(take))
 
   async function send(command: string): Promise<void> {
     if (socket.destroyed) throw new RemoteFault('it ended the connection')
