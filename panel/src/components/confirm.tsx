@@ -1,6 +1,6 @@
-import { Trans } from '@lingui/react/macro'
 import { Button, Modal } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { DialogButtons } from './dialog-buttons.tsx'
 
 interface Props {
   isOpen: boolean
@@ -18,7 +18,7 @@ export function Confirm({ isOpen, onClose, onConfirm, title, text, action, color
     <Modal opened={isOpen} onClose={onClose} title={title}>
       <div className="stack">
         <div className="soft">{text}</div>
-        <div className="row">
+        <DialogButtons onClose={onClose}>
           <Button
             color={color}
             data-autofocus
@@ -29,10 +29,7 @@ export function Confirm({ isOpen, onClose, onConfirm, title, text, action, color
           >
             {action}
           </Button>
-          <Button variant="default" onClick={onClose}>
-            <Trans>Cancel</Trans>
-          </Button>
-        </div>
+        </DialogButtons>
       </div>
     </Modal>
   )

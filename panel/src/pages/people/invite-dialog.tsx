@@ -7,7 +7,7 @@ import { useServers } from '../../api/servers.ts'
 import { useMay } from '../../api/session.ts'
 import { Moment } from '../../components/moment.tsx'
 import { Problem } from '../../components/problem.tsx'
-import { SecretText } from '../../components/secret-text.tsx'
+import { ShownOnce } from '../../components/shown-once.tsx'
 import { RIGHT_MEANINGS, RIGHT_NAMES } from './right-names.ts'
 import { RIGHTS, type Right, scopesOf } from './rights.ts'
 import { ServerChoice } from './server-choice.tsx'
@@ -29,20 +29,12 @@ export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
 function MadeLink({ made, onClose }: { made: MadeInvitation; onClose: () => void }) {
   const { t } = useLingui()
   return (
-    <div className="stack">
-      <SecretText text={made.url} label={t`Copy the link`} />
-      <p className="soft">
-        <Trans>
-          Send it to nobody else: whoever opens it first is in. It is good once, ends <Moment at={made.expiresAt} />,
-          and is not shown again.
-        </Trans>
-      </p>
-      <div className="row">
-        <Button onClick={onClose}>
-          <Trans>Done</Trans>
-        </Button>
-      </div>
-    </div>
+    <ShownOnce secret={made.url} copyLabel={t`Copy the link`} onClose={onClose}>
+      <Trans>
+        Send it to nobody else: whoever opens it first is in. It is good once, ends <Moment at={made.expiresAt} />, and
+        is not shown again.
+      </Trans>
+    </ShownOnce>
   )
 }
 

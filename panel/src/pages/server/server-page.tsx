@@ -1,19 +1,19 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { Suspense, useEffect, useRef } from 'react'
-import { Link, Route, Switch, useLocation } from 'wouter'
+import { Suspense } from 'react'
+import { Link, Route, Switch } from 'wouter'
 import { isApiError, type Scope, type Server } from '../../../../src/sdk/index.ts'
 import { addressOf, useServer, useTemplate } from '../../api/servers.ts'
 import { useMay } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Empty } from '../../components/empty.tsx'
-import { Icon, type IconName } from '../../components/icon.tsx'
 import { lazyPart } from '../../components/lazy-part.ts'
 import { NotFound } from '../../components/not-found.tsx'
 import { useDocumentTitle } from '../../components/page-title.tsx'
 import { PowerButtons } from '../../components/power-buttons.tsx'
 import { StateBadge } from '../../components/power-state.tsx'
 import { Problem } from '../../components/problem.tsx'
+import { type TabLink, TabLinks } from '../../components/tab-links.tsx'
 import { DeletedServer } from './deleted-server.tsx'
 import { OverviewTab } from './overview/overview-tab.tsx'
 import css from './server-page.module.css'
@@ -106,10 +106,9 @@ function Head({ server }: { server: Server }) {
 
 function Tabs({ serverId }: { serverId: string }) {
   const { t } = useLingui()
-  const [location] = useLocation()
   const may = useMay()
   const base = `/servers/${serverId}`
-  const tabs: { href: string; scope: Scope; icon: IconName; name: string }[] = [
+  const tabs: (TabLink & { scope: Scope })[] = [
     { href: base, scope: 'servers:read', icon: 'console', name: t`Overview` },
     { href: `${base}/files`, scope: 'files:read', icon: 'folder', name: t`Files` },
     { href: `${base}/backups`, scope: 'backups:read', icon: 'archive', name: t`Backups` },
@@ -117,23 +116,6 @@ function Tabs({ serverId }: { serverId: string }) {
     { href: `${base}/activity`, scope: 'activity:read', icon: 'activity', name: t`Activity` },
     { href: `${base}/settings`, scope: 'servers:read', icon: 'sliders', name: t`Settings` },
   ]
-  const isCurrent = (href: string) => (href === base ? location === base : location.startsWith(href))
-  const nav = useRef<HTMLElement>(null)
-  // Where the tabs are wider than the screen, the open one is in sight.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the open one changes with the location
-  useEffect(() => {
-    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
-  }, [location])
-  return (
-    <nav ref={nav} className={css.tabs} aria-label={t`Server`}>
-      {tabs
-        .filter(({ scope }) => may(scope))
-        .map(({ href, icon, name }) => (
-          <Link key={href} href={href} className={css.tab} aria-current={isCurrent(href) ? 'page' : undefined}>
-            <Icon name={icon} size={16} />
-            {name}
-          </Link>
-        ))}
-    </nav>
-  )
+  // Overview is the first, and everybody who sees the server may open it.
+  return <TabLinks label={t`Server`} tabs={tabs.filter(({ scope }) => may(scope))} />
 }

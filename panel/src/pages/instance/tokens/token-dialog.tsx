@@ -5,7 +5,7 @@ import type { MintedToken, Scope } from '../../../../../src/sdk/index.ts'
 import { useAccessActions } from '../../../api/people.ts'
 import { useMay } from '../../../api/session.ts'
 import { Problem } from '../../../components/problem.tsx'
-import { SecretText } from '../../../components/secret-text.tsx'
+import { ShownOnce } from '../../../components/shown-once.tsx'
 import { ServerChoice } from '../../people/server-choice.tsx'
 import { endOf, GRANTABLE, LIFETIMES, type Lifetime } from './token-choices.ts'
 import css from './token-dialog.module.css'
@@ -27,17 +27,9 @@ export function TokenDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () 
 function MadeToken({ made, onClose }: { made: MintedToken; onClose: () => void }) {
   const { t } = useLingui()
   return (
-    <div className="stack">
-      <SecretText text={made.token} label={t`Copy the token`} />
-      <p className="soft">
-        <Trans>Keep it where your program reads it. It is not shown again.</Trans>
-      </p>
-      <div className="row">
-        <Button onClick={onClose}>
-          <Trans>Done</Trans>
-        </Button>
-      </div>
-    </div>
+    <ShownOnce secret={made.token} copyLabel={t`Copy the token`} onClose={onClose}>
+      <Trans>Keep it where your program reads it. It is not shown again.</Trans>
+    </ShownOnce>
   )
 }
 

@@ -3,6 +3,7 @@ import { Button, Checkbox, Modal, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
+import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../components/problem.tsx'
 
 interface Props {
@@ -57,14 +58,11 @@ function CreateForm({ server, onClose }: Omit<Props, 'isOpen'>) {
         onChange={(event) => setLocked(event.currentTarget.checked)}
       />
       {create.error && <Problem error={create.error} />}
-      <div className="row">
+      <DialogButtons onClose={onClose}>
         <Button type="submit" loading={create.isPending}>
           <Trans>Back up</Trans>
         </Button>
-        <Button variant="default" onClick={onClose}>
-          <Trans>Cancel</Trans>
-        </Button>
-      </div>
+      </DialogButtons>
     </form>
   )
 }

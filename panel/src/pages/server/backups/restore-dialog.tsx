@@ -5,6 +5,7 @@ import type { Backup, Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
 import { useServers } from '../../../api/servers.ts'
 import { useMay } from '../../../api/session.ts'
+import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showToast } from '../../../components/toasts.tsx'
 import { useFollowJob } from '../jobs/follow-job.ts'
@@ -102,14 +103,11 @@ function RestoreForm({ server, backup, paths, onClose }: Props & { backup: Backu
         </p>
       )}
       {restore.error && <Problem error={restore.error} />}
-      <div className="row">
+      <DialogButtons onClose={onClose}>
         <Button type="submit" loading={restore.isPending} disabled={isOn && !mayStop}>
           {isOn ? <Trans>Stop the game and restore</Trans> : <Trans>Restore</Trans>}
         </Button>
-        <Button variant="default" onClick={onClose}>
-          <Trans>Cancel</Trans>
-        </Button>
-      </div>
+      </DialogButtons>
     </form>
   )
 }

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { DeletionPlan, Server } from '../../../../../src/sdk/index.ts'
 import { useDeletion, useDeletionPlan } from '../../../api/server-settings.ts'
+import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showFailure, showToast } from '../../../components/toasts.tsx'
@@ -86,14 +87,11 @@ function DeleteForm({ server, onClose }: { server: Server; onClose: () => void }
         spellCheck={false}
         onChange={(event) => setTyped(event.currentTarget.value)}
       />
-      <div className="row">
+      <DialogButtons onClose={onClose}>
         <Button type="submit" color="red" disabled={typed !== name}>
           {isPurging ? <Trans>Delete for good</Trans> : <Trans>Delete</Trans>}
         </Button>
-        <Button variant="default" onClick={onClose}>
-          <Trans>Cancel</Trans>
-        </Button>
-      </div>
+      </DialogButtons>
     </form>
   )
 }

@@ -3,6 +3,7 @@ import { Button, Checkbox, Modal, NativeSelect, Textarea, TextInput } from '@man
 import { useState } from 'react'
 import type { NewSchedule, Schedule, Server } from '../../../../../../src/sdk/index.ts'
 import { useScheduleActions } from '../../../../api/backup-plans.ts'
+import { DialogButtons } from '../../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 import { choiceOf, cronOf } from './cron-choice.ts'
 import { CronFields } from './cron-fields.tsx'
@@ -75,14 +76,11 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
           </>
         )}
         {save.error && <Problem error={save.error} />}
-        <div className="row">
+        <DialogButtons onClose={onClose}>
           <Button type="submit" loading={save.isPending}>
             <Trans>Save</Trans>
           </Button>
-          <Button variant="default" onClick={onClose}>
-            <Trans>Cancel</Trans>
-          </Button>
-        </div>
+        </DialogButtons>
       </form>
     </Modal>
   )

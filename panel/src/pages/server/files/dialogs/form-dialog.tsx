@@ -1,6 +1,6 @@
-import { Trans } from '@lingui/react/macro'
 import { Button, Modal } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { DialogButtons } from '../../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 
 interface Props {
@@ -28,14 +28,11 @@ export function FormDialog({ title, action, error, isPending, isGood, onSubmit, 
       >
         {children}
         {error && <Problem error={error} />}
-        <div className="row">
+        <DialogButtons onClose={onClose}>
           <Button type="submit" loading={isPending} disabled={!isGood}>
             {action}
           </Button>
-          <Button variant="default" onClick={onClose}>
-            <Trans>Cancel</Trans>
-          </Button>
-        </div>
+        </DialogButtons>
       </form>
     </Modal>
   )
