@@ -20,6 +20,7 @@ import { crc32 } from 'node:zlib'
 import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
 import { syncFolder } from '../../kit/durable-record.ts'
 import { hasCode } from '../../kit/errno.ts'
+import { createSharedSync } from '../../kit/shared-sync.ts'
 import { StartFault } from '../../kit/start-fault.ts'
 
 const NAMES = ['0.log', '1.log'] as const
@@ -70,8 +71,7 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
   let position = 0
   let capacity = ALLOCATED_BYTES
   let isClosed = false
-  let syncing: Promise<void> | undefined
-  let following: Promise<void> | undefined
+  const syncs = createSharedSync(() => file(current).use(fdatasyncAsync))
 
   const file = (index: number) => files[index] as Descriptor
   begin()
@@ -104,42 +104,20 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
     if (position + bytes > capacity / 2) capacity = 2 * (position + bytes)
   }
 
-  async function syncOnce(): Promise<void> {
-    try {
-      await file(current).use(fdatasyncAsync)
-    } finally {
-      syncing = undefined
-    }
-  }
-
   return {
     append(record) {
       if (isClosed) throw new Error('the journal is closed')
       makeRoom(lineOf(generation, record).length)
       position += writeAt(file(current), lineOf(generation, record), position)
     },
-    sync() {
-      if (!syncing) {
-        syncing = syncOnce()
-        return syncing
-      }
-      following ??= syncing
-        .catch(() => {})
-        .then(() => {
-          following = undefined
-          syncing = syncOnce()
-          return syncing
-        })
-      return following
-    },
+    sync: syncs.sync,
     close() {
       if (isClosed) return
       isClosed = true
-      const close = () => {
+      // One that is asked for may have to begin yet.
+      void syncs.ended().then(() => {
         for (const opened of files) opened[Symbol.dispose]()
-      }
-      if (syncing) void Promise.allSettled([syncing, following]).then(close)
-      else close()
+      })
     },
   }
 }

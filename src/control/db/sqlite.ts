@@ -1,13 +1,50 @@
 // Kysely's SQLite dialect speaks to an object with better-sqlite3's shape; this gives node:sqlite that shape.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { type SqliteDatabase, SqliteDialect } from 'kysely'
+import {
+  type Dialect,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
 import type { Reader } from './prepare.ts'
+import { openWriteAheadLog } from './sqlite-log.ts'
 
 const PREPARED_MAX = 500
+/** What changes nothing by itself. */
+const HARMLESS = /^(select|begin|commit|pragma)\b/i
 
 /** `beforeEach` is called before each statement: any of them may commit something. */
-export function sqliteDialect(path: string, beforeEach: () => void): SqliteDialect {
-  return new SqliteDialect({ database: async () => openSqlite(path, beforeEach) })
+export function sqliteDialect(path: string, beforeEach: () => void, openLog = openWriteAheadLog): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DurableDriver(() => openSqlite(path, beforeEach, openLog)),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+/** A change is durable before its caller goes on, but others have the connection while he waits for the disk. */
+class DurableDriver extends SqliteDriver {
+  readonly #opened: { sqlite?: OpenSqlite }
+
+  constructor(open: () => OpenSqlite) {
+    const opened: { sqlite?: OpenSqlite } = {}
+    super({
+      database: async () => {
+        opened.sqlite = open()
+        return opened.sqlite.database
+      },
+    })
+    this.#opened = opened
+  }
+
+  override async releaseConnection(): Promise<void> {
+    const hasChanged = this.#opened.sqlite?.takeChanged() ?? false
+    await super.releaseConnection()
+    if (hasChanged) await this.#opened.sqlite?.sync()
+  }
 }
 
 /**
@@ -69,35 +106,79 @@ function rowMaker(columns: readonly string[]): (cells: readonly unknown[]) => Re
   return new Function('cells', `return { ${fields.join(', ')} }`) as ReturnType<typeof rowMaker>
 }
 
-function openSqlite(path: string, beforeEach: () => void): SqliteDatabase {
+interface OpenSqlite {
+  database: SqliteDatabase
+  /** Whether anything may have been committed since this was asked last. */
+  takeChanged(): boolean
+  /** Once it resolves, everything that was committed before survives a power cut. */
+  sync(): Promise<void>
+}
+
+function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWriteAheadLog): OpenSqlite {
   const db = new DatabaseSync(path, { timeout: 5000 })
-  // FULL: an answered change must survive a power cut, which WAL alone does not promise.
-  for (const pragma of ['journal_mode = wal', 'synchronous = full', 'foreign_keys = on', 'busy_timeout = 5000']) {
+  for (const pragma of ['journal_mode = wal', 'synchronous = normal', 'foreign_keys = on', 'busy_timeout = 5000']) {
     db.exec(`pragma ${pragma}`)
   }
+  const log = openLog(`${path}-wal`, () => {
+    beforeEach()
+    copyLogInto(db)
+  })
+  let isChanged = false
   const prepared = new Map<string, ReturnType<typeof shaped>>()
+
+  function shape(sql: string): ReturnType<typeof shaped> {
+    if (sql === 'rollback') return rollbackOf(db, beforeEach, () => (isChanged = false))
+    const isHarmless = HARMLESS.test(sql)
+    return shaped(db.prepare(sql), beforeEach, () => (isChanged ||= !isHarmless))
+  }
+
   return {
-    close: () => db.close(),
-    prepare(sql) {
-      let statement = prepared.get(sql)
-      if (!statement) {
-        if (prepared.size >= PREPARED_MAX) prepared.clear()
-        statement = sql === 'rollback' ? rollbackOf(db, beforeEach) : shaped(db.prepare(sql), beforeEach)
-        prepared.set(sql, statement)
-      }
-      return statement
+    database: {
+      close() {
+        log.close()
+        db.close()
+      },
+      prepare(sql) {
+        let statement = prepared.get(sql)
+        if (!statement) {
+          if (prepared.size >= PREPARED_MAX) prepared.clear()
+          statement = shape(sql)
+          prepared.set(sql, statement)
+        }
+        return statement
+      },
+    },
+    takeChanged() {
+      const wasChanged = isChanged
+      isChanged = false
+      return wasChanged
+    },
+    sync: log.sync,
+  }
+}
+
+/** All of it, and syncs the database. */
+function copyLogInto(db: DatabaseSync): void {
+  const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number }
+  if (busy) throw new Error('the log of the database is in use')
+}
+
+/** A full disk makes SQLite roll back by itself; a second one would fail and hide the reason for the first. */
+function rollbackOf(db: DatabaseSync, beforeEach: () => void, afterEach: () => void): ReturnType<typeof shaped> {
+  const statement = shaped(db.prepare('rollback'), beforeEach, afterEach)
+  const nothing = { changes: 0, lastInsertRowid: 0 }
+  return {
+    ...statement,
+    run(parameters) {
+      if (db.isTransaction) return statement.run(parameters)
+      afterEach()
+      return nothing
     },
   }
 }
 
-/** A full disk makes SQLite roll back by itself; a second one would fail and hide the reason for the first. */
-function rollbackOf(db: DatabaseSync, beforeEach: () => void): ReturnType<typeof shaped> {
-  const statement = shaped(db.prepare('rollback'), beforeEach)
-  const nothing = { changes: 0, lastInsertRowid: 0 }
-  return { ...statement, run: (parameters) => (db.isTransaction ? statement.run(parameters) : nothing) }
-}
-
-function shaped(statement: StatementSync, beforeEach: () => void) {
+/** `afterEach` is called after each that has not failed. */
+function shaped(statement: StatementSync, beforeEach: () => void, afterEach: () => void) {
   const columns = statement.columns().map(({ name }) => name)
   const rowOf = rowMaker(columns)
   statement.setReturnArrays(true)
@@ -105,11 +186,15 @@ function shaped(statement: StatementSync, beforeEach: () => void) {
     beforeEach()
     return parameters as SQLInputValue[]
   }
+  const done = <T>(result: T): T => {
+    afterEach()
+    return result
+  }
   return {
     reader: columns.length > 0,
     all: (parameters: readonly unknown[]) =>
-      (statement.all(...values(parameters)) as unknown as unknown[][]).map(rowOf),
-    run: (parameters: readonly unknown[]) => statement.run(...values(parameters)),
+      done((statement.all(...values(parameters)) as unknown as unknown[][]).map(rowOf)),
+    run: (parameters: readonly unknown[]) => done(statement.run(...values(parameters))),
     iterate: (parameters: readonly unknown[]) =>
       (statement.iterate(...values(parameters)) as unknown as IteratorObject<unknown[]>).map(rowOf),
   }
