@@ -2,7 +2,7 @@ import type { PluginItem } from '@babel/core'
 import { getConfig } from '@lingui/conf'
 import { lingui } from '@lingui/vite-plugin'
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
+import { defineConfig, type Rolldown } from 'vite'
 import packageJson from '../package.json' with { type: 'json' }
 import { documentationFree } from './dev/documentation-free.ts'
 import { themeVariables } from './dev/theme-css.ts'
@@ -16,6 +16,24 @@ const linguiMacros = ['@lingui/babel-plugin-lingui-macro', { linguiConfig: getCo
 function babelPluginsFor(id: string): PluginItem[] {
   if (id.includes('/src/contract/')) return [documentationFree]
   return id.includes('/panel/src/') ? [linguiMacros] : []
+}
+
+/**
+ * Whatever the first page loads anyway comes as one file: it would be fifty, most of them small, as other pages use parts of
+ * it too (`npm run bench -- panel`, ms until the servers page can be used).
+ */
+function inFirstPage(): (id: string, build: Rolldown.ChunkingContext) => string | null {
+  let first: Set<string> | undefined
+  return (id, build) => {
+    first ??= staticallyImportedBy(`${import.meta.dirname}/src/main.tsx`, build)
+    return first.has(id) ? 'first' : null
+  }
+}
+
+function staticallyImportedBy(entry: string, build: Rolldown.ChunkingContext): Set<string> {
+  const found = new Set([entry])
+  for (const id of found) for (const imported of build.getModuleInfo(id)?.importedIds ?? []) found.add(imported)
+  return found
 }
 
 export default defineConfig({
@@ -32,6 +50,9 @@ export default defineConfig({
     target: 'es2024',
     chunkSizeWarningLimit: 1000,
     reportCompressedSize: false,
-    rolldownOptions: { checks: { bundlerTimings: false } },
+    rolldownOptions: {
+      checks: { bundlerTimings: false },
+      output: { codeSplitting: { groups: [{ name: inFirstPage() }] } },
+    },
   },
 })

@@ -3,16 +3,19 @@ import './theme/base.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createQueryClient } from './api/query-client.ts'
+import { askAhead } from './api/session.ts'
 import { followOtherTabs } from './api/session-proof.ts'
 import { App } from './app/app.tsx'
 import { activatePreferred } from './i18n/i18n.ts'
 
 followOtherTabs()
+const queries = createQueryClient()
+void askAhead(queries)
 await activatePreferred()
 const root = document.getElementById('root')
 if (!root) throw new Error('The page has no #root.')
 createRoot(root).render(
   <StrictMode>
-    <App queries={createQueryClient()} />
+    <App queries={queries} />
   </StrictMode>,
 )

@@ -1,4 +1,4 @@
-import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { NewServer, PowerAction, Server } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 
@@ -13,10 +13,14 @@ const MANY = 100
 const isChanging = (server: Server) =>
   server.power.state === 'starting' || server.power.state === 'stopping' || server.status !== 'ready'
 
+export const SERVERS = queryOptions({
+  queryKey: ALL,
+  queryFn: async ({ signal }) => Array.fromAsync(client.servers.all({ limit: 100 }, { signal })),
+})
+
 export function useServers() {
   return useQuery({
-    queryKey: ALL,
-    queryFn: async ({ signal }) => Array.fromAsync(client.servers.all({ limit: 100 }, { signal })),
+    ...SERVERS,
     refetchInterval: ({ state: { data } }) => {
       if (data && data.length > MANY) return POLL_MANY_MS
       return data?.some(isChanging) ? POLL_CHANGING_MS : POLL_MS

@@ -1,7 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { isApiError, type NewSession, type Scope, type SignedIn } from '../../../src/sdk/index.ts'
 import { dropArrival } from './arrival.ts'
 import { client } from './client.ts'
+import { SERVERS } from './servers.ts'
 import { keepSessionProof, sessionProof } from './session-proof.ts'
 
 export const SESSION_KEY = ['session'] as const
@@ -9,23 +10,29 @@ export const SESSION_KEY = ['session'] as const
 export const IS_SIGN_IN = { isSignIn: true }
 
 /** Null: nobody is signed in. */
-export function useSession() {
-  return useQuery({
-    queryKey: SESSION_KEY,
-    queryFn: async ({ signal }): Promise<SignedIn | null> => {
-      const sent = sessionProof()
-      if (sent === null) return null
-      try {
-        return await client.session.read({ signal })
-      } catch (error) {
-        if (!isApiError(error, 'unauthenticated')) throw error
-        // Another tab may have signed in since: that session is not the one that was refused.
-        if (sessionProof() === sent) keepSessionProof(null)
-        return null
-      }
-    },
-    staleTime: 60_000,
-  })
+const SESSION = queryOptions({
+  queryKey: SESSION_KEY,
+  queryFn: async ({ signal }): Promise<SignedIn | null> => {
+    const sent = sessionProof()
+    if (sent === null) return null
+    try {
+      return await client.session.read({ signal })
+    } catch (error) {
+      if (!isApiError(error, 'unauthenticated')) throw error
+      // Another tab may have signed in since: that session is not the one that was refused.
+      if (sessionProof() === sent) keepSessionProof(null)
+      return null
+    }
+  },
+  staleTime: 60_000,
+})
+
+export const useSession = () => useQuery(SESSION)
+
+/** What every page begins with, before there is a page. Whatever fails is asked for again by the page, which says so. */
+export async function askAhead(queries: QueryClient): Promise<void> {
+  await queries.prefetchQuery(SESSION)
+  if (queries.getQueryData(SESSION.queryKey)) await queries.prefetchQuery(SERVERS)
 }
 
 /** With a token, a link that signs in once, or an invitation. What the last one who was signed in here saw is forgotten. */
