@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
-import { PlaceFault, parseS3Keys, parseS3Place, type S3Keys, type S3Place, s3KeysOf } from '../contract/offsite-place.ts'
+import {
+  PlaceFault,
+  parseS3Keys,
+  parseS3Place,
+  type S3Keys,
+  type S3Place,
+  s3KeysOf,
+} from '../contract/offsite-place.ts'
 import { TOKEN_FORM } from '../contract/tokens.ts'
 import type { Zone } from './subdomains/zone-config.ts'
 import { parseZones, ZoneFault } from './subdomains/zones.ts'
