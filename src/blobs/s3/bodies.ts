@@ -19,13 +19,18 @@ export const memorySource = (bytes: Uint8Array): BlobSource => ({
 /** A stretch of another. */
 export const sliceOf = (source: BlobSource, from: number, sizeBytes: number): BlobSource => ({
   sizeBytes,
-  read: ({ offset, length }) => source.read({ offset: from + offset, length }),
+  read: ({ offset, length }, into) => source.read({ offset: from + offset, length }, into),
 })
 
-async function* chunksOf(source: BlobSource): AsyncGenerator<Uint8Array, void, undefined> {
+/** With `into`, each is gone when the next comes. */
+async function* chunksOf(source: BlobSource, into?: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   for (let offset = 0; offset < source.sizeBytes; offset += READ_BYTES)
-    yield await source.read({ offset, length: Math.min(READ_BYTES, source.sizeBytes - offset) })
+    yield await source.read({ offset, length: Math.min(READ_BYTES, source.sizeBytes - offset) }, into)
 }
+
+/** To look at them only. */
+const passingChunksOf = (source: BlobSource) =>
+  chunksOf(source, Buffer.allocUnsafeSlow(Math.min(READ_BYTES, source.sizeBytes)))
 
 export interface Digest {
   /** What goes into the input of a command. */
@@ -40,7 +45,7 @@ const UNSIGNED = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }
 export async function digestOf(source: BlobSource, kind: S3Traits['checksum']): Promise<Digest> {
   if (kind === 'crc32') return { input: { ChecksumCRC32: await crcOf(source) }, headers: UNSIGNED }
   const hash = createHash(kind === 'md5' ? 'md5' : 'sha256')
-  for await (const chunk of chunksOf(source)) hash.update(chunk)
+  for await (const chunk of passingChunksOf(source)) hash.update(chunk)
   if (kind === 'md5') return { input: { ContentMD5: hash.digest('base64') }, headers: UNSIGNED }
   return { input: {}, headers: { 'x-amz-content-sha256': hash.digest('hex') } }
 }
@@ -48,7 +53,7 @@ export async function digestOf(source: BlobSource, kind: S3Traits['checksum']): 
 /** As S3 writes it. */
 export async function crcOf(source: BlobSource): Promise<string> {
   let crc = 0
-  for await (const chunk of chunksOf(source)) crc = crc32(chunk, crc)
+  for await (const chunk of passingChunksOf(source)) crc = crc32(chunk, crc)
   return formatCrc(crc)
 }
 

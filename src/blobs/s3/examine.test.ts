@@ -63,6 +63,14 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     assert.ok(!existsSync(join(gateway.dir, place.prefix, 'probe/blob')))
   })
 
+  it('It uses the blobs `probe/blob` and `probe/speed` below the prefix, and nothing else.', async () => {
+    const place = placeOf()
+    await look(place, gateway.keys, { measureBytes: 1000 })
+    const changed = proxy.seen.filter(({ method }) => !/GET|HEAD/.test(method)).map(({ url }) => url.split('?')[0])
+    const probes = ['probe/blob', 'probe/speed'].map((name) => `/${place.bucket}/${place.prefix}/${name}`)
+    assert.deepEqual([...new Set(changed)].sort(), probes)
+  })
+
   it('finds the region that the provider names, unless one is set', async () => {
     const elsewhere = { ...placeOf(), region: null }
     proxy.trouble = ({ headers }) =>
@@ -99,7 +107,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     assert.match(JSON.stringify(ignoring.findings), /has no conditional writes/)
   })
 
-  it('takes another checksum where a provider refuses or ignores the header of one', async () => {
+  it('It must refuse a wrong one, or it is not relied on.', async () => {
     const without = (...names: string[]) => {
       proxy.trouble = ({ method, headers }) =>
         method === 'PUT' && names.some((name) => headers[name])

@@ -134,5 +134,5 @@ export async function compare(
 }
 
 function crcInBucket(requests: Requests, name: string, sizeBytes: number): Promise<string> {
-  return crcOf({ sizeBytes, read: (range) => readRange(requests, name, range) })
+  return crcOf({ sizeBytes, read: (range, into) => readRange(requests, name, range, into) })
 }
