@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { resolve } from 'node:path'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ConfigFault, readConfig } from './config.ts'
 
@@ -27,6 +29,8 @@ test('every fault is named at once, and what was meant to do something is not ig
     GAMEKEEPER_CORS_ORIGINS: 'https://panel.example.org/, *',
     GAMEKEEPER_ACTIVITY_RETENTION_DAYS: '0',
     GAMEKEEPER_SECRET: 'abc',
+    GAMEKEEPER_OFFSITE: 'https://bucket',
+    GAMEKEEPER_OFFSITE_KEYS_FILE: '/nowhere',
     GAMEKEEPER_PROT: '1',
   }
   assert.throws(
@@ -53,6 +57,32 @@ test('values are read', () => {
   assert.equal(config.publicUrl, 'https://games.example.org')
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1'])
   assert.equal(config.secret?.length, 32)
+})
+
+test('a bucket needs keys: those of the file, else those of the environment', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-config-'))
+  const file = join(folder, 'keys')
+  writeFileSync(file, 'id-of-file\nsecret-of-file\n')
+  const offsite = { GAMEKEEPER_OFFSITE: 's3://games/castle?endpoint=https://s3.example.org' }
+  const env = { ...offsite, AWS_ACCESS_KEY_ID: 'id-of-env', AWS_SECRET_ACCESS_KEY: 'secret-of-env' }
+  assert.equal(readConfig(env).offsite?.endpoint, 'https://s3.example.org')
+  assert.equal(readConfig(env).offsiteKeys?.accessKeyId, 'id-of-env')
+  const both = readConfig({ ...env, GAMEKEEPER_OFFSITE_KEYS_FILE: file })
+  assert.equal(both.offsiteKeys?.secretAccessKey, 'secret-of-file')
+  assert.deepEqual(both.keyFiles, [file], 'hidden from games')
+  assert.throws(() => readConfig(offsite), /GAMEKEEPER_OFFSITE needs keys: set AWS_ACCESS_KEY_ID and/)
+  writeFileSync(file, 'id-of-file')
+  assert.throws(
+    () => readConfig({ ...offsite, GAMEKEEPER_OFFSITE_KEYS_FILE: file }),
+    (error) => {
+      assert.ok(error instanceof ConfigFault)
+      assert.deepEqual(error.faults, [
+        'GAMEKEEPER_OFFSITE_KEYS_FILE names a file that must hold two lines, the id of the key and its secret, or a section as in ~/.aws/credentials',
+      ])
+      return true
+    },
+  )
+  rmSync(folder, { recursive: true })
 })
 
 test('origins are those that a browser sends, or any', () => {

@@ -3,6 +3,14 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
+import {
+  PlaceFault,
+  parseS3Keys,
+  parseS3Place,
+  type S3Keys,
+  type S3Place,
+  s3KeysOf,
+} from '../contract/offsite-place.ts'
 import { TOKEN_FORM } from '../contract/tokens.ts'
 import type { Zone } from './subdomains/zone-config.ts'
 import { parseZones, ZoneFault } from './subdomains/zones.ts'
@@ -43,6 +51,10 @@ export interface Config {
   backupsAtOnce: number
   /** What one backup may read in a second; null for no limit. */
   backupBytesPerSecond: number | null
+  /** The bucket that backups are mirrored to; null: none. */
+  offsite: S3Place | null
+  /** There where `offsite` is; perhaps also without it, for a bucket that is named on the command line. */
+  offsiteKeys: S3Keys | null
   /** As root, the users of games: each server has its own. */
   gameUsers: { first: number; last: number }
   /** Whether games may run where nothing keeps them away from everything else. */
@@ -125,12 +137,15 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     backupKey: oneKey(setting('BACKUP_KEY', null, secret), setting('BACKUP_KEY_FILE', null, secretFile)),
     backupsAtOnce: setting('BACKUPS_AT_ONCE', 2, integer(1, 64)),
     backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
+    offsite: setting('OFFSITE', null, s3Place),
+    offsiteKeys: setting('OFFSITE_KEYS_FILE', null, s3KeysFile) ?? s3KeysOf(env),
     gameUsers: setting('GAME_UIDS', DEFAULT_GAME_UIDS, userRange),
     allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
     containerSocket: setting('CONTAINER_SOCKET', socketOf(env.DOCKER_HOST), path),
     tls: bothFiles(setting('TLS_CERT', null, path), setting('TLS_KEY', null, path)),
-    keyFiles: ['TLS_KEY', 'BACKUP_KEY_FILE'].flatMap((name) => setting(name, null, path) ?? []),
+    keyFiles: ['TLS_KEY', 'BACKUP_KEY_FILE', 'OFFSITE_KEYS_FILE'].flatMap((name) => setting(name, null, path) ?? []),
   }
+  if (config.offsite && !config.offsiteKeys && !env.GAMEKEEPER_OFFSITE_KEYS_FILE) faults.push(NO_OFFSITE_KEYS)
   faults.push(...misspelt(env, known))
   if (faults.length > 0) throw new ConfigFault(faults)
   return config
@@ -143,6 +158,8 @@ function misspelt(env: Record<string, string | undefined>, known: ReadonlySet<st
     .filter((name) => !known.has(name) && !CLIENT_SIDE.has(name))
     .map((name) => `${name} is not a known setting`)
 }
+
+const NO_OFFSITE_KEYS = `${PREFIX}OFFSITE needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ${PREFIX}OFFSITE_KEYS_FILE`
 
 /** Read by the command line, not by the service. */
 const CLIENT_SIDE = new Set(['GAMEKEEPER_URL', 'GAMEKEEPER_TOKEN'])
@@ -202,6 +219,27 @@ const secretFile: Read<Buffer> = (path) => {
   }
 }
 
+const s3Place: Read<S3Place> = (text) => orFault(() => parseS3Place(text))
+
+const s3KeysFile: Read<S3Keys> = (path) => {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    throw new Fault('names a file that cannot be read')
+  }
+  return orFault(() => parseS3Keys(text), 'names a file that ')
+}
+
+function orFault<T>(read: () => T, before = ''): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof PlaceFault || error instanceof ZoneFault) throw new Fault(before + error.message)
+    throw error
+  }
+}
+
 function url(text: string, protocols: readonly string[]): URL {
   const parsed = URL.parse(text)
   if (!parsed || !protocols.includes(parsed.protocol))
@@ -252,10 +290,5 @@ function isAddressRange(text: string): boolean {
 }
 
 function zones(text: string, env: Record<string, string | undefined>): Zone[] {
-  try {
-    return parseZones(text, env)
-  } catch (error) {
-    if (error instanceof ZoneFault) throw new Fault(error.message)
-    throw error
-  }
+  return orFault(() => parseZones(text, env))
 }
