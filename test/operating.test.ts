@@ -163,14 +163,11 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
     // They end when they come to it.
     await until(async () => (await cutAll()).rowCount === 0)
     assert.equal(await ready(), 503)
-    const refused = await fetch(`${service.url}/v1/game/servers`, {
-      headers: { authorization: `Bearer ${service.adminToken}` },
-    })
+    const refused = await service.call('GET', '/servers')
     assert.equal(refused.status, 503)
     assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-    const text = await refused.text()
-    assert.equal(JSON.parse(text).code, 'not_ready')
-    assert.doesNotMatch(text, /connection|postgres/i)
+    assert.equal(refused.body.code, 'not_ready')
+    assert.doesNotMatch(refused.text, /connection|postgres/i)
   } finally {
     await client.query(`alter database ${name} allow_connections true`)
   }

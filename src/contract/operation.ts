@@ -79,6 +79,7 @@ export const SHARED_ERRORS = [
   'rate_limited',
   'headers_too_large',
   'internal',
+  'not_ready',
   'disk_read_only',
   'disk_failing',
   'disk_full',

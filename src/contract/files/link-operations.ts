@@ -48,6 +48,7 @@ const shared = [
   'rate_limited',
   'headers_too_large',
   'internal',
+  'not_ready',
   'disk_read_only',
   'disk_failing',
   'disk_full',
