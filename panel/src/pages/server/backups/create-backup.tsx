@@ -1,10 +1,11 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
 import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../components/problem.tsx'
+import { PatternsField } from './patterns-field.tsx'
 
 interface Props {
   server: Server
@@ -42,15 +43,7 @@ function CreateForm({ server, onClose }: Omit<Props, 'isOpen'>) {
         maxLength={191}
         data-autofocus
       />
-      <Textarea
-        label={t`Leave out`}
-        description={t`One pattern a line, as in a .gitignore. By default the server's .backupignore counts.`}
-        placeholder={'*.log\n/cache/'}
-        value={ignored}
-        onChange={(event) => setIgnored(event.currentTarget.value)}
-        rows={3}
-        classNames={{ input: 'mono' }}
-      />
+      <PatternsField serverId={server.id} value={ignored} onChange={setIgnored} />
       <Checkbox
         label={t`Lock it`}
         description={t`Nobody deletes it, and no retention rule, until it is unlocked`}

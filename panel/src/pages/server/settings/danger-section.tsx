@@ -9,29 +9,25 @@ import { Moment } from '../../../components/moment.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showFailure, showToast } from '../../../components/toasts.tsx'
 import { formatBytes, formatCount } from '../../../i18n/format.ts'
-import { Section } from './section.tsx'
+import { Section, WhenStopped } from './section.tsx'
 import css from './settings-tab.module.css'
 
 export function DangerSection({ server }: { server: Server }) {
   const { t } = useLingui()
   const [isOpen, setOpen] = useState(false)
-  const isStopped = ['stopped', 'crashed', 'sleeping'].includes(server.power.state)
   return (
     <div className={css.danger}>
       <Section
         title={t`Delete the server`}
         text={<Trans>With its files, backups, schedules and names. It can be brought back for a while.</Trans>}
       >
-        <div className="row">
-          <Button color="red" variant="light" disabled={!isStopped} onClick={() => setOpen(true)}>
-            <Trans>Delete…</Trans>
-          </Button>
-          {!isStopped && (
-            <span className="small soft">
-              <Trans>Stop the game first.</Trans>
-            </span>
+        <WhenStopped server={server}>
+          {(isStopped) => (
+            <Button color="red" variant="light" disabled={!isStopped} onClick={() => setOpen(true)}>
+              <Trans>Delete…</Trans>
+            </Button>
           )}
-        </div>
+        </WhenStopped>
       </Section>
       <Modal opened={isOpen} onClose={() => setOpen(false)} title={t`Delete ${server.name}?`}>
         {isOpen && <DeleteForm server={server} onClose={() => setOpen(false)} />}

@@ -1,10 +1,11 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { NewSchedule, Schedule, Server } from '../../../../../../src/sdk/index.ts'
 import { useScheduleActions } from '../../../../api/backup-plans.ts'
 import { DialogButtons } from '../../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../../components/problem.tsx'
+import { PatternsField } from '../patterns-field.tsx'
 import { choiceOf, cronOf } from './cron-choice.ts'
 import { CronFields } from './cron-fields.tsx'
 
@@ -65,14 +66,7 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
               checked={values.isLocked}
               onChange={(event) => change({ isLocked: event.currentTarget.checked })}
             />
-            <Textarea
-              label={t`Leave out`}
-              description={t`One pattern a line, as in a .gitignore. By default the server's .backupignore counts.`}
-              value={values.ignored}
-              rows={2}
-              onChange={(event) => change({ ignored: event.currentTarget.value })}
-              classNames={{ input: 'mono' }}
-            />
+            <PatternsField serverId={server.id} value={values.ignored} onChange={(ignored) => change({ ignored })} />
           </>
         )}
         {save.error && <Problem error={save.error} />}
