@@ -86,7 +86,7 @@ async function shootDialogs(page: Page, studio: Studio, look: Look, serverId: st
   await shoot(page, studio, `folder-picker-${look}`)
   await page.goto(`${url}/people`)
   await page.locator('main li button').last().waitFor()
-  await page.locator('main ul').last().locator('li').last().locator('button').first().click()
+  await page.locator('main ul').last().locator('li').first().locator('button').first().click()
   await dialog.locator('li').first().waitFor()
   await shoot(page, studio, `sessions-${look}`)
 }

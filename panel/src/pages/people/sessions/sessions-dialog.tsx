@@ -1,7 +1,8 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Modal, Skeleton } from '@mantine/core'
+import { Button, Skeleton } from '@mantine/core'
 import type { Session } from '../../../../../src/sdk/index.ts'
 import { useSessionActions, useSessions } from '../../../api/sessions.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import { Problem } from '../../../components/problem.tsx'
@@ -20,9 +21,9 @@ export default function SessionsDialog({ of, onClose }: Props) {
   const { t } = useLingui()
   const title = of ? t`Where ${of.name} is signed in` : t`Where you are signed in`
   return (
-    <Modal opened onClose={onClose} title={title} size="lg">
+    <Dialog opened onClose={onClose} title={title} size="lg">
       <Sessions of={of} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -47,7 +48,7 @@ function Sessions({ of }: Pick<Props, 'of'>) {
           <Trans>Nowhere at the moment.</Trans>
         </p>
       )}
-      <ul className={css.list}>
+      <ul className={`${css.list} ${css.inDialog}`}>
         {sessions.map((session) => (
           <SessionRow key={session.id} session={session} tokenId={tokenId} />
         ))}

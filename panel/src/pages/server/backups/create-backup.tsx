@@ -1,8 +1,9 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, TextInput } from '@mantine/core'
+import { Button, Checkbox, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { PatternsField } from './patterns-field.tsx'
@@ -16,9 +17,9 @@ interface Props {
 export function CreateBackup({ server, isOpen, onClose }: Props) {
   const { t } = useLingui()
   return (
-    <Modal opened={isOpen} onClose={onClose} title={t`Back up ${server.name}`}>
+    <Dialog opened={isOpen} onClose={onClose} title={t`Back up ${server.name}`}>
       <CreateForm server={server} onClose={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 

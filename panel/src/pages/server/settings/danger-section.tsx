@@ -1,9 +1,10 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, Skeleton, TextInput } from '@mantine/core'
+import { Button, Checkbox, Skeleton, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { DeletionPlan, Server } from '../../../../../src/sdk/index.ts'
 import { useDeletion, useDeletionPlan } from '../../../api/server-settings.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import { Problem } from '../../../components/problem.tsx'
@@ -29,9 +30,9 @@ export function DangerSection({ server }: { server: Server }) {
           )}
         </WhenStopped>
       </Section>
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title={t`Delete ${server.name}?`}>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={t`Delete ${server.name}?`}>
         {isOpen && <DeleteForm server={server} onClose={() => setOpen(false)} />}
-      </Modal>
+      </Dialog>
     </div>
   )
 }

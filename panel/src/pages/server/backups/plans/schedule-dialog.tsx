@@ -1,8 +1,9 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core'
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { NewSchedule, Schedule, Server } from '../../../../../../src/sdk/index.ts'
 import { useScheduleActions } from '../../../../api/backup-plans.ts'
+import { Dialog } from '../../../../components/dialog.tsx'
 import { DialogButtons } from '../../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 import { PatternsField } from '../patterns-field.tsx'
@@ -29,7 +30,7 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
     save.mutate({ id: schedule?.id ?? null, schedule: request }, { onSuccess: onClose })
   }
   return (
-    <Modal opened onClose={onClose} title={schedule ? t`Edit ${schedule.name}` : t`New schedule`}>
+    <Dialog opened onClose={onClose} title={schedule ? t`Edit ${schedule.name}` : t`New schedule`}>
       <form className="stack" onSubmit={submit}>
         <TextInput
           label={t`Name`}
@@ -76,7 +77,7 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
           </Button>
         </DialogButtons>
       </form>
-    </Modal>
+    </Dialog>
   )
 }
 
