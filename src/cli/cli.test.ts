@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
 import { useCli } from '../../test/support/cli.ts'
+import { signIn } from '../../test/support/sessions.ts'
 import { runAtTerminal, runBinary, runPiped, startBinary } from '../../test/support/terminal.ts'
 import { startScripted } from '../../test/support/unreliable.ts'
 import { DEFAULT_ENTRIES_MAX } from '../contract/fixed-limits.ts'
@@ -252,6 +253,21 @@ describe('token', () => {
     assert.equal((await runPiped(['server', 'ls'], envOf(made.token))).code, 3)
     assert.equal((await run('token', 'rm', made.id)).code, 4)
   })
+})
+
+test('session lists where a token is signed in, and ends it', async () => {
+  const { service } = cli
+  const browser = await signIn(service, { token: service.adminToken })
+  const { id } = (await browser.call('GET', '/session')).body.session
+  const listed = await json('session', 'ls')
+  assert.deepEqual(
+    listed.map((session: { id: string }) => session.id),
+    [id],
+  )
+  assert.equal((await run('session', 'end', id)).stdout, `Ended ${id}.\n`)
+  assert.equal((await browser.call('GET', '/session')).status, 401)
+  assert.equal((await run('session', 'end')).code, 2)
+  assert.deepEqual(await json('session', 'end', '--all', '--of', 'tok_admin'), { ended: 0 })
 })
 
 describe('activity', () => {

@@ -80,6 +80,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Invite people to the panel',
     load: async () => (await import('./commands/invitation.ts')).invitation,
   },
+  session: {
+    summary: 'List and end sessions of the panel',
+    load: async () => (await import('./commands/session.ts')).session,
+  },
   'sign-in': {
     summary: 'Print a link that signs in to the panel once',
     load: async () => (await import('./commands/sign-in.ts')).signIn,

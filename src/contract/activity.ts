@@ -41,7 +41,8 @@ export const EVENTS = {
   'invitation.redeemed': 'An invitation was used, and became a token',
   'invitation.revoked': 'An invitation was taken back',
   'session.started': 'Somebody signed in to the panel',
-  'session.ended': 'Somebody signed out of the panel',
+  'session.ended':
+    'Somebody signed out of the panel, or ended a session from elsewhere; `tokenId` says whose, where it was not their own',
   'file.deleted': 'Files or folders were moved to the trash',
   'file.folder_created': 'A folder was made',
   'file.copied': 'A file or folder was copied',

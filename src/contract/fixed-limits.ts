@@ -67,6 +67,11 @@ export const DEFAULT_ENTRIES_MAX = 1_000_000
 /** Searches under way; `rate_limited` where more wait on a server than may. */
 export const SEARCHES = { atOnce: 4, atOncePerServer: 2, waitingPerServer: 8 } as const
 
+/** Counts of what a backup would leave out; `rate_limited` where more wait on a server than may. */
+export const BACKUP_PREVIEWS = { atOnce: 4, atOncePerServer: 1, waitingPerServer: 8 } as const
+/** After this long such a count says what it has found so far. */
+export const BACKUP_PREVIEW_MS = 5000
+
 /** Pages of directories and of the trash that are being read for one server; `rate_limited` beyond those that may wait. */
 export const PAGES_BEING_READ = { atOncePerServer: 4, waitingPerServer: 200 } as const
 

@@ -2,6 +2,7 @@
 import * as activity from './activity.ts'
 import { BACKUP_CONTENT_OPERATIONS } from './backups/backup-contents.ts'
 import { BACKUP_PLAN_OPERATIONS } from './backups/backup-plans.ts'
+import { previewBackup } from './backups/backup-preview.ts'
 import { BACKUP_OPERATIONS } from './backups/backups.ts'
 import { REHEARSAL_OPERATIONS } from './backups/rehearsal-operations.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
@@ -34,6 +35,7 @@ export const OPERATIONS: readonly Operation[] = [
   readPlayers,
   readStats,
   ...BACKUP_OPERATIONS,
+  previewBackup,
   ...REHEARSAL_OPERATIONS,
   ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,

@@ -2,6 +2,7 @@
 import { ActivityEntry, Verification } from './activity.ts'
 import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents.ts'
 import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
+import { BackupPreview } from './backups/backup-preview.ts'
 import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
 import { Rehearsal, RehearsalLog, RehearsalRequest } from './backups/rehearsals.ts'
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
@@ -14,7 +15,7 @@ import { Job, Progress, WorkError } from './jobs.ts'
 import type { TSchema } from './schema.ts'
 import { Limits } from './server-limits.ts'
 import { Deletion, DeletionPlan, Freed, NewServer, Server, ServerChange } from './servers.ts'
-import { NewSession, SignedIn, SignInLink, StartedSession } from './sessions.ts'
+import { NewSession, Session, SignedIn, SignInLink, StartedSession } from './sessions.ts'
 import { DnsFinding, NewSubdomain, Subdomain, ZoneInfo } from './subdomains.ts'
 import { MintedToken, NewToken, OwnToken, Token } from './tokens.ts'
 
@@ -23,6 +24,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Backup,
   BackupChange,
   BackupFile,
+  BackupPreview,
   Deletion,
   DeletionPlan,
   DiskUsage,
@@ -62,6 +64,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   SearchMatch,
   Server,
   ServerChange,
+  Session,
   SignedIn,
   SignInLink,
   StartedSession,

@@ -48,6 +48,11 @@ export const BOUNDS = {
   },
   directory: { heldBytes: 4 * MIB, turnMs: 20, by: 'a page is kept; names are read in turns' },
   tree: { heldBytes: 4 * MIB, turnMs: 20, by: 'the tree is walked in turns that its server shares with all others' },
+  preview: {
+    heldBytes: 4 * MIB,
+    turnMs: 100,
+    by: 'patterns of at most 32 KiB; the tree is walked for 5 seconds, in turns that its server shares with all others',
+  },
   trash: { heldBytes: 32 * MIB, turnMs: 100, by: 'a page is kept; the trash is read in turns, one record at a time' },
   bytes: { heldBytes: 8 * MIB, turnMs: 20, by: 'chunks; the next is read when the last was taken' },
   search: { heldBytes: 4 * MIB, turnMs: 20, by: 'a thread of its own, 20 seconds, and the share of its server' },

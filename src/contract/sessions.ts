@@ -2,7 +2,7 @@
 // proof that only pages of the service's own origin have. Each is worth nothing without the other.
 import { operation } from './operation.ts'
 import { BOUNDS } from './operation-bounds.ts'
-import { Closed, Id, Nullable, type Static, Timestamp, Type } from './schema.ts'
+import { Closed, Id, Nullable, Page, PageQuery, type Static, Timestamp, Type } from './schema.ts'
 import { OwnToken } from './tokens.ts'
 
 const secret = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 256, description }))
@@ -46,6 +46,17 @@ export const SignInLink = Type.Object({
   expiresAt: Timestamp,
 })
 export type SignInLink = Static<typeof SignInLink>
+
+export const Session = Type.Object({
+  id: Id,
+  isCurrent: Type.Boolean({ description: 'That of the request itself' }),
+  userAgent: Nullable(Type.String({ description: 'Of the browser that signed in, as it calls itself' })),
+  ip: Nullable(Type.String({ description: 'Where it signed in from' })),
+  createdAt: Timestamp,
+  lastUsedAt: Timestamp,
+  expiresAt: Timestamp,
+})
+export type Session = Static<typeof Session>
 
 const example = {
   id: 'tok_01k9zq6m3t8v5w2x7y4c1b6d9e',
@@ -124,4 +135,118 @@ export const createSignInLink = operation({
   errors: ['idempotency_conflict'],
 })
 
-export const SESSION_OPERATIONS = [createSession, readSession, endSession, createSignInLink] as const
+const tag = 'Sessions'
+const sessionExample = {
+  ...{ id: example.session.id, isCurrent: true, ip: '192.0.2.7', createdAt: '2026-11-15T00:00:00.000Z' },
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+  ...{ lastUsedAt: '2026-11-16T20:15:00.000Z', expiresAt: example.session.expiresAt },
+}
+const sessionPage = {
+  200: {
+    description: 'A page of sessions',
+    schema: Page(Session),
+    example: { data: [sessionExample], nextCursor: null },
+  },
+}
+const endedCount = {
+  200: {
+    description: 'How many have ended',
+    schema: Type.Object({ ended: Type.Integer({ minimum: 0 }) }),
+    example: { ended: 2 },
+  },
+}
+const ended = { 204: { description: 'It has ended, and so have its streams' } }
+const tokenParams = Closed({ tokenId: Id })
+
+export const listSessions = operation({
+  id: 'listSessions',
+  method: 'GET',
+  path: '/sessions',
+  tag,
+  summary: 'List where one is signed in',
+  description: 'The sessions of the token that asks, newest first.',
+  scope: null,
+  bound: BOUNDS.page,
+  query: Closed({ ...PageQuery }),
+  answers: sessionPage,
+  errors: [],
+})
+
+export const endOtherSessions = operation({
+  id: 'endOtherSessions',
+  method: 'DELETE',
+  path: '/sessions',
+  tag,
+  summary: 'Sign out everywhere else',
+  description: 'Ends every session of the token that asks, and their streams, but that of the request.',
+  scope: null,
+  bound: BOUNDS.page,
+  answers: endedCount,
+  errors: [],
+})
+
+export const endOneSession = operation({
+  id: 'endOneSession',
+  method: 'DELETE',
+  path: '/sessions/{sessionId}',
+  tag,
+  summary: 'End one session of the token that asks',
+  scope: null,
+  bound: BOUNDS.rows,
+  params: Closed({ sessionId: Id }),
+  answers: ended,
+  errors: ['not_found'],
+})
+
+export const listTokenSessions = operation({
+  id: 'listTokenSessions',
+  method: 'GET',
+  path: '/tokens/{tokenId}/sessions',
+  tag,
+  summary: 'List where somebody is signed in',
+  description: 'The sessions of a token that can do and reach no more than the one that asks, newest first.',
+  scope: 'tokens:admin',
+  bound: BOUNDS.page,
+  params: tokenParams,
+  query: Closed({ ...PageQuery }),
+  answers: sessionPage,
+  errors: [],
+})
+
+export const endTokenSessions = operation({
+  id: 'endTokenSessions',
+  method: 'DELETE',
+  path: '/tokens/{tokenId}/sessions',
+  tag,
+  summary: 'Sign somebody out everywhere',
+  description:
+    'Ends every session of the token, and their streams, but that of the request. The token stays good: its holder signs in again ' +
+    'with its value or a sign-in link; whoever came by an invitation has neither, and needs another.',
+  scope: 'tokens:admin',
+  bound: BOUNDS.page,
+  params: tokenParams,
+  answers: endedCount,
+  errors: [],
+})
+
+export const endTokenSession = operation({
+  id: 'endTokenSession',
+  method: 'DELETE',
+  path: '/tokens/{tokenId}/sessions/{sessionId}',
+  tag,
+  summary: "End one of somebody's sessions",
+  scope: 'tokens:admin',
+  bound: BOUNDS.rows,
+  params: Closed({ tokenId: Id, sessionId: Id }),
+  answers: ended,
+  errors: [],
+})
+
+export const SESSION_OPERATIONS = [
+  createSession,
+  readSession,
+  endSession,
+  createSignInLink,
+  ...[listSessions, endOtherSessions, endOneSession],
+  ...[listTokenSessions, endTokenSessions, endTokenSession],
+] as const

@@ -131,7 +131,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     void ending.finally(() => linksEnding.delete(ending))
   }
   const tokens = createTokens({ db, activity, streams, cursors, clock, onRevoked: endLinks })
-  const sessions = createSessions({ db, activity, tokens, streams, clock })
+  const sessions = createSessions({ db, activity, tokens, streams, cursors, clock })
   const invitations = createInvitations({ db, activity, cursors, clock })
   const signIn = createSignIn({ db, sessions, invitations, clock })
   const parts = () => [subdomains.part, backups.backups.part]

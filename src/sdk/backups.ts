@@ -1,5 +1,6 @@
 import * as inside from '../contract/backups/backup-contents.ts'
 import * as plans from '../contract/backups/backup-plans.ts'
+import { previewBackup } from '../contract/backups/backup-preview.ts'
 import * as backups from '../contract/backups/backups.ts'
 import { type REHEARSAL_OPERATIONS, readRehearsal, rehearseBackup } from '../contract/backups/rehearsal-operations.ts'
 import type { RehearsalRequest } from '../contract/backups/rehearsals.ts'
@@ -59,6 +60,12 @@ export function createBackupsApi(transport: Transport) {
         ...options,
       }),
     ),
+    /** How many files one with these patterns would hold and leave out. Makes nothing. */
+    preview: transport.method(previewBackup, (serverId: string, ignored?: string, options: CallOptions = {}) => ({
+      params: { serverId },
+      body: ignored === undefined ? {} : { ignored },
+      ...options,
+    })),
     /** One page, newest first. */
     list,
     all: (

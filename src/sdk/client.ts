@@ -5,7 +5,7 @@ import { createConsoleApi, createPlayersApi, createPowerApi, createStatsApi } fr
 import { createJobsApi } from './jobs.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
-import { createInvitationsApi, createSessionApi } from './sessions.ts'
+import { createInvitationsApi, createSessionApi, createSessionsApi } from './sessions.ts'
 import { createDnsApi, createSubdomainsApi } from './subdomains.ts'
 import { createTemplatesApi } from './templates.ts'
 import { createTokensApi } from './tokens.ts'
@@ -32,6 +32,7 @@ export function createClient(options: ClientOptions) {
     tokens: createTokensApi(transport),
     invitations: createInvitationsApi(transport),
     session: createSessionApi(transport),
+    sessions: createSessionsApi(transport),
     service: createServiceApi(transport),
     /** Any operation of the contract, by itself. */
     call: transport.call,

@@ -78,7 +78,8 @@ export async function upload(
     options.signal?.throwIfAborted()
     await sendAll(self)
   } catch (error) {
-    await takeBack(self)
+    // Whoever signs in again goes on with what has arrived.
+    if (!isApiError(error, 'unauthenticated')) await takeBack(self)
     throw error
   }
   return { path: `${directory.replace(/\/+$/, '')}/${name}`, sizeBytes }

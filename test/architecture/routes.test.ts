@@ -23,6 +23,9 @@ const ANY_TOKEN: Record<string, string> = {
   readOwnToken: 'says what the token itself is and reaches, and nothing else',
   readSession: 'the same, with the session of the request',
   endSession: 'ends the session of the request, and no other',
+  listSessions: 'says where the token itself is signed in',
+  endOtherSessions: 'ends sessions of the token itself, and no others',
+  endOneSession: 'ends one session of the token itself',
   createSignInLink: 'signs in with the token that asks, and no other',
 }
 

@@ -186,7 +186,8 @@ describe('requests', () => {
     ).map(({ id }) => id)
     const optional = OPERATIONS.filter(({ id, body }) => body && !required.includes(id)).map(({ id }) => id)
     assert.deepEqual(optional.toSorted(), [
-      ...['checkDns', 'createBackup', 'installServer', 'rehearseBackup', 'requestBackupDownload'],
+      ...['checkDns', 'createBackup', 'installServer', 'previewBackup', 'rehearseBackup'],
+      'requestBackupDownload',
     ])
     const content = paths[`${BASE_PATH}/files/{serverId}/content`].put.requestBody
     assert.deepEqual([content.required, Object.keys(content.content)], [false, ['application/octet-stream']])

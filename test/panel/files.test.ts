@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { createClient } from '../../src/sdk/index.ts'
 import { furnish } from './support/furnish.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
@@ -19,10 +18,9 @@ before(async () => {
 
 after(() => panel?.close())
 
-const adminClient = () => createClient({ baseUrl: panel.service.url, token: panel.service.adminToken })
 const namesIn = async (path: string) =>
-  (await Array.fromAsync(adminClient().files.all(serverId, { path }))).map(({ name }) => name)
-const textOf = async (path: string) => new Response((await adminClient().files.read(serverId, path)).bytes).text()
+  (await Array.fromAsync(panel.client.files.all(serverId, { path }))).map(({ name }) => name)
+const textOf = async (path: string) => new Response((await panel.client.files.read(serverId, path)).bytes).text()
 
 /** Makes a folder with the session of whoever runs it. */
 const attack = (folder: string) =>
@@ -56,7 +54,7 @@ async function openAsDownload(page: Page, url: string): Promise<void> {
 }
 
 test('an uploaded page, drawing or document does nothing as the user, whether previewed, downloaded or opened by its link', async () => {
-  const client = adminClient()
+  const { client } = panel
   const files = attackFiles()
   for (const [name, content] of Object.entries(files)) await client.files.write(serverId, `/${name}`, content)
   await client.files.write(serverId, '/attack.png', files['attack.svg'])
@@ -121,7 +119,7 @@ test('an upload goes on by itself after the page was reloaded in the middle of i
 })
 
 test('files are renamed together, moved and packed, brought back from the trash and from a backup', async () => {
-  const client = adminClient()
+  const { client } = panel
   for (const name of ['one.txt', 'two.txt']) await client.files.write(serverId, `/mods/${name}`, name)
   await client.files.write(serverId, '/server.properties', 'motd=Wrecked\n')
   await panel.visit(`/servers/${serverId}/files/mods`, async (page) => {
@@ -163,7 +161,7 @@ test('files are renamed together, moved and packed, brought back from the trash 
 })
 
 test('chosen files are restored while the game runs, which is said beforehand, and taken back afterwards', async () => {
-  const client = adminClient()
+  const { client } = panel
   await client.files.write(serverId, '/world/level.dat', 'wrecked')
   await client.files.write(serverId, '/banned-players.json', '["stays"]\n')
   await panel.visit(`/servers/${serverId}/backups`, async (page) => {
@@ -187,7 +185,7 @@ test('chosen files are restored while the game runs, which is said beforehand, a
 })
 
 test('a text is saved once however often it is asked for, and is not lost where its file has gone', async () => {
-  const client = adminClient()
+  const { client } = panel
   await client.files.write(serverId, '/notes.txt', '')
   await panel.visit(
     `/servers/${serverId}/files?edit=notes.txt`,
@@ -213,7 +211,10 @@ test('a text is saved once however often it is asked for, and is not lost where 
       // What was written cannot be read back, and was saved nevertheless.
       await saved.waitFor()
       assert.equal(writes, 1)
-      const draft = await page.evaluate((key) => localStorage.getItem(key), `gamekeeper-draft:${serverId}:/notes.txt`)
+      const draft = await page.evaluate(
+        (key) => localStorage.getItem(key),
+        `gamekeeper-draft:tok_admin:${serverId}:/notes.txt`,
+      )
       assert.deepEqual(JSON.parse(draft ?? ''), { text: 'ab', etag: '"0"', base: 'a' })
       await page.unroute('**/content?*')
       await text.press('Control+s')

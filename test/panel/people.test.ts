@@ -12,7 +12,7 @@ let client: Client
 
 before(async () => {
   panel = await startPanel()
-  client = createClient({ baseUrl: panel.service.url, token: panel.service.adminToken })
+  client = panel.client
 })
 
 after(() => panel?.close())

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Request } from 'playwright-core'
-import { createClient } from '../../src/sdk/index.ts'
 import { LOCAL_DNS } from '../support/subdomains.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
@@ -32,11 +31,10 @@ const TEMPLATE = {
 
 let panel: PanelUnderTest
 let serverId: string
-const adminClient = () => createClient({ baseUrl: panel.service.url, token: panel.service.adminToken })
 
 before(async () => {
   panel = await startPanel({ ...LOCAL_DNS, GAMEKEEPER_ZONES: JSON.stringify(ZONES) })
-  const client = adminClient()
+  const { client } = panel
   await client.templates.create(JSON.stringify(TEMPLATE))
   const variables = { PASSWORD: 'open sesame' }
   const server = { name: 'Castle', game: 'gatehouse', port: 25565, autoRestart: false, variables }
@@ -62,7 +60,7 @@ test('a name is checked while it is typed, goes live in sight, and is deleted', 
 })
 
 test('the console is found through beyond what is loaded, and a crash leads to its last lines', async () => {
-  const client = adminClient()
+  const { client } = panel
   await client.power.start(serverId)
   await panel.visit(`/servers/${serverId}`, async (page) => {
     const rows = page.locator('.xterm-rows')
@@ -112,7 +110,7 @@ test('activity is narrowed down by what happened and by who did it', async () =>
 })
 
 test('a console holds no connection while its tab is hidden, and shows what was written meanwhile', async () => {
-  const client = adminClient()
+  const { client } = panel
   await client.power.start(serverId)
   await panel.visit(`/servers/${serverId}`, async (page) => {
     const rows = page.locator('.xterm-rows')
@@ -137,7 +135,7 @@ test('a console holds no connection while its tab is hidden, and shows what was 
 })
 
 test('a page that somebody looks at recovers by itself from a restart of the service', async () => {
-  const client = adminClient()
+  const { client } = panel
   const { url } = panel.service
   await client.power.start(serverId)
   await panel.visit(
@@ -171,7 +169,7 @@ test('a page that somebody looks at recovers by itself from a restart of the ser
 })
 
 test('settings are saved by the rules of the template, a secret stays as it is, and a deleted server comes back', async () => {
-  const client = adminClient()
+  const { client } = panel
   await panel.visit(`/servers/${serverId}/settings`, async (page) => {
     const game = page.locator('section', { hasText: 'Settings of the game' })
     await game.getByLabel('Players at most').fill('10')

@@ -1,8 +1,7 @@
 // The panel in a real browser against a real service, under the Content-Security-Policy that it is served with.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Locator, Page } from 'playwright-core'
-import { createClient } from '../../src/sdk/index.ts'
+import type { Locator, Page, Route } from 'playwright-core'
 import { furnish } from './support/furnish.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
@@ -15,8 +14,6 @@ before(async () => {
 })
 
 after(() => panel?.close())
-
-const adminClient = () => createClient({ baseUrl: panel.service.url, token: panel.service.adminToken })
 
 /** As somebody types: `fill` edits the page behind the editor's back, with style attributes that the policy refuses. */
 async function retype(page: Page, field: Locator, text: string): Promise<void> {
@@ -41,7 +38,7 @@ test('signs in with a token that no script can read afterwards, and out again', 
 })
 
 test('a link signs in once, and leaves nothing of itself in the address', async () => {
-  const { url } = await adminClient().session.createLink()
+  const { url } = await panel.client.session.createLink()
   const path = url.slice(panel.service.url.length)
   await panel.visit(
     path,
@@ -58,7 +55,7 @@ test('a link signs in once, and leaves nothing of itself in the address', async 
 })
 
 test('a game is started, commanded, followed and stopped from its page', async () => {
-  const client = adminClient()
+  const { client } = panel
   await panel.visit(`/servers/${serverId}`, async (page) => {
     await page.locator('.xterm-rows', { hasText: 'You said: list' }).waitFor()
     await page.getByRole('textbox', { name: 'Command' }).fill('say from the panel')
@@ -95,7 +92,7 @@ test('files are uploaded, renamed, deleted, and put back by Undo', async () => {
 })
 
 test('a file is edited and saved, and a change by somebody else meanwhile is not overwritten unseen', async () => {
-  const client = adminClient()
+  const { client } = panel
   const read = async () => new Response((await client.files.read(serverId, '/server.properties')).bytes).text()
   await panel.visit(
     `/servers/${serverId}/files?edit=server.properties`,
@@ -119,11 +116,14 @@ test('a file is edited and saved, and a change by somebody else meanwhile is not
 })
 
 test('a backup is made, and a wrecked world restored from it', async () => {
-  const client = adminClient()
+  const { client } = panel
   await client.power.kill(serverId)
   await panel.visit(`/servers/${serverId}/backups`, async (page) => {
     await page.getByRole('button', { name: 'Back up now' }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('Good world')
+    await page.getByText('Left out: 0 files, 0 B.').waitFor()
+    await page.getByRole('dialog').getByLabel('Leave out').fill('*.log')
+    await page.getByText('Left out: 1 file, 18 B.').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Back up' }).click()
     const item = page.getByRole('listitem').filter({ hasText: 'Good world' })
     await item.getByRole('button', { name: 'Restore' }).waitFor()
@@ -137,10 +137,51 @@ test('a backup is made, and a wrecked world restored from it', async () => {
 })
 
 test('activity arrives while somebody looks', async () => {
-  const client = adminClient()
+  const { client } = panel
   await panel.visit(`/servers/${serverId}/activity`, async (page) => {
     await page.getByText('created the server').waitFor()
     await client.files.makeFolder(serverId, { path: '/', name: 'made-meanwhile' })
     await page.getByText('/made-meanwhile', { exact: true }).waitFor()
+  })
+})
+
+test('lists that are read page by page show each thing once, whatever comes and goes meanwhile', async () => {
+  const { client } = panel
+  const { id } = await client.servers.create({ name: 'Busy' })
+  const names = Array.from({ length: 120 }, (_, index) => `f${index}`)
+  for (const name of names) await client.files.makeFolder(id, { path: '/', name })
+  await panel.visit(`/servers/${id}/activity`, async (page) => {
+    const entries = page.getByRole('main').locator('ol > li')
+    await entries.nth(49).waitFor()
+    // What arrives while an older page is on its way stays.
+    const onceArrived = async (route: Route) => {
+      await client.files.makeFolder(id, { path: '/', name: 'meanwhile' })
+      await page.getByText('/meanwhile', { exact: true }).waitFor()
+      await route.continue()
+    }
+    await page.route('**/activity?*cursor=*', onceArrived, { times: 1 })
+    for (const count of [101, 122]) {
+      await page.getByRole('button', { name: 'Earlier' }).click()
+      await entries.nth(count - 1).waitFor()
+    }
+    const texts = (await entries.allInnerTexts()).join('\n')
+    for (const name of ['meanwhile', ...names]) assert.equal(texts.split(`/${name}\n`).length, 2, name)
+
+    await client.files.delete(id, { files: names })
+    await page.goto(`${panel.service.url}/servers/${id}/files?show=trash`)
+    const items = page.getByRole('region', { name: 'Trash' }).getByRole('listitem')
+    await items.nth(99).waitFor()
+    await page.getByRole('button', { name: 'More' }).click()
+    await items.nth(119).waitFor()
+    const last = items.last()
+    await last.scrollIntoViewIfNeeded()
+    const before = await last.boundingBox()
+    const path = await last.locator('p').first().innerText()
+    await client.files.delete(id, { files: ['meanwhile'] })
+    await items.nth(120).waitFor()
+    const again = await items.filter({ has: page.getByText(path, { exact: true }) }).boundingBox()
+    assert.ok(Math.abs((again?.y ?? 0) - (before?.y ?? 0)) < 2, 'what somebody looks at does not move')
+    const paths = await items.locator('p:first-child').allInnerTexts()
+    assert.equal(new Set(paths).size, 121)
   })
 })

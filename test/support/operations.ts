@@ -8,6 +8,7 @@ import { createWorld } from './backups.ts'
 import { gameFile } from './games.ts'
 import { withImmutable, withoutImmutable } from './immutable.ts'
 import type { TestService } from './service.ts'
+import { trySignIn } from './sessions.ts'
 import { LOCAL_DNS, subdomainCalls } from './subdomains.ts'
 
 export const OPERATIONS_ENV = {
@@ -115,6 +116,11 @@ export function createThings(service: TestService) {
       const body = { name: 'Anna', scopes: ['servers:read'], servers: '*' }
       return { invitationId: (await service.call('POST', '/invitations', { body })).body.id as string }
     },
+    /** Of the token that asks. */
+    async session() {
+      const { body } = await trySignIn(service, { token: service.adminToken })
+      return { tokenId: body.id as string, sessionId: body.session.id as string }
+    },
     token: async () => ({ tokenId: (await service.mint(['servers:read'])).id }),
   }
 }
@@ -183,6 +189,7 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
     query: { since: '2026-11-15T00:00:00.000Z', step: '60' },
   }),
   createBackup: async (things) => ({ ...(await onServer(things)), body: { name: 'x', ignored: '', isLocked: true } }),
+  previewBackup: async (things) => ({ ...(await onServer(things)), body: { ignored: 'world/' } }),
   listBackups: onServer,
   readBackup: onBackup,
   lockBackup: onBackup,
@@ -288,6 +295,12 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   readSession: nothing,
   endSession: nothing,
   createSignInLink: nothing,
+  listSessions: nothing,
+  endOtherSessions: nothing,
+  endOneSession: async (things) => ({ params: { sessionId: (await things.session()).sessionId } }),
+  listTokenSessions: async (things) => ({ params: await things.token() }),
+  endTokenSessions: async (things) => ({ params: await things.token() }),
+  endTokenSession: async (things) => ({ params: await things.session() }),
 }
 
 export function wantedFor({ id }: Operation, things: Things): Promise<Wanted> {

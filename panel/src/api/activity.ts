@@ -1,8 +1,9 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import type { ActivityEntry, ActivityQuery, ExportFormat, Page } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 import { type Connection, followInSight } from './live-stream.ts'
+import { useItemsOf } from './paged-list.ts'
 
 /** What is looked for; a field that is absent does not matter. */
 export type ActivityFilter = Pick<ActivityQuery, 'event' | 'actor' | 'since' | 'until' | 'q'>
@@ -29,45 +30,40 @@ export function useActivity(serverId: string, filter: ActivityFilter) {
     // The first answer alone: what happens after it comes by the stream.
     refetchInterval: ({ state: { data, error } }) => (error && !data ? RETRY_MS : false),
   })
-  const newest = pages.data?.pages[0]?.data[0]?.id
-  const isLoaded = pages.data !== undefined
-  const isLive = useLiveEntries(serverId, filter, isLoaded ? (newest ?? 'act_0') : null)
-  return { ...pages, isLive, entries: pages.data?.pages.flatMap((page) => page.data) }
+  const read = useItemsOf(pages.data?.pages, idOf)
+  const { arrived, isLive } = useLiveEntries(serverId, filter, pages.data && newestOf(pages.data.pages[0]))
+  // What comes is newer than all that was read.
+  return { ...pages, isLive, entries: read && [...arrived.toReversed(), ...read] }
 }
 
-function useLiveEntries(serverId: string, filter: ActivityFilter, from: string | null): boolean {
-  const queries = useQueryClient()
+const idOf = ({ id }: ActivityEntry) => id
+const newestOf = (page: Page<ActivityEntry> | undefined) => page?.data[0]?.id ?? 'act_0'
+
+/**
+ * What has happened after the newest entry of the first page, in that order. It is kept apart from the pages: while one of them is
+ * read, what is put into the others would be lost. When the first is read again it begins anew, after the newest of that.
+ */
+function useLiveEntries(serverId: string, filter: ActivityFilter, after: string | undefined) {
   const [isLive, setLive] = useState(true)
-  const isReady = from !== null
   // Equal filters are one: a new object for the same must not begin a new stream.
   const text = JSON.stringify(filter)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `from` moves with each entry, and the stream goes on by itself
+  const key = `${serverId} ${text} ${after}`
+  const [arrived, setArrived] = useState<{ key: string; entries: readonly ActivityEntry[] }>({ key, entries: [] })
   useEffect(() => {
-    if (from === null) return
+    if (after === undefined) return
     const closed = new AbortController()
     const query = JSON.parse(text) as ActivityFilter
-    let lastEventId = from
+    let lastEventId = after
     const follow = async (connection: Connection) => {
       for await (const entry of client.activity.follow(serverId, { ...connection, query, lastEventId })) {
         lastEventId = entry.id
-        queries.setQueryData(keyOf(serverId, query), (data: Pages | undefined) => withEntry(data, entry))
+        setArrived((before) => ({ key, entries: before.key === key ? [...before.entries, entry] : [entry] }))
       }
     }
     void followInSight(follow, (state) => setLive(state === 'live'), closed.signal)
     return () => closed.abort()
-  }, [serverId, text, isReady, queries])
-  return isLive
-}
-
-interface Pages {
-  pages: Page<ActivityEntry>[]
-  pageParams: (string | null)[]
-}
-
-function withEntry(data: Pages | undefined, entry: ActivityEntry): Pages | undefined {
-  const [first, ...rest] = data?.pages ?? []
-  if (!data || !first || first.data.some(({ id }) => id === entry.id)) return data
-  return { ...data, pages: [{ ...first, data: [entry, ...first.data] }, ...rest] }
+  }, [serverId, text, after, key])
+  return { isLive, arrived: arrived.key === key ? arrived.entries : [] }
 }
 
 /** Whoever is known to have done something here: those of the entries that are loaded, and of those that were before. */

@@ -1,11 +1,13 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Backup, BackupFormat, NewBackup, RestoreRequest } from '../../../src/sdk/index.ts'
 import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
+import { pollPages, useItemsOf } from './paged-list.ts'
 
 const POLL_MS = 2000
 const POLL_WORKING_MS = 600
+const idOf = ({ id }: Backup) => id
 export const backupsKey = (serverId: string) => ['backups', serverId] as const
 
 export const isWorking = ({ status }: Backup) => status === 'queued' || status === 'running'
@@ -19,10 +21,12 @@ export function useBackups(serverId: string) {
       client.backups.list(serverId, { limit: 50, ...(pageParam === null ? {} : { cursor: pageParam }) }, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: ({ state: { data } }) =>
-      data?.pages.some((page) => page.data.some(isWorking)) ? POLL_WORKING_MS : POLL_MS,
+    refetchInterval: (query) => {
+      const isAnyWorking = query.state.data?.pages.some((page) => page.data.some(isWorking))
+      return pollPages(isAnyWorking ? POLL_WORKING_MS : POLL_MS)(query)
+    },
   })
-  return { ...pages, backups: pages.data?.pages.flatMap((page) => page.data) }
+  return { ...pages, backups: useItemsOf(pages.data?.pages, idOf) }
 }
 
 /** Every backup, for what has to know them all. */
@@ -39,6 +43,17 @@ export function useBackup(serverId: string, backupId: string) {
     queryKey: [...backupsKey(serverId), backupId],
     queryFn: ({ signal }) => client.backups.read(serverId, backupId, { signal }),
     refetchInterval: POLL_MS,
+  })
+}
+
+/** What one with these patterns would hold and leave out, of the files as they are. The last count stays until the next is there. */
+export function useBackupPreview(serverId: string, ignored: string) {
+  return useQuery({
+    queryKey: ['backup-preview', serverId, ignored],
+    queryFn: ({ signal }) => client.backups.preview(serverId, ignored, { signal }),
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+    gcTime: 0,
   })
 }
 

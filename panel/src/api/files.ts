@@ -3,6 +3,7 @@ import type { ArchiveFormat, FileEntry, Page } from '../../../src/sdk/index.ts'
 import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
+import { pollPages, useItemsOf } from './paged-list.ts'
 
 export interface FileOrder {
   sort: 'name' | 'size' | 'time'
@@ -15,12 +16,14 @@ export interface Move {
 }
 
 const POLL_MS = 2000
+const POLLED_PAGES = 10
+const nameOf = ({ name }: FileEntry) => name
 export const filesKey = (serverId: string) => ['files', serverId] as const
 export const joinPath = (directory: string, name: string) => `${directory === '/' ? '' : directory}/${name}`
 
-/** Directories first, a page at a time; a folder that fits into one page is kept up to date. */
+/** Directories first, a page at a time; as long as a thousand entries are shown at most, they are kept up to date. */
 export function useDirectory(serverId: string, path: string, order: FileOrder) {
-  return useInfiniteQuery({
+  const pages = useInfiniteQuery({
     queryKey: [...filesKey(serverId), path, order],
     queryFn: ({ signal, pageParam }) =>
       client.files.list(
@@ -30,9 +33,10 @@ export function useDirectory(serverId: string, path: string, order: FileOrder) {
       ),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }: Page<FileEntry>) => nextCursor,
-    refetchInterval: ({ state: { data } }) => (data && data.pages.length > 1 ? false : POLL_MS),
+    refetchInterval: pollPages(POLL_MS, POLLED_PAGES),
     placeholderData: (before, query) => (query?.queryKey[2] === path ? before : undefined),
   })
+  return { ...pages, entries: useItemsOf(pages.data?.pages, nameOf) }
 }
 
 export function useUsage(serverId: string) {

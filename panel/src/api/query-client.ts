@@ -2,6 +2,7 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { isApiError } from '../../../src/sdk/index.ts'
 import { dropArrival } from './arrival.ts'
 import { IS_SIGN_IN, SESSION_KEY } from './session.ts'
+import { followSession } from './who.ts'
 
 /** The client of the service has repeated what is worth repeating already; a poll comes again by itself. */
 export function createQueryClient(): QueryClient {
@@ -23,5 +24,6 @@ export function createQueryClient(): QueryClient {
       mutations: { retry: false, networkMode: 'always' },
     },
   })
+  followSession(queries)
   return queries
 }

@@ -1,8 +1,11 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import type { TrashItem } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 import { filesKey } from './files.ts'
+import { pollPages, useItemsOf } from './paged-list.ts'
 
 const POLL_MS = 2000
+const idOf = ({ id }: TrashItem) => id
 const keyOf = (serverId: string) => ['trash', serverId] as const
 
 export function useTrash(serverId: string) {
@@ -16,9 +19,9 @@ export function useTrash(serverId: string) {
       ),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: ({ state: { data } }) => (data && data.pages.length > 1 ? false : POLL_MS),
+    refetchInterval: pollPages(POLL_MS),
   })
-  return { ...pages, items: pages.data?.pages.flatMap((page) => page.data) }
+  return { ...pages, items: useItemsOf(pages.data?.pages, idOf) }
 }
 
 export function useTrashActions(serverId: string) {

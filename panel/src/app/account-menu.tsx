@@ -1,12 +1,15 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Menu, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { SignedIn } from '../../../src/sdk/index.ts'
 import { useSignOut } from '../api/session.ts'
 import { Icon } from '../components/icon.tsx'
+import { lazyPart } from '../components/lazy-part.ts'
 import { chooseLocale, LOCALES, type Locale } from '../i18n/i18n.ts'
 import { DeviceLink } from './device-link.tsx'
 import css from './shell.module.css'
+
+const SessionsDialog = lazyPart(() => import('../pages/people/sessions/sessions-dialog.tsx'))
 
 export function AccountMenu({ session }: { session: SignedIn }) {
   const { i18n } = useLingui()
@@ -14,6 +17,7 @@ export function AccountMenu({ session }: { session: SignedIn }) {
   const isDark = useComputedColorScheme('light') === 'dark'
   const signOut = useSignOut()
   const [isLinking, setLinking] = useState(false)
+  const [isListing, setListing] = useState(false)
   return (
     <>
       <Menu position="top-start" width={220}>
@@ -48,6 +52,9 @@ export function AccountMenu({ session }: { session: SignedIn }) {
           <Menu.Item leftSection={<Icon name="key" size={16} />} onClick={() => setLinking(true)}>
             <Trans>Sign in on another device</Trans>
           </Menu.Item>
+          <Menu.Item leftSection={<Icon name="laptop" size={16} />} onClick={() => setListing(true)}>
+            <Trans>Where you are signed in</Trans>
+          </Menu.Item>
           <Menu.Divider />
           <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => signOut.mutate()}>
             <Trans>Sign out</Trans>
@@ -55,6 +62,11 @@ export function AccountMenu({ session }: { session: SignedIn }) {
         </Menu.Dropdown>
       </Menu>
       {isLinking && <DeviceLink onClose={() => setLinking(false)} />}
+      {isListing && (
+        <Suspense>
+          <SessionsDialog of={null} onClose={() => setListing(false)} />
+        </Suspense>
+      )}
     </>
   )
 }

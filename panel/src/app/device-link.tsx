@@ -1,6 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useCreateLink } from '../api/session.ts'
+import { Dialog } from '../components/dialog.tsx'
 import { Moment } from '../components/moment.tsx'
 import { Problem } from '../components/problem.tsx'
 import { SecretText } from '../components/secret-text.tsx'
@@ -10,7 +11,7 @@ export function DeviceLink({ onClose }: { onClose: () => void }) {
   const { t } = useLingui()
   const link = useCreateLink()
   return (
-    <Modal opened onClose={onClose} title={t`Sign in on another device`}>
+    <Dialog opened onClose={onClose} title={t`Sign in on another device`}>
       <div className="stack">
         {link.data ? (
           <>
@@ -36,6 +37,6 @@ export function DeviceLink({ onClose }: { onClose: () => void }) {
           </>
         )}
       </div>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,5 +1,6 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { Dialog } from './dialog.tsx'
 import { DialogButtons } from './dialog-buttons.tsx'
 
 interface Props {
@@ -15,7 +16,7 @@ interface Props {
 
 export function Confirm({ isOpen, onClose, onConfirm, title, text, action, color = 'red' }: Props) {
   return (
-    <Modal opened={isOpen} onClose={onClose} title={title}>
+    <Dialog opened={isOpen} onClose={onClose} title={title}>
       <div className="stack">
         <div className="soft">{text}</div>
         <DialogButtons onClose={onClose}>
@@ -31,6 +32,6 @@ export function Confirm({ isOpen, onClose, onConfirm, title, text, action, color
           </Button>
         </DialogButtons>
       </div>
-    </Modal>
+    </Dialog>
   )
 }

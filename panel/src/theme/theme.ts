@@ -41,8 +41,22 @@ const gray: MantineColorsTuple = [
   '#1d2421',
 ]
 
+/** As Mantine's, with a shade 7 on which white text passes WCAG AA. */
+const red: MantineColorsTuple = [
+  '#fff5f5',
+  '#ffe3e3',
+  '#ffc9c9',
+  '#ffa8a8',
+  '#ff8787',
+  '#f06a6a',
+  '#e04f4f',
+  '#c62f2f',
+  '#ad2525',
+  '#941c1c',
+]
+
 export const theme = createTheme({
-  colors: { moss, dark, gray },
+  colors: { moss, dark, gray, red },
   primaryColor: 'moss',
   primaryShade: 7,
   defaultRadius: 'md',

@@ -1,18 +1,20 @@
 // The agent's side of backups: the port that control calls, the work that tasks run, and the streams that the agent's own
 // HTTP routes send.
 import { mkdirSync, readdirSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { AgentBackups, BackupReport, BackupsWork, RestoreReport } from '../../contract/agent/agent-backups.ts'
 import type { ArchiveFormat } from '../../contract/agent/agent-files.ts'
 import type { WorkOf } from '../../contract/agent.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
+import { BACKUP_PREVIEWS } from '../../contract/fixed-limits.ts'
+import { createShares } from '../fair-shares.ts'
 import { explainDisk } from '../files/sandbox/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { WorldHold } from '../games/world-holds.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { runBackup } from './create/backup.ts'
+import { countTree } from './create/preview.ts'
 import { type BlockHash, Damage } from './format/format.ts'
 import { holdManifest, type Manifest, openManifest } from './format/manifest.ts'
 import { runReclaim } from './maintain/reclaim.ts'
@@ -37,9 +39,8 @@ import type { RestoreTarget } from './restore/restore-target.ts'
 import { markLock, removeMark } from './store/lock-marks.ts'
 import { deleteManifest, latestManifest, listManifests } from './store/manifests.ts'
 import { openRepository, type Repository } from './store/repository.ts'
+import { patternsFor } from './tree/ignore-file.ts'
 
-const IGNORE_FILE = '/.backupignore'
-const IGNORE_BYTES = 32 * 1024
 const HOUR_MS = 3600_000
 /** Of a restore that has ended, and whose report is damaged: it is not done again over what is newer. */
 const NOTHING_KNOWN: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
@@ -109,6 +110,7 @@ export interface BackupsOfAgent extends AgentBackups {
 export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent {
   const { layout, server, key, bytesPerSecond = null, nice = 10, graceMs = HOUR_MS, now = Date.now } = options
   const busy = new Set<string>()
+  const previews = createShares(BACKUP_PREVIEWS)
   let opening: Promise<Repository> | undefined
 
   function repository(): Promise<Repository> {
@@ -170,8 +172,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     // Held: whoever deletes it meanwhile does not take away what this one is compared with.
     await using previous = await latestManifest(opened, serverId)
     if (previous) report({ filesTotal: previous.meta.fileCount, bytesTotal: previous.meta.sizeBytes })
-    const own = work.ignored.trim() === '' ? await ownIgnoreFile(files) : work.ignored
-    const ignored = [work.ignoredByTemplate, own].filter(Boolean).join('\n')
+    const ignored = await patternsFor(files, work)
     const { backupId, name, serverName, createdAt, isLocked } = work
     const { games } = options
     const holdWorld = games && ((aborted: AbortSignal) => games.holdWorld(serverId, aborted))
@@ -286,6 +287,12 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const { files } = server(serverId)
       return await explained(() => compareWithLive(opened, before, files, page, signal))
     },
+    async preview({ serverId, ...choice }, signal) {
+      const { files } = server(serverId)
+      return await previews.run(serverId, signal, () =>
+        explained(async () => countTree(files, await patternsFor(files, choice), signal)),
+      )
+    },
     async readRestore({ serverId, jobId }) {
       return readOutcome(targetOf(serverId), jobId)
     },
@@ -322,17 +329,6 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const stream = Readable.from(reader.read(entry, start, end), { objectMode: false })
       return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
     },
-  }
-}
-
-async function ownIgnoreFile(files: ServerFiles['files']): Promise<string> {
-  try {
-    using file = files.openFile(IGNORE_FILE)
-    if (file.stats.size > IGNORE_BYTES) return ''
-    return await readFile(`/proc/self/fd/${file.fd}`, 'utf8')
-  } catch (error) {
-    if (isFailure(error, 'not_found') || isFailure(error, 'invalid_path')) return ''
-    throw error
   }
 }
 

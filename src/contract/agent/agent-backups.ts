@@ -30,6 +30,8 @@ export interface AgentBackups {
     request: { serverId: string; from: string; to: string | null; limit: number; after: string | null },
     signal: AbortSignal,
   ): Promise<{ changes: BackupChange[]; next: string | null }>
+  /** Counts what a backup with these patterns would hold, for a few seconds at most. Ends with the signal. */
+  preview(request: { serverId: string } & PatternChoice, signal: AbortSignal): Promise<BackupTally>
   /** What has become of a job's restore: null where it has changed nothing, or `forgetRestore` was called. */
   readRestore(request: { serverId: string; jobId: string }): Promise<RestoreOutcome | null>
   /** Control has recorded how it ended. Must be idempotent; changes nothing of one that has not ended. */
@@ -39,6 +41,28 @@ export interface AgentBackups {
   /** The restore into this server that has stopped in the middle, if one has. */
   stoppedRestore(request: { serverId: string }): Promise<StoppedRestore | null>
   store(): Promise<StoreState>
+}
+
+/** Which patterns count for a backup. */
+export interface PatternChoice {
+  /** Empty: the server's own `.backupignore` counts. */
+  ignored: string
+  /** Counts besides, and before: the other patterns can take back what it leaves out. */
+  ignoredByTemplate?: string
+}
+
+export interface BackupTally {
+  /** The patterns that were used, whoever gave them. */
+  ignored: string
+  kept: FileTally
+  leftOut: FileTally
+  /** False: there is at least this much of both. */
+  isComplete: boolean
+}
+
+export interface FileTally {
+  fileCount: number
+  sizeBytes: number
 }
 
 export type Consistency = 'offline' | 'quiesced' | 'live'
@@ -119,18 +143,14 @@ export interface StoreState {
 /** Work for `AgentTasks`. The server of the task is the one whose files or backup it is about. */
 export type BackupsWork =
   /** Repeating it for a backup that is there answers that backup. */
-  | {
+  | (PatternChoice & {
       kind: 'backups.create'
       backupId: string
       name: string
       serverName?: string
       createdAt: number
-      /** Empty: the server's own `.backupignore` counts. */
-      ignored: string
-      /** Counts besides, and before: the other patterns can take back what it leaves out. */
-      ignoredByTemplate?: string
       isLocked: boolean
-    }
+    })
   /** The task's server is restored into; the backup may be another's. May end as `restore_unfinished`. */
   | {
       kind: 'backups.restore'

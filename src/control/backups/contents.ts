@@ -1,19 +1,20 @@
-// Looking into backups: their files, the versions of a file, what changed, and download links.
+// Looking into backups: their files, the versions of a file, what changed, what one would hold, and download links.
 import type { Agent } from '../../contract/agent.ts'
 import type { BackupChange, BackupFile, FileVersion } from '../../contract/backups/backup-contents.ts'
+import type { BackupPreview } from '../../contract/backups/backup-preview.ts'
 import type { ArchiveFormat, DownloadLocation } from '../../contract/files/files.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
 import type { Page } from '../../contract/schema.ts'
 import type { SignedLinks } from '../../http/signed-links.ts'
 import { iso } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
-import type { BackupRow, Db } from '../db/tables.ts'
+import type { BackupRow, Db, ServerRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { grantOf, LINK_LIFE_MS, linkEnd } from '../http/link-grant.ts'
 import { type Cursors, pageRequest } from '../http/paging.ts'
 import { requireServerFiles } from '../servers/service.ts'
-import { noSuchBackup, requireCompleted } from './present.ts'
+import { noSuchBackup, requireCompleted, requireShort } from './present.ts'
 import * as store from './store.ts'
 
 const FORMAT_DEFAULT: ArchiveFormat = 'tar.zst'
@@ -37,6 +38,8 @@ export interface Contents {
     query: PageQuery & { from: string; to?: string },
     signal: AbortSignal,
   ): Promise<Page<BackupChange>>
+  /** Of the files as they are now. Ends with the signal. */
+  preview(actor: Actor, serverId: string, request: { ignored?: string }, signal: AbortSignal): Promise<BackupPreview>
   requestDownload(
     actor: Actor,
     serverId: string,
@@ -56,12 +59,13 @@ export interface Contents {
 export function createContents(deps: {
   db: Db
   agent: Pick<Agent, 'backups'>
+  games: { ignoredBy(row: ServerRow): Promise<string> }
   activity: Activity
   links: SignedLinks
   cursors: Cursors
   clock: { now(): number }
 }): Contents {
-  const { db, agent, activity, links, cursors, clock } = deps
+  const { db, agent, games, activity, links, cursors, clock } = deps
 
   async function requireReadable(actor: Actor, serverId: string, backupId: string): Promise<BackupRow> {
     await requireServerFiles(db, actor, serverId)
@@ -129,6 +133,13 @@ export function createContents(deps: {
       const after = request.after ? String(request.after[0]) : null
       const { changes, next } = await agent.backups.compare({ serverId, from, to, limit: request.limit, after }, signal)
       return { data: changes, nextCursor: next === null ? null : cursors.encode(listName, [next]) }
+    },
+
+    async preview(actor, serverId, { ignored = '' }, signal) {
+      const server = await requireServerFiles(db, actor, serverId)
+      requireShort(ignored)
+      const ignoredByTemplate = await games.ignoredBy(server)
+      return await agent.backups.preview({ serverId, ignored, ignoredByTemplate }, signal)
     },
 
     async requestDownload(actor, serverId, baseUrl, backupId, format = FORMAT_DEFAULT) {

@@ -1,5 +1,6 @@
 import * as inside from '../../contract/backups/backup-contents.ts'
 import * as plans from '../../contract/backups/backup-plans.ts'
+import { previewBackup } from '../../contract/backups/backup-preview.ts'
 import * as backups from '../../contract/backups/backups.ts'
 import * as rehearsing from '../../contract/backups/rehearsal-operations.ts'
 import type { Job } from '../../contract/jobs.ts'
@@ -22,6 +23,9 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   serve(api, backups.createBackup, (call) => service.create(call.actor, call.params.serverId, call.body), {
     location: ({ serverId, id }) => `${BASE_PATH}/backups/${serverId}/${id}`,
   })
+  serve(api, previewBackup, ({ actor, params, body, reply }) =>
+    whileClientStays(reply, AbortSignal.any([]), (signal) => contents.preview(actor, params.serverId, body, signal)),
+  )
   serve(api, backups.listBackups, (call) => service.list(call.actor, call.params.serverId, call.query))
   serve(api, backups.readBackup, (call) => {
     const { serverId, backupId } = call.params

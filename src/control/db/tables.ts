@@ -250,6 +250,9 @@ export interface SessionRow {
   created_at: number
   ends_at: number
   last_used_at: number
+  /** Of the sign-in. */
+  user_agent: string | null
+  ip: string | null
 }
 
 /** Gone once it is used. */

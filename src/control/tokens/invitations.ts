@@ -12,7 +12,7 @@ import { transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import { type Cursors, pageOfVisible, pageRequest } from '../http/paging.ts'
 import { type Reach, within } from './reach.ts'
-import { identityOf, reachOf, requireGrantable, tokenRow } from './service.ts'
+import { identityOf, presentGrant, reachOf, requireGrantable, tokenRow } from './service.ts'
 import { findInvitation, insertInvitation, listInvitationRows, takeInvitation } from './session-store.ts'
 import { newSecret } from './sessions.ts'
 import type { ActorFor } from './sign-in.ts'
@@ -111,15 +111,8 @@ async function requireRoom(trx: Trx, tokenId: string, now: number): Promise<void
 
 const offerOf = ({ scopes, servers }: InvitationRow): Reach => reachOf({ scopes, servers, expires_at: null })
 
-function present(row: InvitationRow): Invitation {
-  const { scopes, servers } = offerOf(row)
-  return {
-    id: row.id,
-    name: row.name,
-    scopes: [...scopes],
-    servers: servers === '*' ? '*' : [...servers],
-    createdBy: row.created_by,
-    createdAt: iso(row.created_at),
-    expiresAt: iso(row.expires_at),
-  }
-}
+const present = (row: InvitationRow): Invitation => ({
+  ...presentGrant(row),
+  createdBy: row.created_by,
+  expiresAt: iso(row.expires_at),
+})

@@ -36,6 +36,8 @@ export interface Tokens {
   /** What whoever asks can do and reach. */
   readOwn(actor: Actor): Promise<OwnToken>
   revoke(actor: Actor, tokenId: string): Promise<void>
+  /** Fails with `not_found` where it is revoked, or can do or reach more than the actor. */
+  requireVisible(actor: Actor, tokenId: string): Promise<void>
   /** Makes the first token if there is none, and returns its value. */
   ensureFirst(show: ShowToken): Promise<string | null>
   /** Makes the configured token unless it is there. Returns what is wrong with it, if something is. */
@@ -181,9 +183,7 @@ export function createTokens(deps: {
       const revoked = transact(db, actor, async (trx) => {
         const row = await findToken(trx, tokenId)
         if (row && row.revoked_at !== null) settleDoubt(tokenId)
-        const isVisible = row && row.revoked_at === null && within(actor, reachOf(row))
-        if (!isVisible || !(await markRevoked(trx, tokenId, clock.now())))
-          throw fail('not_found', 'No such token, or this token cannot see it.')
+        if (!isVisible(actor, row) || !(await markRevoked(trx, tokenId, clock.now()))) throw noSuchToken()
         await activity.record(trx, actor, 'token.revoked', null, { tokenId, name: row.name })
         onCommit(trx, () => endUse(tokenId))
       })
@@ -194,6 +194,10 @@ export function createTokens(deps: {
         }
         throw error
       })
+    },
+
+    async requireVisible(actor, tokenId) {
+      if (!isVisible(actor, await findToken(db, tokenId))) throw noSuchToken()
     },
 
     async ensureFirst(show) {
@@ -222,14 +226,20 @@ export function createTokens(deps: {
 
     async flushUse() {
       const uses = [...used]
-      used.clear()
       if (uses.length === 0) return
       await db.transaction().execute(async (trx) => {
         for (const [id, at] of uses) await markUsed(trx, id, at)
       })
+      // Not before: until then the rows are behind.
+      for (const [id, at] of uses) if (used.get(id) === at) used.delete(id)
     },
   }
 }
+
+const isVisible = (actor: Actor, row: TokenRow | undefined): row is TokenRow =>
+  row !== undefined && row.revoked_at === null && within(actor, reachOf(row))
+
+const noSuchToken = () => fail('not_found', 'No such token, or this token cannot see it.')
 
 function configuredFault(row: TokenRow, secret: string, now: number): string | null {
   if (row.revoked_at !== null) return 'GAMEKEEPER_ADMIN_TOKEN is a token that was revoked; choose another.'
@@ -284,21 +294,26 @@ export function reachOf(row: Pick<TokenRow, 'scopes' | 'servers' | 'expires_at'>
   return { scopes: JSON.parse(row.scopes) as Scope[], servers: JSON.parse(row.servers), expiresAt: row.expires_at }
 }
 
+/** What a token and an invitation say of themselves alike. */
+export function presentGrant(row: Pick<TokenRow, 'id' | 'name' | 'scopes' | 'servers' | 'created_at'>) {
+  const { scopes, servers } = reachOf({ ...row, expires_at: null })
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: [...scopes],
+    servers: servers === '*' ? servers : [...servers],
+    createdAt: iso(row.created_at),
+  }
+}
+
 export function identityOf(row: TokenRow): Identity {
   const { scopes, servers, expiresAt } = reachOf(row)
   return { id: row.id, name: row.name, scopes, servers: servers === '*' ? '*' : new Set(servers), expiresAt }
 }
 
-function present(row: TokenRow): Token {
-  const { scopes, servers } = reachOf(row)
-  return {
-    id: row.id,
-    name: row.name,
-    scopes: [...scopes],
-    servers: servers === '*' ? '*' : [...servers],
-    createdBy: row.created_by,
-    createdAt: iso(row.created_at),
-    expiresAt: isoOrNull(row.expires_at),
-    lastUsedAt: isoOrNull(row.last_used_at),
-  }
-}
+const present = (row: TokenRow): Token => ({
+  ...presentGrant(row),
+  createdBy: row.created_by,
+  expiresAt: isoOrNull(row.expires_at),
+  lastUsedAt: isoOrNull(row.last_used_at),
+})

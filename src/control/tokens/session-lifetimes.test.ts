@@ -38,14 +38,14 @@ async function prepared(t: TestContext, engine: Engine) {
   const activity = createActivity({ db, key: Buffer.alloc(32), cursors, changes: createChanges(), clock })
   const streams = createStreams({ clock })
   const tokens = createTokens({ db, activity, streams, cursors, clock, onRevoked: () => {} })
-  const sessions = createSessions({ db, activity, tokens, streams, clock })
+  const sessions = createSessions({ db, activity, tokens, streams, cursors, clock })
   const invitations = createInvitations({ db, activity, cursors, clock })
   const signIn = createSignIn({ db, sessions, invitations, clock })
   const { id } = await tokens.create(SYSTEM, { name: 'a', scopes: ['*'], servers: '*' })
   const actor: Actor = { ...SYSTEM, type: 'token', id, name: 'a' }
   const start = () => transact(db, {}, (trx) => sessions.start(trx, actor, 'token', undefined))
   /** As after a restart: nothing is cached. */
-  const afresh = () => createSessions({ db, activity, tokens, streams, clock })
+  const afresh = () => createSessions({ db, activity, tokens, streams, cursors, clock })
   const count = async (table: 'sessions' | 'sign_in_links') => (await db.selectFrom(table).selectAll().execute()).length
   return { db, tokens, sessions, signIn, actor, start, afresh, count, pass: (ms: number) => (now += ms) }
 }
@@ -84,6 +84,8 @@ onBothEngines('lifetimes of sessions', (engine) => {
       created_at: 0,
       ends_at: 9e15,
       last_used_at: 0,
+      user_agent: null,
+      ip: null,
     }))
     await db.insertInto('sessions').values(filler).execute()
     const newest = await start()

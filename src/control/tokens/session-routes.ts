@@ -3,7 +3,13 @@ import { createInvitation, listInvitations, revokeInvitation } from '../../contr
 import {
   createSession,
   createSignInLink,
+  endOneSession,
+  endOtherSessions,
   endSession,
+  endTokenSession,
+  endTokenSessions,
+  listSessions,
+  listTokenSessions,
   type NewSession,
   readSession,
   type SignedIn,
@@ -69,6 +75,25 @@ export function sessionRoutes(api: Api, deps: SessionDeps): void {
   serve(api, endSession, async ({ actor, request, reply }) => {
     await sessions.end(actor)
     if (actor.session) reply.header('set-cookie', cookies.clear(request))
+    return undefined
+  })
+  serve(api, listSessions, ({ actor, query }) => sessions.list(actor, actor.id, query))
+  serve(api, endOtherSessions, async ({ actor }) => ({ ended: await sessions.endOthers(actor, actor.id) }))
+  serve(api, endOneSession, async ({ actor, params }) => {
+    await sessions.endOne(actor, actor.id, params.sessionId)
+    return undefined
+  })
+  serve(api, listTokenSessions, async ({ actor, params, query }) => {
+    await tokens.requireVisible(actor, params.tokenId)
+    return sessions.list(actor, params.tokenId, query)
+  })
+  serve(api, endTokenSessions, async ({ actor, params }) => {
+    await tokens.requireVisible(actor, params.tokenId)
+    return { ended: await sessions.endOthers(actor, params.tokenId) }
+  })
+  serve(api, endTokenSession, async ({ actor, params }) => {
+    await tokens.requireVisible(actor, params.tokenId)
+    await sessions.endOne(actor, params.tokenId, params.sessionId)
     return undefined
   })
   serve(api, createSignInLink, ({ actor, request }) => signIn.createLink(actor, baseUrlOf(request)))

@@ -14,8 +14,33 @@ export async function insertSession(trx: Trx, row: SessionRow, keep: number): Pr
   return surplus.returningAll().execute()
 }
 
+/** Newest first, without those whose time is over. */
+export function listSessionRows(
+  db: Db,
+  of: { tokenId: string; now: number; idleMs: number },
+  before: string | null,
+  limit: number,
+): Promise<SessionRow[]> {
+  const ofToken = db.selectFrom('sessions').selectAll().where('token_id', '=', of.tokenId)
+  const live = ofToken.where('ends_at', '>', of.now).where('last_used_at', '>', of.now - of.idleMs)
+  const page = before === null ? live : live.where('id', '<', before)
+  return page.orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** In the order in which whoever changes several of them goes through them. */
+export async function sessionIdsOf(trx: Trx, tokenId: string): Promise<string[]> {
+  const rows = await trx.selectFrom('sessions').select('id').where('token_id', '=', tokenId).orderBy('id').execute()
+  return rows.map(({ id }) => id)
+}
+
 export async function deleteSession(trx: Trx, id: string): Promise<SessionRow | undefined> {
   return trx.deleteFrom('sessions').where('id', '=', id).returningAll().executeTakeFirst()
+}
+
+/** Undefined where the token has no such session. */
+export async function deleteSessionOf(trx: Trx, tokenId: string, id: string): Promise<SessionRow | undefined> {
+  const one = trx.deleteFrom('sessions').where('id', '=', id).where('token_id', '=', tokenId)
+  return one.returningAll().executeTakeFirst()
 }
 
 export async function markSessionUsed(db: Db, id: string, at: number): Promise<void> {

@@ -1,17 +1,31 @@
 // Sessions: what the panel has in place of a token. A session is a cookie and a proof that stand for its token and end with it.
 // Those in use are cached as tokens are: most requests are authenticated without a database query.
 import { randomBytes } from 'node:crypto'
+import { fail } from '../../contract/errors.ts'
 import { SESSION_IDLE_MS, SESSION_MAX_MS, SESSIONS_MAX } from '../../contract/fixed-limits.ts'
+import type { Page } from '../../contract/schema.ts'
+import type { Session } from '../../contract/sessions.ts'
 import { newId } from '../../kit/ids.ts'
+import { iso } from '../../kit/time.ts'
 import type { Activity } from '../activity/service.ts'
 import type { Db, SessionRow, Trx } from '../db/tables.ts'
 import { onCommit, transact } from '../db/transact.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Identity } from '../http/auth.ts'
+import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import type { SessionCredential } from '../http/session-cookie.ts'
 import type { Streams } from '../http/streams/open-streams.ts'
 import type { Tokens } from './service.ts'
-import { deleteSession, findSession, insertSession, markSessionUsed, purgeSessions } from './session-store.ts'
+import {
+  deleteSession,
+  deleteSessionOf,
+  findSession,
+  insertSession,
+  listSessionRows,
+  markSessionUsed,
+  purgeSessions,
+  sessionIdsOf,
+} from './session-store.ts'
 import { hashOfSecret } from './token-cache.ts'
 
 export interface StartedSession {
@@ -29,6 +43,12 @@ export interface Sessions {
   start(trx: Trx, actor: Actor, by: SignInMethod, replaced: string | undefined): Promise<StartedSession>
   /** Ends that of the request, and its streams. */
   end(actor: Actor): Promise<void>
+  /** Those of a token that the actor has or sees, newest first. */
+  list(actor: Actor, tokenId: string, query: { limit?: number; cursor?: string }): Promise<Page<Session>>
+  /** Ends one of them, and its streams. */
+  endOne(actor: Actor, tokenId: string, sessionId: string): Promise<void>
+  /** Ends all of them but that of the request. Resolves with how many there were. */
+  endOthers(actor: Actor, tokenId: string): Promise<number>
   flushUse(): Promise<void>
   /** Removes what can no longer be used: sessions, sign-in links and invitations. */
   purge(): Promise<void>
@@ -54,9 +74,10 @@ export function createSessions(deps: {
   activity: Activity
   tokens: Pick<Tokens, 'find'>
   streams: Streams
+  cursors: Cursors
   clock: { now(): number }
 }): Sessions {
-  const { db, activity, tokens, streams, clock } = deps
+  const { db, activity, tokens, streams, cursors, clock } = deps
   /** By the hash of the proof. */
   const cached = new Map<string, CachedSession>()
   const used = new Map<string, number>()
@@ -111,13 +132,52 @@ export function createSessions(deps: {
     const session = { id: newId('ses', now), endsAt: now + SESSION_MAX_MS }
     const hashes = { hash: hashOfSecret(value), proof_hash: hashOfSecret(proof) }
     const times = { created_at: now, last_used_at: now, ends_at: session.endsAt }
-    const surplus = await insertSession(trx, { id: session.id, ...hashes, token_id: actor.id, ...times }, SESSIONS_MAX)
+    const place = { user_agent: actor.userAgent, ip: actor.ip }
+    const row = { id: session.id, ...hashes, token_id: actor.id, ...times, ...place }
+    const surplus = await insertSession(trx, row, SESSIONS_MAX)
     const old = replaced === undefined ? undefined : await deleteSession(trx, replaced)
     onCommit(trx, () => {
       for (const gone of old ? [...surplus, old] : surplus) forget(gone)
     })
     await activity.record(trx, actor, 'session.started', null, { sessionId: session.id, by })
     return { value, proof, ...session }
+  }
+
+  /** One after the other and each with its entry, in one transaction. Answers how many of them there still were. */
+  async function endThose(actor: Actor, tokenId: string, choose: (trx: Trx) => Promise<string[]>): Promise<number> {
+    let ending: SessionRow[] = []
+    const forgetThem = () => {
+      for (const row of ending) forget(row)
+    }
+    return transact(db, actor, async (trx) => {
+      ending = []
+      for (const id of await choose(trx)) {
+        const row = await deleteSessionOf(trx, tokenId, id)
+        if (!row) continue
+        ending.push(row)
+        const whose = tokenId === actor.id ? {} : { tokenId }
+        await activity.record(trx, actor, 'session.ended', null, { sessionId: id, ...whose })
+      }
+      onCommit(trx, forgetThem)
+      return ending.length
+    }).catch((error: unknown) => {
+      // It may have been committed all the same: from now on the database is asked.
+      forgetThem()
+      throw error
+    })
+  }
+
+  function present(row: SessionRow, actor: Actor): Session {
+    const lastUsedAt = Math.max(row.last_used_at, used.get(row.id) ?? 0, cached.get(row.proof_hash)?.lastUsedAt ?? 0)
+    return {
+      id: row.id,
+      isCurrent: row.id === actor.session?.id,
+      userAgent: row.user_agent,
+      ip: row.ip,
+      createdAt: iso(row.created_at),
+      lastUsedAt: iso(lastUsedAt),
+      expiresAt: iso(row.ends_at),
+    }
   }
 
   return {
@@ -132,28 +192,41 @@ export function createSessions(deps: {
 
     async end(actor) {
       const { session } = actor
-      if (!session) return
-      await transact(db, actor, async (trx) => {
-        const row = await deleteSession(trx, session.id)
-        if (!row) return
-        await activity.record(trx, actor, 'session.ended', null, { sessionId: session.id })
-        onCommit(trx, () => forget(row))
-      }).catch((error: unknown) => {
-        // It may have been committed all the same: from now on the database is asked.
-        endings++
-        for (const [proofHash, { id }] of cached) if (id === session.id) cached.delete(proofHash)
-        streams.endForSession(session.id)
-        throw error
-      })
+      if (session) await endThose(actor, actor.id, async () => [session.id])
     },
 
+    async list(actor, tokenId, query) {
+      const listName = `sessions ${tokenId}`
+      const request = pageRequest(cursors, listName, query)
+      const before = request.after ? String(request.after[0]) : null
+      const of = { tokenId, now: clock.now(), idleMs: SESSION_IDLE_MS }
+      const rows = await listSessionRows(db, of, before, request.limit + 1)
+      return pageOf(
+        rows,
+        request,
+        (row) => present(row, actor),
+        ({ id }) => cursors.encode(listName, [id]),
+      )
+    },
+
+    async endOne(actor, tokenId, sessionId) {
+      if ((await endThose(actor, tokenId, async () => [sessionId])) === 0) throw fail('not_found', 'No such session.')
+    },
+
+    endOthers: (actor, tokenId) =>
+      endThose(actor, tokenId, async (trx) =>
+        (await sessionIdsOf(trx, tokenId)).filter((id) => id !== actor.session?.id),
+      ),
+
     async flushUse() {
-      const uses = [...used]
-      used.clear()
+      // In one order, as `sessionIdsOf` has it: so that no two transactions wait for each other.
+      const uses = [...used].sort(([one], [other]) => (one < other ? -1 : 1))
       if (uses.length === 0) return
       await db.transaction().execute(async (trx) => {
         for (const [id, at] of uses) await markSessionUsed(trx, id, at)
       })
+      // Not before: until then the rows are behind.
+      for (const [id, at] of uses) if (used.get(id) === at) used.delete(id)
     },
 
     purge: () => purgeSessions(db, clock.now(), SESSION_IDLE_MS),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { isPanelBuilt } from '../../../scripts/build-panel.ts'
+import { type Client, createClient } from '../../../src/sdk/index.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { BROWSER } from './browser.ts'
 
@@ -10,10 +11,14 @@ export interface VisitOptions {
   token?: string | null
   /** What the browser may write to its console. */
   expected?: RegExp[]
+  /** Another way to the service, such as a proxy. */
+  baseUrl?: string
 }
 
 export interface PanelUnderTest {
   service: TestService
+  /** With the token of the administrator. */
+  client: Client
   /** Signed in, at a path; whatever the browser writes to its console fails the test at the end, unless it is expected. */
   visit(
     path: string,
@@ -34,14 +39,15 @@ export async function startPanel(env: Record<string, string> = {}): Promise<Pane
   const running = cleanUp.move()
   return {
     service,
-    async visit(path, act, { token = service.adminToken, expected = [] } = {}) {
+    client: createClient({ baseUrl: service.url, token: service.adminToken }),
+    async visit(path, act, { token = service.adminToken, expected = [], baseUrl = service.url } = {}) {
       const context = await browser.newContext({ locale: 'en-GB' })
       const messages: string[] = []
       try {
         const page = await context.newPage()
         page.on('console', (message) => messages.push(message.text()))
         page.on('pageerror', (error) => messages.push(String(error)))
-        await page.goto(service.url + path)
+        await page.goto(baseUrl + path)
         if (token !== null) await signIn(page, token)
         await act(page, context)
         const unexpected = messages.filter((message) => !expected.some((pattern) => pattern.test(message)))

@@ -65,8 +65,30 @@ async function shootPages(studio: Studio, look: Look, serverId: string, backupId
     await page.locator(ready).first().waitFor()
     await shoot(page, studio, `${name}-${look}`)
   }
+  await shootDialogs(page, studio, look, serverId)
   await shootOverlays(page, studio, look)
   await page.close()
+}
+
+/** By where things are: the words are those of a language. */
+async function shootDialogs(page: Page, studio: Studio, look: Look, serverId: string): Promise<void> {
+  const { url } = studio.service
+  const dialog = page.locator('[role=dialog]')
+  await page.goto(`${url}/servers/${serverId}/backups`)
+  await page.locator('main .spread button').first().click()
+  await dialog.locator('textarea').fill('*.jar\n/world/region/')
+  await shoot(page, studio, `backup-dialog-${look}`)
+  await page.goto(`${url}/servers/${serverId}/files`)
+  await page.locator('main [aria-haspopup=menu]').first().click()
+  await page.locator('[role=menuitem]').last().click()
+  await dialog.locator('form button:has(svg)').first().click()
+  await dialog.locator('li button').first().waitFor()
+  await shoot(page, studio, `folder-picker-${look}`)
+  await page.goto(`${url}/people`)
+  await page.locator('main li button').last().waitFor()
+  await page.locator('main ul').last().locator('li').first().locator('button').first().click()
+  await dialog.locator('li').first().waitFor()
+  await shoot(page, studio, `sessions-${look}`)
 }
 
 async function shootOverlays(page: Page, studio: Studio, look: Look): Promise<void> {

@@ -1,10 +1,11 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Modal, Radio, TextInput } from '@mantine/core'
+import { Button, Radio, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { MadeInvitation } from '../../../../src/sdk/index.ts'
 import { useAccessActions } from '../../api/people.ts'
 import { useServers } from '../../api/servers.ts'
 import { useMay } from '../../api/session.ts'
+import { Dialog } from '../../components/dialog.tsx'
 import { Moment } from '../../components/moment.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { ShownOnce } from '../../components/shown-once.tsx'
@@ -20,9 +21,9 @@ export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
     setMade(null)
   }
   return (
-    <Modal opened={isOpen} onClose={close} title={made ? t`The link for ${made.name}` : t`Invite somebody`} size="lg">
+    <Dialog opened={isOpen} onClose={close} title={made ? t`The link for ${made.name}` : t`Invite somebody`} size="lg">
       {made ? <MadeLink made={made} onClose={close} /> : <InviteForm onMade={setMade} />}
-    </Modal>
+    </Dialog>
   )
 }
 

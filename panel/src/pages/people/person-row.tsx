@@ -9,6 +9,7 @@ import { Moment } from '../../components/moment.tsx'
 import { showFailure, showToast } from '../../components/toasts.tsx'
 import { AccessWords } from './access-words.tsx'
 import css from './people-page.module.css'
+import SessionsDialog from './sessions/sessions-dialog.tsx'
 
 export function PersonRow({ token }: { token: Token }) {
   const { data: session } = useSession()
@@ -31,8 +32,11 @@ export function PersonRow({ token }: { token: Token }) {
           <AccessWords scopes={token.scopes} servers={token.servers} />
         </p>
       </div>
-      {/* Whoever takes their own access away could not give it back. */}
-      {!isYou && <Revoke token={token} />}
+      <div className={css.actions}>
+        <Devices token={token} isYou={isYou} />
+        {/* Whoever takes their own access away could not give it back. */}
+        {!isYou && <Revoke token={token} />}
+      </div>
       <p className={`small faint ${css.seen}`}>
         {token.lastUsedAt === null ? (
           <Trans>Never seen</Trans>
@@ -51,6 +55,19 @@ export function PersonRow({ token }: { token: Token }) {
         )}
       </p>
     </li>
+  )
+}
+
+function Devices({ token: { id, name }, isYou }: { token: Token; isYou: boolean }) {
+  const { t } = useLingui()
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button variant="default" size="xs" aria-label={t`Devices of ${name}`} onClick={() => setOpen(true)}>
+        <Trans>Devices</Trans>
+      </Button>
+      {isOpen && <SessionsDialog of={isYou ? null : { id, name }} onClose={() => setOpen(false)} />}
+    </>
   )
 }
 

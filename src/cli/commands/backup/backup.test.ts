@@ -65,6 +65,15 @@ test('create, list, show, lock, browse, verify, download, restore, delete', asyn
   assert.match((await run('backup', 'recover')).stdout, /^0 backups and 0 servers recovered/)
 })
 
+test('a dry run counts what a backup would leave out, and makes none', async () => {
+  await world.server({ 'level.dat': 'level', 'a.log': 'a', 'b.log': 'bb' }, { name: 'Counted' })
+  const { stdout } = await run('backup', 'create', 'Counted', '--ignore', '*.log', '--dry-run')
+  assert.match(stdout, /^Kept +1 file, 5 B$/m)
+  assert.match(stdout, /^Left out +2 files, 3 B$/m)
+  assert.equal((await json('backup', 'create', 'Counted', '--dry-run')).kept.fileCount, 3)
+  assert.deepEqual(await json('backup', 'ls', 'Counted'), [])
+})
+
 test('versions of a file, and what changed between backups or since one', async () => {
   const server = await world.server({ 'level.dat': 'old', 'gone.txt': 'g' }, { name: 'History' })
   const first = await json('backup', 'create', 'History', '--name', 'First')

@@ -1,5 +1,5 @@
 // `gamekeeper backup create|ls|show|lock|unlock|restore|finish-restore|download|browse|versions|compare|verify|rehearse|rm|recover|keep`
-import { type Backup, BackupError, type Client } from '../../../sdk/index.ts'
+import { type Backup, BackupError, type BackupPreview, type Client } from '../../../sdk/index.ts'
 import { command, type Family } from '../../command.ts'
 import type { Context } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
@@ -26,26 +26,51 @@ const create = command({
       help: 'What to exclude, as in a .gitignore; may be repeated',
     },
     lock: { type: 'boolean', help: 'Lock it, so that nothing deletes it' },
+    'dry-run': { type: 'boolean', help: 'Make none; count what it would hold and leave out' },
     'no-wait': NO_WAIT,
   },
-  examples: ['gamekeeper backup create Castle', 'gamekeeper backup create Castle --name "Before the update" --lock'],
+  examples: [
+    'gamekeeper backup create Castle',
+    'gamekeeper backup create Castle --name "Before the update" --lock',
+    'gamekeeper backup create Castle --ignore "*.log" --dry-run',
+  ],
   async run(context, options, { server }) {
     const client = context.client()
-    const serverId = await serverIdOf(client, server, context.io.signal)
+    const { signal } = context.io
+    const serverId = await serverIdOf(client, server, signal)
+    const ignored = options.ignore?.join('\n')
+    if (options['dry-run']) {
+      presentPreview(context, await client.backups.preview(serverId, ignored, { signal }))
+      return EXIT.ok
+    }
     const made = await client.backups.create(
       serverId,
       {
         ...(options.name === undefined ? {} : { name: options.name }),
-        ...(options.ignore ? { ignored: options.ignore.join('\n') } : {}),
+        ...(ignored === undefined ? {} : { ignored }),
         isLocked: options.lock ?? false,
       },
-      { signal: context.io.signal },
+      { signal },
     )
     const backup = options['no-wait'] ? made : await waitFor(context, client, made)
     present(context, backup)
     return backup.status === 'failed' ? EXIT.failed : EXIT.ok
   },
 })
+
+function presentPreview(context: Context, preview: BackupPreview): void {
+  if (context.json) {
+    context.print(preview)
+    return
+  }
+  const least = preview.isComplete ? '' : 'at least '
+  const tally = ({ fileCount, sizeBytes }: BackupPreview['kept']) =>
+    `${least}${fileCount} ${fileCount === 1 ? 'file' : 'files'}, ${formatSize(sizeBytes)}`
+  const fields = { Kept: tally(preview.kept), 'Left out': tally(preview.leftOut), Ignored: patternsOf(preview) }
+  context.say(formatFields(fields, context.paint))
+}
+
+const patternsOf = ({ ignored }: { ignored: string }) => ignored.split('\n').filter(Boolean).join(', ') || '-'
 
 async function waitFor(context: Context, client: Client, made: Backup): Promise<Backup> {
   const progress = createProgress(context.io.stderr, { quiet: context.json })
@@ -148,7 +173,7 @@ function present(context: Context, backup: Backup): void {
     Consistency: consistencyOf(backup),
     Files: String(backup.fileCount ?? '-'),
     Size: `${sizeOr(backup.sizeBytes)}, ${sizeOr(backup.storedBytes)} added to the store`,
-    Ignored: backup.ignored.split('\n').filter(Boolean).join(', ') || '-',
+    Ignored: patternsOf(backup),
     Checksum: backup.checksum ?? '-',
     Created: time(backup.createdAt),
     Completed: time(backup.completedAt),

@@ -1,8 +1,9 @@
 import { msg } from '@lingui/core/macro'
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ImportedTemplate, ReportEntry } from '../../../../../src/sdk/index.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import css from './templates-tab.module.css'
 
 const LEVELS = {
@@ -17,7 +18,7 @@ export function ImportReport({ imported, onClose }: { imported: ImportedTemplate
   const { t } = useLingui()
   const name = imported?.template.name ?? ''
   return (
-    <Modal opened={imported !== null} onClose={onClose} title={t`${name} is imported`} size="lg">
+    <Dialog opened={imported !== null} onClose={onClose} title={t`${name} is imported`} size="lg">
       {imported && (
         <div className="stack">
           <Summary report={imported.report} />
@@ -43,7 +44,7 @@ export function ImportReport({ imported, onClose }: { imported: ImportedTemplate
           </div>
         </div>
       )}
-    </Modal>
+    </Dialog>
   )
 }
 

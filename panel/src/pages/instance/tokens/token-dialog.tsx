@@ -1,9 +1,10 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core'
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { MintedToken, Scope } from '../../../../../src/sdk/index.ts'
 import { useAccessActions } from '../../../api/people.ts'
 import { useMay } from '../../../api/session.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { ShownOnce } from '../../../components/shown-once.tsx'
 import { ServerChoice } from '../../people/server-choice.tsx'
@@ -18,9 +19,9 @@ export function TokenDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () 
     setMade(null)
   }
   return (
-    <Modal opened={isOpen} onClose={close} title={made ? made.name : t`New token`} size="lg">
+    <Dialog opened={isOpen} onClose={close} title={made ? made.name : t`New token`} size="lg">
       {made ? <MadeToken made={made} onClose={close} /> : <TokenForm onMade={setMade} />}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,10 +1,12 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../components/problem.tsx'
+import { PatternsField } from './patterns-field.tsx'
 
 interface Props {
   server: Server
@@ -15,9 +17,9 @@ interface Props {
 export function CreateBackup({ server, isOpen, onClose }: Props) {
   const { t } = useLingui()
   return (
-    <Modal opened={isOpen} onClose={onClose} title={t`Back up ${server.name}`}>
+    <Dialog opened={isOpen} onClose={onClose} title={t`Back up ${server.name}`}>
       <CreateForm server={server} onClose={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -42,15 +44,7 @@ function CreateForm({ server, onClose }: Omit<Props, 'isOpen'>) {
         maxLength={191}
         data-autofocus
       />
-      <Textarea
-        label={t`Leave out`}
-        description={t`One pattern a line, as in a .gitignore. By default the server's .backupignore counts.`}
-        placeholder={'*.log\n/cache/'}
-        value={ignored}
-        onChange={(event) => setIgnored(event.currentTarget.value)}
-        rows={3}
-        classNames={{ input: 'mono' }}
-      />
+      <PatternsField serverId={server.id} value={ignored} onChange={setIgnored} />
       <Checkbox
         label={t`Lock it`}
         description={t`Nobody deletes it, and no retention rule, until it is unlocked`}

@@ -1,10 +1,11 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, NativeSelect, Radio } from '@mantine/core'
+import { Button, Checkbox, NativeSelect, Radio } from '@mantine/core'
 import { useState } from 'react'
 import type { Backup, Server } from '../../../../../src/sdk/index.ts'
 import { useBackupActions } from '../../../api/backups.ts'
 import { useServers } from '../../../api/servers.ts'
 import { useMay } from '../../../api/session.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showToast } from '../../../components/toasts.tsx'
@@ -22,9 +23,9 @@ interface Props {
 export function RestoreDialog({ server, backup, paths, onClose }: Props) {
   const { t } = useLingui()
   return (
-    <Modal opened={backup !== null} onClose={onClose} title={t`Restore ${backup?.name ?? ''}`}>
+    <Dialog opened={backup !== null} onClose={onClose} title={t`Restore ${backup?.name ?? ''}`}>
       {backup && <RestoreForm server={server} backup={backup} paths={paths} onClose={onClose} />}
-    </Modal>
+    </Dialog>
   )
 }
 

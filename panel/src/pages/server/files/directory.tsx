@@ -36,7 +36,7 @@ export function Directory({ server, directory }: { server: Server; directory: st
   const { copy, refresh } = useFileActions(server.id)
   const removeWithUndo = useRemoval(server.id, directory)
   const { open, save } = useOpening(server.id, directory)
-  const entries = listing.data?.pages.flatMap((page) => page.data)
+  const { entries } = listing
   const chosen = entries?.filter(({ name }) => selected === 'all' || selected.has(name)) ?? []
 
   const send = (files: readonly DroppedFile[]) => void startUploads(server.id, directory, files).then(refresh)

@@ -4,6 +4,8 @@ export interface KeptUpload {
   key: string
   /** The tab that sends it. Another one leaves it alone. */
   tab: string
+  /** Who sends it, by the id of their token. It waits for them while somebody else is signed in, or nobody. */
+  owner: string
   serverId: string
   directory: string
   name: string
@@ -53,7 +55,9 @@ function tabId(): string {
 }
 
 let lastNumber = 0
-export function newKeptUpload(upload: Pick<KeptUpload, 'serverId' | 'directory' | 'name' | 'file'>): KeptUpload {
+export function newKeptUpload(
+  upload: Pick<KeptUpload, 'owner' | 'serverId' | 'directory' | 'name' | 'file'>,
+): KeptUpload {
   const tab = tabId()
   return { ...upload, tab, key: `${tab}-${Date.now()}-${++lastNumber}`, startedAt: Date.now(), url: null }
 }
@@ -65,8 +69,8 @@ export const keepUploads = (uploads: readonly KeptUpload[]) =>
 
 export const forgetUpload = (key: string) => change((store) => store.delete(key))
 
-/** What this tab had under way before it was reloaded. What is too old is forgotten, whosever it was. */
-export async function readKeptUploads(): Promise<KeptUpload[]> {
+/** What they had under way in this tab before it was reloaded. What is too old is forgotten, whosever it was. */
+export async function readKeptUploads(owner: string): Promise<KeptUpload[]> {
   let all: KeptUpload[] = []
   await change((store) => {
     const request = store.getAll()
@@ -76,5 +80,6 @@ export async function readKeptUploads(): Promise<KeptUpload[]> {
     }
   })
   const tab = tabId()
-  return all.filter((upload) => upload.tab === tab && Date.now() - upload.startedAt <= KEPT_MS)
+  const isTheirs = (upload: KeptUpload) => upload.tab === tab && upload.owner === owner
+  return all.filter((upload) => isTheirs(upload) && Date.now() - upload.startedAt <= KEPT_MS)
 }

@@ -1,41 +1,38 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, Skeleton, TextInput } from '@mantine/core'
+import { Button, Checkbox, Skeleton, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { DeletionPlan, Server } from '../../../../../src/sdk/index.ts'
 import { useDeletion, useDeletionPlan } from '../../../api/server-settings.ts'
+import { Dialog } from '../../../components/dialog.tsx'
 import { DialogButtons } from '../../../components/dialog-buttons.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showFailure, showToast } from '../../../components/toasts.tsx'
 import { formatBytes, formatCount } from '../../../i18n/format.ts'
-import { Section } from './section.tsx'
+import { Section, WhenStopped } from './section.tsx'
 import css from './settings-tab.module.css'
 
 export function DangerSection({ server }: { server: Server }) {
   const { t } = useLingui()
   const [isOpen, setOpen] = useState(false)
-  const isStopped = ['stopped', 'crashed', 'sleeping'].includes(server.power.state)
   return (
     <div className={css.danger}>
       <Section
         title={t`Delete the server`}
         text={<Trans>With its files, backups, schedules and names. It can be brought back for a while.</Trans>}
       >
-        <div className="row">
-          <Button color="red" variant="light" disabled={!isStopped} onClick={() => setOpen(true)}>
-            <Trans>Delete…</Trans>
-          </Button>
-          {!isStopped && (
-            <span className="small soft">
-              <Trans>Stop the game first.</Trans>
-            </span>
+        <WhenStopped server={server}>
+          {(isStopped) => (
+            <Button color="red" variant="light" disabled={!isStopped} onClick={() => setOpen(true)}>
+              <Trans>Delete…</Trans>
+            </Button>
           )}
-        </div>
+        </WhenStopped>
       </Section>
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title={t`Delete ${server.name}?`}>
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title={t`Delete ${server.name}?`}>
         {isOpen && <DeleteForm server={server} onClose={() => setOpen(false)} />}
-      </Modal>
+      </Dialog>
     </div>
   )
 }

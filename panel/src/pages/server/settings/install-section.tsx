@@ -6,14 +6,13 @@ import type { Server } from '../../../../../src/sdk/index.ts'
 import { useInstall } from '../../../api/server-settings.ts'
 import { Confirm } from '../../../components/confirm.tsx'
 import { showFailure, showToast } from '../../../components/toasts.tsx'
-import { Section } from './section.tsx'
+import { Section, WhenStopped } from './section.tsx'
 
 export function InstallSection({ server }: { server: Server }) {
   const { t } = useLingui()
   const [isWiping, setWiping] = useState(false)
   const [isAsking, setAsking] = useState(false)
   const { install, job } = useInstall(server.id)
-  const isStopped = ['stopped', 'crashed', 'sleeping'].includes(server.power.state)
   const run = () =>
     install.mutate(isWiping, {
       onSuccess: () => showToast(t`${server.name} is installed.`),
@@ -50,16 +49,13 @@ export function InstallSection({ server }: { server: Server }) {
           </p>
         </div>
       )}
-      <div className="row">
-        <Button variant="default" disabled={!isStopped} loading={install.isPending} onClick={() => setAsking(true)}>
-          <Trans>Install again</Trans>
-        </Button>
-        {!isStopped && (
-          <span className="small soft">
-            <Trans>Stop the game first.</Trans>
-          </span>
+      <WhenStopped server={server}>
+        {(isStopped) => (
+          <Button variant="default" disabled={!isStopped} loading={install.isPending} onClick={() => setAsking(true)}>
+            <Trans>Install again</Trans>
+          </Button>
         )}
-      </div>
+      </WhenStopped>
       <Confirm
         isOpen={isAsking}
         onClose={() => setAsking(false)}

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { ApiError, type ServerChange } from '../../../../../src/sdk/index.ts'
+import { ApiError, type Server, type ServerChange } from '../../../../../src/sdk/index.ts'
 import { useChangeServer } from '../../../api/server-settings.ts'
 import { Problem } from '../../../components/problem.tsx'
 import { showToast } from '../../../components/toasts.tsx'
@@ -17,6 +17,21 @@ export function Section({ title, text, children }: { title: string; text?: React
       </div>
       <div className={css.fields}>{children}</div>
     </section>
+  )
+}
+
+/** For what needs the game stopped: a button, and the reason beside it while it cannot be pressed. */
+export function WhenStopped({ server, children }: { server: Server; children: (isStopped: boolean) => ReactNode }) {
+  const isStopped = ['stopped', 'crashed', 'sleeping'].includes(server.power.state)
+  return (
+    <div className="row">
+      {children(isStopped)}
+      {!isStopped && (
+        <span className="small soft">
+          <Trans>Stop the game first.</Trans>
+        </span>
+      )}
+    </div>
   )
 }
 

@@ -1,10 +1,12 @@
 import { Trans, useLingui } from '@lingui/react/macro'
-import { Button, Checkbox, Modal, NativeSelect, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { NewSchedule, Schedule, Server } from '../../../../../../src/sdk/index.ts'
 import { useScheduleActions } from '../../../../api/backup-plans.ts'
+import { Dialog } from '../../../../components/dialog.tsx'
 import { DialogButtons } from '../../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../../components/problem.tsx'
+import { PatternsField } from '../patterns-field.tsx'
 import { choiceOf, cronOf } from './cron-choice.ts'
 import { CronFields } from './cron-fields.tsx'
 
@@ -28,7 +30,7 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
     save.mutate({ id: schedule?.id ?? null, schedule: request }, { onSuccess: onClose })
   }
   return (
-    <Modal opened onClose={onClose} title={schedule ? t`Edit ${schedule.name}` : t`New schedule`}>
+    <Dialog opened onClose={onClose} title={schedule ? t`Edit ${schedule.name}` : t`New schedule`}>
       <form className="stack" onSubmit={submit}>
         <TextInput
           label={t`Name`}
@@ -65,14 +67,7 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
               checked={values.isLocked}
               onChange={(event) => change({ isLocked: event.currentTarget.checked })}
             />
-            <Textarea
-              label={t`Leave out`}
-              description={t`One pattern a line, as in a .gitignore. By default the server's .backupignore counts.`}
-              value={values.ignored}
-              rows={2}
-              onChange={(event) => change({ ignored: event.currentTarget.value })}
-              classNames={{ input: 'mono' }}
-            />
+            <PatternsField serverId={server.id} value={values.ignored} onChange={(ignored) => change({ ignored })} />
           </>
         )}
         {save.error && <Problem error={save.error} />}
@@ -82,7 +77,7 @@ export function ScheduleDialog({ server, schedule, onClose }: Props) {
           </Button>
         </DialogButtons>
       </form>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,5 +1,6 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { Dialog } from '../../../../components/dialog.tsx'
 import { DialogButtons } from '../../../../components/dialog-buttons.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 
@@ -18,7 +19,7 @@ interface Props {
 /** Fields, what went wrong, and the two buttons. */
 export function FormDialog({ title, action, error, isPending, isGood, onSubmit, onClose, size, children }: Props) {
   return (
-    <Modal opened onClose={onClose} title={title} {...(size ? { size } : {})}>
+    <Dialog opened onClose={onClose} title={title} {...(size ? { size } : {})}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -34,6 +35,6 @@ export function FormDialog({ title, action, error, isPending, isGood, onSubmit, 
           </Button>
         </DialogButtons>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -6,6 +6,7 @@ import { joinPath, useFileJobs } from '../../../../api/files.ts'
 import { showToast } from '../../../../components/toasts.tsx'
 import { useFollowJob } from '../../jobs/follow-job.ts'
 import type { Place } from './dialogs.tsx'
+import { FolderField } from './folder-picker.tsx'
 import { FormDialog } from './form-dialog.tsx'
 
 const FORMATS: readonly ArchiveFormat[] = ['zip', 'tar.gz', 'tar.zst', 'tar']
@@ -15,10 +16,11 @@ export function PackDialog({ serverId, directory, onClose, names }: Place & { na
   const { pack } = useFileJobs(serverId)
   const follow = useFollowJob(serverId)
   const [name, setName] = useState(names.length === 1 ? (names[0] ?? '') : t`archive`)
+  const [folder, setFolder] = useState(directory)
   const [format, setFormat] = useState<ArchiveFormat>('zip')
   const file = `${name}.${format}`
   const submit = async () => {
-    const target = joinPath(directory, file)
+    const target = joinPath(folder, file)
     const job = await pack.mutateAsync({ root: directory, files: [...names], format, target }).catch(() => null)
     if (!job) return
     onClose()
@@ -47,6 +49,7 @@ export function PackDialog({ serverId, directory, onClose, names }: Place & { na
         data={FORMATS.map((value) => ({ value, label: `.${value}` }))}
         onChange={(event) => setFormat(event.currentTarget.value as ArchiveFormat)}
       />
+      <FolderField label={t`Into`} serverId={serverId} folder={folder} onChange={setFolder} />
     </FormDialog>
   )
 }

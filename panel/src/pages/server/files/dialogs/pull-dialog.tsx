@@ -5,6 +5,7 @@ import { useFileJobs } from '../../../../api/files.ts'
 import { showToast } from '../../../../components/toasts.tsx'
 import { useFollowJob } from '../../jobs/follow-job.ts'
 import type { Place } from './dialogs.tsx'
+import { FolderField } from './folder-picker.tsx'
 import { FormDialog } from './form-dialog.tsx'
 
 export function PullDialog({ serverId, directory, onClose }: Place) {
@@ -13,8 +14,9 @@ export function PullDialog({ serverId, directory, onClose }: Place) {
   const follow = useFollowJob(serverId)
   const [url, setUrl] = useState('')
   const [name, setName] = useState('')
+  const [folder, setFolder] = useState(directory)
   const submit = async () => {
-    const request = { url: url.trim(), directory, ...(name.trim() ? { name: name.trim() } : {}) }
+    const request = { url: url.trim(), directory: folder, ...(name.trim() ? { name: name.trim() } : {}) }
     const job = await pull.mutateAsync(request).catch(() => null)
     if (!job) return
     onClose()
@@ -44,6 +46,7 @@ export function PullDialog({ serverId, directory, onClose }: Place) {
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
+      <FolderField label={t`Into`} serverId={serverId} folder={folder} onChange={setFolder} />
     </FormDialog>
   )
 }

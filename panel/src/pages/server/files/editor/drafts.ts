@@ -1,4 +1,4 @@
-// What was typed and not saved, kept in this browser until it is.
+// What was typed and not saved, kept in this browser until it is, for whoever typed it.
 
 export interface Draft {
   text: string
@@ -8,11 +8,18 @@ export interface Draft {
   base?: string
 }
 
-const keyOf = (serverId: string, path: string) => `gamekeeper-draft:${serverId}:${path}`
+/** Of which file, and by whom: the id of their token. */
+export interface DraftOf {
+  owner: string
+  serverId: string
+  path: string
+}
 
-export function readDraft(serverId: string, path: string): Draft | null {
+const keyOf = ({ owner, serverId, path }: DraftOf) => `gamekeeper-draft:${owner}:${serverId}:${path}`
+
+export function readDraft(of: DraftOf): Draft | null {
   try {
-    const stored = localStorage.getItem(keyOf(serverId, path))
+    const stored = localStorage.getItem(keyOf(of))
     return stored === null ? null : (JSON.parse(stored) as Draft)
   } catch {
     return null
@@ -20,10 +27,10 @@ export function readDraft(serverId: string, path: string): Draft | null {
 }
 
 /** Null forgets it. A browser without storage, or with a full one, keeps no drafts. */
-export function keepDraft(serverId: string, path: string, draft: Draft | null): void {
+export function keepDraft(of: DraftOf, draft: Draft | null): void {
   try {
-    if (draft === null) localStorage.removeItem(keyOf(serverId, path))
-    else localStorage.setItem(keyOf(serverId, path), JSON.stringify(draft))
+    if (draft === null) localStorage.removeItem(keyOf(of))
+    else localStorage.setItem(keyOf(of), JSON.stringify(draft))
   } catch {
     return
   }

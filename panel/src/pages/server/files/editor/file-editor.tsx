@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { isApiError, type WriteOptions } from '../../../../../../src/sdk/index.ts'
 import { client } from '../../../../api/client.ts'
-import { useMay } from '../../../../api/session.ts'
+import { useMay, useSession } from '../../../../api/session.ts'
 import { Empty } from '../../../../components/empty.tsx'
 import { Icon } from '../../../../components/icon.tsx'
 import { Problem } from '../../../../components/problem.tsx'
@@ -56,10 +56,12 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
   const { t } = useLingui()
   const queries = useQueryClient()
   const isReadOnly = !useMay()('files:write')
+  const owner = useSession().data?.id ?? ''
+  const draftOf = { owner, serverId, path }
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<CodeView>(null)
   const saved = useRef(file)
-  const [draft] = useState(() => readDraft(serverId, path))
+  const [draft] = useState(() => readDraft(draftOf))
   const hasDraft = draft !== null && draft.text !== file.text
   const [isDraftShown, setDraftShown] = useState(hasDraft)
   const [isChanged, setChanged] = useState(hasDraft)
@@ -80,7 +82,7 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
     saved.current = { text, etag }
     // What was typed meanwhile is a draft of this version, not of the one before.
     const typed = view.current?.readText() ?? text
-    keepDraft(serverId, path, typed === text ? null : { text: typed, etag, base: text })
+    keepDraft(draftOf, typed === text ? null : { text: typed, etag, base: text })
     setChanged(typed !== text)
     setDraftShown(false)
     setOther(null)
@@ -137,7 +139,7 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
         const text = opened.readText()
         const isNew = text !== saved.current.text
         setChanged(isNew)
-        keepDraft(serverId, path, isNew ? { text, etag: saved.current.etag, base: saved.current.text } : null)
+        keepDraft(draftOf, isNew ? { text, etag: saved.current.etag, base: saved.current.text } : null)
       },
       onSave: () => void saveNow.current(saved.current.etag),
     })
@@ -149,7 +151,7 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
   const take = (text: TextFile) => {
     saved.current = text
     view.current?.replaceText(text.text)
-    keepDraft(serverId, path, null)
+    keepDraft(draftOf, null)
     setChanged(false)
     setOther(null)
     setGone(false)

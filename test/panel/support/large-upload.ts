@@ -1,0 +1,46 @@
+// A large file goes from a real browser to the service over a connection that is cut in the middle.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempDisposable, open } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startProxy } from '../../support/unreliable.ts'
+import type { PanelUnderTest } from './panel.ts'
+
+const PARTS = 64
+
+/** Mostly holes, which cost nothing to make; the marks show whether each part is where it was. */
+async function makeFile(path: string, bytes: number): Promise<void> {
+  await using file = await open(path, 'w')
+  await file.truncate(bytes)
+  for (let part = 1; part <= PARTS; part++) await file.write(`part ${part}`, Math.floor((part * bytes) / PARTS) - 16)
+}
+
+/** Answers how many bytes have gone over the connection: little more than the file has. */
+export async function uploadThroughCut(panel: PanelUnderTest, bytes: number): Promise<number> {
+  const { service } = panel
+  const { id } = await service.createServer({ name: 'Large' })
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'gamekeeper-large-'))
+  const source = join(folder.path, 'world.bin')
+  await makeFile(source, bytes)
+  let passed = 0
+  let isCut = false
+  await using proxy = await startProxy(service.url, (total) => {
+    passed = total
+    if (isCut || total < bytes / 2) return
+    isCut = true
+    proxy.cut()
+  })
+  await panel.visit(
+    `/servers/${id}/files`,
+    async (page) => {
+      await page.getByLabel('Files to upload').setInputFiles(source)
+      await page.getByRole('row', { name: 'world.bin' }).waitFor({ timeout: 300_000 })
+    },
+    // The browser itself may send a piece again of which the beginning has arrived: 409, and it goes on from there.
+    { baseUrl: proxy.url, expected: [/ERR_|409/] },
+  )
+  assert.ok(isCut)
+  execFileSync('cmp', [source, join(service.dataDir, 'servers', id, 'files', 'world.bin')])
+  return passed
+}
