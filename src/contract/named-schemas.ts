@@ -3,6 +3,7 @@ import { ActivityEntry, Verification } from './activity.ts'
 import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents.ts'
 import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
 import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
+import { BackupOffsite, Offsite, PruneRequest } from './backups/offsite.ts'
 import { Rehearsal, RehearsalLog, RehearsalRequest } from './backups/rehearsals.ts'
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
 import { Players } from './games/players.ts'
@@ -23,6 +24,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Backup,
   BackupChange,
   BackupFile,
+  BackupOffsite,
   Deletion,
   DeletionPlan,
   DiskUsage,
@@ -47,9 +49,11 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   NewSession,
   NewSubdomain,
   NewToken,
+  Offsite,
   OwnToken,
   Players,
   Progress,
+  PruneRequest,
   Recovery,
   Rehearsal,
   RehearsalLog,

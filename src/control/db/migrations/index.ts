@@ -15,10 +15,11 @@ import { sleep } from './013-sleep.ts'
 import { runtimeChoice } from './014-runtime-choice.ts'
 import { templateDns } from './015-template-dns.ts'
 import { sessions } from './016-sessions.ts'
+import { offsite } from './017-offsite.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
   ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games, worlds, sleep, runtimeChoice],
-  ...[templateDns, sessions],
+  ...[templateDns, sessions, offsite],
 ]
