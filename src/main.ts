@@ -11,6 +11,8 @@ import { findStore, listStore, type Taken, takeOver } from './agent/backups/stor
 import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
 import type { MirrorTarget } from './agent/offsite/index.ts'
+import { s3Target } from './agent/offsite/s3-target.ts'
+import type { Examination, Finding } from './blobs/s3/examine.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
 import type { Recovery } from './contract/backups/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
@@ -92,7 +94,7 @@ interface AssembleOptions extends Pick<StartOptions, 'directory' | 'mirror'> {
 async function assemble(
   config: Config,
   cleanUp: AsyncDisposableStack,
-  { logTo, directory = PANEL_DIR, mirror = null }: AssembleOptions = {},
+  { logTo, directory = PANEL_DIR, mirror = mirrorOf(config) }: AssembleOptions = {},
 ) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
@@ -166,7 +168,7 @@ export interface StartOptions {
   directory?: string | undefined
   /** Called once it listens, if there is a panel and a token to sign in with. By default no link is made. */
   showSignInLink?: ShowSignInLink | undefined
-  /** Where backups are mirrored; nowhere by default. */
+  /** Where backups are mirrored; as the settings say by default. */
   mirror?: MirrorTarget | null | undefined
 }
 
@@ -262,6 +264,30 @@ export async function recoverStore(
   const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
   const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
   return { ...answer, done: { taken, recovery: await app.recover() } }
+}
+
+/** How much is sent to measure the speed, and read again. */
+const MEASURED_BYTES = 16 * 2 ** 20
+
+/** Tries on the bucket of the settings everything that a mirror needs, and says in words what is missing. */
+export async function testOffsite(config: Config, report: (finding: Finding) => void): Promise<Examination> {
+  const { offsite, offsiteKeys } = config
+  if (!offsite || !offsiteKeys)
+    throw new StartFault(
+      'There is no bucket to test. Set GAMEKEEPER_OFFSITE as the service has it; see docs/offsite.md.',
+    )
+  // Only now: a service without a bucket does not wait for its client to be read from disk.
+  const { examine } = await import('./blobs/s3/examine.ts')
+  return await examine(offsite, offsiteKeys, {
+    isAppendOnly: config.isOffsiteAppendOnly,
+    measureBytes: MEASURED_BYTES,
+    report,
+  })
+}
+
+function mirrorOf(config: Config): MirrorTarget | null {
+  const { offsite: place, offsiteKeys: keys, offsiteBytesPerSecond: bytesPerSecond } = config
+  return place && keys ? s3Target({ place, keys, bytesPerSecond, isAppendOnly: config.isOffsiteAppendOnly }) : null
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

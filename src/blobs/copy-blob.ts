@@ -17,9 +17,9 @@ export async function copyBlob(
   try {
     const source: BlobSource = {
       sizeBytes,
-      async read({ offset, length }) {
-        const bytes = await reader.get({ offset, length })
-        if (bytes.length !== length) throw new Error(`${name} became shorter while it was copied`)
+      async read(range, into) {
+        const bytes = await reader.get(range, into)
+        if (bytes.length !== range.length) throw new Error(`${name} became shorter while it was copied`)
         return bytes
       },
     }

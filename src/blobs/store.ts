@@ -48,8 +48,8 @@ export interface BlobStore {
 
 export interface BlobSource {
   sizeBytes: number
-  /** Throws where there is less. The bytes must not change afterwards. */
-  read(range: ByteRange): Promise<Uint8Array>
+  /** Throws where there is less. The bytes must not change afterwards. `into`: as `BlobStore.get`. */
+  read(range: ByteRange, into?: Uint8Array): Promise<Uint8Array>
 }
 
 export interface CopyOptions {

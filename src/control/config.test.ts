@@ -72,13 +72,16 @@ test('a bucket needs keys: those of the file, else those of the environment', ()
   assert.deepEqual(both.keyFiles, [file], 'hidden from games')
   assert.throws(() => readConfig(offsite), /GAMEKEEPER_OFFSITE needs keys: set AWS_ACCESS_KEY_ID and/)
   writeFileSync(file, 'id-of-file')
-  assert.throws(() => readConfig({ ...offsite, GAMEKEEPER_OFFSITE_KEYS_FILE: file }), (error) => {
-    assert.ok(error instanceof ConfigFault)
-    assert.deepEqual(error.faults, [
-      'GAMEKEEPER_OFFSITE_KEYS_FILE names a file that must hold two lines, the id of the key and its secret, or a section as in ~/.aws/credentials',
-    ])
-    return true
-  })
+  assert.throws(
+    () => readConfig({ ...offsite, GAMEKEEPER_OFFSITE_KEYS_FILE: file }),
+    (error) => {
+      assert.ok(error instanceof ConfigFault)
+      assert.deepEqual(error.faults, [
+        'GAMEKEEPER_OFFSITE_KEYS_FILE names a file that must hold two lines, the id of the key and its secret, or a section as in ~/.aws/credentials',
+      ])
+      return true
+    },
+  )
   rmSync(folder, { recursive: true })
 })
 

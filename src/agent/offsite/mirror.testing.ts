@@ -69,7 +69,7 @@ export function createFaultyStore(store: BlobStore, faults: Faults): BlobStore {
   }
 }
 
-export interface MirrorOptions extends Partial<Omit<MirrorTarget, 'open'>> {
+export interface MirrorOptions extends Partial<MirrorTarget> {
   /** A place that is there already. */
   dir?: string
   now?: () => number
