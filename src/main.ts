@@ -10,6 +10,8 @@ import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/recovered-store.ts'
 import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
+import type { MirrorTarget } from './agent/offsite/index.ts'
+import { s3Target } from './agent/offsite/s3-target.ts'
 import type { Examination, Finding } from './blobs/s3/examine.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
 import type { Recovery } from './contract/backups/backups.ts'
@@ -84,12 +86,15 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDispos
   return { database, secret, lost: lock?.lost ?? new Promise<never>(() => {}) }
 }
 
+interface AssembleOptions extends Pick<StartOptions, 'directory' | 'mirror'> {
+  logTo?: DestinationStream | undefined
+}
+
 /** Everything but the door, and nothing of it begun. */
 async function assemble(
   config: Config,
   cleanUp: AsyncDisposableStack,
-  logTo?: DestinationStream,
-  panelDir = PANEL_DIR,
+  { logTo, directory = PANEL_DIR, mirror = mirrorOf(config) }: AssembleOptions = {},
 ) {
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
@@ -111,6 +116,7 @@ async function assemble(
     linksKey: keyFor(secret, 'links'),
     backupKey: config.backupKey,
     backupBytesPerSecond: config.backupBytesPerSecond,
+    mirror,
     filesAtOnce: descriptors.filesAtOnce,
     transfersAtOnce: descriptors.transfers,
     games: {
@@ -131,7 +137,7 @@ async function assemble(
     connections: descriptors.dnsConnections,
   })
   cleanUp.defer(providers.close)
-  const panel = openPanel(panelDir)
+  const panel = openPanel(directory)
   const ownUrl = () => urlOf(config, app.http.server.address() as AddressInfo)
   const { forward } = agent
   const app = await buildApp({
@@ -149,6 +155,7 @@ async function assemble(
     certificate,
     connections: descriptors.connections,
     panel,
+    offsite: mirror,
   })
   return { panel, agent, app, providers, ownUrl, lost, log, certificate }
 }
@@ -156,27 +163,28 @@ async function assemble(
 /** A link that signs in to the panel once. It is a secret: it goes to whoever sits at the terminal, and to no log. */
 export type ShowSignInLink = (link: SignInLink) => Promise<void>
 
-export interface PanelOptions {
-  /** Where it was built; that of this installation by default. */
-  directory?: string
+export interface StartOptions {
+  /** Where the panel was built; that of this installation by default. */
+  directory?: string | undefined
   /** Called once it listens, if there is a panel and a token to sign in with. By default no link is made. */
   showSignInLink?: ShowSignInLink | undefined
+  /** Where backups are mirrored; as the settings say by default. */
+  mirror?: MirrorTarget | null | undefined
 }
 
 export async function startService(
   config: Config,
   announce: Announce = async () => {},
   logTo?: DestinationStream,
-  { directory, showSignInLink }: PanelOptions = {},
+  { directory, showSignInLink, mirror }: StartOptions = {},
 ): Promise<Service> {
   // Whatever fails, what comes before it is undone too: above all the locks.
   await using cleanUp = new AsyncDisposableStack()
-  const { agent, app, panel, providers, ownUrl, lost, log, certificate } = await assemble(
-    config,
-    cleanUp,
+  const { agent, app, panel, providers, ownUrl, lost, log, certificate } = await assemble(config, cleanUp, {
     logTo,
     directory,
-  )
+    mirror,
+  })
   cleanUp.defer(app.stop)
   await app.http.register(agent.routes)
   if (config.adminToken !== null) {
@@ -270,7 +278,16 @@ export async function testOffsite(config: Config, report: (finding: Finding) => 
     )
   // Only now: a service without a bucket does not wait for its client to be read from disk.
   const { examine } = await import('./blobs/s3/examine.ts')
-  return await examine(offsite, offsiteKeys, { isAppendOnly: false, measureBytes: MEASURED_BYTES, report })
+  return await examine(offsite, offsiteKeys, {
+    isAppendOnly: config.isOffsiteAppendOnly,
+    measureBytes: MEASURED_BYTES,
+    report,
+  })
+}
+
+function mirrorOf(config: Config): MirrorTarget | null {
+  const { offsite: place, offsiteKeys: keys, offsiteBytesPerSecond: bytesPerSecond } = config
+  return place && keys ? s3Target({ place, keys, bytesPerSecond, isAppendOnly: config.isOffsiteAppendOnly }) : null
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

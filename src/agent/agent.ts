@@ -21,6 +21,7 @@ import { agentRoutes } from './http/routes.ts'
 import { createTusUploads } from './http/tus-uploads.ts'
 import { createJournal } from './journal/journal.ts'
 import { layout as layoutOf } from './layout.ts'
+import { createAgentOffsite, type MirrorTarget } from './offsite/index.ts'
 import { createRehearsals } from './rehearsals/rehearsals.ts'
 import { createAgentServers } from './servers.ts'
 import { createTasks } from './tasks.ts'
@@ -35,6 +36,8 @@ export interface AgentDeps {
   backupKey?: Buffer | null
   /** What one backup may read in a second; null for no limit. */
   backupBytesPerSecond?: number | null
+  /** Where backups are mirrored; nowhere by default. */
+  mirror?: MirrorTarget | null
   /** Of the files of one backup or restore, open at once. */
   filesAtOnce?: number
   /** Uploads and downloads at once; as many as there may be connections by default. */
@@ -100,6 +103,12 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     now: clock.now,
     onUnexpected: (error, serverId) => log.error({ err: error, serverId }, 'a restore could not be finished'),
   })
+  const offsite = createAgentOffsite({
+    layout,
+    repository: backups.repository,
+    target: deps.mirror ?? null,
+    now: clock.now,
+  })
   const rehearsals = createRehearsals({
     layout,
     backups,
@@ -142,7 +151,13 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     },
   })
   const tasks = createTasks({
-    handlers: { ...files.handlers, ...backups.handlers, ...games.handlers, ...rehearsals.handlers },
+    handlers: {
+      ...files.handlers,
+      ...backups.handlers,
+      ...offsite.handlers,
+      ...games.handlers,
+      ...rehearsals.handlers,
+    },
     onUnexpected: (error, taskId) => log.error({ err: error, taskId }, 'task failed'),
   })
   const serveBackup = createBackupDownloads({ backups, door })
@@ -151,6 +166,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     servers,
     files,
     backups,
+    offsite,
     games,
     tasks,
     facts: journal,

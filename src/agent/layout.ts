@@ -32,6 +32,8 @@ export interface Layout {
   leftContainers: string
   /** The tokens whose links are dead. */
   revoked: string
+  /** By which name the mirror of the backups is claimed, and how large it was. */
+  mirror: string
   server(serverId: string): ServerFolders
 }
 
@@ -47,6 +49,7 @@ export function layout(dataDir: string): Layout {
     rehearsals: join(dataDir, 'rehearsals'),
     leftContainers: join(dataDir, 'left-containers.json'),
     revoked: join(dataDir, 'revoked-links.json'),
+    mirror: join(dataDir, 'mirror.json'),
     server(serverId) {
       if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')
       const root = join(servers, serverId)

@@ -48,7 +48,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/backup/backup.ts')).backup,
   },
   offsite: {
-    summary: 'Test the bucket that backups are mirrored to',
+    summary: 'Show, test and look after the off-site store of backups',
     load: async () => (await import('./commands/offsite/offsite.ts')).offsite,
   },
   schedule: {

@@ -5,12 +5,14 @@ import type { ActivitySource } from './activity.ts'
 import type { AgentBackups, BackupsResults, BackupsWork } from './agent/agent-backups.ts'
 import type { AgentFiles, FilesResults, FilesWork } from './agent/agent-files.ts'
 import type { AgentGames, GamesResults, GamesWork, RehearsalResults, RehearsalWork } from './agent/agent-games.ts'
+import type { AgentOffsite, OffsiteResults, OffsiteWork } from './agent/agent-offsite.ts'
 import type { ErrorCode } from './errors.ts'
 
 export interface Agent {
   servers: AgentServers
   files: AgentFiles
   backups: AgentBackups
+  offsite: AgentOffsite
   games: AgentGames
   tasks: AgentTasks
   facts: AgentFacts
@@ -54,12 +56,12 @@ export interface AgentTasks {
   cancel(request: { taskId: string; serverId: string }): Promise<void>
 }
 
-export type TaskWork = FilesWork | BackupsWork | GamesWork | RehearsalWork
+export type TaskWork = FilesWork | BackupsWork | OffsiteWork | GamesWork | RehearsalWork
 export type TaskKind = TaskWork['kind']
 export type WorkOf<K extends TaskKind> = Extract<TaskWork, { kind: K }>
 
 /** What each kind of work answers with when it is done. */
-export interface TaskResults extends FilesResults, BackupsResults, GamesResults, RehearsalResults {}
+export interface TaskResults extends FilesResults, BackupsResults, OffsiteResults, GamesResults, RehearsalResults {}
 
 export interface TaskProgress {
   filesDone: number

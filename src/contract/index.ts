@@ -4,6 +4,7 @@ import { BACKUP_CONTENT_OPERATIONS } from './backups/backup-contents.ts'
 import { BACKUP_PLAN_OPERATIONS } from './backups/backup-plans.ts'
 import { previewBackup } from './backups/backup-preview.ts'
 import { BACKUP_OPERATIONS } from './backups/backups.ts'
+import { OFFSITE_OPERATIONS } from './backups/offsite.ts'
 import { REHEARSAL_OPERATIONS } from './backups/rehearsal-operations.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
@@ -39,6 +40,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...REHEARSAL_OPERATIONS,
   ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,
+  ...OFFSITE_OPERATIONS,
   ...FILE_OPERATIONS,
   ...SUBDOMAIN_OPERATIONS,
   ...TEMPLATE_OPERATIONS,

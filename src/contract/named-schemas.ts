@@ -4,6 +4,7 @@ import { BackupChange, BackupFile, FileVersion } from './backups/backup-contents
 import { Expiry, NewRetention, NewSchedule, RetentionPolicy, Schedule, ScheduleChange } from './backups/backup-plans.ts'
 import { BackupPreview } from './backups/backup-preview.ts'
 import { Backup, FinishRequest, NewBackup, Recovery, RestoreRequest } from './backups/backups.ts'
+import { BackupOffsite, Offsite, PruneRequest } from './backups/offsite.ts'
 import { Rehearsal, RehearsalLog, RehearsalRequest } from './backups/rehearsals.ts'
 import { DiskUsage, DownloadLocation, FileEntry, SearchMatch, TrashItem, UploadLocation } from './files/files.ts'
 import { Players } from './games/players.ts'
@@ -24,6 +25,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Backup,
   BackupChange,
   BackupFile,
+  BackupOffsite,
   BackupPreview,
   Deletion,
   DeletionPlan,
@@ -49,9 +51,11 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   NewSession,
   NewSubdomain,
   NewToken,
+  Offsite,
   OwnToken,
   Players,
   Progress,
+  PruneRequest,
   Recovery,
   Rehearsal,
   RehearsalLog,

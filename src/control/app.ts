@@ -18,7 +18,8 @@ import { createFactKeeper } from './activity/facts.ts'
 import { activityRoutes } from './activity/routes.ts'
 import { createActivity } from './activity/service.ts'
 import { createBackupSlice } from './backups/index.ts'
-import { backupContentRoutes, backupPlanRoutes, backupRoutes } from './backups/routes.ts'
+import type { OffsitePlace } from './backups/offsite/service.ts'
+import { backupContentRoutes, backupPlanRoutes, backupRoutes, offsiteRoutes } from './backups/routes.ts'
 import type { Config } from './config.ts'
 import { type OpenDatabase, pingDatabase, probeDatabase } from './db/database.ts'
 import { instanceIdOf } from './db/instance.ts'
@@ -86,6 +87,8 @@ export interface AppDeps {
   connections?: number
   /** Null where none was built. */
   panel?: Panel | null
+  /** Where the agent mirrors backups; nowhere by default. */
+  offsite?: OffsitePlace | null
 }
 
 export interface App {
@@ -189,6 +192,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     clock,
     log,
     atOnce: config.backupsAtOnce,
+    offsite: deps.offsite ?? null,
   })
   const subdomains = createSubdomains({
     db,
@@ -239,6 +243,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     fileRoutes(api, files, fileWork)
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
+    offsiteRoutes(api, backups)
     subdomainRoutes(api, subdomains)
     templateRoutes(api, templates)
     activityRoutes(api, { db, activity, streams })
@@ -251,7 +256,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     contentRoutes({ app, auth, idempotency, bodyPace, baseUrlOf }, files, deps.forward, config.maxUploadBytes)
     backupContentRoutes({ app, auth, idempotency, bodyPace, baseUrlOf }, backups, deps.forward)
   })
-  const checks = [...readinessChecks(config, database, agent), backups.health]
+  const checks = [...readinessChecks(config, database, agent), backups.health, ...backups.offsite.health]
   healthRoutes(http, { auth, metrics, serverMetrics: createGameMetrics(agent.games), checks, log })
   documentRoutes(http)
   frontPage(http, version, panel)
@@ -270,6 +275,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       { name: 'scrub', everyMs: HOUR_MS, run: backups.verifying.upkeep },
       { name: 'store of backups', everyMs: DAY_MS, run: backups.reconciling.reconcile },
       { name: 'paused games', everyMs: MINUTE_MS, run: backups.pauses.reconcile },
+      { name: 'off-site store', everyMs: HOUR_MS, run: async () => backups.offsite.wake() },
       { name: 'zones', everyMs: 5 * MINUTE_MS, atStart: true, run: subdomains.reconcile },
       { name: 'idempotency keys', everyMs: HOUR_MS, run: idempotency.purge },
       { name: 'finished jobs', everyMs: HOUR_MS, run: () => jobs.purge(clock.now() - FINISHED_JOBS_KEPT_MS) },
@@ -296,15 +302,24 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await servers.sweep()
       await quotas.applyAll()
       await agent.links.revoke({ tokenIds: await tokens.recentlyRevoked() })
+      await backups.offsite.takeUp()
       await backups.reconciling.reconcile()
       await backups.reconciling.failStranded()
       await factKeeper.start()
       games.start()
       await jobs.start()
+      backups.offsite.start()
       upkeep.start()
     },
     async stop() {
-      await Promise.all([jobs.stop(), upkeep.stop(), factKeeper.stop(), games.stop(), ...linksEnding])
+      await Promise.all([
+        jobs.stop(),
+        upkeep.stop(),
+        backups.offsite.stop(),
+        factKeeper.stop(),
+        games.stop(),
+        ...linksEnding,
+      ])
       await Promise.all([tokens.flushUse(), sessions.flushUse()]).catch((error: unknown) => {
         log.warn({ err: error }, 'when tokens and sessions were last used could not be written')
       })

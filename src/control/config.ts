@@ -55,6 +55,10 @@ export interface Config {
   offsite: S3Place | null
   /** There where `offsite` is; perhaps also without it, for a bucket that is named on the command line. */
   offsiteKeys: S3Keys | null
+  /** What may be sent to it in a second; null for no limit. */
+  offsiteBytesPerSecond: number | null
+  /** Nothing is ever removed from it. */
+  isOffsiteAppendOnly: boolean
   /** As root, the users of games: each server has its own. */
   gameUsers: { first: number; last: number }
   /** Whether games may run where nothing keeps them away from everything else. */
@@ -139,6 +143,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
     offsite: setting('OFFSITE', null, s3Place),
     offsiteKeys: setting('OFFSITE_KEYS_FILE', null, s3KeysFile) ?? s3KeysOf(env),
+    offsiteBytesPerSecond: setting('OFFSITE_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
+    isOffsiteAppendOnly: setting('OFFSITE_APPEND_ONLY', '0', oneOf(['0', '1'])) === '1',
     gameUsers: setting('GAME_UIDS', DEFAULT_GAME_UIDS, userRange),
     allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
     containerSocket: setting('CONTAINER_SOCKET', socketOf(env.DOCKER_HOST), path),

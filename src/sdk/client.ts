@@ -3,6 +3,7 @@ import { createBackupsApi } from './backups.ts'
 import { createFilesApi } from './files.ts'
 import { createConsoleApi, createPlayersApi, createPowerApi, createStatsApi } from './games.ts'
 import { createJobsApi } from './jobs.ts'
+import { createOffsiteApi } from './offsite.ts'
 import { createServersApi } from './servers.ts'
 import { createServiceApi } from './service.ts'
 import { createInvitationsApi, createSessionApi, createSessionsApi } from './sessions.ts'
@@ -23,6 +24,7 @@ export function createClient(options: ClientOptions) {
     stats: createStatsApi(transport),
     players: createPlayersApi(transport),
     backups: createBackupsApi(transport),
+    offsite: createOffsiteApi(transport),
     files: createFilesApi(transport),
     subdomains: createSubdomainsApi(transport),
     dns: createDnsApi(transport),

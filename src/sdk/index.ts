@@ -5,6 +5,7 @@ export type { BackupChange, BackupFile, FileVersion } from '../contract/backups/
 export type { NewSchedule, RetentionPolicy, Schedule } from '../contract/backups/backup-plans.ts'
 export type { BackupPreview } from '../contract/backups/backup-preview.ts'
 export type { Backup, NewBackup, Recovery, RestoreRequest } from '../contract/backups/backups.ts'
+export type { BackupOffsite, Offsite } from '../contract/backups/offsite.ts'
 export type { Rehearsal, RehearsalLog, RehearsalRequest } from '../contract/backups/rehearsals.ts'
 export type { ErrorCode, FieldFault } from '../contract/errors.ts'
 export type { ArchiveFormat, DiskUsage, FileEntry, TrashItem } from '../contract/files/files.ts'

@@ -7,6 +7,8 @@ export interface Readiness {
   ready: boolean
   /** `ok`, or what is wrong, by the name of the check. */
   checks: Record<string, string>
+  /** What somebody should look at though the service can work, by the name of the check. */
+  warnings: Record<string, string>
   /** The clock of the service, to the second; null when a proxy has taken the header away. */
   time: Date | null
 }
@@ -19,13 +21,15 @@ export function createServiceApi(transport: Transport) {
       const body = (await response.json().catch(() => null)) as {
         status?: string
         checks?: Record<string, string>
+        warnings?: Record<string, string>
       } | null
       if (!body?.checks) {
         const message = `It answered ${response.status}, but not as Gamekeeper does. Is the address right?`
         throw new TransportError('foreign_answer', message, { status: response.status })
       }
       const date = Date.parse(response.headers.get('date') ?? '')
-      return { ready: response.ok, checks: body.checks, time: Number.isNaN(date) ? null : new Date(date) }
+      const { checks, warnings = {} } = body
+      return { ready: response.ok, checks, warnings, time: Number.isNaN(date) ? null : new Date(date) }
     },
   }
 }

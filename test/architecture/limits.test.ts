@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { BOUNDED, LIMITS_FILE, limitsDocument } from '../../scripts/limits.ts'
 import { OPERATIONS } from '../../src/contract/index.ts'
 import type { Operation } from '../../src/contract/operation.ts'
+import { createMirrorPlace } from '../support/mirror.ts'
 import { addressOf, createThings, OPERATIONS_ENV, UNASKABLE, type Wanted, wantedFor } from '../support/operations.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { LONGEST_TURN_MS, watchTurns } from '../support/turns.ts'
@@ -22,11 +23,15 @@ test('no operation may hold the event loop for longer than the watchdog allows, 
   assert.deepEqual(tooMuch, [])
 })
 
+const place = createMirrorPlace()
 let service: TestService
 before(async () => {
-  service = await startTestService({ env: OPERATIONS_ENV })
+  service = await startTestService({ env: OPERATIONS_ENV, mirror: place.target })
 })
-after(() => service.stop())
+after(async () => {
+  await service.stop()
+  place.remove()
+})
 
 test('every operation stays within the turns that it states', async () => {
   const things = createThings(service)

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { OPERATIONS } from '../../src/contract/index.ts'
 import { BASE_PATH, type Operation } from '../../src/contract/operation.ts'
+import { createMirrorPlace } from '../support/mirror.ts'
 import { addressOf, createThings, OPERATIONS_ENV, UNASKABLE, type Wanted, wantedFor } from '../support/operations.ts'
 import { type SendOptions, send } from '../support/send.ts'
 import { type Reply, startTestService, type TestService } from '../support/service.ts'
@@ -39,11 +40,12 @@ const withQuery = (address: string, field: string) => `${address}${address.inclu
 
 // On one engine: what is refused here is refused before a database is asked, and each part is tested on both by itself.
 describe('every operation', () => {
+  const place = createMirrorPlace()
   let service: TestService
   let things: ReturnType<typeof createThings>
   let required: Map<string, boolean | undefined>
   before(async () => {
-    service = await startTestService({ env: OPERATIONS_ENV })
+    service = await startTestService({ env: OPERATIONS_ENV, mirror: place.target })
     things = createThings(service)
     const document = (await service.call('GET', `${BASE_PATH}/openapi.json`)).body
     required = new Map(
@@ -53,7 +55,10 @@ describe('every operation', () => {
       ]),
     )
   })
-  after(() => service.stop())
+  after(async () => {
+    await service.stop()
+    place.remove()
+  })
 
   const ask = (operation: Operation, wanted: Wanted, change: (address: string) => string = (address) => address) => {
     const { body } = wanted

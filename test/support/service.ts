@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { MirrorTarget } from '../../src/agent/offsite/index.ts'
 import { readConfig } from '../../src/control/config.ts'
 import type { Engine } from '../../src/control/db/database.ts'
 import { startService } from '../../src/main.ts'
@@ -23,8 +24,8 @@ export interface TestService {
   /** A token with less than everything. */
   mint(scopes: string[], servers?: string[] | '*', more?: object): Promise<{ id: string; token: string }>
   createServer(body?: object): Promise<{ id: string; name: string }>
-  /** Stops and starts on the same data, with these settings changed. */
-  restart(changed?: Record<string, string>): Promise<void>
+  /** Stops and starts on the same data, with these settings changed, or with another mirror. */
+  restart(changed?: Record<string, string>, mirror?: MirrorTarget | null): Promise<void>
   /** Stops and leaves the data where it is. */
   halt(): Promise<void>
   stop(): Promise<void>
@@ -32,7 +33,7 @@ export interface TestService {
 }
 
 export async function startTestService(
-  options: { engine?: Engine; env?: Record<string, string> } = {},
+  options: { engine?: Engine; env?: Record<string, string>; mirror?: MirrorTarget | null } = {},
 ): Promise<TestService> {
   const dataDir = options.env?.GAMEKEEPER_DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'gamekeeper-test-')))
   const databaseUrl = await freshDatabase(options.engine ?? 'sqlite')
@@ -46,7 +47,9 @@ export async function startTestService(
     ...(databaseUrl ? { GAMEKEEPER_DATABASE_URL: databaseUrl } : {}),
     ...options.env,
   }
-  let service = await startService(readConfig(env))
+  let { mirror } = options
+  const start = () => startService(readConfig(env), undefined, undefined, { mirror })
+  let service = await start()
 
   async function call(method: string, path: string, options: CallOptions = {}): Promise<Reply> {
     const reply = await sendCall(service.url, adminToken, method, path, options)
@@ -83,10 +86,11 @@ export async function startTestService(
     async createServer(body = {}) {
       return (await call('POST', '/servers', { body: { name: 'Castle', ...body } })).body
     },
-    async restart(changed = {}) {
+    async restart(changed = {}, changedMirror = mirror) {
       await halt()
       Object.assign(env, changed)
-      service = await startService(readConfig(env))
+      mirror = changedMirror
+      service = await start()
       stopped = false
     },
     halt,

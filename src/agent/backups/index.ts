@@ -75,6 +75,8 @@ export interface AgentBackupsOptions {
 }
 
 export interface BackupsOfAgent extends AgentBackups {
+  /** The open store, for what mirrors it. */
+  repository(): Promise<Repository>
   /** For the task runner: the long work of `BackupsWork`. */
   handlers: TaskHandlers<BackupsWork['kind']>
   /** Opens the store and finishes restores that a crash interrupted. */
@@ -222,6 +224,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   }
 
   return {
+    repository,
     async start() {
       await repository()
       mkdirSync(layout.servers, { recursive: true })

@@ -94,7 +94,7 @@ async function* checkService(context: Context): AsyncGenerator<Finding, void, un
     return
   }
   yield { check: 'service', status: 'ok', detail: `${context.url} answers` }
-  yield* Object.entries(settled.readiness.checks).map(checkReady)
+  yield* Object.entries(settled.readiness.checks).map((check) => checkReady(check, settled.readiness.warnings))
   yield checkClock(settled.readiness, settled.at)
   yield* checkToken(context)
 }
@@ -109,7 +109,9 @@ async function askUntilSettled(context: Context): Promise<{ readiness: Readiness
   }
 }
 
-function checkReady([name, state]: [string, string]): Finding {
+function checkReady([name, state]: [string, string], warnings: Readiness['warnings']): Finding {
+  const warning = warnings[name]
+  if (state === 'ok' && warning !== undefined) return { check: name, status: 'warn', detail: warning }
   if (state === 'ok') return { check: name, status: 'ok', detail: 'ready' }
   return { check: name, status: 'fail', detail: state, remedy: 'See the log of the service.' }
 }
@@ -130,6 +132,7 @@ async function* checkToken(context: Context): AsyncGenerator<Finding, void, unde
     const own = await client.tokens.own({ signal: context.io.signal, ...PROBE })
     yield { check, status: 'ok', detail: describeToken(own, context.now()) }
     yield await checkChain(context, client)
+    yield* await checkOffsite(context, client)
   } catch (error) {
     context.io.signal.throwIfAborted()
     const remedy = 'Set GAMEKEEPER_TOKEN or --token-file to a token that "gamekeeper token create" has made.'
@@ -158,6 +161,20 @@ async function checkChain(context: Context, client: Client): Promise<Finding> {
   } catch (error) {
     if (!isApiError(error, 'forbidden', 'not_found')) throw error
     return { check, status: 'skip', detail: 'the token may not verify all of it' }
+  }
+}
+
+/** What is wrong with it in words, for those who may read them; that something is, the service tells anybody. */
+async function checkOffsite(context: Context, client: Client): Promise<Finding[]> {
+  const check = 'off-site store'
+  try {
+    const { place, problem, pendingBackups } = await client.offsite.read({ signal: context.io.signal, ...PROBE })
+    if (place === null) return []
+    if (problem !== null) return [{ check, status: 'warn', detail: problem }]
+    return [{ check, status: 'ok', detail: `${place}, ${pendingBackups} still to be sent` }]
+  } catch (error) {
+    if (!isApiError(error, 'forbidden', 'not_found')) throw error
+    return []
   }
 }
 

@@ -18,6 +18,7 @@ import {
   Timestamp,
   Type,
 } from '../schema.ts'
+import { BackupOffsite } from './offsite.ts'
 import { Rehearsal } from './rehearsals.ts'
 
 export const BACKUP_STATUSES = ['queued', 'running', 'completed', 'failed'] as const
@@ -64,6 +65,9 @@ export const Backup = Type.Object({
   rehearsedAt: Nullable(Timestamp),
   rehearsal: Type.Union([Rehearsal, Type.Null()], {
     description: 'How its last rehearsal ended; null where it had none. `rehearsedAt` is the last one that passed',
+  }),
+  offsite: Type.Union([BackupOffsite, Type.Null()], {
+    description: 'Whether it is in the off-site store too; null until it has completed, and where none is configured',
   }),
 })
 export type Backup = Static<typeof Backup>
@@ -148,6 +152,7 @@ const example = {
   verifiedAt: null,
   rehearsedAt: '2026-11-15T05:00:20.000Z',
   rehearsal: { outcome: 'passed', at: '2026-11-15T05:00:20.000Z', reason: null },
+  offsite: { state: 'stored', storedAt: '2026-11-15T00:00:04.000Z', error: null },
 }
 const queued = {
   ...example,
@@ -163,6 +168,7 @@ const queued = {
   completedAt: null,
   rehearsedAt: null,
   rehearsal: null,
+  offsite: null,
 }
 const tag = 'Backups'
 const params = ServerParams

@@ -13,6 +13,7 @@ import type { Servers } from '../servers/service.ts'
 import { createContents } from './contents.ts'
 import { createLockKeeper } from './locks.ts'
 import { createMaking } from './making.ts'
+import { createOffsite, type OffsitePlace } from './offsite/service.ts'
 import { createReconciling } from './reconcile.ts'
 import { createRehearsals } from './rehearsals.ts'
 import { createRemoval } from './removal.ts'
@@ -28,7 +29,7 @@ import { createVerifying } from './verify.ts'
 
 export interface BackupSliceDeps {
   db: Db
-  agent: Pick<Agent, 'backups' | 'tasks' | 'games'>
+  agent: Pick<Agent, 'backups' | 'tasks' | 'games' | 'offsite'>
   activity: Activity
   jobs: Jobs
   changes: Changes
@@ -40,11 +41,15 @@ export interface BackupSliceDeps {
   log: Logger
   /** How many may be made at once. */
   atOnce: number
+  /** Where they are mirrored; null: nowhere. */
+  offsite: OffsitePlace | null
 }
 
 export type BackupSlice = ReturnType<typeof createBackupSlice>
 
-export function createBackupSlice(deps: BackupSliceDeps) {
+export function createBackupSlice(sliceDeps: BackupSliceDeps) {
+  const offsite = createOffsite(sliceDeps)
+  const deps = { ...sliceDeps, offsite }
   const { db, agent } = deps
   let damageFound = 0
   const removal = createRemoval(deps)
@@ -72,6 +77,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
     finishing,
     pauses,
     rehearsals,
+    offsite,
     contents: createContents(deps),
     schedules: createSchedules({ ...deps, backups, rehearsals }),
 
@@ -80,6 +86,7 @@ export function createBackupSlice(deps: BackupSliceDeps) {
 
     measure(registry: Registry): void {
       const registers = [registry]
+      offsite.measure(registry)
       new Gauge({
         name: 'gamekeeper_backups',
         help: 'Backups by status',

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
 import { createKeyedMutex, type KeyedMutex } from '../../kit/mutex.ts'
+import type { OffsiteService } from './offsite/service.ts'
 
 export interface LockKeeper {
   /** Tells the store. Should it not hear, it is told when the two are next compared; until then the lock counts. */
@@ -10,12 +11,21 @@ export interface LockKeeper {
   inTurn: KeyedMutex
 }
 
-export function createLockKeeper({ agent, log }: { agent: Pick<Agent, 'backups'>; log: Logger }): LockKeeper {
+export function createLockKeeper({
+  agent,
+  offsite,
+  log,
+}: {
+  agent: Pick<Agent, 'backups'>
+  offsite: Pick<OffsiteService, 'wake'>
+  log: Logger
+}): LockKeeper {
   return {
     inTurn: createKeyedMutex(),
     async keep(serverId, backupId, isLocked) {
       try {
         await agent.backups.setLock({ serverId, backupId, isLocked })
+        offsite.wake()
       } catch (error) {
         // A full disk must not keep anyone from unlocking what they would delete to make room.
         log.warn({ err: error, serverId, backupId }, 'the lock of a backup could not be kept in the store')

@@ -13,6 +13,7 @@ import { runAgentTask } from '../jobs/agent-task.ts'
 import { type BadEnd, backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { findServer } from '../servers/service.ts'
 import type { LockKeeper } from './locks.ts'
+import type { OffsiteService } from './offsite/service.ts'
 import { reported } from './present.ts'
 import type { Removal } from './removal.ts'
 import type { RetentionService } from './retention/retention.ts'
@@ -39,12 +40,13 @@ export function createMaking(deps: {
   removal: Removal
   retention: RetentionService
   locks: LockKeeper
+  offsite: Pick<OffsiteService, 'firstState' | 'wake'>
   changes: Changes
   clock: { now(): number }
   log: Logger
   atOnce: number
 }): Making {
-  const { db, agent, games, activity, jobs, removal, retention, locks, changes, clock, log } = deps
+  const { db, agent, games, activity, jobs, removal, retention, locks, offsite, changes, clock, log } = deps
 
   async function begin(trx: Trx, row: BackupRow): Promise<void> {
     await store.updateBackup(trx, row.id, { status: 'running', started_at: row.started_at ?? clock.now() })
@@ -86,7 +88,8 @@ export function createMaking(deps: {
     async complete(trx, actor, backupId, report) {
       const row = await locked(trx, backupId)
       if (!row) return
-      await store.updateBackup(trx, backupId, reported(report))
+      await store.updateBackup(trx, backupId, reported(report, offsite.firstState))
+      onCommit(trx, offsite.wake)
       changes.tellAfter(trx, backupId)
       if (row.deleted_at !== null) return removal.finish(trx, row)
       await activity.record(trx, actor, 'backup.completed', row.server_id, {

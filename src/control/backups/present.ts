@@ -32,7 +32,14 @@ export function present(row: BackupRow | ShownBackup): Backup {
     verifiedAt: time(row.verified_at),
     rehearsedAt: time(row.rehearsed_at),
     rehearsal: row.rehearsal === null ? null : JSON.parse(row.rehearsal),
+    offsite: offsiteOf(row),
   }
+}
+
+function offsiteOf({ offsite_state, offsite_stored_at, offsite_error }: BackupRow): Backup['offsite'] {
+  if (offsite_state === null) return null
+  const error = offsite_error === null ? null : JSON.parse(offsite_error)
+  return { state: offsite_state, storedAt: time(offsite_stored_at), error }
 }
 
 function progressFor(row: BackupRow | ShownBackup) {
@@ -85,6 +92,9 @@ export function newBackupRow(
     verified_at: null,
     rehearsed_at: null,
     rehearsal: null,
+    offsite_state: null,
+    offsite_stored_at: null,
+    offsite_error: null,
     deleted_at: null,
     replaced_at: null,
   }
@@ -96,10 +106,16 @@ export function requireShort(ignored: string): void {
   throw fail('invalid_request', { detail: 'The patterns are too long.', errors })
 }
 
-/** What a finished backup's manifest says of it. */
-export function reported(report: BackupReport): Partial<BackupRow> {
+/** Of a backup that has completed: `pending` where there is a mirror. */
+export type FirstOffsiteState = 'pending' | null
+
+/** What a finished backup's manifest says of it, and that it is still to be sent to the mirror. */
+export function reported(report: BackupReport, offsite: FirstOffsiteState): Partial<BackupRow> {
   return {
     status: 'completed',
+    offsite_state: offsite,
+    offsite_stored_at: null,
+    offsite_error: null,
     ignored: report.ignored,
     consistency: report.consistency,
     held_ms: report.heldMs ?? null,

@@ -14,6 +14,7 @@ import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, requireAllServers, requireScope, SYSTEM } from '../http/actor.ts'
 import type { Servers } from '../servers/service.ts'
 import type { LockKeeper } from './locks.ts'
+import type { OffsiteService } from './offsite/service.ts'
 import { newBackupRow, reported } from './present.ts'
 import type { Removal } from './removal.ts'
 import type { RestoreFinishing } from './restores/restore-finish.ts'
@@ -38,9 +39,10 @@ export function createReconciling(deps: {
   verifying: Verifying
   finishing: Pick<RestoreFinishing, 'reconcile'>
   locks: LockKeeper
+  offsite: Pick<OffsiteService, 'firstState'>
   log: Logger
 }): Reconciling {
-  const { db, agent, activity, servers, removal, verifying, finishing, locks, log } = deps
+  const { db, agent, activity, servers, removal, verifying, finishing, locks, offsite, log } = deps
 
   /** One that cannot be read is shown as failed: unseen, nobody could delete it, and no space would be given back. */
   async function adopt(actor: Actor, { serverId, backupId, backup, damage }: StoredBackup): Promise<boolean> {
@@ -50,7 +52,11 @@ export function createReconciling(deps: {
       const server = await lockServer(trx, serverId)
       if (server?.status !== 'ready' || (await store.findRow(trx, backupId))) return false
       const row = newBackupRow(serverId, backup ? { name: backup.name, isLocked: backup.isLocked } : {}, createdAt)
-      await store.insertBackup(trx, { ...row, ...(backup ? reported(backup) : UNREADABLE), id: backupId })
+      await store.insertBackup(trx, {
+        ...row,
+        ...(backup ? reported(backup, offsite.firstState) : UNREADABLE),
+        id: backupId,
+      })
       await activity.record(trx, actor, 'backup.adopted', serverId, { backupId, name: row.name })
       if (damage !== null) await verifying.noteDamage(trx, actor, [manifestDamage(serverId, backupId, damage)])
       return true
@@ -60,7 +66,7 @@ export function createReconciling(deps: {
   /** Where the word that it had completed was lost. */
   async function revive(trx: Trx, row: BackupRow, backup: BackupReport): Promise<void> {
     const locked = row.locked === 1 || backup.isLocked ? 1 : 0
-    await store.updateBackup(trx, row.id, { ...reported(backup), name: backup.name, locked })
+    await store.updateBackup(trx, row.id, { ...reported(backup, offsite.firstState), name: backup.name, locked })
     await activity.record(trx, SYSTEM, 'backup.adopted', row.server_id, { backupId: row.id, name: row.name })
   }
 

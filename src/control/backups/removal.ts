@@ -5,10 +5,11 @@ import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Changes } from '../db/row-changes.ts'
 import type { BackupRow, Db, Trx } from '../db/tables.ts'
-import { transact } from '../db/transact.ts'
+import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { backOffMs, type Jobs } from '../jobs/runner.ts'
+import type { OffsiteService } from './offsite/service.ts'
 import * as store from './store.ts'
 
 export const REMOVE = 'backup.delete'
@@ -33,9 +34,10 @@ export function createRemoval(deps: {
   activity: Activity
   jobs: Jobs
   changes: Changes
+  offsite: Pick<OffsiteService, 'wake'>
   clock: { now(): number }
 }): Removal {
-  const { db, agent, activity, jobs, changes, clock } = deps
+  const { db, agent, activity, jobs, changes, offsite, clock } = deps
 
   async function reclaimSoon(trx: Trx, delayMs = RECLAIM_AFTER_MS): Promise<void> {
     const waiting = await store.activeJobs(trx, NO_SERVER, [RECLAIM])
@@ -55,6 +57,7 @@ export function createRemoval(deps: {
         await store.removeRow(trx, backupId)
         await reclaimSoon(trx)
         await complete(trx)
+        onCommit(trx, offsite.wake)
       })
     },
   })
@@ -63,8 +66,12 @@ export function createRemoval(deps: {
     cancellable: false,
     atOnce: 1,
     retryAfterMs: (_error, attempt) => (attempt < 5 ? backOffMs(attempt) : null),
-    run: (job) =>
-      runAgentTask(agent.tasks, { ...job, jobId: `${job.jobId}.${job.attempt}` }, { kind: 'backups.reclaim' }),
+    async run(job) {
+      const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
+      const report = await runAgentTask(agent.tasks, task, { kind: 'backups.reclaim' })
+      offsite.wake()
+      return report
+    },
   })
 
   const finish: Removal['finish'] = async (trx, row) => {

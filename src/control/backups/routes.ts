@@ -2,6 +2,7 @@ import * as inside from '../../contract/backups/backup-contents.ts'
 import * as plans from '../../contract/backups/backup-plans.ts'
 import { previewBackup } from '../../contract/backups/backup-preview.ts'
 import * as backups from '../../contract/backups/backups.ts'
+import * as mirror from '../../contract/backups/offsite.ts'
 import * as rehearsing from '../../contract/backups/rehearsal-operations.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { BASE_PATH } from '../../contract/operation.ts'
@@ -100,6 +101,12 @@ export function backupPlanRoutes(api: Api, { retention, schedules }: BackupSlice
     schedules.change(call.actor, call.params.serverId, call.params.scheduleId, call.body),
   )
   serve(api, plans.deleteSchedule, (call) => schedules.remove(call.actor, call.params.serverId, call.params.scheduleId))
+}
+
+export function offsiteRoutes(api: Api, { offsite }: BackupSlice): void {
+  serve(api, mirror.readOffsite, (call) => offsite.read(call.actor))
+  serve(api, mirror.pruneOffsite, (call) => offsite.prune(call.actor, call.body.bytes))
+  serve(api, mirror.claimOffsite, (call) => offsite.claim(call.actor))
 }
 
 /** The two whose bytes come from the agent: control decides, the agent reads. */

@@ -183,6 +183,11 @@ export interface BackupRow {
   rehearsed_at: number | null
   /** As JSON: how the last rehearsal ended, without its log. */
   rehearsal: string | null
+  /** Whether the mirror has it; null while it has not completed, and where there is no mirror. */
+  offsite_state: 'pending' | 'stored' | 'failed' | null
+  offsite_stored_at: number | null
+  /** As JSON: why it could not be sent. */
+  offsite_error: string | null
   /** Set once it is deleted for its owner; the row goes when the store has let go of it too. */
   deleted_at: number | null
   /** Of a safety backup: when its restore had replaced what it holds. null while that has not succeeded. */

@@ -16,6 +16,8 @@ export interface HealthCheck {
   name: string
   /** Rejects, or returns a sentence, when something is wrong. */
   check(): Promise<string | undefined>
+  /** A sentence where somebody should look, though the service can work. */
+  warn?(): Promise<string | undefined>
 }
 
 export interface Metrics {
@@ -109,9 +111,11 @@ export function healthRoutes(
   app.get('/readyz', { schema }, async (_request, reply) => {
     const results = await Promise.all(deps.checks.map((check) => runCheck(check, deps.log)))
     const ready = results.every((result) => result.fault === null)
+    const warnings = results.flatMap(({ name, warning }) => (warning === null ? [] : [[name, warning]]))
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not ready',
       checks: Object.fromEntries(results.map(({ name, fault }) => [name, fault ?? 'ok'])),
+      ...(warnings.length > 0 ? { warnings: Object.fromEntries(warnings) } : {}),
     })
   })
 
@@ -128,14 +132,25 @@ export function healthRoutes(
   })
 }
 
-async function runCheck({ name, check }: HealthCheck, log: Logger): Promise<{ name: string; fault: string | null }> {
+interface CheckResult {
+  name: string
+  fault: string | null
+  warning: string | null
+}
+
+async function runCheck({ name, check, warn }: HealthCheck, log: Logger): Promise<CheckResult> {
   const timeout = new Promise<string>((resolve) => setTimeout(resolve, CHECK_TIMEOUT_MS, CHECK_PENDING).unref())
   try {
-    return { name, fault: (await Promise.race([check(), timeout])) ?? null }
+    const fault = (await Promise.race([check(), timeout])) ?? null
+    return { name, fault, warning: (await Promise.race([warn?.(), timeout])) ?? null }
   } catch (error) {
     log.error({ err: error, check: name }, 'not ready')
     const { code, detail } = toFailure(error)
-    return { name, fault: code === 'internal' ? 'does not work; the log says why' : `${code}: ${detail}` }
+    return {
+      name,
+      fault: code === 'internal' ? 'does not work; the log says why' : `${code}: ${detail}`,
+      warning: null,
+    }
   }
 }
 

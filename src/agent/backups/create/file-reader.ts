@@ -3,6 +3,7 @@
 import { type BigIntStats, fstatSync } from 'node:fs'
 import { concat } from '../../../kit/bytes.ts'
 import type { Descriptor } from '../../../kit/descriptor.ts'
+import { createRateLimit } from '../../../kit/rate-limit.ts'
 import { createWorkGroup } from '../../../kit/work-group.ts'
 import type { HoleBudget } from '../../files/space/hole-budget.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
@@ -12,7 +13,6 @@ import type { Repository } from '../store/repository.ts'
 import type { Pool } from '../workers/pool.ts'
 import { type FileRange, type FileRead, SEGMENT_BYTES, unpackReads, ZERO_BLOCK } from '../workers/worker-jobs.ts'
 import type { PackSink } from './pack-sink.ts'
-import { createRateLimit } from './rate-limit.ts'
 
 const BATCH_BYTES = 1024 * 1024
 const BATCH_FILES = 256

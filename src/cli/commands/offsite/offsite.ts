@@ -1,7 +1,8 @@
-// `gamekeeper offsite test`
+// `gamekeeper offsite …`
 import { command, type Family } from '../../command.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { formatFinding } from '../../findings.ts'
+import { claim, prune, status } from './offsite-mirror.ts'
 
 const test = command({
   summary: 'Try everything that a mirror needs on its bucket',
@@ -24,4 +25,4 @@ const test = command({
   },
 })
 
-export const offsite: Family = { subcommands: { test } }
+export const offsite: Family = { subcommands: { status, test, prune, claim } }

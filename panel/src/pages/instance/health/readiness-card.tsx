@@ -23,6 +23,11 @@ const CHECKS = {
     good: msg`It is there, and what was read of it is whole`,
     remedy: msg`Make new backups of what you need, then look at the store. The log of the service says more.`,
   },
+  offsite: {
+    name: msg`Off-site store`,
+    good: msg`Backups are sent to it`,
+    remedy: msg`Run "gamekeeper offsite status" on the machine: it says what is wrong and what to do.`,
+  },
 } as const
 const wordsOf = (check: string) => (Object.hasOwn(CHECKS, check) ? CHECKS[check as keyof typeof CHECKS] : null)
 
@@ -38,7 +43,7 @@ export function ReadinessCard() {
       {data && (
         <ul className={css.list}>
           {Object.entries(data.checks).map(([check, state]) => (
-            <Check key={check} check={check} state={state} />
+            <Check key={check} check={check} state={data.warnings[check] ?? state} />
           ))}
         </ul>
       )}

@@ -20,6 +20,7 @@ export function Marks({ backup }: { backup: Backup }) {
         </Mark>
       )}
       <Rehearsed backup={backup} />
+      <Offsite backup={backup} />
     </>
   )
 }
@@ -78,6 +79,16 @@ function Rehearsed({ backup: { rehearsal, rehearsedAt } }: { backup: Backup }) {
       </Trans>
     </Mark>
   )
+}
+
+function Offsite({ backup: { offsite } }: { backup: Backup }) {
+  const { t } = useLingui()
+  if (!offsite) return null
+  if (offsite.state === 'stored') {
+    return <Mark tone="good" icon="upload" hint={t`It is in the off-site store too`}>{t`Off-site`}</Mark>
+  }
+  const hint = offsite.error?.detail ?? t`It is still to be sent to the off-site store`
+  return <Mark tone="warn" icon="warning" hint={hint}>{t`Only here so far`}</Mark>
 }
 
 interface MarkProps {

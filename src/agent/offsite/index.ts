@@ -1,0 +1,112 @@
+// The agent's side of the mirror: the work that a task runs, and the claim of its place.
+import { openBlobStore } from '../../blobs/open-store.ts'
+import type { BlobStore } from '../../blobs/store.ts'
+import type { AgentOffsite, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
+import { fail } from '../../contract/errors.ts'
+import { createMutex } from '../../kit/mutex.ts'
+import type { Repository } from '../backups/store/repository.ts'
+import type { Layout } from '../layout.ts'
+import type { TaskContext, TaskHandlers } from '../tasks.ts'
+import { guardStore, inTime, STALLED_MS } from './guarded-store.ts'
+import { listMirror } from './listing.ts'
+import type { Blobs } from './mirror-plan.ts'
+import { openMirrorRecord } from './mirror-record.ts'
+import { runMirror } from './mirror-run.ts'
+import { createOwnership, sendFormat } from './ownership.ts'
+
+/** Of one answer while somebody waits for it. */
+const CLAIM_MS = 20_000
+
+/** Where the mirror is, and what it may cost. */
+export interface MirrorTarget {
+  /** What people call it; without keys. */
+  place: string
+  /** `clear`: for whoever it belongs to, what was left unfinished there is removed. */
+  open(options: { clear: boolean }): Promise<BlobStore>
+  /** What went wrong there, in a sentence without secrets. */
+  describe(error: unknown): string
+  bytesPerSecond: number | null
+  /** Nothing is ever removed. */
+  isAppendOnly: boolean
+  /** How long one answer may take; a store that gives up sooner by itself is better. */
+  stalledMs?: number
+}
+
+export interface OffsiteOfAgent extends AgentOffsite {
+  handlers: TaskHandlers<OffsiteWork['kind']>
+}
+
+export function createAgentOffsite(deps: {
+  layout: Layout
+  repository: () => Promise<Repository>
+  target: MirrorTarget | null
+  now: () => number
+}): OffsiteOfAgent {
+  const { layout, target, now } = deps
+  /** Two at once would each have their own idea of what the mirror holds. */
+  const inTurn = createMutex()
+  /** Known to be ours, and cleared of what an earlier process has left. */
+  let opened: BlobStore | undefined
+  /** Unknown until the mirror was listed, and again whenever something has failed: the mirror itself is the truth. */
+  let inventory: Blobs | undefined
+
+  function requireTarget(): MirrorTarget {
+    if (target) return target
+    throw fail('offsite_not_configured', 'No off-site store is configured: set GAMEKEEPER_OFFSITE.')
+  }
+
+  async function open(signal: AbortSignal, clear: boolean): Promise<BlobStore> {
+    const { describe, ...opening } = requireTarget()
+    return await inTime(
+      () =>
+        opening.open({ clear }).catch((error: unknown) => {
+          throw fail('offsite_unreachable', describe(error), error)
+        }),
+      signal,
+      STALLED_MS,
+    )
+  }
+
+  async function placeOf(store: BlobStore, signal: AbortSignal, stalledMs = target?.stalledMs) {
+    const { place, describe, bytesPerSecond, isAppendOnly } = requireTarget()
+    const mirror = guardStore(store, { signal, describe, stalledMs })
+    const local = await openBlobStore({ kind: 'local', dir: layout.backups }, { clear: false })
+    const record = openMirrorRecord(layout.mirror, place, now)
+    const ownership = createOwnership({ mirror, local, claimId: record.claimId, now })
+    return { mirror, local, record, ownership, bytesPerSecond, isAppendOnly }
+  }
+
+  /** The place, once it is known to be ours. */
+  async function ownPlace(signal: AbortSignal) {
+    const place = await placeOf(opened ?? (await open(signal, false)), signal)
+    await place.ownership.require()
+    if (opened) return place
+    // Only now: what is unfinished there may be another's.
+    opened = await open(signal, true)
+    return await placeOf(opened, signal)
+  }
+
+  async function mirror(work: OffsiteWork, { signal, report }: TaskContext) {
+    signal.throwIfAborted()
+    const repository = await deps.repository()
+    const known = work.isThorough ? undefined : inventory
+    inventory = undefined
+    const place = await ownPlace(signal)
+    if (!known) await sendFormat(place.mirror, place.local)
+    const held = known ?? (await listMirror(place.mirror))
+    const done = await runMirror({ ...place, repository, inventory: held }, work, signal, report)
+    inventory = held
+    return done
+  }
+
+  return {
+    async claim() {
+      // Its format is compared with that of the mirror.
+      await deps.repository()
+      const { signal } = new AbortController()
+      const place = await placeOf(await open(signal, false), signal, CLAIM_MS)
+      await place.ownership.take()
+    },
+    handlers: { 'backups.mirror': (work, context) => inTurn(() => mirror(work, context)) },
+  }
+}

@@ -1,0 +1,72 @@
+// What the store holds and what the mirror holds, by name and size.
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { packBlob } from '../backups/format/format.ts'
+import type { Repository } from '../backups/store/repository.ts'
+import { type Blob, type Blobs, type Folder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
+
+/** Names that `list` gives in one request of an object store. */
+const LISTED_AT_ONCE = 1000
+/** Before the names of packs of which a note says that only the mirror has them. */
+const AWAY = 'away/'
+
+/**
+ * Under the shared lock, so that no reclaim is under way. Manifests first: the packs of one that is listed were there
+ * before it, so they are listed too. Notes of what is away last: they are written before their packs are deleted.
+ */
+export async function listStore(
+  { writing, packs }: Pick<Repository, 'writing' | 'packs'>,
+  local: BlobStore,
+  signal: AbortSignal,
+): Promise<Listing> {
+  using _shared = await writing.share(signal)
+  const [manifests, locks, index] = [
+    await blobsIn(local, 'manifests'),
+    await blobsIn(local, 'locks'),
+    await blobsIn(local, 'index'),
+  ]
+  const there = await blobsIn(local, 'packs')
+  const away = new Set<string>()
+  for await (const { name } of local.list(AWAY)) away.add(name.slice(AWAY.length))
+  const lost = [...packs.keys()].map(packBlob).filter((name) => !there.has(name) && !away.has(name))
+  return { manifests, locks, index, packs: there, away, lost }
+}
+
+async function blobsIn(blobs: BlobStore, folder: Folder): Promise<Blobs> {
+  const found: Blobs = new Map()
+  for await (const { name, sizeBytes } of blobs.list(`${folder}/`)) found.set(name, sizeBytes)
+  return found
+}
+
+export async function listMirror(mirror: BlobStore): Promise<Blobs> {
+  const found: Blobs = new Map()
+  for (const folder of SENT_FOLDERS) for (const [name, size] of await blobsIn(mirror, folder)) found.set(name, size)
+  return found
+}
+
+/**
+ * Those of the blobs that the mirror does not have whole, whatever it has acknowledged. One request for each, or one for
+ * each thousand that are in the folder, whichever is fewer.
+ */
+export async function findIncomplete(
+  mirror: BlobStore,
+  folder: Folder,
+  sent: readonly Blob[],
+  inMirror: number,
+): Promise<Blob[]> {
+  if (sent.length === 0) return []
+  const found = sent.length <= Math.ceil(inMirror / LISTED_AT_ONCE) ? await eachSize(mirror, sent) : undefined
+  const sizes = found ?? (await blobsIn(mirror, folder))
+  return sent.filter(({ name, sizeBytes }) => sizes.get(name) !== sizeBytes)
+}
+
+async function eachSize(mirror: BlobStore, blobs: readonly Blob[]): Promise<Blobs> {
+  const sizes: Blobs = new Map()
+  for (const { name } of blobs) {
+    try {
+      sizes.set(name, (await mirror.stat(name)).sizeBytes)
+    } catch (error) {
+      if (!(error instanceof BlobMissing)) throw error
+    }
+  }
+  return sizes
+}

@@ -1,0 +1,44 @@
+// What a run has to do, decided from what the store and the mirror hold. Nothing is read or written here.
+import type { BlobSum } from '../../contract/agent/agent-offsite.ts'
+
+/** Sizes by name. */
+export type Blobs = Map<string, number>
+
+/** In the order in which they are sent, so that at every instant a manifest in the mirror has all that it needs. */
+export const SENT_FOLDERS = ['packs', 'index', 'manifests', 'locks'] as const
+export type Folder = (typeof SENT_FOLDERS)[number]
+
+/** In the order in which they are removed: what needs something goes before it. */
+export const REMOVED_FOLDERS = ['manifests', 'locks', 'index', 'packs'] as const satisfies readonly Folder[]
+
+/** What the store holds, as of one instant. */
+export interface Listing extends Record<Folder, Blobs> {
+  /** Packs that by the store's own decision only the mirror has. */
+  away: Set<string>
+  /** Packs that are gone though nobody has deleted them. */
+  lost: string[]
+}
+
+export interface Blob {
+  name: string
+  sizeBytes: number
+}
+
+const folderOf = (name: string) => name.slice(0, name.indexOf('/')) as Folder
+
+export const inFolder = (blobs: Blobs, folder: Folder): Blob[] =>
+  [...blobs].flatMap(([name, sizeBytes]) => (folderOf(name) === folder ? [{ name, sizeBytes }] : []))
+
+/** What the mirror lacks, or has in another size. A mark that locks and one that does not differ in their size. */
+export function missingOf(folder: Folder, listing: Listing, mirror: Blobs): Blob[] {
+  return inFolder(listing[folder], folder).filter(({ name, sizeBytes }) => mirror.get(name) !== sizeBytes)
+}
+
+/** What the mirror has and the store does not. */
+export function surplusOf(folder: Folder, listing: Listing, mirror: Blobs): Blob[] {
+  return inFolder(mirror, folder).filter(({ name }) => !listing[folder].has(name) && !listing.away.has(name))
+}
+
+export function sumOf(blobs: readonly Blob[]): BlobSum {
+  return { blobs: blobs.length, bytes: blobs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
+}

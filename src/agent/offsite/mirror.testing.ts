@@ -1,0 +1,163 @@
+// What the tests of this folder share: an agent's backups, a directory in the place of a bucket, and what can go wrong there.
+import assert from 'node:assert/strict'
+import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { openLocalStore } from '../../blobs/local.ts'
+import type { BlobStore } from '../../blobs/store.ts'
+import type { MirrorReport, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
+import type { TaskProgress } from '../../contract/agent.ts'
+import {
+  assertSameTree,
+  snapshot,
+  startAgent,
+  type TestAgent,
+  type Tree,
+  temporaryFolder,
+  testAgent,
+} from '../backups/backups.testing.ts'
+import { layout } from '../layout.ts'
+import { createAgentOffsite, type MirrorTarget, type OffsiteOfAgent } from './index.ts'
+
+export type StoreCall = 'put' | 'commit' | 'delete' | 'get' | 'stat' | 'list'
+
+export interface Faults {
+  /** Before each call; what it throws or never resolves is what the caller meets. */
+  before?: (call: StoreCall, name: string) => Promise<void> | void
+  /** Of these only a part is kept, though all is acknowledged. */
+  keepsPart?: (name: string) => boolean
+}
+
+/** A store over another, with whatever faults are set at the time. */
+export function createFaultyStore(store: BlobStore, faults: Faults): BlobStore {
+  const before = async (call: StoreCall, name: string) => faults.before?.(call, name)
+  const keptOf = (name: string, bytes: Uint8Array) =>
+    faults.keepsPart?.(name) ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes
+  return {
+    async create(name) {
+      const writer = await store.create(name)
+      return {
+        ...writer,
+        write: (bytes) => writer.write(keptOf(name, bytes)),
+        async commit() {
+          await before('commit', name)
+          await writer.commit()
+        },
+      }
+    },
+    async put(name, bytes) {
+      await before('put', name)
+      await store.put(name, keptOf(name, bytes))
+    },
+    async get(name, range, into) {
+      await before('get', name)
+      return await store.get(name, range, into)
+    },
+    open: store.open,
+    async stat(name) {
+      await before('stat', name)
+      return await store.stat(name)
+    },
+    async *list(prefix) {
+      await before('list', prefix)
+      yield* store.list(prefix)
+    },
+    async delete(name) {
+      await before('delete', name)
+      await store.delete(name)
+    },
+  }
+}
+
+export interface MirrorOptions extends Partial<MirrorTarget> {
+  /** A place that is there already. */
+  dir?: string
+  now?: () => number
+}
+
+export interface TestMirror {
+  agent: TestAgent
+  /** In the place of a bucket. */
+  dir: string
+  faults: Faults
+  offsite: OffsiteOfAgent
+  /** As a process that is started anew has it. */
+  restart(): void
+  run(work?: Partial<OffsiteWork>, signal?: AbortSignal): Promise<MirrorReport>
+  readonly progress: Partial<TaskProgress>
+  /** A backup, with the tree that it holds. */
+  backup(serverId: string): Promise<{ backupId: string; tree: Tree }>
+}
+
+export async function testMirror(t: TestContext, options: MirrorOptions = {}): Promise<TestMirror> {
+  const agent = await testAgent(t, { blockHash: 'sha-256' })
+  const { dir = join(temporaryFolder(t), 'bucket'), now = Date.now, ...more } = options
+  const faults: Faults = {}
+  const target: MirrorTarget = {
+    place: 'the bucket of a test',
+    open: async ({ clear }) => createFaultyStore(await openLocalStore(dir, { clear }), faults),
+    describe: (error) => (error instanceof Error ? error.message : String(error)),
+    bytesPerSecond: null,
+    isAppendOnly: false,
+    ...more,
+  }
+  const start = () =>
+    createAgentOffsite({ layout: layout(agent.dataDir), repository: agent.backups.repository, target, now })
+  const mirror = {
+    agent,
+    dir,
+    faults,
+    offsite: start(),
+    progress: {},
+    restart() {
+      mirror.offsite = start()
+    },
+    run(work: Partial<OffsiteWork> = {}, signal: AbortSignal = new AbortController().signal) {
+      const report = (progress: Partial<TaskProgress>) => void Object.assign(mirror.progress, progress)
+      const context = { taskId: 'job_mirror', serverId: '', signal, report }
+      const wanted = { isThorough: false, deletedBackups: [], confirmedBytes: null, ...work }
+      return mirror.offsite.handlers['backups.mirror']({ ...wanted, kind: 'backups.mirror' }, context)
+    },
+    async backup(serverId: string) {
+      const tree = snapshot(agent.filesOf(serverId))
+      const { backupId } = await agent.create(serverId)
+      return { backupId, tree }
+    },
+  }
+  return mirror
+}
+
+/** Names below a folder of the mirror. */
+export function namesIn(dir: string, folder: string): string[] {
+  const path = join(dir, folder)
+  if (!existsSync(path)) return []
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => entry.name)
+    .sort()
+}
+
+/** Every backup of the mirror, opened as a store by itself: it has the tree that it was made of, bit for bit. */
+export async function assertRestorable(
+  t: TestContext,
+  dir: string,
+  serverId: string,
+  trees: ReadonlyMap<string, Tree>,
+  expected?: readonly string[],
+): Promise<void> {
+  const there = namesIn(dir, `manifests/${serverId}`)
+  if (expected) assert.deepEqual(there, [...expected].sort())
+  if (there.length === 0) return
+  const dataDir = temporaryFolder(t)
+  cpSync(dir, join(dataDir, 'backups'), { recursive: true })
+  const alone = await startAgent(dataDir)
+  try {
+    const root = alone.filesOf(serverId)
+    for (const backupId of there) {
+      await alone.restore(serverId, backupId)
+      assertSameTree(snapshot(root), trees.get(backupId) ?? {})
+    }
+  } finally {
+    await alone.stop()
+  }
+}

@@ -1,0 +1,134 @@
+// One service for each place: a blob there says whose it is. Two services that were pointed at one place by mistake would
+// each remove what the other has sent.
+import { hostname } from 'node:os'
+import { BlobExists, BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { fail } from '../../contract/errors.ts'
+import { FORMAT_BLOB } from '../backups/format/format.ts'
+import { readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
+
+const OWNER_BLOB = 'owner'
+
+interface Owner {
+  storeId: string
+  claimId: string
+  claimedAt: string
+  host: string
+}
+
+export interface Ownership {
+  /** Claims a place that nobody has. Fails with `offsite_taken` where somebody else does. */
+  require(): Promise<void>
+  /** Whoever had it. */
+  take(): Promise<void>
+}
+
+export interface OwnershipDeps {
+  mirror: BlobStore
+  local: BlobStore
+  claimId: string
+  now: () => number
+}
+
+export function createOwnership({ mirror, local, claimId, now }: OwnershipDeps): Ownership {
+  const isOwn = (owner: Owner) => owner.claimId === claimId
+
+  async function write(format: StoreFormat, isReplacing: boolean): Promise<void> {
+    const owner: Owner = {
+      storeId: format.storeId,
+      claimId,
+      claimedAt: new Date(now()).toISOString(),
+      host: hostname(),
+    }
+    const bytes = Buffer.from(`${JSON.stringify(owner)}\n`)
+    if (isReplacing) await mirror.put(OWNER_BLOB, bytes)
+    else await createBlob(mirror, OWNER_BLOB, bytes)
+    // Where both of two who write at once succeed, the later has it, and the earlier finds out before it next removes anything.
+    const found = await readOwner(mirror)
+    if (!found || !isOwn(found)) throw taken(found)
+  }
+
+  return {
+    async require() {
+      const owner = await readOwner(mirror)
+      if (owner && isOwn(owner)) return
+      if (owner) throw taken(owner)
+      const format = await ownFormat(local)
+      const there = await formatOf(mirror)
+      if (there && there.storeId !== format.storeId) throw otherStore()
+      await write(format, false)
+    },
+    async take() {
+      const format = await ownFormat(local)
+      const there = await formatOf(mirror)
+      // Blocks that are named or sealed in another way are no use to this store, nor to a restore from the mirror.
+      const isAlike = !there || (there.blockHash === format.blockHash && there.keyCheck === format.keyCheck)
+      if (!isAlike) throw otherStore()
+      const owner = await readOwner(mirror)
+      if (!owner || !isOwn(owner)) await write(format, true)
+    },
+  }
+}
+
+/** Where the store never replaces a blob in this way, only one of two who come at once succeeds. */
+async function createBlob(mirror: BlobStore, name: string, bytes: Uint8Array): Promise<void> {
+  const writer = await mirror.create(name)
+  try {
+    await writer.write(bytes)
+    await writer.commit()
+  } catch (error) {
+    await writer.abort()
+    // Whose it is, is read next.
+    if (!(error instanceof BlobExists)) throw error
+  }
+}
+
+/** Said before anything else: a store that does not say how it is made is none. It is never replaced. */
+export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<void> {
+  if (!(await formatOf(mirror))) await mirror.put(FORMAT_BLOB, await local.get(FORMAT_BLOB))
+}
+
+async function ownFormat(local: BlobStore): Promise<StoreFormat> {
+  const format = await readStoreFormat(local)
+  if (!format) throw new Error('the store of backups has no format')
+  return format
+}
+
+async function formatOf(mirror: BlobStore): Promise<StoreFormat | undefined> {
+  try {
+    return await readStoreFormat(mirror)
+  } catch (error) {
+    if (error instanceof SyntaxError) throw otherStore(error)
+    throw error
+  }
+}
+
+async function readOwner(mirror: BlobStore): Promise<Owner | undefined> {
+  let text: string
+  try {
+    text = Buffer.from(await mirror.get(OWNER_BLOB)).toString()
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined
+    throw error
+  }
+  try {
+    const { storeId = '', claimId = '', claimedAt = '', host = '' } = JSON.parse(text)
+    return { storeId, claimId, claimedAt, host }
+  } catch {
+    // Somebody's, whoever it is.
+    return { storeId: '', claimId: '', claimedAt: '', host: '' }
+  }
+}
+
+const REMEDY =
+  'If that service is gone for good, take its place over with "gamekeeper offsite claim"; otherwise choose another prefix.'
+
+function taken(owner: Owner | undefined) {
+  const whose = owner?.host ? ` on ${owner.host}, since ${owner.claimedAt}` : ''
+  return fail('offsite_taken', `The prefix belongs to another service${whose}. ${REMEDY}`)
+}
+
+function otherStore(cause?: unknown) {
+  const detail =
+    'The prefix holds the backups of another store. Recover them with "gamekeeper backup recover", or choose another prefix.'
+  return fail('offsite_taken', detail, cause)
+}
