@@ -246,7 +246,7 @@ export async function recoverStore(
   request: { dir: string; isListOnly: boolean; report: (done: Taken, total: Taken) => void },
 ): Promise<RecoveredStore> {
   const found = await findStore(resolve(request.dir), config.backupKey)
-  const { dir, format } = found
+  const { place: dir, format } = found
   const store = { dir, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
   const answer = { store, backups: await listStore(found) }
   if (request.isListOnly) return { ...answer, done: null }

@@ -43,6 +43,7 @@ export const ERRORS = {
   internal: { status: 500, title: 'Something went wrong on our side' },
   agent_unreachable: { status: 503, title: 'The machine of this server cannot be reached' },
   dns_unavailable: { status: 503, title: 'The DNS provider has not confirmed the change yet' },
+  offsite_unreachable: { status: 503, title: 'The off-site store cannot be reached' },
   not_ready: { status: 503, title: 'The service is not ready' },
   disk_read_only: { status: 503, title: 'The disk is read-only' },
   disk_failing: { status: 503, title: 'The disk reports errors' },

@@ -72,13 +72,16 @@ test('a bucket needs keys: those of the file, else those of the environment', ()
   assert.deepEqual(both.keyFiles, [file], 'hidden from games')
   assert.throws(() => readConfig(offsite), /GAMEKEEPER_OFFSITE needs keys: set AWS_ACCESS_KEY_ID and/)
   writeFileSync(file, 'id-of-file')
-  assert.throws(() => readConfig({ ...offsite, GAMEKEEPER_OFFSITE_KEYS_FILE: file }), (error) => {
-    assert.ok(error instanceof ConfigFault)
-    assert.deepEqual(error.faults, [
-      'GAMEKEEPER_OFFSITE_KEYS_FILE names a file that must hold two lines, the id of the key and its secret, or a section as in ~/.aws/credentials',
-    ])
-    return true
-  })
+  assert.throws(
+    () => readConfig({ ...offsite, GAMEKEEPER_OFFSITE_KEYS_FILE: file }),
+    (error) => {
+      assert.ok(error instanceof ConfigFault)
+      assert.deepEqual(error.faults, [
+        'GAMEKEEPER_OFFSITE_KEYS_FILE names a file that must hold two lines, the id of the key and its secret, or a section as in ~/.aws/credentials',
+      ])
+      return true
+    },
+  )
   rmSync(folder, { recursive: true })
 })
 
@@ -103,4 +106,18 @@ test('origins are those that a browser sends, or any', () => {
       return true
     },
   )
+})
+
+test('what stays on the disk is a size or a number of days, and needs a place for the rest', () => {
+  const keys = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' }
+  const env = { ...keys, GAMEKEEPER_OFFSITE: 's3://games/castle' }
+  const keep = (text: string) => readConfig({ ...env, GAMEKEEPER_KEEP_LOCAL: text }).keepLocal
+  assert.equal(readConfig(env).keepLocal, null)
+  assert.deepEqual(keep('30d'), { ms: 30 * 24 * 3600_000 })
+  assert.deepEqual(keep('200GB'), { bytes: 200_000_000_000 })
+  assert.deepEqual(keep('1.5GiB'), { bytes: 1.5 * 2 ** 30 })
+  assert.deepEqual(keep('0'), { bytes: 0 })
+  for (const text of ['a lot', '30days', '-1', '2w'])
+    assert.throws(() => keep(text), /GAMEKEEPER_KEEP_LOCAL must be a size such as 200GB, or a number of days/)
+  assert.throws(() => readConfig({ GAMEKEEPER_KEEP_LOCAL: '30d' }), /GAMEKEEPER_KEEP_LOCAL needs GAMEKEEPER_OFFSITE/)
 })

@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
-import { PlaceFault, parseS3Keys, parseS3Place, type S3Keys, type S3Place, s3KeysOf } from '../contract/offsite-place.ts'
+import { type KeepLocal, parseKeepLocal } from '../contract/keep-local.ts'
+import {
+  PlaceFault,
+  parseS3Keys,
+  parseS3Place,
+  type S3Keys,
+  type S3Place,
+  s3KeysOf,
+} from '../contract/offsite-place.ts'
 import { TOKEN_FORM } from '../contract/tokens.ts'
 import type { Zone } from './subdomains/zone-config.ts'
 import { parseZones, ZoneFault } from './subdomains/zones.ts'
@@ -48,6 +56,8 @@ export interface Config {
   offsite: S3Place | null
   /** There where `offsite` is; perhaps also without it, for a bucket that is named on the command line. */
   offsiteKeys: S3Keys | null
+  /** What of the backups stays on the disk once it is off-site; null: everything. */
+  keepLocal: KeepLocal | null
   /** As root, the users of games: each server has its own. */
   gameUsers: { first: number; last: number }
   /** Whether games may run where nothing keeps them away from everything else. */
@@ -132,6 +142,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     backupBytesPerSecond: setting('BACKUP_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
     offsite: setting('OFFSITE', null, s3Place),
     offsiteKeys: setting('OFFSITE_KEYS_FILE', null, s3KeysFile) ?? s3KeysOf(env),
+    keepLocal: setting('KEEP_LOCAL', null, keepLocal),
     gameUsers: setting('GAME_UIDS', DEFAULT_GAME_UIDS, userRange),
     allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
     containerSocket: setting('CONTAINER_SOCKET', socketOf(env.DOCKER_HOST), path),
@@ -139,6 +150,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     keyFiles: ['TLS_KEY', 'BACKUP_KEY_FILE', 'OFFSITE_KEYS_FILE'].flatMap((name) => setting(name, null, path) ?? []),
   }
   if (config.offsite && !config.offsiteKeys && !env.GAMEKEEPER_OFFSITE_KEYS_FILE) faults.push(NO_OFFSITE_KEYS)
+  if (config.keepLocal && !env[`${PREFIX}OFFSITE`])
+    faults.push(`${PREFIX}KEEP_LOCAL needs ${PREFIX}OFFSITE: what leaves the disk has to be somewhere`)
   faults.push(...misspelt(env, known))
   if (faults.length > 0) throw new ConfigFault(faults)
   return config
@@ -172,6 +185,12 @@ const oneOf =
     if (!values.includes(text)) throw new Fault(`must be one of ${values.join(', ')}`)
     return text
   }
+
+const keepLocal: Read<KeepLocal> = (text) => {
+  const keep = parseKeepLocal(text)
+  if (!keep) throw new Fault('must be a size such as 200GB, or a number of days such as 30d')
+  return keep
+}
 
 /** Users of people and of the system come first. */
 const LOWEST_GAME_UID = 1000
