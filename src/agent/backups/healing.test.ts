@@ -1,8 +1,8 @@
 // What the disk has lost or spoilt is put in place again from the off-site store, whatever finds it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { it, type TestContext } from 'node:test'
 import { until } from '../../../test/support/until.ts'
@@ -194,6 +194,7 @@ it('A process killed at any step of healing, or of leaving the disk, leaves ever
   for (const { work, prepare } of works) {
     let steps = 0
     for (let isDone = false; !isDone; ) {
+      mkdirSync(dirname(pack), { recursive: true })
       writeFileSync(pack, whole)
       rmSync(join(store, 'away'), { recursive: true, force: true })
       rmSync(join(store, 'state'), { recursive: true, force: true })

@@ -13,6 +13,8 @@ const SLOTS = 4
 const SLOT_BYTES = 40 * 1024 * 1024
 /** To fetch what lies between two parts takes no longer than a request of its own would. */
 const GAP_BYTES = 512 * 1024
+/** How long memory that nobody uses is kept. */
+const KEPT_MS = 30_000
 /** Of the parts of one pack. */
 const REQUESTS_AT_ONCE = 6
 
@@ -62,6 +64,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
   /** In the order of their last use. */
   const entries = new Set<Entry>()
   let made = 0
+  let sessions = 0
   /** Those who fetch into a slot or read from one: they end by themselves. */
   let busy = 0
   let changed: PromiseWithResolvers<void> | undefined
@@ -76,12 +79,17 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     if (entry.slot?.byteLength === SLOT_BYTES) free.push(entry.slot)
     else if (entry.slot) made--
     entry.slot = undefined
-    // With nobody reading, the memory is given back.
-    if (entries.size === 0) {
+    wake()
+  }
+
+  /** Not at once: what worker threads have seen of it is given back late, and the next one would take as much again. */
+  function giveBackSoon(): void {
+    const timer = setTimeout(() => {
+      if (sessions > 0) return
       made -= free.length
       free.length = 0
-    }
-    wake()
+    }, KEPT_MS)
+    timer.unref()
   }
 
   /** What is still expected of it comes together again when it is fetched anew. */
@@ -182,6 +190,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
 
   function begin(): PackFetch {
     const session: Session = { expected: new Map(), isClosed: false }
+    sessions++
     return {
       expect: (packId, range) => expectOf(session, packId, range),
       async read(packId, ranges, work) {
@@ -202,7 +211,10 @@ export function createPackFetches(copy: BlobStore): PackFetches {
         }
       },
       [Symbol.dispose]() {
+        if (session.isClosed) return
         session.isClosed = true
+        sessions--
+        if (made > 0) giveBackSoon()
         session.expected.clear()
         for (const entry of [...entries]) if (entry.session === session && entry.pins === 0) release(entry)
       },
