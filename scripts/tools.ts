@@ -1,7 +1,8 @@
 // What the tests need beyond `npm ci`, and how to get it. Nothing here is needed to run the service.
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 interface Tool {
@@ -11,8 +12,13 @@ interface Tool {
   packages?: readonly string[]
   /** A folder with a package.json and a lockfile of its own, for what is too large for everybody's `npm ci`. */
   npm?: string
+  /** A program that Go builds from its sources, `module@version`, into the folder of its file. */
+  go?: string
 }
 
+/** Of the user, so that a fresh clone finds what another has built. */
+const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'gamekeeper')
+const VERSITYGW = 'v1.8.0'
 const MINECRAFT = fileURLToPath(new URL('../test/support/minecraft', import.meta.url))
 
 export const TOOLS = {
@@ -42,6 +48,10 @@ export const TOOLS = {
     files: ['flying-squid', 'mineflayer'].map((name) => join(MINECRAFT, 'node_modules', name, 'package.json')),
     npm: MINECRAFT,
   },
+  versitygw: {
+    files: [join(CACHE, `versitygw-${VERSITYGW}`, 'versitygw')],
+    go: `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW}`,
+  },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 
@@ -57,12 +67,13 @@ export function installTools(say: (line: string) => void): { name: ToolName; rea
   const folders = tools.flatMap(([, { npm }]) => npm ?? [])
   const packages = tools.flatMap(([, tool]) => tool.packages ?? [])
   for (const folder of folders) installFromNpm(folder, say)
+  for (const [name, { go, files }] of tools) if (go !== undefined) buildWithGo(name, go, files, say)
   const refusal = packages.length > 0 ? whyNotInstall() : undefined
   if (packages.length > 0 && refusal === undefined) installFromDebian(packages, say)
   return missingTools().map((name) => {
-    const isDebians = 'packages' in TOOLS[name]
-    const reason = isDebians ? (refusal ?? 'apt-get could not install it') : 'npm could not install it'
-    return { name, reason }
+    const tool: Tool = TOOLS[name]
+    if (tool.packages) return { name, reason: refusal ?? 'apt-get could not install it' }
+    return { name, reason: tool.npm ? 'npm could not install it' : 'needs Go 1.24 or later to be built' }
   })
 }
 
@@ -78,6 +89,13 @@ function installFromNpm(folder: string, say: (line: string) => void): void {
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   say(`test tools: installing ${Object.keys(dependencies).join(', ')} from npm, for the tests alone`)
   sayResult(spawnSync('npm', ['ci', '--ignore-scripts'], { cwd: folder, encoding: 'utf8' }), say)
+}
+
+/** From Go's own cache it takes seconds, and minutes the first time. */
+function buildWithGo(name: string, module: string, files: readonly string[], say: (line: string) => void): void {
+  say(`test tools: building ${name} from ${module}; the first time this takes minutes`)
+  const env = { ...process.env, GOBIN: dirname(files[0] ?? '') }
+  sayResult(spawnSync('go', ['install', module], { env, encoding: 'utf8' }), say)
 }
 
 function sayResult({ status, stdout, stderr }: SpawnSyncReturns<string>, say: (line: string) => void): void {

@@ -10,6 +10,7 @@ import { createAgent } from './agent/agent.ts'
 import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/recovered-store.ts'
 import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
+import type { Examination, Finding } from './blobs/s3/examine.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
 import type { Recovery } from './contract/backups/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
@@ -255,6 +256,21 @@ export async function recoverStore(
   const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
   const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
   return { ...answer, done: { taken, recovery: await app.recover() } }
+}
+
+/** How much is sent to measure the speed, and read again. */
+const MEASURED_BYTES = 16 * 2 ** 20
+
+/** Tries on the bucket of the settings everything that a mirror needs, and says in words what is missing. */
+export async function testOffsite(config: Config, report: (finding: Finding) => void): Promise<Examination> {
+  const { offsite, offsiteKeys } = config
+  if (!offsite || !offsiteKeys)
+    throw new StartFault(
+      'There is no bucket to test. Set GAMEKEEPER_OFFSITE as the service has it; see docs/offsite.md.',
+    )
+  // Only now: a service without a bucket does not wait for its client to be read from disk.
+  const { examine } = await import('./blobs/s3/examine.ts')
+  return await examine(offsite, offsiteKeys, { isAppendOnly: false, measureBytes: MEASURED_BYTES, report })
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

@@ -17,11 +17,17 @@ export interface ByteRange {
 export interface BlobStore {
   /**
    * Begins a blob. Nothing of it may be visible to `get` and `list`, also after a crash, until `commit` has returned.
-   * What an abandoned writer leaves must be cleared away by the time the store is next opened.
+   * What an abandoned writer leaves must be cleared away by the time the store is next opened. Blobs are immutable: where
+   * one of that name holds other bytes, `commit` may throw `BlobExists`, and does so elsewhere than on a local disk.
    */
   create(name: string): Promise<BlobWriter>
   /** A whole blob at once, under the same obligations. A blob of that name is replaced in one step. */
   put(name: string, bytes: Uint8Array): Promise<void>
+  /**
+   * A whole blob from a source that can be read again, under the obligations of `create`, in memory that does not grow with
+   * it: for stores over a network, where what was sent may have to be sent once more. See `copyBlob`.
+   */
+  copyIn?(name: string, source: BlobSource, options?: CopyOptions): Promise<void>
   /**
    * The bytes of the range, or all of them. Fewer only where the blob ends early. Throws `BlobMissing` where there is
    * none. Where `into` is given and large enough, the answer is a view of it.
@@ -40,9 +46,23 @@ export interface BlobStore {
   delete(name: string): Promise<void>
 }
 
+export interface BlobSource {
+  sizeBytes: number
+  /** Throws where there is less. The bytes must not change afterwards. */
+  read(range: ByteRange): Promise<Uint8Array>
+}
+
+export interface CopyOptions {
+  /** What has that name gives way, in one step. */
+  replace?: boolean
+  /** Awaited before so many bytes are sent, for a rate. */
+  pace?: (bytes: number) => Promise<void>
+  signal?: AbortSignal
+}
+
 /** What was written is lost, as far as can be told. Any other failure of reading may pass, and says nothing about it. */
 export function isLost(error: unknown): boolean {
-  return error instanceof BlobMissing || hasCode(error, 'EIO')
+  return error instanceof BlobMissing || error instanceof BlobDamaged || hasCode(error, 'EIO')
 }
 
 export interface BlobReader {
@@ -72,10 +92,35 @@ export class BlobMissing extends Error {
   }
 }
 
+/** The store itself knows that the bytes are not those that were written. */
+export class BlobDamaged extends Error {
+  readonly code = 'blob_damaged'
+
+  constructor(name: string, cause?: unknown) {
+    super(
+      `the blob ${name} does not have the checksum that it was stored with`,
+      cause === undefined ? undefined : { cause },
+    )
+    this.name = 'BlobDamaged'
+  }
+}
+
+/** Nothing is overwritten: a blob of that name is there, and holds other bytes. */
+export class BlobExists extends Error {
+  readonly code = 'blob_exists'
+
+  constructor(name: string, cause?: unknown) {
+    super(`there is another blob ${name}`, cause === undefined ? undefined : { cause })
+    this.name = 'BlobExists'
+  }
+}
+
 /** Segments of lower-case letters, digits, `_` and `-`: what every file system and object store takes as it is. */
 const NAME = /^[a-z0-9_-]{1,128}(\/[a-z0-9_-]{1,128}){0,3}$/
 
+export const isBlobName = (name: string) => NAME.test(name)
+
 export function checkBlobName(name: string): string {
-  if (!NAME.test(name)) throw new Error(`not a blob name: ${JSON.stringify(name)}`)
+  if (!isBlobName(name)) throw new Error(`not a blob name: ${JSON.stringify(name)}`)
   return name
 }

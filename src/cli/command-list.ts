@@ -47,6 +47,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Create, list, browse, restore, download and delete backups',
     load: async () => (await import('./commands/backup/backup.ts')).backup,
   },
+  offsite: {
+    summary: 'Test the bucket that backups are mirrored to',
+    load: async () => (await import('./commands/offsite/offsite.ts')).offsite,
+  },
   schedule: {
     summary: 'Schedule backups',
     load: async () => (await import('./commands/schedule.ts')).schedule,

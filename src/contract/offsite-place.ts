@@ -35,7 +35,8 @@ export function parseS3Place(text: string): S3Place {
   if (url.username || url.password) throw new PlaceFault('must not contain keys: they have settings of their own')
   if (url.port) throw new PlaceFault(`${FORM}: the host and its port are the endpoint, not the bucket`)
   if (url.hash) throw new PlaceFault('must have no fragment')
-  if (!BUCKET.test(url.hostname)) throw new PlaceFault(`${FORM}: the name of a bucket has 3 to 63 letters, digits, - and .`)
+  if (!BUCKET.test(url.hostname))
+    throw new PlaceFault(`${FORM}: the name of a bucket has 3 to 63 letters, digits, - and .`)
   const known = ['endpoint', 'region']
   for (const name of url.searchParams.keys())
     if (!known.includes(name)) throw new PlaceFault(`has the unknown parameter ${JSON.stringify(name)}; ${FORM}`)

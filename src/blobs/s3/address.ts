@@ -38,7 +38,7 @@ const USUAL_REGION = 'us-east-1'
 const REGION_IN_HOST = [
   /^s3[.-]([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/,
   /^s3\.([a-z]+-[a-z]+-\d{3})\.backblazeb2\.com$/,
-  /^s3\.([a-z0-9-]+)\.wasabisys\.com$/,
+  /^s3\.([a-z]{2}-[a-z]+-\d)\.wasabisys\.com$/,
   /^([a-z]{3}\d)\.your-objectstorage\.com$/,
   /^s3\.([a-z]{2}-[a-z]{3})\.scw\.cloud$/,
   /^([a-z]{3}\d)\.digitaloceanspaces\.com$/,

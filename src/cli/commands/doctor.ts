@@ -7,16 +7,8 @@ import { type Client, isApiError, type OwnToken, type Readiness } from '../../sd
 import { command, type Family } from '../command.ts'
 import { type Context, connect } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
-import { type Style, safe } from '../text.ts'
+import { type Finding, formatFinding } from '../findings.ts'
 import { formatAgo, formatSize } from '../units.ts'
-
-interface Finding {
-  check: string
-  status: 'ok' | 'warn' | 'fail' | 'skip'
-  detail: string
-  /** What to do about it. */
-  remedy?: string
-}
 
 const NODE_MAJOR = 26
 const SPACE_WARN_BYTES = 5 * 1024 ** 3
@@ -167,13 +159,6 @@ async function checkChain(context: Context, client: Client): Promise<Finding> {
     if (!isApiError(error, 'forbidden', 'not_found')) throw error
     return { check, status: 'skip', detail: 'the token may not verify all of it' }
   }
-}
-
-const STYLES: Record<Finding['status'], Style> = { ok: 'green', warn: 'yellow', fail: 'red', skip: 'dim' }
-
-function formatFinding({ paint }: Context, { check, status, detail, remedy }: Finding): string {
-  const line = `${paint(STYLES[status], status.padEnd(4))}  ${check.padEnd(14)}  ${safe(detail)}`
-  return remedy && status !== 'ok' ? `${line}\n      ${' '.repeat(14)}  ${paint('bold', '→')} ${safe(remedy)}` : line
 }
 
 export const doctor: Family = { main }

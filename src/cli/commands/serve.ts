@@ -16,6 +16,7 @@ import {
   StoreFault,
   settleTicks,
   startService,
+  testOffsite as test,
 } from '../../main.ts'
 import type { MintedToken, NewServer, Server } from '../../sdk/index.ts'
 import { command, type Family } from '../command.ts'
@@ -112,6 +113,11 @@ export function adoptServer(
     GAMEKEEPER_LOG_LEVEL: 'fatal',
   }
   return plainly(() => adopt(readConfig(settings), dir, request))
+}
+
+/** The work behind `gamekeeper offsite test`. */
+export function testOffsite(env: NodeJS.ProcessEnv, report: Parameters<typeof test>[1]): ReturnType<typeof test> {
+  return plainly(() => test(readConfig(env), report))
 }
 
 async function plainly<T>(work: () => Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@
 // agent's store blob by blob. Packs that are off-site stay there, and are read from there.
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
+import { copyBlob } from '../../../blobs/copy-blob.ts'
 import { asCopy, openLayeredStore, StoreUnreachable } from '../../../blobs/layered.ts'
 import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open-store.ts'
 import type { BlobInfo, BlobStore } from '../../../blobs/store.ts'
@@ -205,24 +206,6 @@ async function missingUnder(prefix: string, from: BlobStore, own: BlobStore): Pr
   const missing: BlobInfo[] = []
   for await (const blob of from.list(prefix)) if (!there.has(blob.name)) missing.push(blob)
   return missing
-}
-
-const CHUNK_BYTES = 4 * 1024 * 1024
-
-async function copyBlob(from: BlobStore, to: BlobStore, { name, sizeBytes }: BlobInfo): Promise<void> {
-  const writer = await to.create(name)
-  try {
-    for (let offset = 0; offset < sizeBytes; offset += CHUNK_BYTES) {
-      const length = Math.min(CHUNK_BYTES, sizeBytes - offset)
-      const bytes = await from.get(name, { offset, length })
-      if (bytes.length !== length) throw new Error(`${name} became shorter while it was copied`)
-      await writer.write(bytes)
-    }
-  } catch (error) {
-    await writer.abort()
-    throw error
-  }
-  await writer.commit()
 }
 
 function requireRoom(dir: string, bytes: number): void {

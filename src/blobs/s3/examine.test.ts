@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, it, mock } from 'node:test'
+import { PutBucketPolicyCommand } from '@aws-sdk/client-s3'
+import { freePort } from '../../../test/support/daemons.ts'
+import { needs } from '../../../test/support/needs.ts'
+import { type S3Proxy, startS3Proxy } from '../../../test/support/s3-proxy.ts'
+import { startVersityGw, type VersityGw } from '../../../test/support/versitygw.ts'
+import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
+import { s3Address } from './address.ts'
+import { type Examination, type ExamineOptions, examine } from './examine.ts'
+import { createRequests, type Patience } from './requests.ts'
+
+const REGION = 'castle-1'
+const QUICK: Patience = { attempts: 2, firstPauseMs: 1, longestPauseMs: 5, connectMs: 1000, stallMs: 5000 }
+
+describe('the examination of a bucket', needs('versitygw'), () => {
+  let gateway: VersityGw
+  let proxy: S3Proxy
+  before(async () => {
+    gateway = await startVersityGw({ region: REGION })
+    proxy = await startS3Proxy(gateway.url)
+  })
+  after(async () => {
+    await proxy.stop()
+    await gateway.stop()
+  })
+  afterEach(() => {
+    proxy.trouble = () => undefined
+    proxy.seen.length = 0
+  })
+
+  const placeOf = (): S3Place => ({ ...gateway.place(randomUUID(), proxy.url), region: REGION })
+  const look = (
+    place: S3Place = placeOf(),
+    keys: S3Keys = gateway.keys,
+    options: Partial<ExamineOptions> = {},
+  ): Promise<Examination> => examine(place, keys, { isAppendOnly: false, measureBytes: 0, patience: QUICK, ...options })
+  const statusOf = ({ findings }: Examination, check: string) => findings.find((each) => each.check === check)?.status
+  const failureOf = ({ findings }: Examination) => findings.find(({ status }) => status === 'fail')
+
+  it('finds what the provider can do, and leaves nothing behind', async () => {
+    const place = placeOf()
+    const told: string[] = []
+    const report = ({ check }: { check: string }) => void told.push(check)
+    const examined = await look(place, gateway.keys, { measureBytes: 100_000, report })
+    assert.equal(failureOf(examined), undefined, JSON.stringify(failureOf(examined)))
+    assert.deepEqual(examined.address?.traits, {
+      addressing: 'path',
+      conditionalPut: true,
+      conditionalMultipart: true,
+      checksum: 'crc32',
+    })
+    assert.deepEqual(
+      told,
+      examined.findings.map(({ check }) => check),
+    )
+    for (const check of ['bucket', 'clock', 'write', 'checksums', 'overwriting', 'read', 'list', 'delete', 'speed'])
+      assert.equal(statusOf(examined, check), 'ok', check)
+    assert.match(examined.findings.at(-1)?.detail ?? '', /^[\d.]+ MB\/s there, [\d.]+ MB\/s back/)
+    assert.ok(!existsSync(join(gateway.dir, place.prefix, 'probe/blob')))
+  })
+
+  it('finds the region that the provider names, unless one is set', async () => {
+    const elsewhere = { ...placeOf(), region: null }
+    proxy.trouble = ({ headers }) =>
+      headers.authorization?.includes(REGION)
+        ? undefined
+        : {
+            kind: 'answer',
+            status: 400,
+            body: `<Error><Code>AuthorizationHeaderMalformed</Code><Message>No.</Message><Region>${REGION}</Region></Error>`,
+          }
+    const examined = await look(elsewhere)
+    assert.equal(examined.address?.region, REGION)
+    const insisted = failureOf(await look({ ...elsewhere, region: 'us-west-2' }))
+    assert.equal(insisted?.code, 'wrong_region')
+    assert.match(insisted?.detail ?? '', /is in the region castle-1, not in us-west-2\. Set region=castle-1\./)
+  })
+
+  it('does without conditional writes where a provider refuses or ignores them', async () => {
+    proxy.trouble = ({ headers }) =>
+      headers['if-none-match'] ? { kind: 'answer', status: 501, code: 'NotImplemented' } : undefined
+    const refusing = await look()
+    assert.equal(refusing.address?.traits.conditionalPut, false)
+    assert.equal(refusing.address?.traits.conditionalMultipart, false)
+    assert.equal(failureOf(refusing), undefined)
+    const place = placeOf()
+    // Where the blob is gone by then, the condition holds: as if nobody had asked for it.
+    proxy.trouble = ({ headers }) => {
+      if (headers['if-none-match']) rmSync(join(gateway.dir, place.prefix, 'probe/blob'), { force: true })
+      return undefined
+    }
+    const ignoring = await look(place)
+    assert.equal(ignoring.address?.traits.conditionalPut, false)
+    assert.equal(ignoring.address?.traits.conditionalMultipart, false)
+    assert.match(JSON.stringify(ignoring.findings), /has no conditional writes/)
+  })
+
+  it('takes another checksum where a provider refuses or ignores the header of one', async () => {
+    const without = (...names: string[]) => {
+      proxy.trouble = ({ method, headers }) =>
+        method === 'PUT' && names.some((name) => headers[name])
+          ? { kind: 'answer', status: 501, code: 'NotImplemented' }
+          : undefined
+    }
+    without('x-amz-checksum-crc32')
+    assert.equal((await look()).address?.traits.checksum, 'md5')
+    without('x-amz-checksum-crc32', 'content-md5')
+    assert.equal((await look()).address?.traits.checksum, 'signature')
+    // Whatever is sent with it is taken, the wrong one included.
+    proxy.trouble = ({ method, headers }) =>
+      method === 'PUT' && headers['x-amz-checksum-crc32']
+        ? { kind: 'answer', status: 200, headers: { etag: '"x"' } }
+        : undefined
+    assert.equal((await look()).address?.traits.checksum, 'md5')
+  })
+
+  it('says that the clock is wrong, and goes on', async () => {
+    mock.timers.enable({ apis: ['Date'], now: Date.now() - 20 * 60_000 })
+    try {
+      const examined = await look()
+      assert.equal(failureOf(examined), undefined)
+      const clock = examined.findings.find(({ check }) => check === 'clock')
+      assert.equal(clock?.status, 'warn')
+      assert.match(clock?.detail ?? '', /This machine is 20 minutes behind .*NTP/)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  it('says what is wrong, and nothing of the secret', async () => {
+    const nobody = { ...gateway.keys, accessKeyId: 'nobody' }
+    const wrong: [Examination, string, string][] = [
+      [await look(placeOf(), nobody), 'bucket', 'wrong_key'],
+      [await look(placeOf(), { ...gateway.keys, secretAccessKey: 'other' }), 'bucket', 'wrong_key'],
+      [await look({ ...placeOf(), bucket: 'nothing-here' }), 'bucket', 'no_bucket'],
+      [await look({ ...placeOf(), endpoint: `http://127.0.0.1:${await freePort()}` }), 'bucket', 'unreachable'],
+    ]
+    for (const [examined, check, code] of wrong) {
+      assert.equal(examined.address, null)
+      const failure = failureOf(examined)
+      assert.deepEqual([failure?.check, failure?.code], [check, code])
+      assert.doesNotMatch(JSON.stringify(examined), /secret-of-tests/)
+    }
+  })
+
+  it('names the right that a key lacks, and is content with a key that may not delete where that is meant', async () => {
+    const user = await gateway.addUser('guest')
+    const allow = async (...actions: string[]) => {
+      const address = { ...s3Address(gateway.place(''), gateway.keys), region: REGION }
+      const Resource = [`arn:aws:s3:::${gateway.bucket}`, `arn:aws:s3:::${gateway.bucket}/*`]
+      const statements = actions.map((Action) => ({
+        Effect: 'Allow',
+        Principal: { AWS: [user.accessKeyId] },
+        Action,
+        Resource: /Bucket/.test(Action) ? Resource[0] : Resource[1],
+      }))
+      const Policy = JSON.stringify({ Version: '2012-10-17', Statement: statements })
+      await createRequests(address).client.send(new PutBucketPolicyCommand({ Bucket: gateway.bucket, Policy }))
+    }
+    const lacking = async () => {
+      const failure = failureOf(await look(placeOf(), user))
+      return [failure?.check, failure?.code, /s3:\w+/.exec(failure?.detail ?? '')?.[0]]
+    }
+    await allow('s3:GetObject')
+    assert.deepEqual(await lacking(), ['bucket', 'no_permission', 's3:ListBucket'])
+    await allow('s3:ListBucket', 's3:GetObject')
+    assert.deepEqual(await lacking(), ['write', 'no_permission', 's3:PutObject'])
+    await allow('s3:ListBucket', 's3:PutObject', 's3:AbortMultipartUpload')
+    assert.deepEqual(await lacking(), ['read', 'no_permission', 's3:GetObject'])
+    await allow('s3:ListBucket', 's3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload')
+    const kept = await look(placeOf(), user, { measureBytes: 1000 })
+    assert.equal(statusOf(kept, 'delete'), 'warn')
+    assert.equal(statusOf(kept, 'speed'), 'skip')
+    assert.match(
+      JSON.stringify(kept.findings),
+      /may not do s3:DeleteObject: allow it, or set GAMEKEEPER_OFFSITE_APPEND_ONLY=1/,
+    )
+    assert.equal(statusOf(await look(placeOf(), user, { isAppendOnly: true }), 'delete'), 'ok')
+    assert.equal(statusOf(await look(placeOf(), gateway.keys, { isAppendOnly: true }), 'delete'), 'warn')
+  })
+})

@@ -1,0 +1,149 @@
+// What a provider can do, found out by trying it on one small blob of ours: nobody has to look up what theirs supports.
+import { isIP } from 'node:net'
+import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
+import type { S3Address, S3Traits } from './address.ts'
+import { type Digest, digestOf, memorySource } from './bodies.ts'
+import { S3Fault } from './faults.ts'
+import { beginMultipart, isRefusedCondition } from './multiparts.ts'
+import { createRequests, type Patience, type Requests, rootOf, withHeaders } from './requests.ts'
+
+/** Always the same one: a key that may not delete leaves no more than that. */
+export const PROBE_BLOB = 'probe/blob'
+export const PROBE_BYTES = Buffer.from('Gamekeeper has tried here whether it can store backups.\n')
+const OTHER_BYTES = Buffer.from('These are other bytes.\n')
+
+export interface Reached {
+  /** As it is to be spoken to. */
+  address: S3Address
+  /** By how much the provider's clock is ahead of ours. */
+  skewMs: number
+}
+
+/** Throws `S3Fault` where the bucket cannot be used at all. */
+export async function probePlace(address: S3Address, isRegionGiven: boolean, patience: Patience): Promise<Reached> {
+  let failure: S3Fault | undefined
+  for (const candidate of [address, ...otherAddressing(address)]) {
+    try {
+      return await inItsRegion(candidate, isRegionGiven, patience)
+    } catch (error) {
+      if (!(error instanceof S3Fault)) throw error
+      failure ??= error
+      if (!mayBeAddressing(error)) break
+    }
+  }
+  throw failure
+}
+
+/** Where the bucket is said to be elsewhere, and nobody has insisted on where it is. */
+async function inItsRegion(address: S3Address, isRegionGiven: boolean, patience: Patience): Promise<Reached> {
+  try {
+    return await listOne(address, patience)
+  } catch (error) {
+    const region = error instanceof S3Fault && error.code === 'wrong_region' ? error.region : undefined
+    if (isRegionGiven || region === undefined || region === address.region) throw error
+    return await listOne({ ...address, region }, patience)
+  }
+}
+
+async function listOne(address: S3Address, patience: Patience): Promise<Reached> {
+  using requests = createRequests(address, patience)
+  const { client } = requests
+  const input = { Bucket: address.bucket, Prefix: rootOf(address), MaxKeys: 1 }
+  await requests.run('ListObjectsV2', ({ signal }) =>
+    client.send(new ListObjectsV2Command(input), { abortSignal: signal }),
+  )
+  // The client compares the clocks, and signs by that of the provider.
+  return { address, skewMs: client.config.systemClockOffset }
+}
+
+/** Some take only one of the two ways to name a bucket, and say all kinds of things about the other. */
+const mayBeAddressing = ({ code }: S3Fault) => ['no_bucket', 'not_s3', 'refused', 'not_supported'].includes(code)
+
+function otherAddressing(address: S3Address): S3Address[] {
+  const { endpoint, bucket, traits } = address
+  if (endpoint === null || bucket.includes('.') || isIP(new URL(endpoint).hostname.replace(/[[\]]/g, ''))) return []
+  return [{ ...address, traits: { ...traits, addressing: traits.addressing === 'path' ? 'host' : 'path' } }]
+}
+
+/** Leaves the probe's blob there. Throws `S3Fault` where nothing can be written. */
+export async function probeTraits(address: S3Address, patience: Patience): Promise<S3Traits> {
+  const checksum = await probeChecksum(address, patience)
+  using requests = createRequests({ ...address, traits: { ...address.traits, checksum } }, patience)
+  return {
+    ...address.traits,
+    checksum,
+    conditionalPut: await refusesToOverwrite(requests),
+    conditionalMultipart: await refusesToComplete(requests),
+  }
+}
+
+/** One that the provider takes, and does compare: with wrong ones it must refuse what it is given. */
+async function probeChecksum(address: S3Address, patience: Patience): Promise<S3Traits['checksum']> {
+  for (const checksum of ['crc32', 'md5'] as const) {
+    const probed = { ...address, traits: { ...address.traits, checksum } }
+    using requests = createRequests(probed, patience)
+    // It is meant to fail: once more only for a clock that has to be corrected first.
+    using hasty = createRequests(probed, { ...patience, attempts: 2 })
+    const right = await digestOf(memorySource(PROBE_BYTES), checksum)
+    const wrong = await digestOf(memorySource(OTHER_BYTES), checksum)
+    if (!(await isTaken(requests, right))) continue
+    if (!(await isTaken(hasty, wrong))) return checksum
+  }
+  using requests = createRequests(address, patience)
+  await put(requests, await digestOf(memorySource(PROBE_BYTES), 'signature'))
+  return 'signature'
+}
+
+/** False: not in this form. Whatever is no matter of form is thrown. */
+async function isTaken(requests: Requests, digest: Digest): Promise<boolean> {
+  try {
+    await put(requests, digest)
+    return true
+  } catch (error) {
+    if (isRefusal(error)) return false
+    throw error
+  }
+}
+
+const isRefusal = (error: unknown) =>
+  error instanceof S3Fault && ['refused', 'bad_transfer', 'not_supported'].includes(error.code)
+
+async function put(
+  requests: Requests,
+  { input, headers }: Digest,
+  condition: { IfNoneMatch?: string } = {},
+): Promise<void> {
+  const sized = { ...requests.place(PROBE_BLOB), ...input, ...condition, ContentLength: PROBE_BYTES.length }
+  await requests.run('PutObject', ({ signal }) => {
+    const command = withHeaders(new PutObjectCommand({ ...sized, Body: PROBE_BYTES }), headers)
+    return requests.client.send(command, { abortSignal: signal })
+  })
+}
+
+/** The blob is there already. A provider that does not know the condition says so, or overwrites. */
+async function refusesToOverwrite(requests: Requests): Promise<boolean> {
+  const digest = await digestOf(memorySource(PROBE_BYTES), requests.address.traits.checksum)
+  try {
+    await put(requests, digest, { IfNoneMatch: '*' })
+    return false
+  } catch (error) {
+    if (isRefusedCondition(error)) return true
+    if (isRefusal(error)) return false
+    throw error
+  }
+}
+
+async function refusesToComplete(requests: Requests): Promise<boolean> {
+  const multipart = await beginMultipart(requests, PROBE_BLOB)
+  let outcome: 'placed' | 'exists' | undefined
+  try {
+    await multipart.add(1, memorySource(PROBE_BYTES), {})
+    outcome = await multipart.complete({ isConditional: true })
+    return outcome === 'exists'
+  } catch (error) {
+    if (isRefusal(error)) return false
+    throw error
+  } finally {
+    if (outcome !== 'placed') await multipart.abort()
+  }
+}

@@ -1,0 +1,100 @@
+// A real S3 server on a temporary folder: what is in a bucket is a file below it.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { TOOLS } from '../../scripts/tools.ts'
+import type { S3Keys, S3Place } from '../../src/contract/offsite-place.ts'
+import { freePort, temporaryDirectory } from './daemons.ts'
+import { until } from './until.ts'
+
+const [PROGRAM] = TOOLS.versitygw.files
+
+export interface VersityGw {
+  url: string
+  /** Of the owner, who may do everything. */
+  keys: S3Keys
+  bucket: string
+  /** Where the blobs of the bucket are files. */
+  dir: string
+  /** Below a prefix of the bucket; by another way if `url` says so. */
+  place(prefix: string, url?: string): S3Place
+  /** Somebody who may do only what a policy of the bucket allows. */
+  addUser(name: string): Promise<S3Keys>
+  /** Ends it at once, as a crash would; what was stored stays. */
+  kill(): Promise<void>
+  /** Again, at the same address, with what was stored. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startVersityGw(options: { region?: string } = {}): Promise<VersityGw> {
+  const directory = temporaryDirectory('versitygw')
+  const [root, users] = [join(directory.path, 'root'), join(directory.path, 'users')]
+  const bucket = 'games'
+  for (const dir of [join(root, bucket), users]) mkdirSync(dir, { recursive: true })
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const keys = { accessKeyId: 'owner-of-tests', secretAccessKey: 'secret-of-tests', sessionToken: null }
+  const region = options.region ?? 'us-east-1'
+  const own = ['--access', keys.accessKeyId, '--secret', keys.secretAccessKey]
+  const args = [...own, '--region', region, '--port', `127.0.0.1:${port}`, '--iam-dir', users, '--quiet', 'posix', root]
+  let child: ReturnType<typeof spawn> | undefined
+
+  async function start(): Promise<void> {
+    const started = spawn(PROGRAM, args, { stdio: 'ignore' })
+    child = started
+    await until(async () => {
+      if (started.exitCode !== null) throw new Error(`versitygw ended with ${started.exitCode}`)
+      return await answers(port)
+    })
+  }
+
+  async function kill(): Promise<void> {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  await start()
+  return {
+    url,
+    keys,
+    bucket,
+    dir: join(root, bucket),
+    place: (prefix, by = url) => ({ bucket, prefix, endpoint: by, region: null }),
+    async addUser(name) {
+      const secret = `secret-of-${name}`
+      const user = ['create-user', '--access', name, '--secret', secret, '--role', 'user']
+      const { status, stdout, stderr } = spawnSync(
+        PROGRAM,
+        ['admin', ...own, '--region', region, '--endpoint-url', url, ...user],
+        {
+          encoding: 'utf8',
+        },
+      )
+      if (status !== 0) throw new Error(`versitygw made no user: ${stdout}${stderr}`)
+      return { accessKeyId: name, secretAccessKey: secret, sessionToken: null }
+    },
+    kill,
+    start,
+    async stop() {
+      await kill()
+      directory.remove()
+    },
+  }
+}
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
