@@ -7,15 +7,27 @@ import { fileURLToPath } from 'node:url'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
 import { createAgent } from './agent/agent.ts'
-import { findStore, listStore, type Taken, takeOver } from './agent/backups/store/recovered-store.ts'
+import {
+  type FoundStore,
+  findOffsiteStore,
+  findStore,
+  listStore,
+  StoreFault,
+  type Taken,
+  takeOver,
+} from './agent/backups/store/recovered-store.ts'
 import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
 import type { MirrorTarget } from './agent/offsite/index.ts'
 import { s3Target } from './agent/offsite/s3-target.ts'
+import { openBlobStore } from './blobs/open-store.ts'
+import { s3Address } from './blobs/s3/address.ts'
 import type { Examination, Finding } from './blobs/s3/examine.ts'
+import type { BlobStore } from './blobs/store.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
 import type { Recovery } from './contract/backups/backups.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
+import { formatS3Place, isS3Url, PlaceFault, parseS3Place, type S3Place } from './contract/offsite-place.ts'
 import type { NewServer, Server } from './contract/servers.ts'
 import type { SignInLink } from './contract/sessions.ts'
 import type { MintedToken } from './contract/tokens.ts'
@@ -36,12 +48,12 @@ import { openPanel } from './http/panel.ts'
 import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
-export { StoreFault } from './agent/backups/store/recovered-store.ts'
 export { type Config, ConfigFault, readConfig } from './control/config.ts'
 export { DataDirInUse } from './control/db/lock.ts'
 export { DatabaseInUse } from './control/db/postgres-lock.ts'
 export { settleTicks } from './kit/settle-ticks.ts'
 export { StartFault } from './kit/start-fault.ts'
+export { StoreFault }
 
 export interface Service {
   /** Where it can be reached, without a trailing slash. */
@@ -117,6 +129,7 @@ async function assemble(
     backupKey: config.backupKey,
     backupBytesPerSecond: config.backupBytesPerSecond,
     mirror,
+    openOffsite: offsiteOf(config),
     filesAtOnce: descriptors.filesAtOnce,
     transfersAtOnce: descriptors.transfers,
     games: {
@@ -254,9 +267,11 @@ export async function recoverStore(
   config: Config,
   request: { dir: string; isListOnly: boolean; report: (done: Taken, total: Taken) => void },
 ): Promise<RecoveredStore> {
-  const found = await findStore(resolve(request.dir), config.backupKey)
-  const { dir, format } = found
-  const store = { dir, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
+  const found = isS3Url(request.dir)
+    ? await findBucket(config, request.dir, request.isListOnly)
+    : await findStore(resolve(request.dir), config.backupKey)
+  const { place, format } = found
+  const store = { dir: place, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
   const answer = { store, backups: await listStore(found) }
   if (request.isListOnly) return { ...answer, done: null }
   await using cleanUp = new AsyncDisposableStack()
@@ -288,6 +303,43 @@ export async function testOffsite(config: Config, report: (finding: Finding) => 
 function mirrorOf(config: Config): MirrorTarget | null {
   const { offsite: place, offsiteKeys: keys, offsiteBytesPerSecond: bytesPerSecond } = config
   return place && keys ? s3Target({ place, keys, bytesPerSecond, isAppendOnly: config.isOffsiteAppendOnly }) : null
+}
+
+/** The service reads from the bucket afterwards, so it has to be the one of its settings, unless it is only looked at. */
+async function findBucket(config: Config, url: string, isListOnly: boolean): Promise<FoundStore> {
+  const { offsite, offsiteKeys: keys } = config
+  const asked = parsePlace(url)
+  const place = formatS3Place(asked)
+  if (!keys)
+    throw new StoreFault(
+      'not_configured',
+      `There are no keys for ${place}. Set GAMEKEEPER_OFFSITE_KEYS_FILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
+    )
+  if (!isListOnly && !isSamePlace(offsite, asked))
+    throw new StoreFault(
+      'not_configured',
+      `Set GAMEKEEPER_OFFSITE='${place}', here and for the service: the backups stay there and are read from there.`,
+    )
+  return await findOffsiteStore(s3Address(asked, keys), place, config.backupKey)
+}
+
+/** By another region it is reached as well. */
+const isSamePlace = (a: S3Place | null, b: S3Place) =>
+  a !== null && a.bucket === b.bucket && a.prefix === b.prefix && a.endpoint === b.endpoint
+
+function parsePlace(url: string): S3Place {
+  try {
+    return parseS3Place(url)
+  } catch (error) {
+    if (!(error instanceof PlaceFault)) throw error
+    throw new StoreFault('no_store', `The address of the store ${error.message}.`)
+  }
+}
+
+/** Null where nothing is mirrored. */
+function offsiteOf({ offsite, offsiteKeys }: Config): (() => Promise<BlobStore>) | null {
+  if (!offsite || !offsiteKeys) return null
+  return () => openBlobStore(s3Address(offsite, offsiteKeys), { clear: false })
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { BlobStore } from '../blobs/store.ts'
 import type { Agent } from '../contract/agent.ts'
 import { CONNECTIONS_MAX } from '../contract/fixed-limits.ts'
 import type { Forward } from '../http/forward.ts'
@@ -38,6 +39,8 @@ export interface AgentDeps {
   backupBytesPerSecond?: number | null
   /** Where backups are mirrored; nowhere by default. */
   mirror?: MirrorTarget | null
+  /** Opens the copy of the backups, when it is first needed; there is none by default. */
+  openOffsite?: (() => Promise<BlobStore>) | null
   /** Of the files of one backup or restore, open at once. */
   filesAtOnce?: number
   /** Uploads and downloads at once; as many as there may be connections by default. */
@@ -97,6 +100,14 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     layout,
     server: files.server,
     key: deps.backupKey ?? null,
+    offsite: deps.openOffsite,
+    onHealed: ({ blob, serverId }) => {
+      log.warn({ blob, serverId }, 'what the disk had lost of the backups was put in place again')
+      if (serverId === null) return
+      journal
+        .add({ serverId, kind: 'backup.healed', cause: null, properties: { blob } })
+        .catch((error) => log.error({ err: error, serverId }, 'a record of the journal could not be written'))
+    },
     bytesPerSecond: deps.backupBytesPerSecond ?? null,
     filesAtOnce: deps.filesAtOnce,
     games,

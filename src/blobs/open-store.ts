@@ -14,3 +14,26 @@ export async function openBlobStore(
   const { openS3Store } = await import('./s3/s3-store.ts')
   return openS3Store(address, options)
 }
+
+/** Opened when it is first asked for something: one that cannot be reached keeps nobody from starting. */
+export function openWhenUsed(open: () => Promise<BlobStore>): BlobStore {
+  let opening: Promise<BlobStore> | undefined
+  const opened = () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+  return {
+    create: async (name) => (await opened()).create(name),
+    put: async (name, bytes) => (await opened()).put(name, bytes),
+    get: async (name, range, into) => (await opened()).get(name, range, into),
+    open: async (name) => (await opened()).open(name),
+    stat: async (name) => (await opened()).stat(name),
+    async *list(prefix) {
+      yield* (await opened()).list(prefix)
+    },
+    delete: async (name) => (await opened()).delete(name),
+  }
+}

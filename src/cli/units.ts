@@ -1,9 +1,8 @@
 // Sizes and times as people write and read them.
+import { parseSize } from '../contract/sizes.ts'
 import { UsageError } from './exit-codes.ts'
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
-const SIZE = /^(\d+(?:\.\d+)?)\s*([kmgtp]?)(i?)(b?)$/i
-const POWERS = ['', 'k', 'm', 'g', 't', 'p']
 
 export function formatSize(bytes: number): string {
   let power = 0
@@ -15,12 +14,10 @@ export function formatSize(bytes: number): string {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`
 }
 
-/** `20GiB` and `20G` count in 1024, `20GB` in 1000. */
 export function readSize(text: string, option: string): number {
-  const [, number = '', prefix = '', binary = '', bytes = ''] = SIZE.exec(text) ?? []
-  if (number === '') throw new UsageError(`${option} must be a size such as 20GiB or 500MB, not "${text}".`)
-  const base = prefix !== '' && bytes !== '' && binary === '' ? 1000 : 1024
-  return Math.round(Number(number) * base ** POWERS.indexOf(prefix.toLowerCase()))
+  const bytes = parseSize(text)
+  if (bytes === undefined) throw new UsageError(`${option} must be a size such as 20GiB or 500MB, not "${text}".`)
+  return bytes
 }
 
 const DURATIONS = { s: 1000, m: 60_000, h: 3600_000, d: 86_400_000, w: 604_800_000 } as const

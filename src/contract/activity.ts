@@ -81,6 +81,7 @@ export const EVENTS = {
   'backup.rehearsed': 'The game came up from a backup in a rehearsal',
   'backup.rehearsal_failed': 'The game did not come up from a backup in a rehearsal',
   'backup.damage_found': 'A backup was found damaged',
+  'backup.healed': 'What the disk had lost of the backups was put in place again from the off-site store',
   'backup.adopted': 'A backup that was in the store and not in the list was taken back into it',
   'backup.lost': 'A backup that was in the list is no longer in the store',
   'backup.offsite_stored': 'A backup is in the off-site store too, with everything it needs',

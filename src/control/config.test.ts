@@ -107,3 +107,17 @@ test('origins are those that a browser sends, or any', () => {
     },
   )
 })
+
+test('what stays on the disk is a size or a number of days, and needs a place for the rest', () => {
+  const keys = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' }
+  const env = { ...keys, GAMEKEEPER_OFFSITE: 's3://games/castle' }
+  const keep = (text: string) => readConfig({ ...env, GAMEKEEPER_KEEP_LOCAL: text }).keepLocal
+  assert.equal(readConfig(env).keepLocal, null)
+  assert.deepEqual(keep('30d'), { ms: 30 * 24 * 3600_000 })
+  assert.deepEqual(keep('200GB'), { bytes: 200_000_000_000 })
+  assert.deepEqual(keep('1.5GiB'), { bytes: 1.5 * 2 ** 30 })
+  assert.deepEqual(keep('0'), { bytes: 0 })
+  for (const text of ['a lot', '30days', '-1', '2w'])
+    assert.throws(() => keep(text), /GAMEKEEPER_KEEP_LOCAL must be a size such as 200GB, or a number of days/)
+  assert.throws(() => readConfig({ GAMEKEEPER_KEEP_LOCAL: '30d' }), /GAMEKEEPER_KEEP_LOCAL needs GAMEKEEPER_OFFSITE/)
+})

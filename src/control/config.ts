@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { DEFAULT_GAME_UIDS } from '../contract/fixed-limits.ts'
+import { type KeepLocal, parseKeepLocal } from '../contract/keep-local.ts'
 import {
   PlaceFault,
   parseS3Keys,
@@ -59,6 +60,8 @@ export interface Config {
   offsiteBytesPerSecond: number | null
   /** Nothing is ever removed from it. */
   isOffsiteAppendOnly: boolean
+  /** What of the backups stays on the disk once it is off-site; null: everything. */
+  keepLocal: KeepLocal | null
   /** As root, the users of games: each server has its own. */
   gameUsers: { first: number; last: number }
   /** Whether games may run where nothing keeps them away from everything else. */
@@ -145,6 +148,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     offsiteKeys: setting('OFFSITE_KEYS_FILE', null, s3KeysFile) ?? s3KeysOf(env),
     offsiteBytesPerSecond: setting('OFFSITE_RATE', null, integer(65_536, Number.MAX_SAFE_INTEGER)),
     isOffsiteAppendOnly: setting('OFFSITE_APPEND_ONLY', '0', oneOf(['0', '1'])) === '1',
+    keepLocal: setting('KEEP_LOCAL', null, keepLocal),
     gameUsers: setting('GAME_UIDS', DEFAULT_GAME_UIDS, userRange),
     allowUnisolatedGames: setting('ALLOW_UNISOLATED', '0', oneOf(['0', '1'])) === '1',
     containerSocket: setting('CONTAINER_SOCKET', socketOf(env.DOCKER_HOST), path),
@@ -152,6 +156,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     keyFiles: ['TLS_KEY', 'BACKUP_KEY_FILE', 'OFFSITE_KEYS_FILE'].flatMap((name) => setting(name, null, path) ?? []),
   }
   if (config.offsite && !config.offsiteKeys && !env.GAMEKEEPER_OFFSITE_KEYS_FILE) faults.push(NO_OFFSITE_KEYS)
+  if (config.keepLocal && !env[`${PREFIX}OFFSITE`])
+    faults.push(`${PREFIX}KEEP_LOCAL needs ${PREFIX}OFFSITE: what leaves the disk has to be somewhere`)
   faults.push(...misspelt(env, known))
   if (faults.length > 0) throw new ConfigFault(faults)
   return config
@@ -185,6 +191,12 @@ const oneOf =
     if (!values.includes(text)) throw new Fault(`must be one of ${values.join(', ')}`)
     return text
   }
+
+const keepLocal: Read<KeepLocal> = (text) => {
+  const keep = parseKeepLocal(text)
+  if (!keep) throw new Fault('must be a size such as 200GB, or a number of days such as 30d')
+  return keep
+}
 
 /** Users of people and of the system come first. */
 const LOWEST_GAME_UID = 1000

@@ -93,7 +93,15 @@ export function createBackupsApi(transport: Transport) {
     unlock: onOne(backups.unlockBackup),
     /** Deletes it, or cancels it while it is queued or running. */
     delete: onOne(backups.deleteBackup),
-    verify: onOne(backups.verifyBackup),
+    /** `offsite`: what the off-site store has of it as well. */
+    verify: transport.method(
+      backups.verifyBackup,
+      (serverId: string, backupId: string, { offsite, ...options }: CallOptions & { offsite?: boolean } = {}) => ({
+        params: { serverId, backupId },
+        query: offsite === undefined ? {} : { offsite },
+        ...options,
+      }),
+    ),
     /** Starts the game from it, beside its server; the result of the job says whether it came up. */
     rehearse: transport.method(
       rehearseBackup,
@@ -250,7 +258,7 @@ export function createBackupsApi(transport: Transport) {
 
 type OneBackupOperation = Extract<
   (typeof backups.BACKUP_OPERATIONS | typeof REHEARSAL_OPERATIONS)[number],
-  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'verifyBackup' | 'readRehearsal' }
+  { id: 'readBackup' | 'lockBackup' | 'unlockBackup' | 'deleteBackup' | 'readRehearsal' }
 > &
   Operation
 

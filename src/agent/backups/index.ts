@@ -8,15 +8,14 @@ import type { WorkOf } from '../../contract/agent.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
 import { BACKUP_PREVIEWS } from '../../contract/fixed-limits.ts'
 import { createShares } from '../fair-shares.ts'
-import { explainDisk } from '../files/sandbox/errors.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import type { WorldHold } from '../games/world-holds.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
 import { runBackup } from './create/backup.ts'
 import { countTree } from './create/preview.ts'
-import { type BlockHash, Damage } from './format/format.ts'
-import { holdManifest, type Manifest, openManifest } from './format/manifest.ts'
+import type { BlockHash } from './format/format.ts'
+import { holdManifest } from './format/manifest.ts'
 import { runReclaim } from './maintain/reclaim.ts'
 import { runScrub } from './maintain/scrub.ts'
 import { runVerify } from './maintain/verify.ts'
@@ -36,9 +35,10 @@ import {
 import { restoreInto } from './restore/restore-into.ts'
 import { requirePaths } from './restore/restore-plan.ts'
 import type { RestoreTarget } from './restore/restore-target.ts'
+import { askInDoubt, createBackupReading, explained, healKnown } from './store/backup-reading.ts'
 import { markLock, removeMark } from './store/lock-marks.ts'
 import { deleteManifest, latestManifest, listManifests } from './store/manifests.ts'
-import { openRepository, type Repository } from './store/repository.ts'
+import { type Healed, openRepository, type Repository, type RepositoryConfig } from './store/repository.ts'
 import { patternsFor } from './tree/ignore-file.ts'
 
 const HOUR_MS = 3600_000
@@ -59,6 +59,10 @@ export interface AgentBackupsOptions {
   }
   /** 32 bytes, or null: the store is not encrypted. */
   key: Uint8Array | null
+  /** Opens the copy of the store, when it is first needed; there is none by default. */
+  offsite?: RepositoryConfig['offsite']
+  /** What the disk had lost is on it again. */
+  onHealed?: ((healed: Healed) => void) | undefined
   /** Of what is read from servers' files by one backup. */
   bytesPerSecond?: number | null
   /** Of the files of one backup or restore, open at once. */
@@ -118,17 +122,14 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function repository(): Promise<Repository> {
     opening ??= (async () => {
       mkdirSync(layout.backups, { recursive: true, mode: 0o700 })
-      const { threads, blockHash, filesAtOnce } = options
+      const { threads, blockHash, filesAtOnce, offsite, onHealed } = options
       const blobs = { kind: 'local' as const, dir: layout.backups }
-      return await openRepository({ blobs, key, nice, threads, blockHash, filesAtOnce })
+      return await openRepository({ blobs, offsite, key, nice, threads, blockHash, filesAtOnce, onHealed })
     })()
     return opening
   }
 
-  async function manifestOf(serverId: string, backupId: string): Promise<Manifest> {
-    const { blobs, sealer } = await repository()
-    return await explained(() => openManifest(blobs, sealer, { serverId, backupId }))
-  }
+  const { manifestOf, reading, readingAll, healed } = createBackupReading(repository)
 
   const targetOf = (serverId: string) => targetFor(serverId, server(serverId))
 
@@ -191,6 +192,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     if (earlier) return earlier
     const opened = await repository()
     const { blobs, sealer } = opened
+    await readingAll(sourceServerId, backupId, async () => {})
     await using manifest = await holdManifest(blobs, sealer, { serverId: sourceServerId, backupId })
     using _files = await server(serverId).lock.exclude(signal)
     // From here on none is started.
@@ -226,7 +228,9 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   return {
     repository,
     async start() {
-      await repository()
+      const opened = await repository()
+      // What goes wrong with it is met again, by whoever needs what is damaged.
+      void healKnown(opened).catch(() => {})
       mkdirSync(layout.servers, { recursive: true })
       for (const serverId of readdirSync(layout.servers).filter((name) => name.startsWith('srv_'))) {
         try {
@@ -244,12 +248,14 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       'backups.create': (work, context) => alone(context.serverId, () => create(work, context)),
       'backups.restore': (work, context) => alone(context.serverId, () => restore(work, context)),
       'backups.finishRestore': (work, context) => alone(context.serverId, () => finish(work, context)),
-      'backups.verify': async ({ backupId }, { serverId, signal, report }) => {
-        return await runVerify(await repository(), { serverId, backupId }, signal, (bytesDone) => report({ bytesDone }))
+      'backups.verify': async ({ backupId, isOffsite }, { serverId, signal, report }) => {
+        const said = (bytesDone: number) => report({ bytesDone })
+        const name = { serverId, backupId }
+        return await explained(async () => runVerify(await repository(), name, { isOffsite }, signal, said))
       },
       'backups.scrub': async ({ share }, { signal, report }) => {
         const said = (bytesDone: number, bytesTotal: number) => report({ bytesDone, bytesTotal })
-        return await runScrub(await repository(), { share }, signal, said)
+        return await explained(async () => runScrub(await repository(), { share }, signal, said))
       },
       'backups.reclaim': async (_work, { signal, report }) => {
         const said = (filesDone: number, filesTotal: number) => report({ filesDone, filesTotal })
@@ -260,6 +266,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     async list({ serverId, isThorough = false }) {
       return await listManifests(await repository(), { serverId: serverId ?? undefined, isThorough })
     },
+    heal: healed,
     async remove(name) {
       const opened = await repository()
       await deleteManifest(opened, name)
@@ -269,26 +276,22 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const { blobs } = await repository()
       await explained(() => markLock(blobs, name, isLocked))
     },
-    async requirePaths({ serverId, backupId, paths }) {
-      const manifest = await manifestOf(serverId, backupId)
-      await explained(() => requirePaths(manifest, paths))
-    },
-    async browse({ serverId, backupId, path, limit, after }) {
-      const manifest = await manifestOf(serverId, backupId)
-      return await explained(() => listDirectory(manifest, path, { limit, after }))
-    },
+    requirePaths: ({ serverId, backupId, paths }) =>
+      reading(serverId, backupId, (manifest) => requirePaths(manifest, paths)),
+    browse: ({ serverId, backupId, path, limit, after }) =>
+      reading(serverId, backupId, (manifest) => listDirectory(manifest, path, { limit, after })),
     async versions({ serverId, path }) {
       const opened = await repository()
       return await explained(() => fileVersions(opened, serverId, path))
     },
     async compare({ serverId, from, to, limit, after }, signal) {
-      const before = await manifestOf(serverId, from)
       const page = { limit, after }
       if (to !== null)
-        return await explained(async () => compareBackups(before, await manifestOf(serverId, to), page, signal))
-      const opened = await repository()
+        return await reading(serverId, from, (before) =>
+          reading(serverId, to, (now) => compareBackups(before, now, page, signal)),
+        )
       const { files } = server(serverId)
-      return await explained(() => compareWithLive(opened, before, files, page, signal))
+      return await reading(serverId, from, (before, opened) => compareWithLive(opened, before, files, page, signal))
     },
     async preview({ serverId, ...choice }, signal) {
       const { files } = server(serverId)
@@ -309,37 +312,40 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       return server(serverId).gate.stopped() ?? null
     },
     async store() {
-      const { packs, index, sealer, damagedBlobs } = await repository()
+      const { packs, index, sealer, damagedBlobs, isAway } = await repository()
+      const away = [...packs].filter(([packId]) => isAway(packId))
       return {
         packCount: packs.size,
         blockCount: index.blockCount,
-        packBytes: [...packs.values()].reduce((sum, size) => sum + size, 0),
+        packBytes: sumOf(packs),
+        awayPackCount: away.length,
+        awayPackBytes: sumOf(away),
         isEncrypted: sealer.isEncrypted,
         damagedBlobs: [...damagedBlobs].map(([blob, what]) => ({ blob, what })),
       }
     },
 
     async download({ serverId, backupId, format, start = 0, signal }) {
-      const manifest = await manifestOf(serverId, backupId)
-      const opened = await repository()
-      return await explained(() => openDownload(opened, manifest, format, { share: serverId, start, signal }))
+      return await readingAll(serverId, backupId, async () => {
+        const manifest = await manifestOf(serverId, backupId)
+        return await openDownload(await repository(), manifest, format, { share: serverId, start, signal })
+      })
     },
     restoreInto: (files, name, context) =>
-      explained(async () => restoreInto(await repository(), targetFor(name.serverId, files), name, context)),
+      readingAll(name.serverId, name.backupId, async () =>
+        restoreInto(await repository(), targetFor(name.serverId, files), name, context),
+      ),
     async readFile({ serverId, backupId, path, start, end }) {
-      const entry = await explained(async () => requireFile(await manifestOf(serverId, backupId), path))
-      const reader = createContentReader(await repository(), serverId)
+      const entry = await reading(serverId, backupId, (manifest) => requireFile(manifest, path))
+      const opened = await repository()
+      await askInDoubt(opened)
+      const reader = createContentReader(opened, serverId)
+      reader.expect(entry, start, end)
       const stream = Readable.from(reader.read(entry, start, end), { objectMode: false })
+      stream.once('close', () => reader[Symbol.dispose]())
       return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
     },
   }
 }
 
-async function explained<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof Damage) throw fail('backup_damaged', 'The backup is damaged and cannot be read.', error)
-    throw explainDisk(error)
-  }
-}
+const sumOf = (packs: Iterable<[string, number]>) => [...packs].reduce((sum, [, size]) => sum + size, 0)

@@ -7,19 +7,24 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { BackupsWork } from '../../contract/agent/agent-backups.ts'
 import { startAgent } from './backups.testing.ts'
+import { leaveAll, openBucket } from './offsite.testing.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
-export type DoomedWork = BackupsWork | { kind: 'remove'; backupId: string }
+/** `leave`: every pack leaves the disk for the off-site store. */
+export type DoomedWork = BackupsWork | { kind: 'remove'; backupId: string } | { kind: 'leave' }
 
 /**
  * The end comes after so many milliseconds, or before the process renames for that time, or before it changes the tree in
- * any way (renames, links, unlinks, makes or removes a directory) for that time, whichever is sooner.
+ * any way (renames, links, unlinks, makes or removes a directory) for that time, or before it renames or unlinks a blob of
+ * the store for that time, whichever is sooner. `offsiteDir`: a folder in the place of an off-site store.
  */
 export interface Doom {
   afterMs: number
   atRename?: number
   atChange?: number
+  atStep?: number
+  offsiteDir?: string
 }
 
 /** Nobody else may have the folder open. Answers whether the work was done before the end came. */
@@ -27,11 +32,10 @@ export async function killDuring(
   dataDir: string,
   serverId: string,
   work: DoomedWork,
-  { afterMs, atRename = 0, atChange = 0 }: Doom,
+  { afterMs, atRename = 0, atChange = 0, atStep = 0, offsiteDir = '' }: Doom,
 ): Promise<boolean> {
-  const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work), String(atRename), String(atChange)], {
-    execArgv: [],
-  })
+  const dooms = [atRename, atChange, atStep].map(String)
+  const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work), ...dooms, offsiteDir], { execArgv: [] })
   let isDone = false
   try {
     const [first] = (await once(child, 'message')) as [string]
@@ -79,14 +83,31 @@ function dieAtChange(atChange: number): void {
   syncBuiltinESMExports()
 }
 
+/** Of the store itself, which changes nothing but by these two. */
+function dieAtStep(atStep: number): void {
+  let count = 0
+  for (const name of ['rename', 'unlink'] as const) {
+    const change = fs.promises[name] as (...parameters: unknown[]) => Promise<void>
+    const counted = async (...parameters: unknown[]) => {
+      if (++count === atStep) process.kill(process.pid, 'SIGKILL')
+      await change(...parameters)
+    }
+    Object.assign(fs.promises, { [name]: counted })
+  }
+  syncBuiltinESMExports()
+}
+
 if (process.argv[1] === SCRIPT) {
-  const [dataDir = '', serverId = '', text = '', atRename = '', atChange = ''] = process.argv.slice(2)
+  const [dataDir = '', serverId = '', text = '', atRename = '', atChange = '', atStep = '', offsiteDir = ''] =
+    process.argv.slice(2)
   const work = JSON.parse(text) as DoomedWork
-  const agent = await startAgent(dataDir)
+  const agent = await startAgent(dataDir, offsiteDir ? { offsite: openBucket(offsiteDir).open } : {})
   process.send?.('begun')
   dieAtRename(Number(atRename))
   dieAtChange(Number(atChange))
-  if (work.kind === 'remove') await agent.backups.remove({ serverId, backupId: work.backupId })
+  dieAtStep(Number(atStep))
+  if (work.kind === 'leave') await leaveAll(agent)
+  else if (work.kind === 'remove') await agent.backups.remove({ serverId, backupId: work.backupId })
   else await agent.run(work, serverId)
   process.send?.('done')
   // Killed here, or told by the end of the channel that nobody is left to do it.

@@ -112,7 +112,8 @@ async function collect(
   for await (const chunk of body as AsyncIterable<Buffer>) {
     attempt.touch()
     if (done + chunk.length > length) throw cutShort(requests)
-    bytes.set(chunk, done)
+    // Not `set`, which takes shared memory byte by byte.
+    chunk.copy(bytes, done)
     done += chunk.length
   }
   if (done !== length) throw cutShort(requests)

@@ -9,6 +9,11 @@ export interface AgentBackups {
    * a thorough look at every entry finds.
    */
   list(request: { serverId: string | null; isThorough?: boolean }): Promise<StoredBackup[]>
+  /**
+   * Asks the off-site store for the manifest of a backup that is not listed, or listed as damaged, and puts it in place. Null
+   * where there is no off-site store, or it does not have it either. Fails with `offsite_unreachable`.
+   */
+  heal(request: { serverId: string; backupId: string }): Promise<StoredBackup | null>
   /** Durable once it answers; the space comes back with the next `backups.reclaim`. Must be idempotent. */
   remove(request: { serverId: string; backupId: string }): Promise<void>
   /** Keeps with the backup whether it is locked, for the day when the database is gone. Durable once it answers. */
@@ -135,6 +140,9 @@ export interface StoreState {
   packCount: number
   blockCount: number
   packBytes: number
+  /** Of these, the ones that are only in the off-site store. */
+  awayPackCount: number
+  awayPackBytes: number
   isEncrypted: boolean
   /** Blobs that were found damaged when the store was opened or since. */
   damagedBlobs: { blob: string; what: string }[]
@@ -166,7 +174,8 @@ export type BackupsWork =
     }
   /** For a restore that has stopped; may end as `restore_unfinished` again. */
   | { kind: 'backups.finishRestore'; jobId: string; direction: 'forward' | 'back' }
-  | { kind: 'backups.verify'; backupId: string }
+  /** `isOffsite`: what the off-site store has of the backup is read and checked as well. */
+  | { kind: 'backups.verify'; backupId: string; isOffsite?: boolean }
   /** `share` of the store's bytes, going on where the last one ended; 1 for all of it. */
   | { kind: 'backups.scrub'; share: number }
   /** Waits for backups under way, and lets none begin. */
@@ -203,6 +212,8 @@ export interface DamageReport {
   blob: string
   what: string
   touches: { serverId: string; backupId: string; path: string }[]
+  /** It is damaged in the off-site store alone: what is on the disk is sound. */
+  isOffsite?: boolean
 }
 
 export interface VerifyReport {
@@ -210,6 +221,8 @@ export interface VerifyReport {
   bytesChecked: number
   /** Empty: every byte is what was written. */
   damage: DamageReport[]
+  /** Blobs that were damaged or lost, and are sound again: the off-site store had them. */
+  healed: string[]
 }
 
 export interface ScrubReport extends VerifyReport {

@@ -328,10 +328,15 @@ export const verifyBackup = operation({
   path: `${ONE_BACKUP}/verify`,
   tag,
   summary: 'Read every block of a backup and check it',
-  description: 'Sets `verifiedAt` when all is right. The result of the job names what is damaged and what it touches.',
+  description:
+    'Sets `verifiedAt` when all is right. The result of the job names what is damaged and what it touches, and in `healed` ' +
+    'what was put in place again from the off-site store. With `offsite` what that store has of the backup is read and ' +
+    'checked as well: damage that is only there has `isOffsite`, and the backup is sound. `offsite_unreachable` is the ' +
+    'error of a job that could not read what is only there.',
   scope: 'backups:write',
   bound: BOUNDS.rows,
   params: BackupParams,
+  query: Closed({ offsite: Type.Optional(Type.Boolean({ default: false })) }),
   answers: startedJob('verify'),
   errors: ['backup_not_ready', 'server_busy', 'idempotency_conflict'],
 })

@@ -122,6 +122,22 @@ export function createReconciling(deps: {
     })
   }
 
+  /** What the disk has lost, the off-site store may have. One that does not answer has not said that it is lost. */
+  function createHealing() {
+    let isReached = true
+    return async (row: BackupRow, found: StoredBackup | undefined): Promise<StoredBackup | undefined | 'unknown'> => {
+      const isExpected = row.status === 'completed' && row.deleted_at === null
+      if (!isExpected || (found && found.damage === null)) return found
+      try {
+        if (isReached) return (await agent.backups.heal({ serverId: row.server_id, backupId: row.id })) ?? found
+      } catch (error) {
+        if (!isFailure(error, 'offsite_unreachable')) throw error
+        isReached = false
+      }
+      return found ?? 'unknown'
+    }
+  }
+
   async function compare(
     actor: Actor,
     {
@@ -140,8 +156,11 @@ export function createReconciling(deps: {
       if (isAdopted && item.backup) outcome.adopted.push(item.backupId)
       if (item.damage !== null) outcome.damaged.push(item.backupId)
     }
+    const orHealed = createHealing()
     for (const row of rows.values()) {
-      const fault = await check(row, stored.get(row.id))
+      const found = await orHealed(row, stored.get(row.id))
+      if (found === 'unknown') continue
+      const fault = await check(row, found)
       if (fault === 'unlike') await agreeOnLock(row.server_id, row.id)
       else if (fault) outcome[fault].push(row.id)
     }

@@ -57,7 +57,8 @@ export function backupRoutes(api: Api, slice: BackupSlice, streams: Streams): vo
   serve(
     api,
     backups.verifyBackup,
-    (call) => verifying.start(call.actor, call.params.serverId, call.params.backupId),
+    ({ actor, params, query }) =>
+      verifying.start(actor, params.serverId, params.backupId, { isOffsite: query.offsite === true }),
     asJob,
   )
   serve(

@@ -26,8 +26,19 @@ const DAY_MS = 24 * 3600_000
 const SCRUB_DAYS = 30
 const PATHS_TOLD = 20
 
+interface VerifyInput {
+  backupId: string
+  isOffsite?: boolean
+}
+
 export interface Verifying {
-  start(actor: Actor, serverId: string, backupId: string): Promise<Job & { serverId: string }>
+  /** `isOffsite`: what the off-site store has of it as well. */
+  start(
+    actor: Actor,
+    serverId: string,
+    backupId: string,
+    options: { isOffsite: boolean },
+  ): Promise<Job & { serverId: string }>
   /** The daily share of the scrub, and another look at what is damaged; at most once a day however often it is called. */
   upkeep(): Promise<void>
   /** In a transaction that has locked `serversOf` the damage: what was found wrong, with the backups that it touches. */
@@ -47,7 +58,8 @@ export function createVerifying(deps: {
   const reported = new Set<string>()
 
   const noteDamage: Verifying['noteDamage'] = async (trx, actor, damage) => {
-    for (const [backupId, paths] of touchedBy(damage)) {
+    // Of what is damaged in the off-site store alone, no backup is damaged for.
+    for (const [backupId, paths] of touchedBy(damage.filter(({ isOffsite }) => !isOffsite))) {
       const row = await store.findRow(trx, backupId)
       if (!row || row.deleted_at !== null) continue
       const sentence = sentenceFor(paths)
@@ -57,23 +69,25 @@ export function createVerifying(deps: {
       await activity.record(trx, actor, 'backup.damage_found', row.server_id, properties)
       deps.onDamage(1)
     }
-    for (const { blob, what, touches } of damage) {
-      if (touches.length > 0 || reported.has(blob)) continue
-      reported.add(blob)
-      await activity.record(trx, actor, 'backup.damage_found', null, { blob, what })
+    for (const { blob, what, touches, isOffsite } of damage) {
+      const key = isOffsite ? `off-site ${blob}` : blob
+      if ((touches.length > 0 && !isOffsite) || reported.has(key)) continue
+      reported.add(key)
+      const properties = { blob, what, ...(isOffsite ? { isOffsite } : {}) }
+      await activity.record(trx, actor, 'backup.damage_found', touches[0]?.serverId ?? null, properties)
       deps.onDamage(1)
     }
   }
 
-  async function verify(job: JobContext<{ backupId: string }>): Promise<void> {
-    const { backupId } = job.input
+  async function verify(job: JobContext<VerifyInput>): Promise<void> {
+    const { backupId, isOffsite = false } = job.input
     const task = { ...job, jobId: `${job.jobId}.${job.attempt}` }
-    const report = await runAgentTask(agent.tasks, task, { kind: 'backups.verify', backupId })
+    const report = await runAgentTask(agent.tasks, task, { kind: 'backups.verify', backupId, isOffsite })
     await transact(db, {}, async (trx) => {
       await lockServers(trx, [job.serverId, ...serversOf(report.damage)])
       const row = await store.findRow(trx, backupId)
       await noteDamage(trx, job.actor, report.damage)
-      if (row && !touchedBy(report.damage).has(backupId)) {
+      if (row && !touchedBy(report.damage.filter(({ isOffsite: isCopy }) => !isCopy)).has(backupId)) {
         await store.updateBackup(trx, backupId, { verified_at: clock.now(), damage: null })
         const properties = { backupId, name: row.name, bytesChecked: report.bytesChecked }
         await activity.record(trx, job.actor, 'backup.verified', job.serverId, properties)
@@ -82,7 +96,7 @@ export function createVerifying(deps: {
     })
   }
 
-  jobs.register<{ backupId: string }>(VERIFY, {
+  jobs.register<VerifyInput>(VERIFY, {
     cancellable: true,
     atOnce: 1,
     retryAfterMs: (error, attempt) =>
@@ -104,6 +118,8 @@ export function createVerifying(deps: {
       await transact(db, {}, async (trx) => {
         await lockServers(trx, serversOf(report.damage))
         await noteDamage(trx, SYSTEM, report.damage)
+        // A scrub is nobody's work, so what it has healed is told here, and not as what a server has met.
+        for (const blob of report.healed) await activity.record(trx, SYSTEM, 'backup.healed', null, { blob })
         await job.complete(trx, report)
       })
     },
@@ -125,14 +141,15 @@ export function createVerifying(deps: {
   return {
     noteDamage,
 
-    start: (actor, serverId, backupId) =>
+    start: (actor, serverId, backupId, { isOffsite }) =>
       transact(db, actor, async (trx) => {
         await lockReadyServer(trx, actor, serverId)
         const row = await store.findBackup(trx, serverId, backupId)
         if (!row) throw noSuchBackup()
         requireCompleted(row)
         await jobs.requireRoom(trx, serverId)
-        const job = await jobs.enqueue(trx, actor, { kind: VERIFY, serverId, input: { backupId } })
+        const input = { backupId, ...(isOffsite ? { isOffsite } : {}) }
+        const job = await jobs.enqueue(trx, actor, { kind: VERIFY, serverId, input })
         await activity.record(trx, actor, 'job.started', serverId, { jobId: job.id, kind: VERIFY, backupId })
         return { ...presentJob(job), serverId }
       }),

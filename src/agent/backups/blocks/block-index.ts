@@ -48,6 +48,8 @@ export interface BlockIndex {
     block(ids: Uint8Array, at: number, inner: number, length: number): void
   }): Generator<void, void, undefined>
   markDamaged(block: number): void
+  /** It was healed where it is. */
+  markSound(block: number): void
   /** How often a block was found to be damaged. While it stays the same, what was held is held. */
   readonly losses: number
   isDamaged(block: number): boolean
@@ -260,6 +262,10 @@ class Index implements BlockIndex {
   markDamaged(block: number): void {
     this.damaged.add(block)
     this.losses++
+  }
+
+  markSound(block: number): void {
+    this.damaged.delete(block)
   }
 
   isDamaged(block: number): boolean {

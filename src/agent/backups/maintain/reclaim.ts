@@ -1,13 +1,14 @@
 // Frees the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing needed
 // are deleted; packs with little needed have that copied to a new pack first. Runs exclusively, so no backup can start
-// to rely on a block between the two. Order: write new packs, then the new index, delete old indexes, then old packs;
+// to rely on a block between the two. Packs that are only in the off-site copy are never fetched to be copied: of those only
+// the notes of such as nobody needs go, and what mirrors the store takes them from the copy. Order: write new packs, then the new index, delete old indexes, then old packs;
 // see docs/backup-format.md.
 import type { ReclaimReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { visitIds } from '../format/entries.ts'
 import { DAMAGE_BLOB, Damage, packBlob } from '../format/format.ts'
-import type { Manifest } from '../format/manifest.ts'
 import { decodeTable, type Frame, tableOf } from '../format/pack-table.ts'
+import { settleDoubts, withManifest } from '../store/healing.ts'
 import { createIndexWriter, indexesFor, listedPacks } from '../store/index-blobs.ts'
 import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../store/manifests.ts'
 import { createPack, type WrittenPack } from '../store/packs.ts'
@@ -24,15 +25,19 @@ export async function runReclaim(
   signal: AbortSignal,
   report: (packsDone: number, packsTotal: number) => void,
 ): Promise<ReclaimReport> {
+  await settleDoubts(repository, signal)
   using _exclusive = await repository.writing.exclusive(signal)
   // What a crash left is taken in first, and what is in memory is what is on disk.
   await repository.reload()
+  // The new indexes would not list them, and nobody would know any more what the copy has.
+  if (repository.doubtful.size > 0)
+    throw fail('offsite_unreachable', 'Nothing is given back while it is not known which packs the off-site store has.')
   const live = await mark(repository, signal)
   const old: string[] = []
   for await (const { name } of repository.blobs.list('index/')) old.push(name)
   const sweep = createSweep(repository, live, options)
   const packsBefore = repository.packs.size
-  const bytesBefore = total(repository.packs)
+  const bytesBefore = totalHere(repository, repository.packs)
   let packsRewritten = 0
   let packsDone = 0
   try {
@@ -46,7 +51,7 @@ export async function runReclaim(
     await sweep.abort()
     throw error
   }
-  const storedBytes = total(sweep.kept)
+  const storedBytes = totalHere(repository, sweep.kept)
   const packsDeleted = sweep.doomed.length
   const result = { packsBefore, packsDeleted, packsRewritten, freedBytes: bytesBefore - storedBytes, storedBytes }
   if (packsDeleted === 0 && old.length <= indexesFor(sweep.tableBytes()) + INDEXES_TOO_MANY) return result
@@ -70,9 +75,10 @@ async function* listed({ blobs, sealer, packs }: Repository): AsyncGenerator<Wri
   for await (const pack of listedPacks(blobs, sealer, () => {})) if (packs.has(pack.packId)) yield pack
 }
 
-function total(packs: Map<string, number>): number {
+/** On the disk. */
+function totalHere({ isAway }: Repository, packs: Map<string, number>): number {
   let bytes = 0
-  for (const sizeBytes of packs.values()) bytes += sizeBytes
+  for (const [packId, sizeBytes] of packs) if (!isAway(packId)) bytes += sizeBytes
   return bytes
 }
 
@@ -87,24 +93,28 @@ async function mark(repository: Repository, signal: AbortSignal): Promise<Marks>
   const bits = new Uint8Array(Math.ceil(index.blockCount / 8) + 1)
   let damaged = 0
   for (const name of await manifestNames(repository)) {
-    await unlessGone(async () => {
-      for await (const chunk of (await openForMark(repository, name))?.rawChunks() ?? []) {
-        signal.throwIfAborted()
-        visitIds(chunk, (idAt) => {
-          const block = index.findAny(chunk, idAt)
-          if (block < 0) return
-          if (index.isDamaged(block)) damaged++
-          bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
-        })
-      }
-    })
+    await orRefuse(name, () =>
+      withManifest(repository, name, () =>
+        unlessGone(async () => {
+          for await (const chunk of (await openIfThere(repository, name))?.rawChunks() ?? []) {
+            signal.throwIfAborted()
+            visitIds(chunk, (idAt) => {
+              const block = index.findAny(chunk, idAt)
+              if (block < 0) return
+              if (index.isDamaged(block)) damaged++
+              bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
+            })
+          }
+        }),
+      ),
+    )
   }
   return { has: (block) => ((bits[block >> 3] ?? 0) & (1 << (block & 7))) !== 0, damaged }
 }
 
-async function openForMark(repository: Repository, name: ManifestName): Promise<Manifest | undefined> {
+async function orRefuse(name: ManifestName, mark: () => Promise<unknown>): Promise<void> {
   try {
-    return await openIfThere(repository, name)
+    await mark()
   } catch (error) {
     if (!(error instanceof Damage)) throw error
     throw fail('backup_damaged', `Nothing is given back while the manifest of ${name.backupId} cannot be read.`, error)
@@ -166,7 +176,8 @@ function createSweep(repository: Repository, live: Marks, options: { graceMs: nu
       const isHurt = used.some((frame) => frame.blocks.some(({ id }) => index.isDamaged(index.findAny(id))))
       const { modifiedAt } = await blobs.stat(packBlob(packId))
       const isYoung = used.length === 0 && modifiedAt > options.now - options.graceMs
-      if (isHurt || (isSound && (isYoung || usedBytes >= sizeBytes * WORTH_KEEPING))) {
+      const isNeededAway = used.length > 0 && repository.isAway(packId)
+      if (isHurt || isNeededAway || (isSound && (isYoung || usedBytes >= sizeBytes * WORTH_KEEPING))) {
         keep(pack)
         return 'kept'
       }

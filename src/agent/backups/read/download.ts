@@ -28,6 +28,24 @@ export async function openDownload(
   { share, start, signal }: { share: string; start: number; signal: AbortSignal },
 ): Promise<Download> {
   const reader = createContentReader(repository, share)
+  try {
+    const download = await begin(repository, manifest, format, { reader, start, signal })
+    download.stream.once('close', () => reader[Symbol.dispose]())
+    return download
+  } catch (error) {
+    reader[Symbol.dispose]()
+    throw error
+  }
+}
+
+async function begin(
+  repository: Repository,
+  manifest: Manifest,
+  format: ArchiveFormat,
+  { reader, start, signal }: { reader: ContentReader; start: number; signal: AbortSignal },
+): Promise<Download> {
+  const isSomeAway = !repository.blobs.away().next().done
+  if (isSomeAway) for await (const chunk of manifest.chunks()) for (const entry of chunk) reader.expect(entry)
   if (format !== 'tar') {
     const whole = writeArchive(format, archiveEntries(manifest, reader, signal))
     const rest = () => Readable.from(skip(whole, start, signal), { objectMode: false })

@@ -1,67 +1,116 @@
-// Streams content out of a backup: one block after another, each checked, in constant memory.
-
-import { BlobMissing } from '../../../blobs/store.ts'
+// Streams content out of a backup: one block after another, each checked, in constant memory. What is not on the disk, or
+// damaged there, is read from the off-site copy.
+import { StoreUnreachable } from '../../../blobs/layered.ts'
+import { isLost } from '../../../blobs/store.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
+import type { BlockPlace } from '../blocks/block-index.ts'
 import { blocksBetween } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import { sameId } from '../format/seal.ts'
+import { expectBlock } from '../store/decode-pack.ts'
+import { healLater, inDoubt } from '../store/healing.ts'
 import type { Repository } from '../store/repository.ts'
 
 const FRAMES_KEPT = 16
 
-export interface ContentReader {
+type Content = Pick<Entry, 'content' | 'sizeBytes' | 'path'>
+
+export interface ContentReader extends Disposable {
+  /** Will be read, after what was expected before it. Only makes it quicker. */
+  expect(entry: Content, start?: number, end?: number): void
   /** The bytes of a file from `start` up to, not including, `end`. Throws `backup_damaged` before a wrong byte is given. */
-  read(
-    entry: Pick<Entry, 'content' | 'sizeBytes' | 'path'>,
-    start?: number,
-    end?: number,
-  ): AsyncGenerator<Uint8Array, void, undefined>
+  read(entry: Content, start?: number, end?: number): AsyncGenerator<Uint8Array, void, undefined>
 }
 
 /** `share`: whose time on this thread it takes to check the blocks. */
 export function createContentReader(repository: Repository, share: string): ContentReader {
   const turn = createTurns(share)
+  const fetch = repository.fetches.begin()
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
 
-  async function frameAt(block: number): Promise<Uint8Array> {
-    const { packId, ...place } = repository.index.place(block)
-    const key = `${packId} ${place.offset}`
+  /** Undefined where it is lost, or is not what was written. */
+  async function frameAt(place: BlockPlace, isFromCopy: boolean): Promise<Uint8Array | undefined> {
+    const key = `${place.packId} ${place.offset} ${isFromCopy}`
     const kept = frames.get(key)
     if (kept) return kept
-    const stored = await repository.blobs.get(packBlob(packId), { offset: place.offset, length: place.storedLength })
-    const raw = repository.sealer.decode(stored, place, false)
+    const stored = await (isFromCopy ? copyOf(place) : storedAt(place)).catch(ifLost)
+    const raw = stored && decoded(stored, place)
+    if (!raw) return undefined
     frames.set(key, raw)
     const oldest = frames.keys().next().value
     if (frames.size > FRAMES_KEPT && oldest !== undefined) frames.delete(oldest)
     return raw
   }
 
+  function decoded(stored: Uint8Array, place: BlockPlace): Uint8Array | undefined {
+    try {
+      return repository.sealer.decode(stored, place, false)
+    } catch {
+      return undefined
+    }
+  }
+
+  function storedAt(place: BlockPlace): Promise<Uint8Array> {
+    if (repository.isAway(place.packId)) return copyOf(place)
+    return repository.blobs.get(packBlob(place.packId), { offset: place.offset, length: place.storedLength })
+  }
+
+  function copyOf({ packId, offset, storedLength: length }: BlockPlace): Promise<Uint8Array> {
+    return fetch.read(packId, [{ offset, length, uses: 1 }], async (fetched) => {
+      const part = fetched.find((one) => one.offset <= offset && offset < one.offset + one.length)
+      if (!part) return Buffer.alloc(0)
+      const at = offset - part.offset
+      // In memory of its own: what was fetched is used for something else before long.
+      return Buffer.from(Buffer.from(part.bytes, part.at + at, Math.min(length, part.length - at)))
+    })
+  }
+
+  /** Undefined where it is not what its name says. Throws `StoreUnreachable`. */
+  async function sound(
+    id: Uint8Array,
+    place: BlockPlace,
+    length: number,
+    isFromCopy = false,
+  ): Promise<Uint8Array | undefined> {
+    const bytes = (await frameAt(place, isFromCopy))?.subarray(place.inner, place.inner + length)
+    if (turn.due()) await turn.take()
+    return bytes && sameId(repository.sealer.idOf(bytes), id) ? bytes : undefined
+  }
+
   async function blockOf(id: Uint8Array, length: number, path: string): Promise<Uint8Array> {
     const block = repository.index.findAny(id)
-    if (block < 0) throw damaged(path)
-    const { inner, packId } = repository.index.place(block)
-    let bytes: Uint8Array
-    try {
-      bytes = (await frameAt(block)).subarray(inner, inner + length)
-    } catch (error) {
-      // A reclaim has moved the block since it was looked up.
-      const again = error instanceof BlobMissing ? repository.index.findAny(id) : -1
-      if (again < 0 || repository.index.place(again).packId === '') throw damaged(path, error)
-      const moved = repository.index.place(again)
-      bytes = (await frameAt(again)).subarray(moved.inner, moved.inner + length)
-    }
-    if (turn.due()) await turn.take()
-    if (!sameId(repository.sealer.idOf(bytes), id)) {
-      await repository.recordDamage([{ id, packId }])
-      throw damaged(path)
-    }
-    return bytes
+    if (block < 0) throw repository.doubtful.size > 0 ? inDoubt() : damaged(path)
+    const place = repository.index.place(block)
+    const bytes = (await sound(id, place, length)) ?? (await movedTo(id, place, length))
+    if (bytes) return bytes
+    const isAway = repository.isAway(place.packId)
+    await repository.recordDamage([{ id, packId: place.packId }])
+    const spared = !isAway && repository.offsite ? await sound(id, place, length, true).catch(ifOutOfReach) : undefined
+    if (!spared) throw damaged(path)
+    healLater(repository, place.packId, share)
+    return spared
+  }
+
+  /** Where a reclaim has moved the block since it was looked up, or the pack has left for the copy. */
+  async function movedTo(id: Uint8Array, from: BlockPlace, length: number): Promise<Uint8Array | undefined> {
+    const again = repository.index.findAny(id)
+    if (again < 0) return undefined
+    const place = repository.index.place(again)
+    const isMoved = place.packId !== from.packId || place.offset !== from.offset || repository.isAway(place.packId)
+    return isMoved ? await sound(id, place, length) : undefined
   }
 
   return {
+    expect(entry, start = 0, end = entry.sizeBytes) {
+      if (repository.blobs.away().next().done) return
+      for (const { idAt } of blocksBetween(entry, start, end)) {
+        const block = idAt < 0 ? -1 : repository.index.findAny(entry.content, idAt)
+        if (block >= 0) expectBlock({ repository, fetch }, repository.index.place(block))
+      }
+    },
     async *read(entry, start = 0, end = entry.sizeBytes) {
       if (start >= end) return
       for (const { idAt, offset, length } of blocksBetween(entry, start, end)) {
@@ -72,11 +121,20 @@ export function createContentReader(repository: Repository, share: string): Cont
         yield whole.subarray(from, to)
       }
     },
+    [Symbol.dispose]: () => fetch[Symbol.dispose](),
   }
 }
 
 const zeros = new Uint8Array(BLOCK_BYTES)
 
-function damaged(path: string, cause?: unknown) {
-  return fail('backup_damaged', `The content of ${JSON.stringify(path)} in this backup is damaged.`, cause)
+function ifLost(error: unknown): undefined {
+  if (!isLost(error)) throw error
+}
+
+function ifOutOfReach(error: unknown): undefined {
+  if (!(error instanceof StoreUnreachable)) throw error
+}
+
+function damaged(path: string) {
+  return fail('backup_damaged', `The content of ${JSON.stringify(path)} in this backup is damaged.`)
 }

@@ -8,9 +8,11 @@ import { nameToDisk } from '../../files/sandbox/names.ts'
 import { spaceOf } from '../../files/space/amounts.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import type { KeyedEntry } from '../format/entries.ts'
-import type { DamagedBlock, Repository } from '../store/repository.ts'
+import type { DamagedBlock } from '../store/damage-list.ts'
+import { decodePart, type PackSource } from '../store/decode-pack.ts'
+import { healLater, inDoubt } from '../store/healing.ts'
+import type { Repository } from '../store/repository.ts'
 import { decodeJobs, type WantedBlock } from '../workers/decode-jobs.ts'
-import type { Pool } from '../workers/pool.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { createMadeList } from './restore-journal.ts'
 
@@ -35,10 +37,8 @@ export interface Builder {
   made(count: number): Float64Array
 }
 
-export function createBuilder(
-  { repository, pool }: { repository: Repository; pool: Pool },
-  staging: Directory,
-): Builder {
+export function createBuilder(source: PackSource & { serverId: string }, staging: Directory): Builder {
+  const { repository } = source
   let owner: { uid: number; gid: number } | undefined
   let diskBytes = 0
   const made = createMadeList()
@@ -76,7 +76,7 @@ export function createBuilder(
       for (const staged of entries)
         if (staged.entry.kind === 'symlink') buildSymlink(staged)
         else files.push(openFile(staged, opened, packs))
-      await decodeAll(repository, pool, packs)
+      await decodeAll(source, packs)
       for (const { entry, number, target } of files) {
         setMadeAttributes(target.fd, ownerOf(target.fd), entry)
         made.add(number, fstatSync(target.fd))
@@ -100,7 +100,7 @@ function collectBlocks(
   eachBlock(entry, (idAt, offset, length) => {
     if (idAt < 0) return
     const block = repository.index.findAny(entry.content, idAt)
-    if (block < 0) throw damaged([entry.path])
+    if (block < 0) throw repository.doubtful.size > 0 ? inDoubt() : damaged([entry.path])
     const place = repository.index.place(block)
     if (place.length !== length) throw damaged([entry.path])
     const wanted = packs.get(place.packId) ?? []
@@ -112,22 +112,24 @@ function collectBlocks(
   return { end, writtenBytes }
 }
 
-async function decodeAll(repository: Repository, pool: Pool, packs: Map<string, WantedBlock[]>): Promise<void> {
+async function decodeAll(source: PackSource & { serverId: string }, packs: Map<string, WantedBlock[]>): Promise<void> {
+  const { repository, serverId } = source
   const jobs: Promise<void>[] = []
   const bad: DamagedBlock[] = []
+  const spared: DamagedBlock[] = []
   for (const [packId, wanted] of packs) {
     for (const part of decodeJobs(packId, wanted, { isStrict: false })) {
-      const job = pool.decode(part).then(({ damaged: found }) => {
-        for (const { blocks } of found) bad.push(...blocks.map((id) => ({ id, packId })))
+      const job = decodePart(source, part).then((decoded) => {
+        for (const { blocks } of decoded.damaged) bad.push(...blocks.map((id) => ({ id, packId })))
+        for (const { blocks } of decoded.spared) spared.push(...blocks.map((id) => ({ id, packId })))
       })
       jobs.push(job)
     }
   }
   const failed = (await Promise.allSettled(jobs)).find((result) => result.status === 'rejected')
-  if (bad.length > 0) {
-    await repository.recordDamage(bad)
-    throw damaged(bad.slice(0, 5).map(({ id }) => `block ${Buffer.from(id).toString('hex')}`))
-  }
+  if (bad.length + spared.length > 0) await repository.recordDamage([...bad, ...spared])
+  for (const { packId } of spared) healLater(repository, packId, serverId)
+  if (bad.length > 0) throw damaged(bad.slice(0, 5).map(({ id }) => `block ${Buffer.from(id).toString('hex')}`))
   if (failed) throw failed.reason
 }
 

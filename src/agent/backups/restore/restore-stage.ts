@@ -4,8 +4,7 @@ import { createWorkGroup } from '../../../kit/work-group.ts'
 import type { Directory } from '../../files/sandbox/directory.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { ManifestMeta } from '../format/manifest.ts'
-import type { Repository } from '../store/repository.ts'
-import type { Pool } from '../workers/pool.ts'
+import type { PackSource } from '../store/decode-pack.ts'
 import { createBuilder, LARGE_BYTES, type Staged } from './restore-build.ts'
 import { syncStaged } from './restore-sync.ts'
 
@@ -39,7 +38,7 @@ export interface Stager {
 }
 
 export function createStager(
-  deps: { repository: Repository; pool: Pool },
+  source: PackSource & { serverId: string },
   staging: Directory,
   { fileCount, sizeBytes }: Pick<ManifestMeta, 'fileCount' | 'sizeBytes'>,
   onStaged: (files: number, bytes: number) => void,
@@ -50,7 +49,7 @@ export function createStager(
   let large: Staged[] = []
   let largeBytes = 0
   let count = 0
-  const builder = createBuilder(deps, staging)
+  const builder = createBuilder(source, staging)
 
   /** Resolves when another may be started. */
   async function start(entries: Staged[]): Promise<void> {

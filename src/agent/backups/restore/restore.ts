@@ -16,9 +16,10 @@ import type { Repository } from '../store/repository.ts'
 import { isUnchanged, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
 import { type Attributes, attributesFrom, attributesOf } from './restore-attributes.ts'
 import { type Checked, type Checks, createChecks } from './restore-checks.ts'
+import { expectRestore } from './restore-fetch.ts'
 import { finishSwap, folderOf } from './restore-finish.ts'
 import { BATCH_ITEMS, createJournal, type JournalWriter } from './restore-journal.ts'
-import { chosenRoots, type LiveEntry, planRestore, type Step, targetOf } from './restore-plan.ts'
+import { chosenRoots, type LiveEntry, type PlanRequest, planRestore, type Step, targetOf } from './restore-plan.ts'
 import { createRoom, type Room } from './restore-room.ts'
 import { createStager, type Stager } from './restore-stage.ts'
 import type { RestoreTarget } from './restore-target.ts'
@@ -73,16 +74,13 @@ export async function runRestore(
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
   const pool = repository.pool.of(target.serverId)
-  const stager = createStager(
-    { repository, pool: repository.pool.of(target.serverId) },
-    staging,
-    request.manifest.meta,
-    (files, bytes) => {
-      result.filesRestored += files
-      result.bytesRestored += bytes
-      report(result.filesRestored + result.filesKept, result.bytesRestored)
-    },
-  )
+  using fetch = repository.fetches.begin()
+  const source = { repository, pool, fetch, serverId: target.serverId }
+  const stager = createStager(source, staging, request.manifest.meta, (files, bytes) => {
+    result.filesRestored += files
+    result.bytesRestored += bytes
+    report(result.filesRestored + result.filesKept, result.bytesRestored)
+  })
   const journal = createJournal(staging)
   const run: Run = {
     repository,
@@ -105,13 +103,16 @@ export async function runRestore(
   // Nothing may empty them before everything is in them: from the commit on the gate holds them.
   using batches = new DisposableStack()
   try {
-    await stageAll(run, target, signal)
+    const { manifest, mode, paths } = request
+    const plan = { manifest, sandbox: target.sandbox, mode, paths, signal }
+    await expectRestore(source, plan, (hardLink) => isChosen(run, hardLink))
+    await stageAll(run, plan)
     await stager.sync()
     signal.throwIfAborted()
     await run.room.require(madeBy(run))
     result.displaced = run.displaced.length
     const trashBatches = await prepareTrash(target, run.displaced, batches)
-    const { jobId, manifest, safetyBackupId } = request
+    const { jobId, safetyBackupId } = request
     const { backupId } = manifest.meta
     const head = { jobId, backupId, safetyBackupId, report: result, trashBatches, stagedCount: stager.count() }
     await journal.commit(head, stager.made())
@@ -140,12 +141,11 @@ function isRewind({ mode, paths, isOrigin }: RestoreRequest): boolean {
   return isOrigin && mode === 'replace' && chosenRoots(paths).some((root) => root.length === 0)
 }
 
-async function stageAll(run: Run, target: RestoreTarget, signal: AbortSignal): Promise<void> {
-  const { manifest, mode, paths } = run.request
-  await planRestore({ manifest, sandbox: target.sandbox, mode, paths, signal }, (step) => {
+async function stageAll(run: Run, plan: PlanRequest): Promise<void> {
+  await planRestore(plan, (step) => {
     take(run, step)
     run.checks.settle()
-    return run.checks.isFull() || run.stager.isFull() ? relieve(run, signal) : undefined
+    return run.checks.isFull() || run.stager.isFull() ? relieve(run, plan.signal) : undefined
   })
   await run.checks.finish()
   await run.stager.finish()

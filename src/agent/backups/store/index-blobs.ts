@@ -67,7 +67,7 @@ function encodeIndex(sealer: Sealer, packs: WrittenPack[]): Buffer {
 }
 
 /** Throws Damage where it is not what was written. */
-export async function readIndex(blobs: BlobStore, sealer: Sealer, name: string): Promise<WrittenPack[]> {
+export async function readIndex(blobs: Pick<BlobStore, 'get'>, sealer: Sealer, name: string): Promise<WrittenPack[]> {
   const blob = asBuffer(await blobs.get(name))
   if (blob.length < HEAD_BYTES || blob.toString('latin1', 0, MAGIC_BYTES) !== INDEX_MAGIC)
     throw new Damage(name, 'does not begin as an index does')

@@ -1,6 +1,7 @@
 // Locks, in the store itself: a manifest says whether the backup was made locked and never changes, so what was locked or
 // unlocked since is marked beside it. A store without its database still knows what must not be deleted.
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
+import { forEachAtOnce } from '../../../kit/work-group.ts'
 import { lastSegment, manifestBlob } from '../format/format.ts'
 
 interface Name {
@@ -8,6 +9,8 @@ interface Name {
   backupId: string
 }
 
+/** In a store over a network each is a request. */
+const READ_AT_ONCE = 8
 const FOLDER = 'locks/'
 const markBlob = ({ serverId, backupId }: Name) => `${FOLDER}${serverId}/${backupId}`
 
@@ -29,13 +32,15 @@ export function removeMark(blobs: BlobStore, name: Name): Promise<void> {
 /** By backup id: whether it is locked, of those whose lock was changed after they were made. */
 export async function readMarks(blobs: BlobStore, serverId?: string): Promise<Map<string, boolean>> {
   const marks = new Map<string, boolean>()
-  for await (const { name } of blobs.list(serverId === undefined ? FOLDER : `${FOLDER}${serverId}/`)) {
+  const names: string[] = []
+  for await (const { name } of blobs.list(serverId === undefined ? FOLDER : `${FOLDER}${serverId}/`)) names.push(name)
+  await forEachAtOnce(names, READ_AT_ONCE, async (name) => {
     const bytes = await blobs.get(name).catch((error: unknown) => {
       if (error instanceof BlobMissing) return undefined
       throw error
     })
     if (bytes) marks.set(lastSegment(name), isLockedBy(bytes))
-  }
+  })
   return marks
 }
 

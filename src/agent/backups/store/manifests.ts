@@ -1,20 +1,25 @@
 // The manifests of a store as a whole.
+import type { BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
+import { forEachAtOnce } from '../../../kit/work-group.ts'
 import { Damage, lastSegment, manifestBlob } from '../format/format.ts'
 import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'
 import { readMarks } from './lock-marks.ts'
 import type { Repository } from './repository.ts'
 
 /** What reading manifests needs of a store. */
-export type ManifestSource = Pick<Repository, 'blobs' | 'sealer'>
+export type ManifestSource = { blobs: BlobStore } & Pick<Repository, 'sealer'>
 
 export interface ManifestName {
   serverId: string
   backupId: string
 }
 
-export async function manifestNames(repository: Pick<Repository, 'blobs'>, serverId?: string): Promise<ManifestName[]> {
+export async function manifestNames(
+  repository: Pick<ManifestSource, 'blobs'>,
+  serverId?: string,
+): Promise<ManifestName[]> {
   const names: ManifestName[] = []
   for await (const { name } of repository.blobs.list(
     serverId === undefined ? 'manifests/' : `manifests/${serverId}/`,
@@ -46,26 +51,30 @@ export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefin
  */
 export async function listManifests(
   repository: ManifestSource,
-  { serverId, isThorough = false }: { serverId?: string | undefined; isThorough?: boolean } = {},
+  {
+    serverId,
+    isThorough = false,
+    atOnce = 1,
+  }: { serverId?: string | undefined; isThorough?: boolean; atOnce?: number } = {},
 ): Promise<StoredBackup[]> {
   const listed: StoredBackup[] = []
   const names = await manifestNames(repository, serverId)
   const marks = await readMarks(repository.blobs, serverId)
-  for (const name of names) {
+  await forEachAtOnce(names, atOnce, async (name) => {
     let backup: StoredBackup['backup'] = null
     try {
       const manifest = await openIfThere(repository, name)
-      if (!manifest) continue
+      if (!manifest) return
       const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
       backup = { ...manifest.meta, checksum: manifest.checksum, isLocked }
       if (isThorough) for await (const _ of manifest.rawChunks());
       listed.push({ ...name, backup, damage: null })
     } catch (error) {
-      if (isFailure(error, 'not_found')) continue
+      if (isFailure(error, 'not_found')) return
       if (!(error instanceof Damage)) throw error
       listed.push({ ...name, backup, damage: error.message })
     }
-  }
+  })
   return listed
 }
 
@@ -103,5 +112,7 @@ const CANDIDATES = 4
 
 /** Durable once it returns. The blocks are given back by a reclaim. */
 export function deleteManifest(repository: Repository, { serverId, backupId }: ManifestName): Promise<void> {
+  // Before it is gone: nobody takes it for lost.
+  repository.deleted.add(manifestBlob(serverId, backupId))
   return repository.blobs.delete(manifestBlob(serverId, backupId))
 }

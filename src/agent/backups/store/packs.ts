@@ -94,18 +94,26 @@ function trailed(table: Buffer): Buffer {
   return Buffer.concat([table, length, digest(table), Buffer.from(PACK_MAGIC)])
 }
 
+/** One read holds the whole table of most packs. */
+const TAIL_BYTES = 64 * 1024
+
 /** The table as it stands in the pack itself. Throws Damage where it is not what was written. */
-export async function readPackTable(blobs: BlobStore, packId: string): Promise<WrittenPack> {
+export async function readPackTable(blobs: Pick<BlobStore, 'stat' | 'get'>, packId: string): Promise<WrittenPack> {
   const name = packBlob(packId)
   const { sizeBytes } = await blobs.stat(name)
   if (sizeBytes < MAGIC_BYTES + TABLE_BYTES_AT_LEAST + TRAILER_BYTES) throw new Damage(name, 'too short for a pack')
   const head = asBuffer(await blobs.get(name, { offset: 0, length: MAGIC_BYTES }))
-  const trailer = asBuffer(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES, length: TRAILER_BYTES }))
+  const lastBytes = async (length: number) => asBuffer(await blobs.get(name, { offset: sizeBytes - length, length }))
+  const tail = await lastBytes(Math.min(TAIL_BYTES, sizeBytes))
+  if (tail.length < TRAILER_BYTES) throw new Damage(name, 'is shorter than it was')
+  const trailer = tail.subarray(tail.length - TRAILER_BYTES)
   if (head.toString('latin1') !== PACK_MAGIC || trailer.toString('latin1', TRAILER_BYTES - MAGIC_BYTES) !== PACK_MAGIC)
     throw new Damage(name, 'does not begin and end as a pack does')
   const length = trailer.readUInt32LE(0)
   if (length > sizeBytes - MAGIC_BYTES - TRAILER_BYTES) throw new Damage(name, 'its table is longer than itself')
-  const table = asBuffer(await blobs.get(name, { offset: sizeBytes - TRAILER_BYTES - length, length }))
+  const whole = length + TRAILER_BYTES
+  const end = whole <= tail.length ? tail.subarray(tail.length - whole) : await lastBytes(whole)
+  const table = end.subarray(0, length)
   if (!digest(table).equals(trailer.subarray(4, 4 + ID_BYTES))) throw new Damage(name, 'its table is damaged')
   return { packId, sizeBytes, table }
 }

@@ -1,18 +1,31 @@
-// A store found on a disk that outlived its service: inspected without writing to it, and imported into this agent's
-// store blob by blob.
+// A store that outlived its service, on a disk or off-site: inspected without writing to it, and taken over into this
+// agent's store blob by blob. Packs that are off-site stay there, and are read from there.
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { copyBlob } from '../../../blobs/copy-blob.ts'
-import { openBlobStore } from '../../../blobs/open-store.ts'
+import { asCopy, openLayeredStore, StoreUnreachable } from '../../../blobs/layered.ts'
+import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open-store.ts'
 import type { BlobInfo, BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isDiskFull } from '../../../kit/errno.ts'
+import { forEachAtOnce } from '../../../kit/work-group.ts'
 import { FORMAT_BLOB, manifestBlob } from '../format/format.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
 import { listManifests } from './manifests.ts'
 
-export type StoreFaultCode = 'no_store' | 'unknown_format' | 'key_needed' | 'wrong_key' | 'not_alike' | 'disk_full'
+export type StoreFaultCode =
+  | 'no_store'
+  | 'unknown_format'
+  | 'key_needed'
+  | 'wrong_key'
+  | 'not_alike'
+  | 'disk_full'
+  | 'unreachable'
+  | 'not_configured'
+
+/** Requests to an off-site store. */
+const AT_ONCE = 8
 
 /** What stands against using a store. Seen by whoever is at the command line of this machine, so it may name paths. */
 export class StoreFault extends Error {
@@ -26,7 +39,9 @@ export class StoreFault extends Error {
 }
 
 export interface FoundStore {
-  dir: string
+  /** Where it is, as people write it. */
+  place: string
+  isOffsite: boolean
   format: StoreFormat
   blobs: BlobStore
   sealer: Sealer
@@ -37,18 +52,71 @@ export async function findStore(dir: string, key: Uint8Array | null): Promise<Fo
   const place = [dir, join(dir, 'backups')].find((path) => existsSync(join(path, FORMAT_BLOB)))
   if (place === undefined) throw new StoreFault('no_store', `There is no store of backups in ${dir}.`)
   const blobs = await openBlobStore({ kind: 'local', dir: place }, { clear: false, isReadOnly: true })
+  return await inspect({ place, isOffsite: false, blobs }, key)
+}
+
+/** Writes nothing there. `place` is what people call it. */
+export async function findOffsiteStore(
+  address: BlobStoreAddress,
+  place: string,
+  key: Uint8Array | null,
+): Promise<FoundStore> {
+  const blobs = asCopy(await openBlobStore(address, { clear: false, isReadOnly: true }))
+  return await reached(() => inspect({ place, isOffsite: true, blobs }, key))
+}
+
+async function reached<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof StoreUnreachable)) throw error
+    const { cause } = error
+    throw new StoreFault('unreachable', cause instanceof Error ? cause.message : error.message, error)
+  }
+}
+
+async function inspect(
+  found: Pick<FoundStore, 'place' | 'isOffsite' | 'blobs'>,
+  key: Uint8Array | null,
+): Promise<FoundStore> {
+  const { place, blobs } = found
   const format = await readStoreFormat(blobs).catch((error: unknown) => {
+    if (error instanceof StoreUnreachable) throw error
     throw new StoreFault('unknown_format', `${place} is not a store that this version can read.`, error)
   })
-  if (!format) throw new StoreFault('no_store', `There is no store of backups in ${dir}.`)
+  if (!format) throw new StoreFault('no_store', `There is no store of backups in ${place}.`)
   const problem = keyProblem(format, key)
   if (problem) throw new StoreFault(key ? 'wrong_key' : 'key_needed', `The store in ${place} ${problem}.`)
-  return { dir: place, format, blobs, sealer: createSealer(key, format.blockHash) }
+  return { ...found, format, sealer: createSealer(key, format.blockHash) }
 }
 
 /** Every manifest is read whole and checked; blocks are not. */
 export function listStore(store: FoundStore): Promise<StoredBackup[]> {
-  return listManifests(store, { isThorough: true })
+  if (!store.isOffsite) return listManifests(store, { isThorough: true })
+  return reached(() =>
+    listManifests({ ...store, blobs: readWhole(store.blobs) }, { isThorough: true, atOnce: AT_ONCE }),
+  )
+}
+
+/** One request for a manifest, however many parts of it are read. */
+function readWhole(blobs: BlobStore): BlobStore {
+  const held = new Map<string, Promise<Uint8Array>>()
+  const whole = (name: string) => {
+    const reading = held.get(name) ?? blobs.get(name)
+    held.delete(name)
+    held.set(name, reading)
+    // Those of two manifests that are read at a time, at the most.
+    for (const oldest of [...held.keys()].slice(0, -2 * AT_ONCE)) held.delete(oldest)
+    return reading
+  }
+  return {
+    ...blobs,
+    async get(name, range) {
+      const bytes = await whole(name)
+      return range ? bytes.subarray(range.offset, range.offset + range.length) : bytes
+    },
+    stat: async (name) => ({ name, sizeBytes: (await whole(name)).length, modifiedAt: 0 }),
+  }
 }
 
 export interface Taken {
@@ -68,16 +136,17 @@ export async function takeOver(
   report: (done: Taken, total: Taken) => void,
 ): Promise<Taken> {
   const nothing = { blobCount: 0, bytes: 0 }
-  if (existsSync(dir) && realpathSync(dir) === realpathSync(found.dir)) return nothing
+  if (!found.isOffsite && existsSync(dir) && realpathSync(dir) === realpathSync(found.place)) return nothing
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const own = await openBlobStore({ kind: 'local', dir }, { clear: true })
   const isFresh = await holdsNothing(own)
   await agreeOnFormat(found, own, isFresh)
-  const missing = await blobsToCopy(found.blobs, own, listed, isFresh)
+  if (found.isOffsite) await notePacks(found.blobs, own)
+  const missing = await blobsToCopy(found, own, listed, isFresh)
   const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
   requireRoom(dir, total.bytes)
   const done = { ...nothing }
-  for (const blob of missing) {
+  const copy = async (blob: BlobInfo) => {
     await copyBlob(found.blobs, own, blob).catch((error: unknown) => {
       if (isDiskFull(error)) throw noRoom(dir, error)
       throw error
@@ -86,7 +155,17 @@ export async function takeOver(
     done.bytes += blob.sizeBytes
     report(done, total)
   }
+  const isManifest = ({ name }: BlobInfo) => name.startsWith('manifests/')
+  for (const group of [missing.filter((blob) => !isManifest(blob)), missing.filter(isManifest)])
+    await reached(() => forEachAtOnce(group, found.isOffsite ? AT_ONCE : 1, copy))
   return done
+}
+
+/** They stay where they are: a restore reads what it needs of them from there. */
+async function notePacks(from: BlobStore, own: BlobStore): Promise<void> {
+  const layered = await openLayeredStore(own, from)
+  const missing = await reached(() => missingUnder('packs/', from, layered))
+  await forEachAtOnce(missing, AT_ONCE, ({ name, sizeBytes }) => layered.note(name, sizeBytes))
 }
 
 /** Two stores can be made one where they name and seal blocks alike: by one hash, both in the clear or under one key. */
@@ -99,7 +178,7 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
       'not_alike',
       'The data directory has backups of its own, with another key or another hash. Recover into an empty data directory.',
     )
-  await own.put(FORMAT_BLOB, await found.blobs.get(FORMAT_BLOB))
+  await own.put(FORMAT_BLOB, await reached(() => found.blobs.get(FORMAT_BLOB)))
 }
 
 /**
@@ -107,7 +186,7 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
  * nothing about its backup would only stand in the way of every reclaim.
  */
 async function blobsToCopy(
-  from: BlobStore,
+  { blobs: from, isOffsite }: FoundStore,
   own: BlobStore,
   listed: StoredBackup[],
   isFresh: boolean,
@@ -115,8 +194,9 @@ async function blobsToCopy(
   const sound = new Set<string>()
   for (const { serverId, backupId, backup } of listed) if (backup) sound.add(manifestBlob(serverId, backupId))
   const missing: BlobInfo[] = []
-  for (const prefix of [...(isFresh ? ['state/damage'] : []), 'packs/', 'index/', 'locks/', 'manifests/'])
-    missing.push(...(await missingUnder(prefix, from, own)))
+  const first = isOffsite ? [] : [...(isFresh ? ['state/damage'] : []), 'packs/', 'away/']
+  for (const prefix of [...first, 'index/', 'locks/', 'manifests/'])
+    missing.push(...(await reached(() => missingUnder(prefix, from, own))))
   return missing.filter(({ name }) => !name.startsWith('manifests/') || sound.has(name))
 }
 

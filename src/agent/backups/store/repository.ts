@@ -1,17 +1,28 @@
 // An open store: its index in memory, its worker threads, and its known damage.
 import { randomBytes } from 'node:crypto'
-import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open-store.ts'
-import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
+import { asCopy, type LayeredStore, openLayeredStore } from '../../../blobs/layered.ts'
+import { type BlobStoreAddress, openBlobStore, openWhenUsed } from '../../../blobs/open-store.ts'
+import type { BlobStore } from '../../../blobs/store.ts'
+import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { createSharedLock, type SharedLock } from '../../../kit/shared-lock.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
 import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from '../blocks/block-prints.ts'
 import { fastestBlockHash } from '../blocks/block-speed.ts'
-import { type BlockHash, DAMAGE_BLOB, Damage, lastSegment, packBlob } from '../format/format.ts'
+import { type BlockHash, Damage, lastSegment, packBlob } from '../format/format.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { agreeOnKey } from '../format/store-format.ts'
 import { createPool, type Pool } from '../workers/pool.ts'
+import {
+  addDamage,
+  type DamagedBlock,
+  type KnownDamage,
+  OUTSIDE_BLOCKS,
+  readDamage,
+  removeDamage,
+} from './damage-list.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
+import { createPackFetches, type PackFetches } from './pack-fetch.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 
 /**
@@ -23,10 +34,10 @@ const SUCCEEDED_AT_MOST = 16_384
 const PRINTS_BYTES = 32 * 1024 * 1024
 const FILES_AT_ONCE = 1024
 
-const OUTSIDE_BLOCKS = 'is damaged outside of its blocks'
-
 export interface RepositoryConfig {
   blobs: BlobStoreAddress
+  /** Opens the copy of the store, when it is first needed; there is none by default. */
+  offsite?: (() => Promise<BlobStore>) | null | undefined
   /** 32 bytes, or null for a store in the clear. */
   key: Uint8Array | null
   /** For a store that is made now; the fastest here unless it is given. */
@@ -36,12 +47,14 @@ export interface RepositoryConfig {
   nice?: number
   /** Of the files of one backup or restore, open at once. */
   filesAtOnce?: number | undefined
+  onHealed?: ((healed: Healed) => void) | undefined
 }
 
-export interface DamagedBlock {
-  id: Uint8Array
-  /** Where it is damaged. */
-  packId: string
+/** A blob that is on the disk again, from the copy. */
+export interface Healed {
+  blob: string
+  /** Whose work has met the damage, where it was somebody's. */
+  serverId: string | null
 }
 
 export interface LatestBackup {
@@ -52,7 +65,28 @@ export interface LatestBackup {
 }
 
 export interface Repository {
-  readonly blobs: BlobStore
+  /** The store: what is on the disk, and packs that a note says are in the copy. */
+  readonly blobs: LayeredStore
+  /** The copy; null where none is configured, though packs may have left for one. */
+  readonly offsite: BlobStore | null
+  /** Whether the pack is only in the copy. */
+  isAway(packId: string): boolean
+  /** For reading from the copy. */
+  readonly fetches: PackFetches
+  /**
+   * Packs that an index or a note names, and of which it is not known whether the copy has them: nothing counts on them,
+   * and none may be taken from the copy.
+   */
+  readonly doubtful: Set<string>
+  /** Packs that neither the disk nor the copy has, as the copy has said since the start. */
+  readonly gone: Set<string>
+  /** Backups that were deleted since the start, by the names of their manifests: the copy may have them for a while. */
+  readonly deleted: Set<string>
+  /** One thing is healed at a time: a whole pack of it is in memory. */
+  readonly healing: Mutex
+  /** Packs whose turn is to come. */
+  readonly toHeal: Set<string>
+  onHealed(healed: Healed): void
   readonly sealer: Sealer
   readonly pool: Pool
   readonly index: BlockIndex
@@ -76,13 +110,18 @@ export interface Repository {
    * anew in another pack is not: it is well there.
    */
   recordDamage(found: DamagedBlock[], packIds?: string[]): Promise<void>
+  /** The pack is sound on the disk again, durably: nothing of it counts as damaged any more. */
+  recordHealed(packId: string): Promise<void>
+  /** A pack that the copy turned out to have. From now on every backup may count on it. */
+  adopt(pack: WrittenPack): Promise<void>
   /** Reads the indexes anew. Nobody else may be writing. */
   reload(): Promise<void>
   close(): Promise<void>
 }
 
 export async function openRepository(config: RepositoryConfig): Promise<Repository> {
-  const blobs = await openBlobStore(config.blobs, { clear: true })
+  const offsite = config.offsite ? asCopy(openWhenUsed(config.offsite)) : null
+  const blobs = await openLayeredStore(await openBlobStore(config.blobs, { clear: true }), offsite ?? NO_COPY)
   const { blockHash } = await agreeOnKey(blobs, config.key, () => config.blockHash ?? fastestBlockHash())
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
@@ -94,6 +133,15 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   let publishing = Promise.resolve()
   const repository = {
     blobs,
+    offsite,
+    isAway: (packId: string) => blobs.isAway(packBlob(packId)),
+    fetches: createPackFetches(offsite ?? NO_COPY),
+    doubtful: new Set<string>(),
+    gone: new Set<string>(),
+    deleted: new Set<string>(),
+    healing: createMutex(),
+    toHeal: new Set<string>(),
+    onHealed: config.onHealed ?? (() => {}),
     sealer,
     pool,
     index: createBlockIndex(),
@@ -110,12 +158,28 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
       return published
     },
     recordDamage(found: DamagedBlock[], packIds: string[] = []) {
-      const recorded = recording.then(() => recordDamage(repository, found, packIds))
+      const recorded = recording.then(() => addDamage(repository, found, packIds))
       recording = recorded.catch(() => {})
       return recorded
     },
+    recordHealed(packId: string) {
+      const recorded = recording.then(() => removeDamage(repository, packId))
+      recording = recorded.catch(() => {})
+      return recorded
+    },
+    adopt({ packId, sizeBytes, table }: WrittenPack) {
+      const adopted = publishing.then(() => {
+        repository.index.addTable(packId, table)
+        repository.packs.set(packId, sizeBytes)
+        repository.doubtful.delete(packId)
+      })
+      publishing = adopted.catch(() => {})
+      return adopted
+    },
     async reload() {
-      Object.assign(repository, await load(blobs, sealer), { generation: repository.generation + 1 })
+      const { named, ...loaded } = await load(blobs, sealer)
+      const doubtful = new Set(offsite ? named.filter((packId) => !repository.gone.has(packId)) : [])
+      Object.assign(repository, loaded, { doubtful, generation: repository.generation + 1 })
     },
     close: () => pool.close(),
   }
@@ -139,11 +203,15 @@ async function publish(
   for (const [packId, sizeBytes] of packs) repository.packs.set(packId, sizeBytes)
 }
 
+/** What is read from where nothing is. */
+const NO_COPY = asCopy(openWhenUsed(() => Promise.reject(new Error('GAMEKEEPER_OFFSITE is not set'))))
+
 /**
  * Packs that no index lists are whole, since a pack becomes visible in one step: a crash came before their index, or
- * the index is damaged. They are taken in, and a reclaim takes away what nobody needs of them.
+ * the index is damaged. They are taken in, and a reclaim takes away what nobody needs of them. `named` are those that are
+ * not taken in: an index lists one that is neither here nor noted, or a note names one that no index lists.
  */
-async function load(blobs: BlobStore, sealer: Sealer) {
+async function load(blobs: LayeredStore, sealer: Sealer) {
   const index = createBlockIndex()
   const packs = new Map<string, number>()
   const damagedBlobs = new Map<string, string>()
@@ -155,11 +223,19 @@ async function load(blobs: BlobStore, sealer: Sealer) {
     packs.set(pack.packId, pack.sizeBytes)
   }
   const note = ({ blob, message }: Damage) => void damagedBlobs.set(blob, message)
-  for await (const pack of listedPacks(blobs, sealer, note)) if (there.has(pack.packId)) take(pack)
+  const named: string[] = []
+  for await (const pack of listedPacks(blobs, sealer, note)) {
+    if (there.has(pack.packId)) take(pack)
+    else named.push(pack.packId)
+  }
   const damagedIndexes = [...damagedBlobs.keys()]
   const orphans = createIndexWriter(blobs, sealer)
   for (const packId of there.keys()) {
     if (packs.has(packId)) continue
+    if (blobs.isAway(packBlob(packId))) {
+      named.push(packId)
+      continue
+    }
     const pack = await orDamage(damagedBlobs, () => readPackTable(blobs, packId))
     if (!pack) continue
     take(pack)
@@ -169,7 +245,7 @@ async function load(blobs: BlobStore, sealer: Sealer) {
   // What they listed is listed again by now, unless a pack's own table is damaged too.
   if (packs.size === there.size) for (const name of damagedIndexes) await blobs.delete(name)
   for (const packId of damage.packs) if (there.has(packId)) damagedBlobs.set(packBlob(packId), OUTSIDE_BLOCKS)
-  return { index, packs, damagedBlobs }
+  return { index, packs, damagedBlobs, named }
 }
 
 function addPack(index: BlockIndex, { packId, table }: WrittenPack, damage: KnownDamage): void {
@@ -188,41 +264,4 @@ async function orDamage<T>(damagedBlobs: Map<string, string>, read: () => Promis
     damagedBlobs.set(error.blob, error.message)
     return undefined
   }
-}
-
-interface KnownDamage {
-  /** The id of a block and the pack in which it is damaged. */
-  blocks: [string, string][]
-  /** Packs whose own table is damaged. */
-  packs: string[]
-}
-
-/** A wrong list costs no data: a block taken for damaged is only stored again. So a list that cannot be read is none. */
-async function readDamage(blobs: BlobStore): Promise<KnownDamage> {
-  try {
-    return JSON.parse(Buffer.from(await blobs.get(DAMAGE_BLOB)).toString()) as KnownDamage
-  } catch (error) {
-    if (error instanceof BlobMissing || error instanceof SyntaxError) return { blocks: [], packs: [] }
-    throw error
-  }
-}
-
-async function recordDamage(
-  repository: Pick<Repository, 'blobs' | 'index' | 'damagedBlobs'>,
-  found: DamagedBlock[],
-  packIds: string[],
-): Promise<void> {
-  const known = await readDamage(repository.blobs)
-  const { blobs, index, damagedBlobs } = repository
-  const blocks = new Map(known.blocks.map((pair) => [pair.join(' '), pair]))
-  for (const { id, packId } of found) {
-    const block = index.findAny(id)
-    if (block < 0 || index.place(block).packId !== packId) continue
-    const pair: [string, string] = [Buffer.from(id).toString('hex'), packId]
-    blocks.set(pair.join(' '), pair)
-    index.markDamaged(block)
-  }
-  for (const packId of packIds) damagedBlobs.set(packBlob(packId), OUTSIDE_BLOCKS)
-  const list: KnownDamage = { blocks: [...blocks.values()], packs: [...new Set([...known.packs, ...packIds])] }
-  await blobs.put(DAMAGE_BLOB, Buffer.from(JSON.stringify(list)))
 }

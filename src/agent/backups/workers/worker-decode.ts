@@ -7,7 +7,7 @@ import type { FrameRow } from '../format/pack-table.ts'
 import type { Sealer } from '../format/seal.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
-import { type DecodeJob, type DecodeResult, errorCode } from './worker-jobs.ts'
+import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
 const FETCH_BYTES = 1024 * 1024
@@ -35,7 +35,7 @@ export function createLane(): Lane {
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const result: DecodeResult = { damaged: [], bytes: 0 }
-  const pack = await tools.blobs.open(packBlob(job.packId)).catch(codeIfLost)
+  const pack = job.fetched ? readerOf(job.fetched) : await tools.blobs.open(packBlob(job.packId)).catch(codeIfLost)
   try {
     await decodeGroups(tools.sealer, lane, job, pack, result)
   } finally {
@@ -46,6 +46,20 @@ export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Pr
     }
   }
   return result
+}
+
+/** Frames that follow each other in the pack are in one of the ranges. What is in none is as if the pack had ended. */
+function readerOf(ranges: readonly FetchedRange[]): BlobReader {
+  return {
+    async get({ offset, length }, into = Buffer.allocUnsafeSlow(length)) {
+      const range = ranges.find((one) => one.offset <= offset && offset < one.offset + one.length)
+      if (!range) return into.subarray(0, 0)
+      const from = range.at + offset - range.offset
+      const end = Math.min(from + length, range.at + range.length)
+      return into.subarray(0, Buffer.from(range.bytes).copy(into, 0, from, end))
+    },
+    close: async () => {},
+  }
 }
 
 function codeIfLost(error: unknown): string {

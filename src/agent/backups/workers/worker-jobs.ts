@@ -96,6 +96,18 @@ export interface DecodeJob {
   blocks: Float64Array
   /** Their ids, one after another. */
   ids: Uint8Array
+  /** What is wanted of the pack, where it was fetched from elsewhere; otherwise it is read from the disk. */
+  fetched?: FetchedRange[]
+}
+
+/** A part of a pack, in memory that is shared: each job copies what it needs from it. */
+export interface FetchedRange {
+  /** In the pack. */
+  offset: number
+  length: number
+  bytes: SharedArrayBuffer
+  /** In `bytes`. */
+  at: number
 }
 
 export interface DecodeResult {

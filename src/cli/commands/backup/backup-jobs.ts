@@ -78,24 +78,44 @@ export const finishRestore = command({
 
 export const verify = command({
   summary: 'Read every block of a backup and check it',
-  description: 'Exits with 1 when something is damaged.',
+  description:
+    'What the disk has lost is put in place again from the off-site store, if there is one. Exits with 1 when something is\n' +
+    'damaged. With --offsite all that the off-site store has of the backup is read too, which providers may charge for.',
   args: ['server', 'backup'],
-  options: { 'no-wait': NO_WAIT },
-  examples: ['gamekeeper backup verify Castle latest'],
+  options: { offsite: { type: 'boolean', help: 'Check the copy in the off-site store as well' }, 'no-wait': NO_WAIT },
+  examples: ['gamekeeper backup verify Castle latest', 'gamekeeper backup verify Castle latest --offsite'],
   async run(context, options, { server, backup: reference }) {
     const client = context.client()
-    const serverId = await serverIdOf(client, server, context.io.signal)
+    const { signal } = context.io
+    const serverId = await serverIdOf(client, server, signal)
     const backupId = await backupIdOf(context, client, serverId, reference)
-    const job = await client.backups.verify(serverId, backupId, { signal: context.io.signal })
+    const job = await client.backups.verify(serverId, backupId, {
+      signal,
+      ...(options.offsite ? { offsite: true } : {}),
+    })
     if (options['no-wait']) return sayJob(context, job)
     const done = await followJob(context, client, serverId, job.id, 'Verifying')
-    const { damage } = done.result as { damage: { what: string; touches: { path: string }[] }[] }
+    const result = done.result as unknown as VerifyResult
     if (context.json) context.print(done)
-    else if (damage.length === 0) context.say('Every block is intact.')
-    else for (const { what, touches } of damage) context.say(`${what}: ${touches.map(({ path }) => path).join(', ')}`)
-    return damage.length === 0 ? EXIT.ok : EXIT.failed
+    else for (const line of verdictOf(result)) context.say(line)
+    return result.damage.length === 0 ? EXIT.ok : EXIT.failed
   },
 })
+
+interface VerifyResult {
+  damage: { blob: string; what: string; touches: { path: string }[]; isOffsite?: boolean }[]
+  healed?: string[]
+}
+
+function verdictOf({ damage, healed = [] }: VerifyResult): string[] {
+  const healing = healed.map((blob) => `${blob} was damaged, and is sound again: the off-site store had it.`)
+  if (damage.length === 0) return [...healing, 'Every block is intact.']
+  const lines = damage.map(({ blob, what, touches, isOffsite }) => {
+    const where = isOffsite ? `In the off-site store, ${blob}: ${what}` : what
+    return touches.length === 0 ? where : `${where}: ${touches.map(({ path }) => path).join(', ')}`
+  })
+  return [...healing, ...lines]
+}
 
 export const rehearse = command({
   summary: 'Start the game from a backup, beside its server',

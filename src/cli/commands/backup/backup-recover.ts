@@ -12,13 +12,14 @@ import type { RecoveredStore } from '../serve.ts'
 export const recover = command({
   summary: 'Rebuild the list of backups from a store',
   description:
-    'For when the database is lost. With --store, on this machine and while the service is stopped: the backups\n' +
-    'in DIR that the data directory lacks are copied into it, and added to its database with their servers. Without\n' +
-    'it, the running service restores to its list what is in its own store. Safe to repeat. Exits with 1\n' +
-    'when a backup is damaged.',
+    'For when the database is lost, or the machine. With --store, on this machine and while the service is stopped: the\n' +
+    'backups in DIR that the data directory lacks are copied into it, and added to its database with their servers. From\n' +
+    'an off-site store (s3://BUCKET/PREFIX, as GAMEKEEPER_OFFSITE has it) only the list is copied: what is restored is read\n' +
+    'from there. Without --store, the running service restores to its list what is in its own store. Safe to repeat. Exits\n' +
+    'with 1 when a backup is damaged.',
   args: [],
   options: {
-    store: { type: 'string', value: 'DIR', help: 'A backup store, or the data directory that contains it' },
+    store: { type: 'string', value: 'DIR', help: 'A backup store, the data directory that contains it, or s3://…' },
     list: { type: 'boolean', help: 'Only show what the store contains; writes nothing' },
     data: { type: 'string', value: 'DIR', help: 'The data directory; GAMEKEEPER_DATA_DIR, else ./data' },
     'key-file': { type: 'string', value: 'FILE', help: 'A file with the key; else GAMEKEEPER_BACKUP_KEY' },
@@ -26,6 +27,7 @@ export const recover = command({
   examples: [
     'gamekeeper backup recover --store /mnt/old/backups --list',
     'gamekeeper backup recover --store /mnt/old/backups --data /srv/gamekeeper',
+    'gamekeeper backup recover --store "$GAMEKEEPER_OFFSITE" --data /srv/gamekeeper',
     'gamekeeper backup recover',
   ],
   async run(context, options) {

@@ -1,7 +1,7 @@
 import type { Migration } from '../migrate.ts'
 
 export const offsite: Migration = {
-  name: '017-offsite',
+  name: '018-offsite',
   statements: [
     'alter table backups add column offsite_state text',
     'alter table backups add column offsite_stored_at bigint',

@@ -69,6 +69,7 @@ const SENTENCES: Record<string, MessageDescriptor> & Record<ActivityEntry['event
   'backup.rehearsed': msg`saw the game come up from the backup`,
   'backup.rehearsal_failed': msg`saw the game fail to come up from the backup`,
   'backup.damage_found': msg`found damage in the backup`,
+  'backup.healed': msg`put in place again, from the off-site store, what the disk had lost of the backups`,
   'backup.adopted': msg`took back into the list the backup`,
   'backup.lost': msg`no longer found in the store the backup`,
   'backup.offsite_stored': msg`sent to the off-site store the backup`,

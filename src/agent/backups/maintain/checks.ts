@@ -1,0 +1,233 @@
+// Checks every byte of what the store contains. Damage is healed from the off-site copy where it can be, and otherwise
+// reported with every file and backup it affects.
+import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
+import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
+import { isFailure } from '../../../contract/errors.ts'
+import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { eachBlock } from '../format/block-runs.ts'
+import { Damage, ID_BYTES, lastSegment, manifestBlob, packBlob } from '../format/format.ts'
+import { decodeTable, type Frame } from '../format/pack-table.ts'
+import { CODEC_FILLER } from '../format/seal.ts'
+import { readDamage } from '../store/damage-list.ts'
+import { decodeCopy } from '../store/decode-pack.ts'
+import { healIndex, healManifest, healPack } from '../store/healing.ts'
+import { listedPacks } from '../store/index-blobs.ts'
+import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../store/manifests.ts'
+import type { PackFetch } from '../store/pack-fetch.ts'
+import { readPackTable } from '../store/packs.ts'
+import type { Repository } from '../store/repository.ts'
+import { decodeJobs } from '../workers/decode-jobs.ts'
+import type { Pool } from '../workers/pool.ts'
+import type { DecodeResult } from '../workers/worker-jobs.ts'
+
+const TOUCHED_AT_MOST = 1000
+/** Off-site each is a request. */
+const FILLERS_AT_ONCE = 8
+const CHECKED_ONLY = { idAt: 0, target: null, offset: 0 }
+
+export interface Findings {
+  blocks: Map<string, { blob: string; what: string }>
+  blobs: Map<string, string>
+  /** Blobs that were damaged and are sound again. */
+  healed: string[]
+  blocksChecked: number
+  bytesChecked: number
+}
+
+export const createFindings = (): Findings => ({
+  blocks: new Map(),
+  blobs: new Map(),
+  healed: [],
+  blocksChecked: 0,
+  bytesChecked: 0,
+})
+
+export function addFindings(to: Findings, from: Findings): void {
+  for (const [id, where] of from.blocks) to.blocks.set(id, where)
+  for (const [blob, what] of from.blobs) to.blobs.set(blob, what)
+  to.healed.push(...from.healed)
+  to.blocksChecked += from.blocksChecked
+  to.bytesChecked += from.bytesChecked
+}
+
+/** Where what is checked is read from. */
+export interface CheckedStore {
+  blobs: BlobStore
+  decode(job: Parameters<Pool['decode']>[0]): Promise<DecodeResult>
+}
+
+/** The store as it is: each pack from the disk, or from the copy where it is only there. */
+export function storeAsItIs(repository: Repository, fetch: PackFetch): CheckedStore {
+  const { blobs, pool } = repository
+  const decode: CheckedStore['decode'] = (job) =>
+    repository.isAway(job.packId) ? decodeCopy({ pool, fetch }, job) : pool.decode(job)
+  return { blobs, decode }
+}
+
+export async function checkPack(
+  repository: Repository,
+  store: CheckedStore,
+  packId: string,
+  isWanted: (frame: Frame) => boolean,
+  findings: Findings,
+): Promise<void> {
+  let frames: Frame[] = []
+  await noting(findings, async () => {
+    frames = decodeTable((await asDamage(packBlob(packId), () => readPackTable(store.blobs, packId))).table)
+  })
+  if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
+  const wanted = frames
+    .filter(isWanted)
+    .flatMap((frame) => frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, ...CHECKED_ONLY })))
+  const jobs = [...decodeJobs(packId, wanted, { isStrict: true })].map((job) => store.decode(job))
+  // All of them end before anything is said, also where one fails.
+  await Promise.allSettled(jobs)
+  for (const { damaged, bytes } of await Promise.all(jobs)) {
+    findings.bytesChecked += bytes
+    for (const { what, blocks } of damaged)
+      for (const id of blocks)
+        if (isReadFrom(repository, id, packId))
+          findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
+  }
+  findings.blocksChecked += wanted.length
+  await noting(findings, () => checkFillers(store, packId, frames))
+}
+
+/** As `checkPack`, of the store as it is. Damage is written down, and healed where the copy has what was written. */
+export async function checkAndHeal(
+  repository: Repository,
+  store: CheckedStore,
+  packId: string,
+  isWanted: (frame: Frame) => boolean,
+  findings: Findings,
+): Promise<void> {
+  const found = createFindings()
+  await checkPack(repository, store, packId, isWanted, found)
+  if (repository.isAway(packId)) for (const where of found.blocks.values()) where.what += ', in the off-site store'
+  await remember(repository, found)
+  const isDamaged = found.blocks.size + found.blobs.size > 0
+  if (isDamaged && (await healPack(repository, packId))) {
+    found.blocks.clear()
+    found.blobs.clear()
+    found.healed.push(packBlob(packId))
+  }
+  addFindings(findings, found)
+}
+
+/** Where healing it was cut short just before that was written down. All of the pack was found to be sound. */
+export async function forgetDamage(repository: Repository, packId: string): Promise<void> {
+  const { blocks, packs } = await readDamage(repository.blobs)
+  if (packs.includes(packId) || blocks.some(([, where]) => where === packId)) await repository.recordHealed(packId)
+}
+
+/** They hold no block, and still no byte of a pack may change unseen. */
+async function checkFillers({ blobs }: CheckedStore, packId: string, frames: Frame[]): Promise<void> {
+  const name = packBlob(packId)
+  const fillers = frames.filter(({ codec }) => codec === CODEC_FILLER)
+  await forEachAtOnce(fillers, FILLERS_AT_ONCE, async ({ offset, storedLength }) => {
+    const stored = await asDamage(name, () => blobs.get(name, { offset, length: storedLength }))
+    const isSound = stored.length === storedLength && stored.every((byte) => byte === 0)
+    if (!isSound) throw new Damage(name, 'what should be zeros is not')
+  })
+}
+
+/** A pack that is gone, or that the disk no longer gives, is one that is damaged. */
+export async function asDamage<T>(blob: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!isLost(error)) throw error
+    throw new Damage(blob, error instanceof BlobMissing ? 'is not there' : 'cannot be read')
+  }
+}
+
+/** A block that was found damaged and stored anew elsewhere is no damage any more. */
+function isReadFrom({ index }: Repository, id: Uint8Array, packId: string): boolean {
+  const block = index.findAny(id)
+  return block < 0 || index.place(block).packId === packId
+}
+
+/** The copy of a pack's table that an index has. */
+async function framesByIndex({ blobs, sealer }: Repository, packId: string): Promise<Frame[]> {
+  for await (const pack of listedPacks(blobs, sealer, () => {}))
+    if (pack.packId === packId) return decodeTable(pack.table)
+  return []
+}
+
+export async function checkIndexes(repository: Repository, findings: Findings): Promise<void> {
+  const damaged: Damage[] = []
+  for await (const _ of listedPacks(repository.blobs, repository.sealer, (damage) => void damaged.push(damage)));
+  for (const { blob, message } of damaged) {
+    if (await healIndex(repository, blob)) findings.healed.push(blob)
+    else findings.blobs.set(blob, message)
+  }
+}
+
+export async function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
+  const blob = manifestBlob(name.serverId, name.backupId)
+  const read = () =>
+    noting(findings, async () => {
+      await unlessGone(async () => {
+        for await (const _ of (await openIfThere(repository, name))?.rawChunks() ?? []);
+      })
+    })
+  await read()
+  if (!findings.blobs.has(blob) || !(await healManifest(repository, name))) return
+  findings.blobs.delete(blob)
+  findings.healed.push(blob)
+  await read()
+}
+
+export async function noting(findings: Findings, read: () => Promise<unknown>): Promise<void> {
+  try {
+    await read()
+  } catch (error) {
+    if (!(error instanceof Damage)) throw error
+    findings.blobs.set(error.blob, error.message)
+  }
+}
+
+/** So that the next backup heals what it can. */
+export async function remember(repository: Repository, findings: Findings): Promise<void> {
+  const packs = [...findings.blobs.keys()].filter((name) => name.startsWith('packs/')).map(lastSegment)
+  const blocks = [...findings.blocks].map(([id, { blob }]) => ({
+    id: Buffer.from(id, 'hex'),
+    packId: lastSegment(blob),
+  }))
+  if (blocks.length > 0 || packs.length > 0) await repository.recordDamage(blocks, packs)
+}
+
+/** Says what the damage touches. */
+export async function describe(repository: Repository, findings: Findings): Promise<VerifyReport> {
+  const { blocksChecked, bytesChecked, healed } = findings
+  const reports = new Map<string, DamageReport>()
+  for (const [blockId, { blob, what }] of findings.blocks) reports.set(blockId, { blockId, blob, what, touches: [] })
+  if (reports.size > 0) await findTouched(repository, reports)
+  const damage = [...reports.values()]
+  for (const [blob, what] of findings.blobs) {
+    const [folder, serverId, backupId] = blob.split('/')
+    const isManifest = folder === 'manifests' && serverId !== undefined && backupId !== undefined
+    damage.push({ blockId: null, blob, what, touches: isManifest ? [{ serverId, backupId, path: '/' }] : [] })
+  }
+  return { blocksChecked, bytesChecked, damage, healed }
+}
+
+async function findTouched(repository: Repository, reports: Map<string, DamageReport>): Promise<void> {
+  for (const name of await manifestNames(repository)) {
+    try {
+      const manifest = await openIfThere(repository, name)
+      for await (const chunk of manifest?.chunks() ?? []) {
+        for (const entry of chunk) {
+          eachBlock(entry, (idAt) => {
+            const id = idAt < 0 ? '' : Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
+            const touches = reports.get(id)?.touches
+            if (touches && touches.length < TOUCHED_AT_MOST) touches.push({ ...name, path: entry.path })
+          })
+        }
+      }
+    } catch (error) {
+      // A manifest that cannot be read is a finding of its own when its turn comes; one that was deleted meanwhile is none.
+      if (!(error instanceof Damage) && !isFailure(error, 'not_found')) throw error
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// What a restore will read from the off-site copy, found before the first of it is: so it comes pack by pack, and only
+// that.
+import { eachBlock } from '../format/block-runs.ts'
+import { expectBlock } from '../store/decode-pack.ts'
+import type { PackFetch } from '../store/pack-fetch.ts'
+import type { Repository } from '../store/repository.ts'
+import { type PlanRequest, planRestore, type Step } from './restore-plan.ts'
+
+/** `isLinked`: whether the entry becomes a further name of another one. */
+export async function expectRestore(
+  source: { repository: Repository; fetch: PackFetch },
+  request: PlanRequest,
+  isLinked: (hardLink: string) => boolean,
+): Promise<void> {
+  const { index, blobs } = source.repository
+  if (blobs.away().next().done) return
+  await planRestore(request, (step) => {
+    if (step.kind === 'remove' || !isBuilt(step) || (step.wanted.hardLink !== null && isLinked(step.wanted.hardLink)))
+      return undefined
+    const { content } = step.wanted
+    eachBlock(step.wanted, (idAt) => {
+      const block = idAt < 0 ? -1 : index.findAny(content, idAt)
+      if (block >= 0) expectBlock(source, index.place(block))
+    })
+    return undefined
+  })
+}
+
+/** Of a file that may be what it was, only what turns out to differ is fetched. */
+function isBuilt(step: Exclude<Step, { kind: 'remove' }>): boolean {
+  if (step.wanted.kind !== 'file') return false
+  if (step.kind !== 'compare') return true
+  const { size, nlink } = step.live.stats
+  return Number(size) !== step.wanted.sizeBytes || nlink !== 1n
+}

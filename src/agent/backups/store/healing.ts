@@ -1,0 +1,224 @@
+// Puts what the disk has lost or spoilt in place again, from the off-site copy. Everything is checked before it is put in
+// place, in one step, and only then forgotten as damage: cut short anywhere, it is done again or was not needed.
+import { StoreUnreachable } from '../../../blobs/layered.ts'
+import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
+import { isFailure } from '../../../contract/errors.ts'
+import { isDiskFull } from '../../../kit/errno.ts'
+import { Damage, manifestBlob, packBlob } from '../format/format.ts'
+import { openManifest } from '../format/manifest.ts'
+import { decodeTable } from '../format/pack-table.ts'
+import { CODEC_FILLER } from '../format/seal.ts'
+import { decodeJobs } from '../workers/decode-jobs.ts'
+import type { FetchedRange } from '../workers/worker-jobs.ts'
+import { createIndexWriter, listedPacks, readIndex } from './index-blobs.ts'
+import type { ManifestName } from './manifests.ts'
+import { readPackTable, type WrittenPack } from './packs.ts'
+import type { Repository } from './repository.ts'
+
+const PIECE_BYTES = 4 * 1024 * 1024
+
+/**
+ * The whole pack from the copy, onto the disk. False where the copy does not have it, or not as it was written, or cannot
+ * be reached. Whoever calls it shares `writing`: no reclaim takes the pack away meanwhile.
+ */
+export function healPack(repository: Repository, packId: string): Promise<boolean> {
+  return repository.healing(() =>
+    unlessOutOfReach(async () => {
+      const sizeBytes = repository.packs.get(packId)
+      if (!repository.offsite || sizeBytes === undefined || repository.isAway(packId)) return false
+      using fetch = repository.fetches.begin()
+      const isHealed = await fetch.read(packId, [{ offset: 0, length: sizeBytes, uses: 1 }], async ([whole]) => {
+        if (whole?.length !== sizeBytes || !(await isSoundPack(repository, packId, whole))) return false
+        await putInPlace(repository.blobs.local, packBlob(packId), whole)
+        return true
+      })
+      if (isHealed) await repository.recordHealed(packId)
+      return isHealed
+    }),
+  )
+}
+
+/** In the background, for whoever has read what it needed from the copy. `serverId`: whose work has met the damage. */
+export function healLater(repository: Repository, packId: string, serverId: string | null): void {
+  const { toHeal } = repository
+  if (toHeal.has(packId)) return
+  toHeal.add(packId)
+  const heal = async () => {
+    using _shared = await repository.writing.share()
+    if (await healPack(repository, packId)) repository.onHealed({ blob: packBlob(packId), serverId })
+  }
+  // Only the time for it is lost: it is tried again when the damage is met again, and at the next start.
+  void heal()
+    .catch(() => {})
+    .finally(() => toHeal.delete(packId))
+}
+
+/** What cannot be had from the copy, or has no room, stays as it is. */
+async function unlessOutOfReach(heal: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await heal()
+  } catch (error) {
+    const isOutOfReach = isLost(error) || error instanceof StoreUnreachable || error instanceof Damage
+    if (isOutOfReach || isDiskFull(error)) return false
+    throw error
+  }
+}
+
+/** Every byte of it is what was written, and it holds just what the index says. */
+async function isSoundPack(repository: Repository, packId: string, whole: FetchedRange): Promise<boolean> {
+  const bytes = Buffer.from(whole.bytes, whole.at, whole.length)
+  const { table } = await readPackTable(inMemory(bytes), packId)
+  const listed = await listedTable(repository, packId)
+  if (listed && !listed.equals(table)) return false
+  const frames = decodeTable(table)
+  const isZero = (range: { offset: number; storedLength: number }) =>
+    bytes.subarray(range.offset, range.offset + range.storedLength).every((byte) => byte === 0)
+  if (!frames.filter(({ codec }) => codec === CODEC_FILLER).every(isZero)) return false
+  const wanted = frames.flatMap((frame) =>
+    frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),
+  )
+  for (const job of decodeJobs(packId, wanted, { isStrict: true })) {
+    const { damaged } = await repository.pool.decode({ ...job, fetched: [whole] })
+    if (damaged.length > 0) return false
+  }
+  return true
+}
+
+/** As an index has it; undefined where none lists the pack. */
+async function listedTable({ blobs, sealer }: Repository, packId: string): Promise<Buffer | undefined> {
+  for await (const pack of listedPacks(blobs, sealer, () => {})) if (pack.packId === packId) return pack.table
+  return undefined
+}
+
+async function putInPlace(local: BlobStore, name: string, { bytes, at, length }: FetchedRange): Promise<void> {
+  const writer = await local.create(name)
+  try {
+    for (let done = 0; done < length; done += PIECE_BYTES)
+      await writer.write(Buffer.from(bytes, at + done, Math.min(PIECE_BYTES, length - done)))
+  } catch (error) {
+    await writer.abort()
+    throw error
+  }
+  await writer.commit()
+}
+
+/** A blob that is in memory. What it answers is a copy: it may be in memory that is shared, which not everything reads. */
+function inMemory(bytes: Buffer): Pick<BlobStore, 'stat' | 'get'> {
+  return {
+    stat: async (name) => ({ name, sizeBytes: bytes.length, modifiedAt: 0 }),
+    get: async (_, { offset, length } = { offset: 0, length: bytes.length }) =>
+      Buffer.from(bytes.subarray(offset, offset + length)),
+  }
+}
+
+/** A backup's manifest that is damaged or gone, though nobody has deleted the backup. */
+export function healManifest(repository: Repository, name: ManifestName): Promise<boolean> {
+  const { blobs, sealer, deleted } = repository
+  const blob = manifestBlob(name.serverId, name.backupId)
+  return healBlob(repository, blob, async (bytes) => {
+    for await (const _ of (await openManifest(inMemory(bytes), sealer, name)).rawChunks());
+    if (deleted.has(blob)) return false
+    await blobs.put(blob, bytes)
+    if (!deleted.has(blob)) return true
+    // It was deleted while it was put in place.
+    await blobs.delete(blob)
+    return false
+  })
+}
+
+export function healIndex(repository: Repository, name: string): Promise<boolean> {
+  return healBlob(repository, name, async (bytes) => {
+    await readIndex(inMemory(bytes), repository.sealer, name)
+    await repository.blobs.put(name, bytes)
+    repository.damagedBlobs.delete(name)
+    return true
+  })
+}
+
+function healBlob(
+  { offsite, healing }: Repository,
+  name: string,
+  heal: (bytes: Buffer) => Promise<boolean>,
+): Promise<boolean> {
+  return healing(() =>
+    unlessOutOfReach(async () => offsite !== null && (await heal(Buffer.from(await offsite.get(name))))),
+  )
+}
+
+/** Does it again once the manifest is healed, where it fails because that is damaged or lost. */
+export async function withManifest<T>(repository: Repository, name: ManifestName, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const isGone = isFailure(error, 'not_found') && error.cause instanceof BlobMissing
+    const isDamaged = error instanceof Damage && error.blob === manifestBlob(name.serverId, name.backupId)
+    if (!(isGone || isDamaged) || !(await healManifest(repository, name))) throw error
+    repository.onHealed({ blob: manifestBlob(name.serverId, name.backupId), serverId: name.serverId })
+    return await work()
+  }
+}
+
+/**
+ * Asks the copy for packs of which only an index or a note is left. Those that it has are noted, and read from there: a
+ * disk that has lost its packs has its backups. Whoever calls it does not hold `writing`. Throws `StoreUnreachable`.
+ */
+export async function settleDoubts(repository: Repository, signal?: AbortSignal): Promise<void> {
+  const { offsite, blobs, sealer, doubtful } = repository
+  if (doubtful.size === 0 || !offsite) return
+  using _shared = await repository.writing.share(signal)
+  const sizes = await sizesIn(offsite, [...doubtful])
+  for await (const pack of listedPacks(blobs, sealer, () => {}))
+    if (doubtful.has(pack.packId)) await adoptIfThere(repository, sizes, pack.packId, async () => pack)
+  const indexes = createIndexWriter(blobs, sealer)
+  for (const packId of [...doubtful])
+    await adoptIfThere(repository, sizes, packId, async () => {
+      const pack = await readPackTable(offsite, packId)
+      await indexes.add(pack)
+      return pack
+    })
+  await indexes.finish()
+}
+
+/** A list has a thousand names in one request. */
+const ASKED_ONE_BY_ONE = 20
+
+/** Of those of the packs that the copy has. */
+async function sizesIn(offsite: BlobStore, packIds: string[]): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
+  if (packIds.length > ASKED_ONE_BY_ONE)
+    for await (const { name, sizeBytes } of offsite.list('packs/')) sizes.set(name, sizeBytes)
+  else
+    for (const name of packIds.map(packBlob)) {
+      try {
+        sizes.set(name, (await offsite.stat(name)).sizeBytes)
+      } catch (error) {
+        if (!isLost(error)) throw error
+      }
+    }
+  return sizes
+}
+
+async function adoptIfThere(
+  repository: Repository,
+  sizes: ReadonlyMap<string, number>,
+  packId: string,
+  read: () => Promise<WrittenPack>,
+): Promise<void> {
+  const name = packBlob(packId)
+  const sizeBytes = sizes.get(name)
+  const pack = sizeBytes === undefined ? undefined : await read().catch(ifDamaged)
+  if (sizeBytes !== undefined && pack?.sizeBytes === sizeBytes) {
+    await repository.blobs.note(name, sizeBytes)
+    await repository.adopt(pack)
+    return
+  }
+  repository.gone.add(packId)
+  repository.doubtful.delete(packId)
+}
+
+function ifDamaged(error: unknown): undefined {
+  if (!isLost(error) && !(error instanceof Damage)) throw error
+}
+
+/** A block that no known pack has may be in one of those in doubt, of which the copy could not be asked. */
+export const inDoubt = () => new StoreUnreachable(new Error('packs that are not on the disk could not be looked for'))

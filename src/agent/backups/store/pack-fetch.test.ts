@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { it } from 'node:test'
+import { asCopy } from '../../../blobs/layered.ts'
+import type { BlobStore, ByteRange } from '../../../blobs/store.ts'
+import { createPackFetches, type PackFetch, type WantedRange } from './pack-fetch.ts'
+
+const PACK_BYTES = 4 * 1024 * 1024
+
+/** Packs of random bytes, and every request for them. */
+function countedStore(get?: (name: string, range: ByteRange) => Promise<void>) {
+  const packs = new Map<string, Buffer>()
+  const requests: { name: string; range: ByteRange }[] = []
+  const packOf = (name: string) => {
+    const bytes = packs.get(name) ?? randomBytes(PACK_BYTES)
+    packs.set(name, bytes)
+    return bytes
+  }
+  const store = {
+    async get(name: string, range: ByteRange, into: Uint8Array) {
+      requests.push({ name, range })
+      await get?.(name, range)
+      const bytes = packOf(name).subarray(range.offset, range.offset + range.length)
+      return into.subarray(0, bytes.copy(into))
+    },
+  } as unknown as BlobStore
+  return { store: asCopy(store), requests, packOf }
+}
+
+const range = (offset: number, length = 1000): WantedRange => ({ offset, length, uses: 1 })
+
+async function bytesOf(fetch: PackFetch, packId: string, wanted: WantedRange): Promise<Buffer> {
+  return await fetch.read(packId, [wanted], async (fetched) => {
+    const part = fetched.find(({ offset, length }) => offset <= wanted.offset && wanted.offset < offset + length)
+    assert.ok(part)
+    const from = part.at + wanted.offset - part.offset
+    return Buffer.from(Buffer.from(part.bytes, from, wanted.length))
+  })
+}
+
+it('fetches what is expected of a pack with the first of it, and only that', async () => {
+  const { store, requests, packOf } = countedStore()
+  using fetch = createPackFetches(store).begin()
+  const wanted = [range(0), range(1000), range(50_000), range(3_000_000)]
+  for (const one of wanted) fetch.expect('pack', one)
+  for (const one of wanted) {
+    const expected = packOf('packs/pa/pack').subarray(one.offset, one.offset + one.length)
+    assert.deepEqual(await bytesOf(fetch, 'pack', one), expected)
+  }
+  // What lies close together is one request, what is far away another.
+  assert.deepEqual(
+    requests.map((request) => request.range).sort((a, b) => a.offset - b.offset),
+    [
+      { offset: 0, length: 51_000 },
+      { offset: 3_000_000, length: 1000 },
+    ],
+  )
+})
+
+it('fetches the next pack while one is read, and several at once', async () => {
+  const { store, requests } = countedStore()
+  using fetch = createPackFetches(store).begin()
+  const packs = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  for (const pack of packs) fetch.expect(pack, range(0))
+  await bytesOf(fetch, 'a', range(0))
+  assert.deepEqual(
+    requests.map(({ name }) => name),
+    ['packs/a/a', 'packs/b/b'],
+  )
+  await Promise.all(packs.slice(1).map((pack) => bytesOf(fetch, pack, range(0))))
+  assert.equal(requests.length, packs.length)
+})
+
+it('comes to an end however many packs are read at once, each with two that have to be there together', async () => {
+  const { store, packOf } = countedStore()
+  const fetches = createPackFetches(store)
+  using fetch = fetches.begin()
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, number) => {
+      const packId = `pack${number}`
+      await bytesOf(fetch, packId, range(0))
+      // The first part is still there or not: either way both are handed over.
+      const both = [range(0), range(2_000_000)]
+      const found = await fetch.read(packId, both, async (fetched) =>
+        both.map(({ offset, length }) => {
+          const part = fetched.find((one) => one.offset <= offset && offset < one.offset + one.length)
+          assert.ok(part)
+          return Buffer.from(Buffer.from(part.bytes, part.at + offset - part.offset, length))
+        }),
+      )
+      for (const [index, { offset, length }] of both.entries())
+        assert.deepEqual(found[index], packOf(`packs/pa/${packId}`).subarray(offset, offset + length))
+    }),
+  )
+})
+
+it('fails as the copy does, and reads on once that answers again', async () => {
+  let isBroken = true
+  const { store, packOf } = countedStore(async () => {
+    if (isBroken) throw new Error('connection reset')
+  })
+  using fetch = createPackFetches(store).begin()
+  fetch.expect('pack', range(0))
+  await assert.rejects(bytesOf(fetch, 'pack', range(0)), { code: 'store_unreachable' })
+  isBroken = false
+  assert.deepEqual(await bytesOf(fetch, 'pack', range(0)), packOf('packs/pa/pack').subarray(0, 1000))
+})

@@ -1,0 +1,264 @@
+// Reads parts of packs from the off-site copy into memory that the worker threads share. What a restore or a download
+// will want of a pack is known in advance, so all of it comes with the first of it: mostly in one request, while what
+// came before is decoded. Memory is bounded whatever is read.
+import type { BlobStore, ByteRange } from '../../../blobs/store.ts'
+import { asBuffer } from '../../../kit/bytes.ts'
+import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { packBlob } from '../format/format.ts'
+import type { FetchedRange } from '../workers/worker-jobs.ts'
+
+/** Packs in memory at one time, and so the requests that are under way. */
+const SLOTS = 4
+/** A whole pack: 32 MiB, what the last write to it has beyond that, and its table. */
+const SLOT_BYTES = 40 * 1024 * 1024
+/** To fetch what lies between two parts takes no longer than a request of its own would. */
+const GAP_BYTES = 512 * 1024
+/** How long memory that nobody uses is kept. */
+const KEPT_MS = 30_000
+/** Of the parts of one pack. */
+const REQUESTS_AT_ONCE = 6
+
+export interface WantedRange extends ByteRange {
+  /** How many blocks of it. */
+  uses: number
+}
+
+export interface PackFetch extends Disposable {
+  /** Will be read before long: it comes with what else is wanted of the pack. Only saves requests. */
+  expect(packId: string, range: WantedRange): void
+  /** What it hands to `work` is good until that has ended. Throws `BlobMissing`, and `StoreUnreachable`. */
+  read<T>(packId: string, ranges: WantedRange[], work: (fetched: FetchedRange[]) => Promise<T>): Promise<T>
+}
+
+export interface PackFetches {
+  /** For one restore, download or verify. */
+  begin(): PackFetch
+}
+
+/** Ranges by where they begin. */
+type Ranges = Map<number, WantedRange>
+
+interface Session {
+  /** By pack, in the order in which they will be read. */
+  expected: Map<string, Ranges>
+  isClosed: boolean
+}
+
+/** What was fetched of one pack at one time. */
+interface Entry {
+  session: Session
+  packId: string
+  /** Where the parts will be; `slot` holds them once `ready` has resolved. */
+  parts: { offset: number; length: number; at: number }[]
+  slot: SharedArrayBuffer | undefined
+  ready: Promise<void>
+  /** What nobody has read yet. */
+  left: Ranges
+  /** Who waits for it or reads from it. */
+  pins: number
+}
+
+/** `copy` is one of `asCopy`. */
+export function createPackFetches(copy: BlobStore): PackFetches {
+  const free: SharedArrayBuffer[] = []
+  /** In the order of their last use. */
+  const entries = new Set<Entry>()
+  let made = 0
+  let sessions = 0
+  /** Those who fetch into a slot or read from one: they end by themselves. */
+  let busy = 0
+  let changed: PromiseWithResolvers<void> | undefined
+
+  function wake(): void {
+    changed?.resolve()
+    changed = undefined
+  }
+
+  function release(entry: Entry): void {
+    entries.delete(entry)
+    if (entry.slot?.byteLength === SLOT_BYTES) free.push(entry.slot)
+    else if (entry.slot) made--
+    entry.slot = undefined
+    wake()
+  }
+
+  /** Not at once: what worker threads have seen of it is given back late, and the next one would take as much again. */
+  function giveBackSoon(): void {
+    const timer = setTimeout(() => {
+      if (sessions > 0) return
+      made -= free.length
+      free.length = 0
+    }, KEPT_MS)
+    timer.unref()
+  }
+
+  /** What is still expected of it comes together again when it is fetched anew. */
+  function evict(entry: Entry): void {
+    const { session, packId, left } = entry
+    for (const range of left.values()) expectOf(session, packId, range)
+    release(entry)
+  }
+
+  /** Whoever waits here may hold another pack. Where all do, and nothing can be let go of, there is one slot more. */
+  async function takeSlot(bytes: number): Promise<SharedArrayBuffer> {
+    for (;;) {
+      const slot = bytes <= SLOT_BYTES ? free.pop() : undefined
+      if (slot) return slot
+      const idle = made < SLOTS ? undefined : entries.values().find((entry) => entry.pins === 0 && entry.slot)
+      if (idle) evict(idle)
+      else if (made < SLOTS || busy === 0) {
+        made++
+        return new SharedArrayBuffer(Math.max(SLOT_BYTES, bytes))
+      } else {
+        changed ??= Promise.withResolvers()
+        await changed.promise
+      }
+    }
+  }
+
+  async function fill(entry: Entry): Promise<void> {
+    const slot = await takeSlot(entry.parts.reduce((sum, { length }) => sum + length, 0))
+    entry.slot = slot
+    const name = packBlob(entry.packId)
+    busy++
+    try {
+      await forEachAtOnce(entry.parts, REQUESTS_AT_ONCE, async (part) => {
+        const into = Buffer.from(slot, part.at, part.length)
+        const bytes = await copy.get(name, { offset: part.offset, length: part.length }, into)
+        if (bytes.buffer !== slot) asBuffer(bytes).copy(into)
+        // Shorter than it was: what is missing is found to be damaged.
+        part.length = bytes.length
+      })
+    } finally {
+      busy--
+      // After those who have waited for it have begun to read.
+      setImmediate(wake)
+    }
+  }
+
+  function start(session: Session, packId: string, ranges: readonly WantedRange[]): Entry {
+    const left: Ranges = session.expected.get(packId) ?? new Map()
+    session.expected.delete(packId)
+    for (const range of ranges) if (!left.has(range.offset)) left.set(range.offset, range)
+    const parts = joined([...left.values()])
+    const entry: Entry = { session, packId, parts, slot: undefined, ready: Promise.resolve(), left, pins: 1 }
+    entries.add(entry)
+    entry.ready = fill(entry).catch((error: unknown) => {
+      release(entry)
+      throw error
+    })
+    entry.ready.catch(() => {})
+    return entry
+  }
+
+  /** So that the next pack comes while this one is decoded. */
+  function startNext(session: Session): void {
+    const [next] = session.expected.keys()
+    if (next === undefined || made - free.length >= SLOTS) return
+    const entry = start(session, next, [])
+    void entry.ready.then(
+      () => unpin(entry),
+      () => {},
+    )
+  }
+
+  function unpin(entry: Entry): void {
+    entry.pins--
+    if (entry.pins > 0 || !entries.has(entry)) return
+    if (entry.left.size === 0 || entry.session.isClosed) {
+      release(entry)
+      return
+    }
+    // To the end of the order.
+    entries.delete(entry)
+    entries.add(entry)
+    wake()
+  }
+
+  /** Those that have something of what is wanted, held until they are unpinned. */
+  function pin(session: Session, packId: string, ranges: readonly WantedRange[]): Entry[] {
+    const isWanted = (entry: Entry) =>
+      entry.session === session && entry.packId === packId && ranges.some((range) => covers(entry, range))
+    const pinned = [...entries].filter(isWanted)
+    for (const entry of pinned) entry.pins++
+    const missing = ranges.filter((range) => !pinned.some((entry) => covers(entry, range)))
+    if (missing.length === 0) return pinned
+    pinned.push(start(session, packId, missing))
+    startNext(session)
+    return pinned
+  }
+
+  function begin(): PackFetch {
+    const session: Session = { expected: new Map(), isClosed: false }
+    sessions++
+    return {
+      expect: (packId, range) => expectOf(session, packId, range),
+      async read(packId, ranges, work) {
+        const pinned = pin(session, packId, ranges)
+        try {
+          for (const entry of pinned) await entry.ready
+          busy++
+          try {
+            return await work(pinned.flatMap(fetchedOf))
+          } finally {
+            busy--
+          }
+        } finally {
+          for (const entry of pinned) {
+            for (const range of ranges) use(entry.left, range)
+            unpin(entry)
+          }
+        }
+      },
+      [Symbol.dispose]() {
+        if (session.isClosed) return
+        session.isClosed = true
+        sessions--
+        if (made > 0) giveBackSoon()
+        session.expected.clear()
+        for (const entry of [...entries]) if (entry.session === session && entry.pins === 0) release(entry)
+      },
+    }
+  }
+
+  return { begin }
+}
+
+function expectOf({ expected }: Session, packId: string, range: WantedRange): void {
+  const ranges: Ranges = expected.get(packId) ?? new Map()
+  expected.set(packId, ranges)
+  ranges.set(range.offset, { ...range, uses: (ranges.get(range.offset)?.uses ?? 0) + range.uses })
+}
+
+function use(left: Ranges, { offset, uses }: WantedRange): void {
+  const range = left.get(offset)
+  if (!range) return
+  if (range.uses > uses) left.set(offset, { ...range, uses: range.uses - uses })
+  else left.delete(offset)
+}
+
+const fetchedOf = ({ parts, slot }: Entry): FetchedRange[] =>
+  slot ? parts.map((part) => ({ ...part, bytes: slot })) : []
+
+function covers({ parts }: Entry, { offset, length }: ByteRange): boolean {
+  return parts.some((part) => part.offset <= offset && offset + length <= part.offset + part.length)
+}
+
+/** In the order of the pack; those with little between them become one. Each has its place in the slot. */
+function joined(ranges: readonly ByteRange[]): Entry['parts'] {
+  const parts: Entry['parts'] = []
+  let at = 0
+  for (const { offset, length } of ranges.toSorted((a, b) => a.offset - b.offset)) {
+    const last = parts.at(-1)
+    const end = offset + length
+    if (last && offset <= last.offset + last.length + GAP_BYTES) {
+      const grown = Math.max(last.length, end - last.offset)
+      at += grown - last.length
+      last.length = grown
+    } else {
+      parts.push({ offset, length, at })
+      at += length
+    }
+  }
+  return parts
+}

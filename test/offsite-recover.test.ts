@@ -1,0 +1,164 @@
+// The day when the machine is gone, as an operator lives it: a bucket, its keys, the binary, and nothing else.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { assertSameTree, snapshot, type Tree } from '../src/agent/backups/backups.testing.ts'
+import { blobsIn, flip } from '../src/agent/backups/offsite.testing.ts'
+import { openLocalStore } from '../src/blobs/local.ts'
+import { openBlobStore } from '../src/blobs/open-store.ts'
+import { s3Address } from '../src/blobs/s3/address.ts'
+import { formatS3Place } from '../src/contract/offsite-place.ts'
+import { createHttp, type Http } from './support/http.ts'
+import { needs } from './support/needs.ts'
+import { killLeftovers, spawnService } from './support/process.ts'
+import { runBinary } from './support/terminal.ts'
+import { until } from './support/until.ts'
+import { startVersityGw, type VersityGw } from './support/versitygw.ts'
+
+const ADMIN = `gk_admin_${randomBytes(32).toString('hex')}`
+const filesOf = (dataDir: string, serverId: string) => join(dataDir, 'servers', serverId, 'files')
+
+describe('from a bucket', needs('versitygw'), () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-bucket-'))
+  let gateway: VersityGw
+  before(async () => {
+    gateway = await startVersityGw()
+  })
+  after(async () => {
+    killLeftovers()
+    await gateway.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const place = () => formatS3Place(gateway.place('castle'))
+  const keysOf = () => ({
+    AWS_ACCESS_KEY_ID: gateway.keys.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: gateway.keys.secretAccessKey,
+  })
+  const settings = () => ({ ...keysOf(), GAMEKEEPER_OFFSITE: place() })
+
+  async function withService<T>(dataDir: string, work: (http: Http) => Promise<T>): Promise<T> {
+    const service = await spawnService({
+      ...settings(),
+      GAMEKEEPER_DATA_DIR: dataDir,
+      GAMEKEEPER_ADMIN_TOKEN: ADMIN,
+    })
+    try {
+      return await work(createHttp(service.url, ADMIN))
+    } finally {
+      await service.kill('SIGTERM')
+    }
+  }
+
+  /** What a run of the mirror leaves in the bucket. */
+  async function send(dataDir: string): Promise<void> {
+    const from = await openLocalStore(join(dataDir, 'backups'), { clear: false, isReadOnly: true })
+    const to = await openBlobStore(s3Address(gateway.place('castle'), gateway.keys), { clear: false })
+    for (const prefix of ['format', 'packs/', 'index/', 'manifests/', 'locks/'])
+      for await (const { name } of from.list(prefix)) await to.put(name, await from.get(name))
+  }
+
+  async function recover(args: string[], env: Record<string, string>) {
+    const ran = await runBinary(['backup', 'recover', ...args, '--json'], { env, cwd: folder })
+    return { code: ran.code, ...JSON.parse(ran.stdout || ran.stderr) }
+  }
+
+  async function jobOf(http: Http, serverId: string, path: string, body?: object) {
+    const { status, body: job } = await http.call('POST', path, body)
+    assert.equal(status, 202, JSON.stringify(job))
+    return await until(async () => {
+      const { body: now } = await http.call('GET', `/servers/${serverId}/jobs/${job.id}`)
+      return ['completed', 'failed', 'cancelled'].includes(now.status) && now
+    })
+  }
+
+  async function restored(http: Http, dataDir: string, serverId: string, backupId: string): Promise<Tree> {
+    const request = { mode: 'replace', safetyBackup: false }
+    const ended = await jobOf(http, serverId, `/backups/${serverId}/${backupId}/restore`, request)
+    assert.equal(ended.status, 'completed', JSON.stringify(ended))
+    return snapshot(filesOf(dataDir, serverId))
+  }
+
+  test('servers, backups and locks come back, restores read from the bucket, and what is damaged is named or healed', async () => {
+    const old = join(folder, 'old')
+    const trees = new Map<string, Tree>()
+    const castle = await withService(old, async (http) => {
+      const { id } = (await http.call('POST', '/servers', { name: 'Castle' })).body
+      const root = filesOf(old, id)
+      mkdirSync(join(root, 'world/empty'), { recursive: true })
+      for (const isLocked of [true, false]) {
+        writeFileSync(join(root, 'world/region'), randomBytes(2_000_000))
+        const made = await http.backup(id, { isLocked })
+        assert.equal(made.status, 'completed')
+        trees.set(made.id, snapshot(root))
+      }
+      return id as string
+    })
+    const [locked = '', latest = ''] = trees.keys()
+    await send(old)
+    rmSync(old, { recursive: true })
+
+    const listed = await recover(['--store', place(), '--list'], keysOf())
+    assert.equal(listed.code, 0, JSON.stringify(listed))
+    assert.deepEqual(
+      listed.servers.map(({ id, name, backups }: { id: string; name: string; backups: object[] }) => [
+        id,
+        name,
+        backups.length,
+      ]),
+      [[castle, 'Castle', 2]],
+    )
+    const fresh = join(folder, 'new')
+    const unset = await recover(['--store', place(), '--data', fresh], keysOf())
+    assert.deepEqual([unset.code, unset.error.code], [1, 'not_configured'])
+    const wrong = await recover(['--store', place(), '--list'], { ...keysOf(), AWS_SECRET_ACCESS_KEY: 'wrong' })
+    assert.deepEqual([wrong.code, wrong.error.code], [1, 'unreachable'])
+    assert.match(wrong.error.detail, /The secret of the key is wrong/)
+
+    const done = await recover(['--store', place(), '--data', fresh], settings())
+    assert.equal(done.code, 0, JSON.stringify(done))
+    assert.deepEqual([done.recovered.servers, done.recovered.adopted.length], [[castle], 2])
+    assert.ok(done.copied.bytes < 100_000, 'no pack is copied')
+
+    await withService(fresh, async (http) => {
+      const read = async (id: string) => (await http.call('GET', `/backups/${castle}/${id}`)).body
+      assert.deepEqual([(await read(locked)).isLocked, (await read(latest)).isLocked], [true, false])
+      for (const [id, tree] of trees) assertSameTree(await restored(http, fresh, castle, id), tree)
+      assert.equal(blobsIn(join(fresh, 'backups'), 'packs').length, 0)
+
+      const manifest = join(fresh, 'backups/manifests', castle, locked)
+      const whole = readFileSync(manifest)
+      rmSync(manifest)
+      assert.equal((await http.call('GET', `/backups/${castle}/${locked}/files?path=/`)).status, 200)
+      assert.ok(readFileSync(manifest).equals(whole))
+      await until(async () => {
+        const { body } = await http.call('GET', `/servers/${castle}/activity?event=backup.healed`)
+        return body.data.length === 1
+      })
+
+      const verified = await jobOf(http, castle, `/backups/${castle}/${latest}/verify?offsite=true`)
+      assert.deepEqual([verified.status, verified.result.damage], ['completed', []])
+      const [pack = ''] = blobsIn(gateway.dir, 'castle/packs')
+      flip(pack, 500_000)
+      const found = []
+      for (const id of trees.keys())
+        found.push(...(await jobOf(http, castle, `/backups/${castle}/${id}/verify`)).result.damage)
+      assert.ok(found.length > 0 && found.every(({ blob }) => pack.endsWith(blob)), JSON.stringify(found))
+      flip(pack, 500_000)
+      for (const id of trees.keys())
+        assert.deepEqual((await jobOf(http, castle, `/backups/${castle}/${id}/verify`)).result.damage, [])
+
+      await gateway.kill()
+      const before = snapshot(filesOf(fresh, castle))
+      rmSync(join(filesOf(fresh, castle), 'world/region'))
+      const request = { mode: 'replace', safetyBackup: false }
+      const failed = await jobOf(http, castle, `/backups/${castle}/${locked}/restore`, request)
+      assert.deepEqual([failed.status, failed.error.code], ['failed', 'offsite_unreachable'])
+      await gateway.start()
+      assertSameTree(await restored(http, fresh, castle, latest), before)
+    })
+  })
+})
