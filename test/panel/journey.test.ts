@@ -11,6 +11,8 @@ import { uploadThroughCut } from './support/large-upload.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
 const MIB = 1024 * 1024
+/** A real game takes its time on a machine that is busy with other tests. */
+const STARTING = { timeout: 120_000 }
 
 let panel: PanelUnderTest
 before(async () => {
@@ -49,7 +51,7 @@ test('from the first page to a running game, a backup, a wrecked world and its r
     }
     await page.route('**/power', putAndStart, { times: 1 })
     await page.getByRole('button', { name: 'Create and start' }).click()
-    await loaded.waitFor()
+    await loaded.waitFor(STARTING)
     await tab('Backups').click()
     await page.getByRole('button', { name: 'Back up now' }).first().click()
     const dialog = page.getByRole('dialog')
@@ -65,11 +67,11 @@ test('from the first page to a running game, a backup, a wrecked world and its r
     await tab('Backups').click()
     await backup.getByRole('button', { name: 'Restore' }).click()
     await dialog.getByRole('button', { name: 'Stop the game and restore' }).click()
-    await page.getByText('Before the wreck is restored.').waitFor()
+    await page.getByText('Before the wreck is restored.').waitFor(STARTING)
     await tab('Files').click()
     await world.waitFor()
     await tab('Overview').click()
-    await page.getByRole('main').getByText('Running').first().waitFor()
+    await page.getByRole('main').getByText('Running').first().waitFor(STARTING)
     await loaded.last().waitFor()
   })
   const [server] = (await panel.client.servers.list()).data
