@@ -25,7 +25,9 @@ import { s3Address } from './blobs/s3/address.ts'
 import type { Examination, Finding } from './blobs/s3/examine.ts'
 import type { BlobStore } from './blobs/store.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
+import type { Agent } from './contract/agent.ts'
 import type { Recovery } from './contract/backups/backups.ts'
+import { isFailure } from './contract/errors.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
 import { formatS3Place, isS3Url, PlaceFault, parseS3Place, type S3Place } from './contract/offsite-place.ts'
 import type { NewServer, Server } from './contract/servers.ts'
@@ -258,8 +260,8 @@ export interface RecoveredStore {
   store: { dir: string; storeId: string; isEncrypted: boolean }
   /** Everything that the store holds. */
   backups: StoredBackup[]
-  /** What was copied, and what the database has learnt; null where the store was only to be looked at. */
-  done: { taken: Taken; recovery: Recovery } | null
+  /** What was copied, and what the database has learnt, and why the bucket is not this service's, if it is not; null where the store was only to be looked at. */
+  done: { taken: Taken; recovery: Recovery; unclaimed: string | null } | null
 }
 
 /** For the day when the database is gone: from a store, wherever it lies, to a data directory that has its backups. */
@@ -276,9 +278,22 @@ export async function recoverStore(
   if (request.isListOnly) return { ...answer, done: null }
   await using cleanUp = new AsyncDisposableStack()
   // Nobody is to be answered, so no name server has to stand up.
-  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const { app, agent } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
   const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
-  return { ...answer, done: { taken, recovery: await app.recover() } }
+  const recovery = await app.recover()
+  const unclaimed = isS3Url(request.dir) ? await claimProblem(agent) : null
+  return { ...answer, done: { taken, recovery, unclaimed } }
+}
+
+/** From now on this service sends to the bucket, and the one that did is refused. Keys that only read recover as well. */
+async function claimProblem(agent: Agent): Promise<string | null> {
+  try {
+    await agent.offsite.claim()
+    return null
+  } catch (error) {
+    if (!isFailure(error)) throw error
+    return error.detail
+  }
 }
 
 /** How much is sent to measure the speed, and read again. */
@@ -301,8 +316,9 @@ export async function testOffsite(config: Config, report: (finding: Finding) => 
 }
 
 function mirrorOf(config: Config): MirrorTarget | null {
-  const { offsite: place, offsiteKeys: keys, offsiteBytesPerSecond: bytesPerSecond } = config
-  return place && keys ? s3Target({ place, keys, bytesPerSecond, isAppendOnly: config.isOffsiteAppendOnly }) : null
+  const { offsite: place, offsiteKeys: keys, offsiteBytesPerSecond: bytesPerSecond, keepLocal } = config
+  if (!place || !keys) return null
+  return { ...s3Target({ place, keys, bytesPerSecond, isAppendOnly: config.isOffsiteAppendOnly }), keepLocal }
 }
 
 /** The service reads from the bucket afterwards, so it has to be the one of its settings, unless it is only looked at. */

@@ -3,7 +3,9 @@ import { openBlobStore } from '../../blobs/open-store.ts'
 import type { BlobStore } from '../../blobs/store.ts'
 import type { AgentOffsite, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
 import { fail } from '../../contract/errors.ts'
+import type { KeepLocal } from '../../contract/keep-local.ts'
 import { createMutex } from '../../kit/mutex.ts'
+import { leaveOffsite } from '../backups/maintain/keep-local.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
@@ -30,6 +32,8 @@ export interface MirrorTarget {
   isAppendOnly: boolean
   /** How long one answer may take; a store that gives up sooner by itself is better. */
   stalledMs?: number
+  /** What of the backups stays on the disk once it is in the mirror; everything by default. */
+  keepLocal?: KeepLocal | null
 }
 
 export interface OffsiteOfAgent extends AgentOffsite {
@@ -96,6 +100,8 @@ export function createAgentOffsite(deps: {
     const held = known ?? (await listMirror(place.mirror))
     const done = await runMirror({ ...place, repository, inventory: held }, work, signal, report)
     inventory = held
+    const keep = requireTarget().keepLocal
+    if (keep) await leaveOffsite(repository, { keep, stored: held, now: now(), signal })
     return done
   }
 

@@ -14,7 +14,7 @@ const AWAY = 'away/'
  * before it, so they are listed too. Notes of what is away last: they are written before their packs are deleted.
  */
 export async function listStore(
-  { writing, packs }: Pick<Repository, 'writing' | 'packs'>,
+  { writing, packs, doubtful }: Pick<Repository, 'writing' | 'packs' | 'doubtful'>,
   local: BlobStore,
   signal: AbortSignal,
 ): Promise<Listing> {
@@ -27,7 +27,9 @@ export async function listStore(
   const there = await blobsIn(local, 'packs')
   const away = new Set<string>()
   for await (const { name } of local.list(AWAY)) away.add(name.slice(AWAY.length))
-  const lost = [...packs.keys()].map(packBlob).filter((name) => !there.has(name) && !away.has(name))
+  // Also those that were gone when the store was opened: the mirror may be the only place that has them.
+  const known = new Set([...packs.keys(), ...doubtful])
+  const lost = [...known].map(packBlob).filter((name) => !there.has(name) && !away.has(name))
   return { manifests, locks, index, packs: there, away, lost }
 }
 

@@ -30,7 +30,7 @@ import { isWorthReplacing } from './soundness.ts'
 const AT_ONCE = 4
 
 export interface Mirror {
-  repository: Pick<Repository, 'writing' | 'packs' | 'sealer'>
+  repository: Pick<Repository, 'writing' | 'packs' | 'doubtful' | 'sealer'>
   local: BlobStore
   /** Where it is. */
   mirror: BlobStore

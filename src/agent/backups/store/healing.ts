@@ -45,12 +45,12 @@ export function healLater(repository: Repository, packId: string, serverId: stri
   toHeal.add(packId)
   const heal = async () => {
     using _shared = await repository.writing.share()
+    // From here on it is damage of another time: what is written down after this one has ended needs one of its own.
+    toHeal.delete(packId)
     if (await healPack(repository, packId)) repository.onHealed({ blob: packBlob(packId), serverId })
   }
   // Only the time for it is lost: it is tried again when the damage is met again, and at the next start.
-  void heal()
-    .catch(() => {})
-    .finally(() => toHeal.delete(packId))
+  heal().catch(() => {})
 }
 
 /** What cannot be had from the copy, or has no room, stays as it is. */

@@ -120,6 +120,7 @@ function show(context: Context, { store, backups, done }: RecoveredStore): void 
   if (!done) return
   const { blobCount, bytes } = done.taken
   context.say(`\n${blobCount} files (${formatSize(bytes)}) copied. ${countsOf(done.recovery)}.`)
+  if (done.unclaimed) context.say(`Nothing is sent to the bucket yet: ${done.unclaimed} See gamekeeper offsite claim.`)
   context.say('Start the service, then restore with "gamekeeper backup restore".')
 }
 
