@@ -57,9 +57,10 @@ describe('the package', () => {
   test('holds what runs, its types and its pages, and no source or test', async () => {
     const { stdout } = await must('tar', ['tzf', tarball], folder)
     const names = stdout.trim().split('\n')
-    const pages = ['docs/operating.md', 'LICENSE', 'panel/dist/index.html', 'panel/dist/index.html.br']
+    const pages = ['docs/operating.md', 'LICENSE', 'panel/dist/index.html']
     for (const name of ['dist/main.js', 'dist/sdk/index.d.ts', 'bin/gamekeeper.js', ...pages])
       assert.ok(names.includes(`package/${name}`), name)
+    assert.ok(names.some((name) => /^package\/panel\/dist\/assets\/first-[^/]+\.js\.br$/.test(name)))
     const folders = /package\/(src|test|bench|scripts|node_modules|data|panel\/(?!dist\/))/
     const surplus = new RegExp(`\\.(test|testing|contract)\\.|(?<!\\.d)\\.ts$|${folders.source}`)
     assert.deepEqual(
