@@ -182,6 +182,32 @@ it('damage that was found while the off-site store was away is healed at the nex
   await until(async () => isSame(pack, whole) && damageOf(again).length === 0)
 })
 
+it('a pack is healed while backups are made, packs reclaimed and others read it', async (t) => {
+  const made = await scene(t)
+  const { agent, bucket, backupId, pack } = made
+  const root = agent.filesOf('srv_a')
+  for (let round = 0; round < 3; round++) {
+    writeFileSync(join(root, 'passing'), randomBytes(100_000))
+    const { backupId: passing } = await agent.create('srv_a')
+    rmSync(join(root, 'passing'))
+    mirror(agent, bucket)
+    flip(pack, 100_000 + 80_000 * round)
+    await agent.backups.remove({ serverId: 'srv_a', backupId: passing })
+    agent.filesOf('srv_b')
+    const [, , later] = await Promise.all([
+      READERS.restore?.(made),
+      agent.run({ kind: 'backups.reclaim' }),
+      agent.create('srv_a'),
+      READERS['reading a file']?.(made),
+      agent.run({ kind: 'backups.verify', backupId }, 'srv_a'),
+    ])
+    // Either it is healed, or the backup has stored the block anew and nobody reads it from there any more.
+    await until(async () => damageOf(agent).length === 0)
+    assert.deepEqual((await agent.run({ kind: 'backups.scrub', share: 1 })).damage, [])
+    for (const id of [backupId, later.backupId]) await agent.restore('srv_b', id, { sourceServerId: 'srv_a' })
+  }
+})
+
 it('A process killed at any step of healing, or of leaving the disk, leaves every backup whole.', async (t) => {
   const { agent, bucket, backupId, tree, pack } = await scene(t)
   const whole = readFileSync(pack)
