@@ -191,8 +191,7 @@ it('a pack is healed while backups are made, packs reclaimed and others read it'
     const { backupId: passing } = await agent.create('srv_a')
     rmSync(join(root, 'passing'))
     mirror(agent, bucket)
-    const whole = readFileSync(pack)
-    flip(pack, 100_000 + round)
+    flip(pack, 100_000 + 80_000 * round)
     await agent.backups.remove({ serverId: 'srv_a', backupId: passing })
     agent.filesOf('srv_b')
     const [, , later] = await Promise.all([
@@ -202,7 +201,8 @@ it('a pack is healed while backups are made, packs reclaimed and others read it'
       READERS['reading a file']?.(made),
       agent.run({ kind: 'backups.verify', backupId }, 'srv_a'),
     ])
-    await until(async () => isSame(pack, whole) && damageOf(agent).length === 0)
+    // Either it is healed, or the backup has stored the block anew and nobody reads it from there any more.
+    await until(async () => damageOf(agent).length === 0)
     assert.deepEqual((await agent.run({ kind: 'backups.scrub', share: 1 })).damage, [])
     for (const id of [backupId, later.backupId]) await agent.restore('srv_b', id, { sourceServerId: 'srv_a' })
   }

@@ -8,7 +8,7 @@ import { eachBlock } from '../format/block-runs.ts'
 import { Damage, ID_BYTES, lastSegment, manifestBlob, packBlob } from '../format/format.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'
 import { CODEC_FILLER } from '../format/seal.ts'
-import { readDamage } from '../store/damage-list.ts'
+import { isKnownDamaged } from '../store/damage-list.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
 import { healIndex, healManifest, healPack } from '../store/healing.ts'
 import { listedPacks } from '../store/index-blobs.ts'
@@ -64,13 +64,14 @@ export function storeAsItIs(repository: Repository, fetch: PackFetch): CheckedSt
   return { blobs, decode }
 }
 
+/** Answers whether all that was wanted is what was written; damage of blocks that are read from elsewhere is no finding. */
 export async function checkPack(
   repository: Repository,
   store: CheckedStore,
   packId: string,
   isWanted: (frame: Frame) => boolean,
   findings: Findings,
-): Promise<void> {
+): Promise<boolean> {
   let frames: Frame[] = []
   await noting(findings, async () => {
     frames = decodeTable((await asDamage(packBlob(packId), () => readPackTable(store.blobs, packId))).table)
@@ -82,8 +83,10 @@ export async function checkPack(
   const jobs = [...decodeJobs(packId, wanted, { isStrict: true })].map((job) => store.decode(job))
   // All of them end before anything is said, also where one fails.
   await Promise.allSettled(jobs)
+  let isSound = true
   for (const { damaged, bytes } of await Promise.all(jobs)) {
     findings.bytesChecked += bytes
+    if (damaged.length > 0) isSound = false
     for (const { what, blocks } of damaged)
       for (const id of blocks)
         if (isReadFrom(repository, id, packId))
@@ -91,6 +94,7 @@ export async function checkPack(
   }
   findings.blocksChecked += wanted.length
   await noting(findings, () => checkFillers(store, packId, frames))
+  return isSound && !findings.blobs.has(packBlob(packId))
 }
 
 /** As `checkPack`, of the store as it is. Damage is written down, and healed where the copy has what was written. */
@@ -100,24 +104,25 @@ export async function checkAndHeal(
   packId: string,
   isWanted: (frame: Frame) => boolean,
   findings: Findings,
-): Promise<void> {
+): Promise<boolean> {
   const found = createFindings()
-  await checkPack(repository, store, packId, isWanted, found)
+  const isSound = await checkPack(repository, store, packId, isWanted, found)
   if (repository.isAway(packId)) for (const where of found.blocks.values()) where.what += ', in the off-site store'
   await remember(repository, found)
   const isDamaged = found.blocks.size + found.blobs.size > 0
-  if (isDamaged && (await healPack(repository, packId))) {
+  const outcome = isDamaged ? await healPack(repository, packId) : 'lost'
+  if (outcome !== 'lost') {
     found.blocks.clear()
     found.blobs.clear()
-    found.healed.push(packBlob(packId))
   }
+  if (outcome === 'healed') found.healed.push(packBlob(packId))
   addFindings(findings, found)
+  return isSound
 }
 
 /** Where healing it was cut short just before that was written down. All of the pack was found to be sound. */
 export async function forgetDamage(repository: Repository, packId: string): Promise<void> {
-  const { blocks, packs } = await readDamage(repository.blobs)
-  if (packs.includes(packId) || blocks.some(([, where]) => where === packId)) await repository.recordHealed(packId)
+  if (await isKnownDamaged(repository.blobs, packId)) await repository.recordHealed(packId)
 }
 
 /** They hold no block, and still no byte of a pack may change unseen. */

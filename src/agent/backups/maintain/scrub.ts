@@ -14,7 +14,6 @@ import {
   checkManifest,
   createFindings,
   describe,
-  type Findings,
   forgetDamage,
   storeAsItIs,
 } from './checks.ts'
@@ -37,7 +36,7 @@ export async function runScrub(
   await shared(() => checkIndexes(repository, findings))
   for (const name of await manifestNames(repository)) await shared(() => checkManifest(repository, findings, name))
   for (const packId of await missingInCopy(repository).catch(ifOutOfReach))
-    await shared(() => checkAndHeal(repository, store, packId, () => true, findings))
+    await shared(async () => void (await checkAndHeal(repository, store, packId, () => true, findings)))
   const isHere = ([packId]: [string, number]) => !repository.isAway(packId)
   const packs = [...repository.packs].filter(isHere).sort(([a], [b]) => (a < b ? -1 : 1))
   const budget = packs.reduce((sum, [, size]) => sum + size, 0) * options.share
@@ -54,9 +53,8 @@ export async function runScrub(
     await shared(async () => {
       // A reclaim may have taken it away by now, or it has left for the copy.
       if (!repository.packs.has(packId) || repository.isAway(packId)) return
-      const before = damageIn(findings)
-      await checkAndHeal(repository, store, packId, () => true, findings)
-      if (damageIn(findings) === before) await forgetDamage(repository, packId)
+      const isSound = await checkAndHeal(repository, store, packId, () => true, findings)
+      if (isSound) await forgetDamage(repository, packId)
     })
     spent += sizeBytes
     await writeCursor(repository, packId)
@@ -66,8 +64,6 @@ export async function runScrub(
   using _shared = await repository.writing.share(signal)
   return { ...(await describe(repository, findings)), isRoundDone }
 }
-
-const damageIn = ({ blocks, blobs }: Findings) => blocks.size + blobs.size
 
 /** Of the packs that are only in the copy, those that it does not list, or not as long as they were. */
 async function missingInCopy({ blobs, offsite, packs }: Repository): Promise<string[]> {

@@ -34,6 +34,11 @@ export async function readDamage(blobs: BlobStore): Promise<KnownDamage> {
   }
 }
 
+export async function isKnownDamaged(blobs: BlobStore, packId: string): Promise<boolean> {
+  const { blocks, packs } = await readDamage(blobs)
+  return packs.includes(packId) || blocks.some(([, where]) => where === packId)
+}
+
 export async function addDamage(repository: Damaged, found: DamagedBlock[], packIds: string[]): Promise<void> {
   const known = await readDamage(repository.blobs)
   const { blobs, index, damagedBlobs } = repository

@@ -10,6 +10,7 @@ import { decodeTable } from '../format/pack-table.ts'
 import { CODEC_FILLER } from '../format/seal.ts'
 import { decodeJobs } from '../workers/decode-jobs.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
+import { isKnownDamaged } from './damage-list.ts'
 import { createIndexWriter, listedPacks, readIndex } from './index-blobs.ts'
 import type { ManifestName } from './manifests.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
@@ -17,25 +18,30 @@ import type { Repository } from './repository.ts'
 
 const PIECE_BYTES = 4 * 1024 * 1024
 
+/** `sound`: somebody else has healed it since it was found. */
+type HealOutcome = 'healed' | 'sound' | 'lost'
+
 /**
- * The whole pack from the copy, onto the disk. False where the copy does not have it, or not as it was written, or cannot
- * be reached. Whoever calls it shares `writing`: no reclaim takes the pack away meanwhile.
+ * The whole pack from the copy, onto the disk, where it is known to be damaged. `lost` where the copy does not have it, or not
+ * as it was written, or cannot be reached. Whoever calls it shares `writing`: no reclaim takes the pack away meanwhile.
  */
-export function healPack(repository: Repository, packId: string): Promise<boolean> {
-  return repository.healing(() =>
-    unlessOutOfReach(async () => {
-      const sizeBytes = repository.packs.get(packId)
-      if (!repository.offsite || sizeBytes === undefined || repository.isAway(packId)) return false
+export function healPack(repository: Repository, packId: string): Promise<HealOutcome> {
+  return repository.healing(async () => {
+    const sizeBytes = repository.packs.get(packId)
+    if (!repository.offsite || sizeBytes === undefined || repository.isAway(packId)) return 'lost'
+    if (!(await isKnownDamaged(repository.blobs, packId))) return 'sound'
+    const isHealed = await unlessOutOfReach(async () => {
       using fetch = repository.fetches.begin()
-      const isHealed = await fetch.read(packId, [{ offset: 0, length: sizeBytes, uses: 1 }], async ([whole]) => {
+      return await fetch.read(packId, [{ offset: 0, length: sizeBytes, uses: 1 }], async ([whole]) => {
         if (whole?.length !== sizeBytes || !(await isSoundPack(repository, packId, whole))) return false
         await putInPlace(repository.blobs.local, packBlob(packId), whole)
         return true
       })
-      if (isHealed) await repository.recordHealed(packId)
-      return isHealed
-    }),
-  )
+    })
+    if (!isHealed) return 'lost'
+    await repository.recordHealed(packId)
+    return 'healed'
+  })
 }
 
 /** In the background, for whoever has read what it needed from the copy. `serverId`: whose work has met the damage. */
@@ -47,7 +53,8 @@ export function healLater(repository: Repository, packId: string, serverId: stri
     using _shared = await repository.writing.share()
     // From here on it is damage of another time: what is written down after this one has ended needs one of its own.
     toHeal.delete(packId)
-    if (await healPack(repository, packId)) repository.onHealed({ blob: packBlob(packId), serverId })
+    const outcome = await healPack(repository, packId)
+    if (outcome === 'healed') repository.onHealed({ blob: packBlob(packId), serverId })
   }
   // Only the time for it is lost: it is tried again when the damage is met again, and at the next start.
   heal().catch(() => {})
