@@ -37,6 +37,8 @@ interface World {
   servers: string[]
   /** Created with an answer, and no deletion was asked for since. */
   promised: Set<string>
+  /** A deletion was asked for: by another worker perhaps before the creation was answered, as lists show it by then. */
+  unwanted: Set<string>
   /** Deleted with a 204. */
   gone: Set<string>
 }
@@ -57,7 +59,7 @@ export async function run(
     GAMEKEEPER_ZONES: JSON.stringify([{ zone: ZONE, target: '203.0.113.7', ...behind.zone }]),
     ...behind.env,
   }
-  const world: World = { env, token, servers: [], promised: new Set(), gone: new Set() }
+  const world: World = { env, token, servers: [], promised: new Set(), unwanted: new Set(), gone: new Set() }
   const random = randomFrom(seed)
   try {
     for (let round = 1; round <= rounds; round++) {
@@ -121,11 +123,13 @@ async function change(client: ReturnType<typeof clientOf>, world: World, random:
     await client.servers.change(serverId, { port: 20_000 + Math.floor(random() * 10_000) })
   } else if (dice < 0.6) {
     const name = `n${Math.floor(random() * NAMES)}-${world.servers.indexOf(serverId)}`
-    world.promised.add((await client.subdomains.create(serverId, { name, zone: ZONE })).id)
+    const { id } = await client.subdomains.create(serverId, { name, zone: ZONE })
+    if (!world.unwanted.has(id)) world.promised.add(id)
   } else {
     const { data } = await client.subdomains.list(serverId)
     const chosen = data[Math.floor(random() * data.length)]
     if (!chosen) return
+    world.unwanted.add(chosen.id)
     world.promised.delete(chosen.id)
     if ((await client.subdomains.delete(serverId, chosen.id)) === undefined) world.gone.add(chosen.id)
   }

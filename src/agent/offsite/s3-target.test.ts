@@ -31,18 +31,19 @@ describe('a bucket', needs('versitygw'), () => {
 
   it('holds every backup, and loses what was deleted', async (t) => {
     const mirror = await mirrorIn(t, 'castle')
-    const trees = new Map([...(await backup(mirror)), ...(await backup(mirror))])
+    // Three, so that one is well below half of the mirror.
+    const trees = new Map([...(await backup(mirror)), ...(await backup(mirror)), ...(await backup(mirror))])
     const ids = [...trees.keys()]
-    assert.equal((await mirror.run({ isThorough: true })).stored.length, 2)
+    assert.equal((await mirror.run({ isThorough: true })).stored.length, 3)
     await assertRestorable(t, mirror.dir, SERVER, trees, ids)
-    const [first = '', second = ''] = ids
+    const [first = '', second = '', third = ''] = ids
     await mirror.agent.backups.setLock({ serverId: SERVER, backupId: second, isLocked: true })
     await mirror.agent.backups.remove({ serverId: SERVER, backupId: first })
     await mirror.agent.run({ kind: 'backups.reclaim' })
     const report = await mirror.run({ deletedBackups: [first] })
     assert.equal(report.surplus, null)
     assert.ok(report.removed.bytes > 3_000_000)
-    await assertRestorable(t, mirror.dir, SERVER, trees, [second])
+    await assertRestorable(t, mirror.dir, SERVER, trees, [second, third])
     assert.deepEqual(namesIn(mirror.dir, 'locks'), [second])
   })
 
