@@ -115,7 +115,7 @@ function open({ folder, replay, live, onDamage }: LogOptions): Log {
       if (isClosed) return
       isClosed = true
       // One that is asked for may have to begin yet.
-      void syncs.ended().then(() => {
+      syncs.whenEnded(() => {
         for (const opened of files) opened[Symbol.dispose]()
       })
     },

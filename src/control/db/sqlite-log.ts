@@ -46,6 +46,6 @@ export function openWriteAheadLog(
     failure = undefined
   }
 
-  const { sync, ended } = createSharedSync(syncOnce)
-  return { sync, close: () => void ended().then(() => log?.[Symbol.dispose]()) }
+  const { sync, whenEnded } = createSharedSync(syncOnce)
+  return { sync, close: () => whenEnded(() => log?.[Symbol.dispose]()) }
 }
