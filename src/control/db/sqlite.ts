@@ -40,9 +40,9 @@ class DurableDriver extends SqliteDriver {
     this.#opened = opened
   }
 
-  override async releaseConnection(): Promise<void> {
+  override async releaseConnection(...connection: []): Promise<void> {
     const hasChanged = this.#opened.sqlite?.takeChanged() ?? false
-    await super.releaseConnection()
+    await super.releaseConnection(...connection)
     if (hasChanged) await this.#opened.sqlite?.sync()
   }
 }
