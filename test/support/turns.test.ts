@@ -16,28 +16,36 @@ function spinFor(ms: number): void {
   }
 }
 
-test('a turn of 150 ms of processor time is caught, with its stack', async () => {
-  const { promise, resolve } = Promise.withResolvers<LongTurn>()
-  using watch = watchTurns(resolve)
+/** As often as it takes: a turn is excused while the machine's host takes as much of another processor. */
+async function firstCaught(work: () => void): Promise<LongTurn> {
+  let caught: LongTurn | undefined
+  using watch = watchTurns((turn) => {
+    caught ??= turn
+  })
   await watch.ready
-  setTimeout(() => spinFor(1.5 * LONGEST_TURN_MS + 20), 0)
-  const turn = await promise
+  while (!caught) {
+    await delay(1)
+    work()
+    await watch.longTurns()
+  }
+  return caught
+}
+
+test('a turn of 150 ms of processor time is caught, with its stack', { timeout: 60_000 }, async () => {
+  const turn = await firstCaught(() => spinFor(1.5 * LONGEST_TURN_MS + 20))
   assert.ok(turn.cpuMs > LONGEST_TURN_MS, `${turn.cpuMs} ms`)
   assert.match(turn.stack, /spinFor .*turns\.test\.ts/)
 })
 
-test('so is one in which as much time goes to the garbage collector', async () => {
+test('so is one in which as much time goes to the garbage collector', { timeout: 60_000 }, async () => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
-  const { promise, resolve } = Promise.withResolvers<LongTurn>()
-  using watch = watchTurns(resolve)
-  await watch.ready
-  setTimeout(() => {
+  const turn = await firstCaught(() => {
     spinFor(1.5 * LONGEST_TURN_MS + 20)
     for (const begun = performance.now(); performance.now() - begun < 1.5 * LONGEST_TURN_MS; ) collect()
     spinFor(1.5 * LONGEST_TURN_MS)
-  }, 0)
-  assert.ok((await promise).cpuMs > LONGEST_TURN_MS)
+  })
+  assert.ok(turn.cpuMs > LONGEST_TURN_MS)
 })
 
 test('the same work in turns of 20 ms is not, nor is a turn that waits', async () => {

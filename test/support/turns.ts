@@ -1,5 +1,6 @@
 // Watches the turns of this thread's event loop, by the processor time that they take and not by the clock, so that a
-// busy machine is no false alarm. A worker thread looks on and asks for the stack of a turn that is too long already.
+// busy machine is no false alarm, nor is a rented one of which the host takes a part. A worker thread looks on and asks for
+// the stack of a turn that is too long already.
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
@@ -9,6 +10,9 @@ export const LONGEST_TURN_MS = 100
 /** Requests that arrive together begin in one turn, and no more than this of it is due to each of them. */
 const REQUEST_MS = 2
 const REQUEST_BEGINS = 'http.server.request.start'
+/** So do connections, of which the kernel hands over all that wait. */
+const CONNECTION_MS = 0.1
+const CONNECTION_BEGINS = 'net.server.socket'
 /** Of schemas, by the first request that needs them: once in the life of a process. */
 const compiling = tracingChannel('gamekeeper.compile')
 
@@ -37,8 +41,8 @@ export const SHARED = {
   beat: 0,
   /** The beat whose stack was asked for last. */
   asked: 1,
-  /** Milliseconds since the last beat that are no fault of the turn. */
-  excusedMs: 2,
+  /** Microseconds since the last beat that are no fault of the turn. */
+  excusedUs: 2,
   /** 1 while the main thread is asked, and until what piled up meanwhile is done: no other turn is asked for then. */
   disturbed: 3,
 }
@@ -83,8 +87,9 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
     for (const { duration } of list.getEntries()) collectedMs += duration
   })
   collector.observe({ entryTypes: ['gc'] })
-  const excuse = (ms: number) => void Atomics.add(shared, SHARED.excusedMs, Math.ceil(ms))
+  const excuse = (ms: number) => void Atomics.add(shared, SHARED.excusedUs, Math.ceil(ms * 1000))
   const countRequest = () => excuse(REQUEST_MS)
+  const countConnection = () => excuse(CONNECTION_MS)
   let compilingSince = 0
   const compilation = {
     start() {
@@ -97,11 +102,12 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
   }
   compiling.subscribe(compilation)
   subscribe(REQUEST_BEGINS, countRequest)
+  subscribe(CONNECTION_BEGINS, countConnection)
 
   const isAsked = (number: number) => Atomics.load(shared, SHARED.asked) === number
 
   function beat(): void {
-    Atomics.store(shared, SHARED.excusedMs, 0)
+    Atomics.store(shared, SHARED.excusedUs, 0)
     const number = Atomics.add(shared, SHARED.beat, 1)
     if (isAsked(number)) judge(number)
     else collectedMs = 0
@@ -132,6 +138,7 @@ export function watchTurns(onLongTurn: (turn: LongTurn) => void = () => {}): Tur
     [Symbol.dispose]() {
       clearInterval(timer)
       unsubscribe(REQUEST_BEGINS, countRequest)
+      unsubscribe(CONNECTION_BEGINS, countConnection)
       compiling.unsubscribe(compilation)
       collector.disconnect()
       void onlooker.terminate()

@@ -4,7 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { type Tree, temporaryFolder } from '../backups/backups.testing.ts'
+import { openLocalStore } from '../../blobs/local.ts'
+import { assertSameTree, snapshot, startAgent, type Tree, temporaryFolder, testAgent } from '../backups/backups.testing.ts'
 import { assertRestorable, namesIn, type TestMirror, testMirror } from './mirror.testing.ts'
 
 const SERVER = 'srv_a'
@@ -230,6 +231,37 @@ describe('removing', () => {
     assert.ok(done.removed.bytes > 100_000)
     assert.deepEqual(namesIn(mirror.dir, 'manifests'), [second, third].sort())
     assert.deepEqual(namesIn(mirror.dir, 'packs'), namesIn(mirror.agent.storeDir, 'packs'))
+  })
+
+  it('keeps what has left the disk, which is read from there', async (t) => {
+    const dir = join(temporaryFolder(t), 'bucket')
+    const agent = await testAgent(t, { blockHash: 'sha-256', offsite: () => openLocalStore(dir, { clear: false }) })
+    const mirror = await testMirror(t, { dir, agent, keepLocal: { bytes: 0 } })
+    const trees = await backups(mirror, 2)
+    await mirror.run()
+    const sent = namesIn(dir, 'packs')
+    assert.equal(namesIn(agent.storeDir, 'packs').length, sent.length - 1)
+    assert.equal((await mirror.run({ isThorough: true })).surplus, null)
+    assert.deepEqual(namesIn(dir, 'packs'), sent)
+    for (const [backupId, tree] of trees) {
+      await agent.restore(SERVER, backupId)
+      assertSameTree(snapshot(agent.filesOf(SERVER)), tree)
+    }
+  })
+
+  it('keeps a pack that was gone when the store was opened', async (t) => {
+    const mirror = await testMirror(t)
+    await backups(mirror, 3)
+    await mirror.run()
+    const sent = namesIn(mirror.dir, 'packs')
+    await mirror.agent.stop()
+    const [gone = ''] = sent
+    rmSync(join(mirror.agent.storeDir, 'packs', gone.slice(0, 2), gone))
+    const agent = await startAgent(mirror.agent.dataDir, { offsite: () => Promise.reject(new Error('not reached')) })
+    t.after(() => agent.stop())
+    const report = await (await testMirror(t, { dir: mirror.dir, agent })).run({ isThorough: true })
+    assert.equal(report.surplus?.reason, 'store_incomplete')
+    assert.deepEqual(namesIn(mirror.dir, 'packs'), sent)
   })
 
   it('A local store that is emptied by an attacker never empties the mirror.', async (t) => {

@@ -72,6 +72,8 @@ export function createFaultyStore(store: BlobStore, faults: Faults): BlobStore {
 export interface MirrorOptions extends Partial<MirrorTarget> {
   /** A place that is there already. */
   dir?: string
+  /** One of its own by default. */
+  agent?: TestAgent
   now?: () => number
 }
 
@@ -90,8 +92,8 @@ export interface TestMirror {
 }
 
 export async function testMirror(t: TestContext, options: MirrorOptions = {}): Promise<TestMirror> {
-  const agent = await testAgent(t, { blockHash: 'sha-256' })
-  const { dir = join(temporaryFolder(t), 'bucket'), now = Date.now, ...more } = options
+  const { dir = join(temporaryFolder(t), 'bucket'), now = Date.now, agent: given, ...more } = options
+  const agent = given ?? (await testAgent(t, { blockHash: 'sha-256' }))
   const faults: Faults = {}
   const target: MirrorTarget = {
     place: 'the bucket of a test',
