@@ -2,7 +2,10 @@
  * `sync`, such that what was written before a call is on disk once the call resolves. Callers at the same time share one:
  * who comes while one is under way waits for the next, as his bytes may have come too late for it.
  */
-export function createSharedSync(sync: () => Promise<void>): { sync(): Promise<void>; whenEnded(then: () => void): void } {
+export function createSharedSync(sync: () => Promise<void>): {
+  sync(): Promise<void>
+  whenEnded(then: () => void): void
+} {
   let current: Promise<void> | undefined
   let following: Promise<void> | undefined
 

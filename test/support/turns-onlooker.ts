@@ -24,7 +24,8 @@ const stolenMs = () =>
   )
 
 /** Of the processor from which most was taken: a thread moves from one to another. */
-const stolenSince = (before: number[]) => Math.max(0, ...stolenMs().map((ms, processor) => ms - (before[processor] ?? ms)))
+const stolenSince = (before: number[]) =>
+  Math.max(0, ...stolenMs().map((ms, processor) => ms - (before[processor] ?? ms)))
 
 /** A turn that is too long already. It is told of when it has ended and its stack is known. */
 interface Asked {

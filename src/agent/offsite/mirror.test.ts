@@ -5,7 +5,14 @@ import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } 
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
-import { assertSameTree, snapshot, startAgent, type Tree, temporaryFolder, testAgent } from '../backups/backups.testing.ts'
+import {
+  assertSameTree,
+  snapshot,
+  startAgent,
+  type Tree,
+  temporaryFolder,
+  testAgent,
+} from '../backups/backups.testing.ts'
 import { assertRestorable, namesIn, type TestMirror, testMirror } from './mirror.testing.ts'
 
 const SERVER = 'srv_a'
