@@ -40,6 +40,7 @@ class DurableDriver extends SqliteDriver {
     this.#opened = opened
   }
 
+  /** Kysely hands over the connection, which its own driver does not declare; whoever wraps that driver needs it. */
   override async releaseConnection(...connection: []): Promise<void> {
     const hasChanged = this.#opened.sqlite?.takeChanged() ?? false
     await super.releaseConnection(...connection)
