@@ -59,7 +59,7 @@ async function shootArrival(studio: Studio, look: Look): Promise<void> {
 async function shootPages(studio: Studio, look: Look, serverId: string, backupId: string): Promise<void> {
   const page = await open(studio, look)
   await signIn(page, studio.service.adminToken)
-  await page.locator('h1').first().waitFor()
+  await page.locator('nav').first().waitFor({ state: 'attached' })
   for (const { name, path, ready } of pagesOf(serverId, backupId)) {
     await page.goto(studio.service.url + path)
     await page.locator(ready).first().waitFor()
