@@ -16,6 +16,8 @@ export type S3Trouble =
   | { kind: 'stall-answer'; afterBytes: number }
   /** The answer comes with other headers or other bytes. */
   | { kind: 'change-answer'; headers?: Record<string, string>; bytes?: (bytes: Buffer) => Buffer }
+  /** The request is passed on, and this is done before its answer is given back. */
+  | { kind: 'before-answer'; work: (status: number) => Promise<void> | void }
 
 export interface S3Seen {
   method: string
@@ -29,6 +31,8 @@ export interface S3Proxy {
   seen: S3Seen[]
   /** Asked for each request; by default nothing goes wrong. */
   trouble: (seen: S3Seen) => S3Trouble | undefined
+  /** Whatever is under way breaks off. */
+  cutAll(): void
   stop(): Promise<void>
 }
 
@@ -49,6 +53,7 @@ export async function startS3Proxy(target: string): Promise<S3Proxy> {
     url: `http://127.0.0.1:${await listeningPort(server)}`,
     seen: [],
     trouble: () => undefined,
+    cutAll: () => server.closeAllConnections(),
     async stop() {
       server.closeAllConnections()
       server.close()
@@ -111,7 +116,12 @@ async function giveBack(
   trouble: S3Trouble | undefined,
 ): Promise<void> {
   const status = answer.statusCode ?? 502
-  if (!trouble) {
+  if (trouble?.kind === 'before-answer') {
+    // It may be the end of whoever waits for the answer.
+    answer.pause()
+    await trouble.work(status)
+  }
+  if (!trouble || trouble.kind === 'before-answer') {
     outgoing.writeHead(status, answer.headers)
     return void answer.pipe(outgoing)
   }

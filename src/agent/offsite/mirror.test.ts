@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } 
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
+import { namesIn } from '../../blobs/store.testing.ts'
 import {
   assertSameTree,
   snapshot,
@@ -13,7 +14,7 @@ import {
   temporaryFolder,
   testAgent,
 } from '../backups/backups.testing.ts'
-import { assertRestorable, namesIn, type TestMirror, testMirror } from './mirror.testing.ts'
+import { assertRestorable, type TestMirror, testMirror } from './mirror.testing.ts'
 
 const SERVER = 'srv_a'
 const DAY_MS = 24 * 3600_000

@@ -1,4 +1,4 @@
-// Keeps the mirror up to date: a run of the agent after each change of the store, and what comes of it.
+// Runs the mirror after each change of the store, again after a failure, and notes which backups it has.
 import type { Logger } from 'pino'
 import type { MirrorReport } from '../../../contract/agent/agent-offsite.ts'
 import type { Agent, TaskProgress } from '../../../contract/agent.ts'
