@@ -106,6 +106,8 @@ function pass(
     void giveBack(answer, incoming, outgoing, trouble)
   })
   forward.on('error', () => incoming.socket.destroy())
+  // The server hears of it, too.
+  incoming.on('close', () => incoming.complete || forward.destroy())
   incoming.pipe(forward)
 }
 
