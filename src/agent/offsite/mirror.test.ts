@@ -178,6 +178,25 @@ describe('a place that fails', () => {
     }
   })
 
+  it('that keeps only a part of what it says about itself is put right by the next run', async (t) => {
+    for (const blob of ['owner', 'format']) {
+      const mirror = await testMirror(t)
+      const trees = await backups(mirror, 1)
+      mirror.faults.keepsPart = (name) => name === blob
+      await assert.rejects(mirror.run(), { code: 'offsite_unreachable', message: /acknowledged/ })
+      assert.deepEqual(namesIn(mirror.dir, 'manifests'), [])
+      delete mirror.faults.keepsPart
+      await mirror.run()
+      await assertRestorable(t, mirror.dir, SERVER, trees, [...trees.keys()])
+    }
+    // Where something was sent, a claim that cannot be read is somebody's.
+    const mirror = await testMirror(t)
+    await backups(mirror, 1)
+    await mirror.run()
+    truncateSync(join(mirror.dir, 'owner'), 10)
+    await assert.rejects(mirror.run(), { code: 'offsite_taken' })
+  })
+
   it('is told in its own words, and its fault ends the run', async (t) => {
     const mirror = await testMirror(t)
     const trees = await backups(mirror, 1)

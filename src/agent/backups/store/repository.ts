@@ -21,6 +21,7 @@ import {
   readDamage,
   removeDamage,
 } from './damage-list.ts'
+import { type CopyDamage, createCopyDamage } from './copy-damage.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createPackFetches, type PackFetches } from './pack-fetch.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
@@ -87,6 +88,8 @@ export interface Repository {
   /** Packs whose turn is to come. */
   readonly toHeal: Set<string>
   onHealed(healed: Healed): void
+  /** What is known to be damaged in the copy alone. */
+  readonly copyDamage: CopyDamage
   readonly sealer: Sealer
   readonly pool: Pool
   readonly index: BlockIndex
@@ -142,6 +145,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     healing: createMutex(),
     toHeal: new Set<string>(),
     onHealed: config.onHealed ?? (() => {}),
+    copyDamage: createCopyDamage(blobs.local),
     sealer,
     pool,
     index: createBlockIndex(),
