@@ -24,7 +24,7 @@ describe('a bucket in trouble', needs('versitygw'), () => {
       // In the fifth request for a blob: some are there, one is on its way.
       let sent = 0
       world.proxy.trouble = ({ method, url }) => {
-        if (method !== 'PUT' || !/\/(?:packs|index|manifests)\//.test(url) || ++sent !== 5) return undefined
+        if (method !== 'PUT' || !/\/(?:packs|index|manifests)\//.test(url) || ++sent < 5) return undefined
         void world.kill()
         return { kind: 'cut-request', afterBytes: 100_000 }
       }
@@ -39,7 +39,7 @@ describe('a bucket in trouble', needs('versitygw'), () => {
       })
       await world.kill()
       const before = namesIn(liveDir(world), '')
-      assert.equal(sent, 5)
+      assert.ok(sent >= 5)
       world.proxy.trouble = () => undefined
       const watch = watchSending(world)
       const from = world.proxy.seen.length

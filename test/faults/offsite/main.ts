@@ -65,6 +65,8 @@ async function playRound(world: World, round: number): Promise<string> {
     await untilBackups(world, (backups) => mishap.isOver || areStored(backups))
   })
   await mishap.end()
+  // It may still be on its way out.
+  if (world.isKilled) await world.kill()
   if (isSettled) await settle(world, settings)
   await world.kill()
   watch.assertNothingTwice()

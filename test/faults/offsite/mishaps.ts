@@ -1,5 +1,5 @@
 // What goes wrong with a bucket, or with whoever uses it, at a random one of its requests.
-import { existsSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { S3Proxy, S3Seen, S3Trouble } from '../../support/s3-proxy.ts'
@@ -137,13 +137,17 @@ const PLAYS: Readonly<Record<Kind, (scene: Scene) => Play>> = {
 
   /** What was sent is acknowledged, and only a part of it is kept, or nothing. */
   losses({ gateway, random }) {
-    const lose = (url: string) => {
+    const lose = (url: string, status: number) => {
+      // Where it refuses to overwrite, it has acknowledged nothing.
+      if (status !== 200) return
       const file = join(gateway.dir, '..', decodeURIComponent(url.split('?')[0] ?? ''))
-      if (!existsSync(file)) return
       if (random.chance(0.3)) rmSync(file)
       else truncateSync(file, random.int(statSync(file).size))
     }
-    const play = several('loses', 1 + random.int(3), ({ url }) => ({ kind: 'before-answer', work: () => lose(url) }))
+    const play = several('loses', 1 + random.int(3), ({ url }) => ({
+      kind: 'before-answer',
+      work: (status) => lose(url, status),
+    }))
     return { ...play, trouble: (seen) => (seen.method === 'PUT' ? play.trouble(seen) : undefined) }
   },
 }
