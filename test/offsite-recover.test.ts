@@ -79,7 +79,11 @@ describe('from a bucket', needs('versitygw'), () => {
     for (const path of spoilt) flip(path, 100)
     const found = await verify()
     assert.ok(found.every(({ isOffsite }) => isOffsite))
-    for (const path of spoilt) assert.ok(found.some(({ blob }) => path.endsWith(blob)), `${path} is not named`)
+    for (const path of spoilt)
+      assert.ok(
+        found.some(({ blob }) => path.endsWith(blob)),
+        `${path} is not named`,
+      )
     await until(async () => spoilt.every((path, index) => readFileSync(path).equals(before[index] ?? Buffer.of())))
     await until(async () => (await http.call('GET', '/activity?event=offsite.repaired')).body.data.length > 0)
     assert.deepEqual(await verify(), [])

@@ -66,7 +66,10 @@ export function blobsIn(dir: string, folder: string): string[] {
 }
 
 /** The last segments of their names. */
-export const namesIn = (dir: string, folder: string) => blobsIn(dir, folder).map((path) => basename(path)).sort()
+export const namesIn = (dir: string, folder: string) =>
+  blobsIn(dir, folder)
+    .map((path) => basename(path))
+    .sort()
 
 export function flip(path: string, at: number, mask = 1): void {
   const bytes = readFileSync(path)

@@ -2,8 +2,8 @@
 import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLocalStore } from '../../blobs/local.ts'
-import type { BlobStore } from '../../blobs/store.ts'
 import { createFaultyStore } from '../../blobs/store.testing.ts'
+import type { BlobStore } from '../../blobs/store.ts'
 import type { TestAgent } from './backups.testing.ts'
 import { packBlob } from './format/format.ts'
 

@@ -121,7 +121,7 @@ async function formatOf(mirror: BlobStore): Promise<StoreFormat | undefined> {
 async function readOwner(mirror: BlobStore): Promise<Owner | undefined> {
   try {
     const text = Buffer.from(await mirror.get(OWNER_BLOB)).toString()
-    const { storeId = '', claimId = '', claimedAt = '', host = '' } = JSON.parse(text)
+    const { storeId = '', claimId = '', claimedAt = '', host = '' } = Object(JSON.parse(text))
     return { storeId, claimId, claimedAt, host }
   } catch (error) {
     if (error instanceof BlobMissing) return undefined

@@ -31,7 +31,10 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   }
 
   function open({ place = {}, keys = {}, traits = ABLE, patience = {} }: Opened = {}): Promise<BlobStore> {
-    const address = s3Address({ ...s3.gateway.place(randomUUID(), s3.proxy.url), ...place }, { ...s3.gateway.keys, ...keys })
+    const address = s3Address(
+      { ...s3.gateway.place(randomUUID(), s3.proxy.url), ...place },
+      { ...s3.gateway.keys, ...keys },
+    )
     const probed = { ...address, traits: { ...address.traits, ...traits } }
     return openS3Store(probed, { clear: false }, { ...QUICK, ...patience })
   }

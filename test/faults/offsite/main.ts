@@ -54,7 +54,7 @@ async function playRound(world: World, round: number): Promise<string> {
   const mishap = chooseMishap(world)
   const isSettled = random.chance(0.6)
   const isAtStart = random.chance(0.5)
-  const settings = random.chance(0.3) ? { GAMEKEEPER_KEEP_LOCAL: '1MB' } : {}
+  const settings: Record<string, string> = random.chance(0.3) ? { GAMEKEEPER_KEEP_LOCAL: '1MB' } : {}
   const watch = watchSending(world)
   if (isAtStart) mishap.arm()
   await untilKilled(world, async () => {
@@ -121,7 +121,11 @@ async function loseMachine(world: World, round: number): Promise<void> {
   assert.ok(await recover(world, LIVE_PREFIX, world.dataDir))
   await world.start()
   const backups = await look(world)
-  for (const name of promised(world)) assert.ok(backups.some((backup) => backup.name === name), name)
+  for (const name of promised(world))
+    assert.ok(
+      backups.some((backup) => backup.name === name),
+      name,
+    )
   const { id, name } = random.pick(backups)
   const request = { mode: 'replace', safetyBackup: false }
   const { body: job } = await world.http.call('POST', `/backups/${world.serverId}/${id}/restore`, request)

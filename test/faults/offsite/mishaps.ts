@@ -88,6 +88,9 @@ const PLAYS: Readonly<Record<Kind, (scene: Scene) => Play>> = {
     const downMs = random.int(OUTAGE_MS)
     let outage: Promise<void> | undefined
     let isOver = false
+    const begin = () => {
+      outage ??= run()
+    }
     const run = async () => {
       await gateway.kill()
       await delay(downMs)
@@ -97,9 +100,9 @@ const PLAYS: Readonly<Record<Kind, (scene: Scene) => Play>> = {
     return {
       about: `the server is away for ${downMs} ms`,
       trouble() {
-        if (outage) return undefined
-        if (!isAnswered) outage = run()
-        return isAnswered ? { kind: 'before-answer', work: () => void (outage ??= run()) } : undefined
+        if (isAnswered) return outage ? undefined : { kind: 'before-answer', work: begin }
+        begin()
+        return undefined
       },
       isOver: () => isOver,
       end: async () => outage,

@@ -36,6 +36,7 @@ export function createCopyDamage(blobs: BlobStore): CopyDamage {
   return {
     list,
     add: async (added) => (added.length === 0 ? undefined : change((names) => names.union(new Set(added)))),
-    remove: async (removed) => (removed.length === 0 ? undefined : change((names) => names.difference(new Set(removed)))),
+    remove: async (removed) =>
+      removed.length === 0 ? undefined : change((names) => names.difference(new Set(removed))),
   }
 }

@@ -13,6 +13,7 @@ import { type BlockHash, Damage, lastSegment, packBlob } from '../format/format.
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { agreeOnKey } from '../format/store-format.ts'
 import { createPool, type Pool } from '../workers/pool.ts'
+import { type CopyDamage, createCopyDamage } from './copy-damage.ts'
 import {
   addDamage,
   type DamagedBlock,
@@ -21,7 +22,6 @@ import {
   readDamage,
   removeDamage,
 } from './damage-list.ts'
-import { type CopyDamage, createCopyDamage } from './copy-damage.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { createPackFetches, type PackFetches } from './pack-fetch.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
