@@ -13,7 +13,7 @@ export interface Repair {
   wire: Wire
   inventory: Blobs
   listing: Listing
-  /** What this run has sent already. */
+  /** What this run has sent already: the mirror did not have it, or not in its size. */
   sent: ReadonlySet<string>
 }
 
@@ -39,7 +39,7 @@ async function repairBlob(
   { repository, wire, inventory, listing, sent }: Repair,
   name: string,
 ): Promise<'repaired' | 'needless' | { why: string }> {
-  if (sent.has(name)) return 'repaired'
+  if (sent.has(name)) return 'needless'
   if (listing.away.has(name)) return { why: 'It is the only copy.' }
   const folder = folderOf(name)
   if (!listing[folder]?.has(name)) return 'needless'

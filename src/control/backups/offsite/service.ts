@@ -171,7 +171,7 @@ function problemOf({ lastRun, surplus, damaged }: MirroringState, { oldestAt }: 
   if (lastRun?.error) return lastRun.error.detail
   const [first] = damaged
   if (first)
-    return `${damaged.length} damaged blobs of the off-site store could not be replaced. ${first.blob}: ${first.why}`
+    return `Blobs that are damaged in the off-site store could not be replaced: ${damaged.length}. ${first.blob}: ${first.why}`
   if (surplus && surplus.reason !== 'append_only') return HELD_BACK[surplus.reason]
   if (oldestAt === null || oldestAt >= now - DAY_MS) return null
   return 'The oldest backup that is still to be sent completed more than a day ago.'
