@@ -6,6 +6,8 @@ import type { MirrorTarget } from '../../src/agent/offsite/index.ts'
 import { openLocalStore } from '../../src/blobs/local.ts'
 import { createFaultyStore, type Faults } from '../../src/blobs/store.testing.ts'
 
+export { blobsIn, flip, namesIn } from '../../src/blobs/store.testing.ts'
+
 export interface MirrorPlace {
   dir: string
   faults: Faults

@@ -1,6 +1,7 @@
 // What the tests of this folder share: an agent's backups, a directory in the place of a bucket, and what can go wrong there.
 import assert from 'node:assert/strict'
-import { cpSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
@@ -102,4 +103,30 @@ export async function assertRestorable(
   } finally {
     await alone.stop()
   }
+}
+
+/** Whose backups they are. */
+export const SERVER = 'srv_a'
+
+/** Files that no other backup shares. */
+export function change({ agent }: TestMirror, bytes = 200_000): void {
+  const root = agent.filesOf(SERVER)
+  mkdirSync(join(root, 'world'), { recursive: true })
+  writeFileSync(join(root, 'world/region'), randomBytes(bytes))
+  writeFileSync(join(root, 'level.dat'), `day ${Math.random()}`)
+}
+
+export async function backups(mirror: TestMirror, count: number): Promise<Map<string, Tree>> {
+  const trees = new Map<string, Tree>()
+  for (let i = 0; i < count; i++) {
+    change(mirror)
+    const { backupId, tree } = await mirror.backup(SERVER)
+    trees.set(backupId, tree)
+  }
+  return trees
+}
+
+export async function remove({ agent }: TestMirror, ...ids: string[]): Promise<void> {
+  for (const backupId of ids) await agent.backups.remove({ serverId: SERVER, backupId })
+  await agent.run({ kind: 'backups.reclaim' })
 }

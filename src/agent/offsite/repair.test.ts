@@ -7,9 +7,7 @@ import { it, type TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
 import { blobsIn, flip, namesIn } from '../../blobs/store.testing.ts'
 import { startAgent, type TestAgent, type Tree, temporaryFolder, testAgent } from '../backups/backups.testing.ts'
-import { assertRestorable, type MirrorOptions, type TestMirror, testMirror } from './mirror.testing.ts'
-
-const SERVER = 'srv_a'
+import { assertRestorable, type MirrorOptions, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
 
 interface Scene {
   mirror: TestMirror

@@ -8,10 +8,8 @@ import { needs } from '../../../test/support/needs.ts'
 import { startVersityGw, type VersityGw } from '../../../test/support/versitygw.ts'
 import { namesIn } from '../../blobs/store.testing.ts'
 import type { Tree } from '../backups/backups.testing.ts'
-import { assertRestorable, type TestMirror, testMirror } from './mirror.testing.ts'
+import { assertRestorable, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
 import { s3Target } from './s3-target.ts'
-
-const SERVER = 'srv_a'
 
 describe('a bucket', needs('versitygw'), () => {
   let gw: VersityGw

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { createWorld } from '../../../../test/support/backups.ts'
-import { createMirrorPlace, type MirrorPlace } from '../../../../test/support/mirror.ts'
+import { createMirrorPlace, type MirrorPlace, namesIn } from '../../../../test/support/mirror.ts'
 import { startTestService, type TestService } from '../../../../test/support/service.ts'
 import { runPiped } from '../../../../test/support/terminal.ts'
 import { until } from '../../../../test/support/until.ts'
-import { namesIn } from '../../../blobs/store.testing.ts'
 
 let place: MirrorPlace
 let service: TestService
