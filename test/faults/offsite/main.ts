@@ -15,6 +15,7 @@ import {
   areStored,
   createWorld,
   emptyFolder,
+  isMirrored,
   LIVE_PREFIX,
   look,
   passHours,
@@ -81,13 +82,13 @@ async function begin(world: World): Promise<void> {
   await untilBackups(world, areMade)
 }
 
-/** Once nothing is in the way, everything is sent. */
+/** Once nothing is in the way, everything is sent, and what was deleted is removed. */
 async function settle(world: World, settings: Record<string, string>): Promise<void> {
   if (world.isKilled) {
     await world.start(settings)
     await begin(world)
   }
-  await untilBackups(world, (backups) => areMade(backups) && areStored(backups))
+  await untilBackups(world, (backups) => isMirrored(world, backups))
 }
 
 async function work(world: World, round: number): Promise<void> {

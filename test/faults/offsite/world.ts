@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Tree } from '../../../src/agent/backups/backups.testing.ts'
-import { blobsIn } from '../../../src/blobs/store.testing.ts'
+import { blobsIn, namesIn } from '../../../src/blobs/store.testing.ts'
 import type { Backup } from '../../../src/contract/backups/backups.ts'
 import { formatS3Place } from '../../../src/contract/offsite-place.ts'
 import { sqliteFile } from '../../../src/control/db/database.ts'
@@ -131,14 +131,22 @@ export async function untilBackups(world: World, isSo: (backups: Backup[]) => bo
     if (world.isKilled) throw new Error('killed')
     const { body: offsite } = await world.http.call('GET', '/offsite')
     if (Date.now() > deadline) assert.fail(`still not so: ${JSON.stringify({ backups, offsite }, null, 1)}`)
-    // As somebody would who has put right what was wrong, and does not wait for the next attempt.
+    // As somebody would who has put right what was wrong and does not wait for the next attempt, and who meant to delete.
     if (offsite.activity === 'waiting') await world.http.call('POST', '/offsite/prune', { bytes: 0 })
+    if (offsite.surplus?.reason === 'shrinks')
+      await world.http.call('POST', '/offsite/prune', { bytes: offsite.surplus.bytes })
     await delay(50)
   }
 }
 
 export const areMade = (backups: Backup[]) => backups.every(({ status }) => status === 'completed')
 export const areStored = (backups: Backup[]) => backups.every(({ offsite }) => offsite?.state === 'stored')
+
+/** The bucket has them, and none that was deleted. */
+export function isMirrored(world: World, backups: Backup[]): boolean {
+  const ids = backups.map(({ id }) => id).sort()
+  return areMade(backups) && areStored(backups) && namesIn(liveDir(world), 'manifests').join() === ids.join()
+}
 
 /** What would take an hour until it may be reclaimed, and ten minutes until it is. While no service is up. */
 export function passHours({ dataDir }: World): void {
