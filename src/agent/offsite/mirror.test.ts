@@ -5,13 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
 import { namesIn } from '../../blobs/store.testing.ts'
-import {
-  assertSameTree,
-  snapshot,
-  startAgent,
-  temporaryFolder,
-  testAgent,
-} from '../backups/backups.testing.ts'
+import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from '../backups/backups.testing.ts'
 import { assertRestorable, backups, change, remove, SERVER, testMirror } from './mirror.testing.ts'
 
 const DAY_MS = 24 * 3600_000
