@@ -27,8 +27,9 @@ interface Scene {
 const KINDS = ['kill', 'outage', 'stall', 'errors', 'cuts', 'losses'] as const
 type Kind = (typeof KINDS)[number]
 
-/** A run asks for about so much: what it tries at its start, and for each blob. */
-const REQUESTS = 24
+/** A run asks for about this much after its probes, and sends this many blobs. */
+const REQUESTS = 12
+const BLOBS_SENT = 4
 const PROBED = /\/probe\//
 const BLOB_BYTES = 400_000
 const OUTAGE_MS = 1500
@@ -38,20 +39,27 @@ export function chooseMishap(scene: Scene): Mishap {
   const kind = random.pick(KINDS)
   const play = PLAYS[kind](scene)
   const isProbeMeant = random.chance(0.2)
-  const from = random.int(REQUESTS)
+  const from = random.int(play.isMeant ? BLOBS_SENT : REQUESTS)
   // Also in the middle of other trouble.
   const killAt = kind !== 'kill' && random.chance(0.4) ? from + random.int(REQUESTS) : -1
   let asked = 0
+  let hasCome = false
 
   function trouble(seen: S3Seen): S3Trouble | undefined {
     if (!isProbeMeant && PROBED.test(seen.url)) return undefined
+    if (play.isMeant?.(seen) === false) return undefined
     const at = asked++
     if (at === killAt) void scene.kill()
-    return at < from ? undefined : play.trouble(seen)
+    if (at < from) return undefined
+    hasCome = true
+    return play.trouble(seen)
   }
 
   return {
-    about: `${play.about} from request ${from}${killAt < 0 ? '' : `, killed at ${killAt}`}`,
+    get about() {
+      const text = `${play.about} from request ${from}${killAt < 0 ? '' : `, killed at ${killAt}`}`
+      return hasCome ? text : `${text} (which did not come)`
+    },
     arm() {
       proxy.trouble = trouble
     },
@@ -67,6 +75,8 @@ export function chooseMishap(scene: Scene): Mishap {
 
 interface Play {
   about: string
+  /** Only these are counted; all of them by default. */
+  isMeant?(seen: S3Seen): boolean
   /** Of each request from the first one on that it is about. */
   trouble(seen: S3Seen): S3Trouble | undefined
   isOver(): boolean
@@ -151,7 +161,7 @@ const PLAYS: Readonly<Record<Kind, (scene: Scene) => Play>> = {
       kind: 'before-answer',
       work: (status) => lose(url, status),
     }))
-    return { ...play, trouble: (seen) => (seen.method === 'PUT' ? play.trouble(seen) : undefined) }
+    return { ...play, isMeant: ({ method }) => method === 'PUT' }
   },
 }
 
