@@ -12,7 +12,7 @@ import { areMade, areStored, createWorld, liveDir, untilBackups, untilKilled, wa
 
 describe('a bucket in trouble', needs('versitygw'), () => {
   it('everything that was said to be stored restores from the bucket alone', async (t) => {
-    await troubleOffsite(3, (line) => t.diagnostic(line), ['--seed', '201'])
+    await troubleOffsite(3, (line) => t.diagnostic(line), ['--seed', '302'])
   })
 
   it('a service that is killed in the middle of sending goes on, and sends nothing that is there already', async () => {
