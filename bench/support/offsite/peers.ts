@@ -1,0 +1,175 @@
+// One round of each who keeps backups in a bucket: a first backup with all that is sent, one after a game has saved, the
+// list, and a restore by a machine that has nothing of its own.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { MINECRAFT, makeTree, type TreeShape } from '../../game-tree.ts'
+import { median } from '../../measure.ts'
+import { discard, heat } from '../backup-peers.ts'
+import { type BackupService, startBackupService } from '../backup-service.ts'
+import type { CountingS3, Traffic } from './counting-s3.ts'
+
+export const STEPS = ['first', 'changed', 'list', 'restore', 'listAnew'] as const
+export type Step = (typeof STEPS)[number]
+
+export interface Measured {
+  seconds: number
+  traffic: Traffic
+}
+
+export type Steps = Record<Step, Measured> & {
+  /** Of ours: until the backup was complete on the disk. */
+  madeSeconds?: Partial<Record<Step, number>>
+  /** Of ours: what the restore consists of. */
+  parts?: { recover: number; start: number; restore: number }
+}
+
+export interface OffsiteRound {
+  s3: CountingS3
+  /** Of this round. */
+  name: string
+  base: string
+  tree: string
+  change(folder: string): void
+}
+
+const CLI = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
+const WARM_UPS = 6
+const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
+const SETTLING_MS = 1100
+const POLL_MS = 10
+const LISTS = 5
+
+/** From the request until the service says that the bucket has it. */
+export async function backUpAndSend(
+  { client, backUp }: Pick<BackupService, 'client' | 'backUp'>,
+  serverId: string,
+): Promise<{ backupId: string; made: number; stored: number }> {
+  const begun = performance.now()
+  const { backup, seconds: made } = await backUp(serverId)
+  for (;;) {
+    const { offsite } = await client.backups.read(serverId, backup.id)
+    if (offsite?.state === 'failed') throw new Error(`it was not sent: ${JSON.stringify(offsite)}`)
+    if (offsite?.state === 'stored') break
+    await delay(POLL_MS)
+  }
+  return { backupId: backup.id, made, stored: (performance.now() - begun) / 1000 }
+}
+
+export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound): Promise<Steps> {
+  const dataDir = join(base, 'data')
+  mkdirSync(dataDir)
+  const place = s3.placeOf(`${name}/ours`)
+  const settings = { ...s3.env, GAMEKEEPER_OFFSITE: place }
+  const running = await startBackupService(dataDir, settings)
+  const { client, filesOf, stop } = running
+  const { id: serverId } = await client.servers.create({ name: 'Bench' })
+  const { id: smallId } = await client.servers.create({ name: 'Small' })
+  const files = filesOf(serverId)
+  rmdirSync(files)
+  renameSync(tree, files)
+  const restored = join(base, 'restored')
+  try {
+    for (let count = 0; count < WARM_UPS; count++) {
+      makeTree(filesOf(smallId), SMALL, 2 + count)
+      await backUpAndSend(running, smallId)
+    }
+    await delay(SETTLING_MS)
+    s3.traffic()
+    const sent = await backUpAndSend(running, serverId)
+    const first = { seconds: sent.stored, traffic: s3.traffic() }
+    change(files)
+    await delay(SETTLING_MS)
+    s3.traffic()
+    const again = await backUpAndSend(running, serverId)
+    const changed = { seconds: again.stored, traffic: s3.traffic() }
+    const list = await timed(s3, async () => {
+      const times: number[] = []
+      for (let count = 0; count < LISTS; count++) times.push(await inSeconds(() => client.backups.list(serverId)))
+      return median(times)
+    })
+    await stop()
+    heat(s3.dirOf(name))
+    const restore = await restoreElsewhere({ s3, settings, place, dataDir: restored, serverId, backupId: again.backupId })
+    execFileSync('diff', ['-rq', files, join(restored, 'servers', serverId, 'files')], { stdio: 'inherit' })
+    const listAnew = await timed(s3, () =>
+      inSeconds(async () => cli(settings, ['backup', 'recover', '--store', place, '--list', '--json'])),
+    )
+    const madeSeconds = { first: sent.made, changed: again.made }
+    return { first, changed, list, listAnew, ...restore, madeSeconds }
+  } finally {
+    await stop()
+    renameSync(files, tree)
+    discard(dataDir, s3.dirOf(name))
+    if (existsSync(restored)) discard(restored)
+  }
+}
+
+/** On a machine that has only the keys: until everything is in its place again, from the command on. */
+async function restoreElsewhere(from: {
+  s3: CountingS3
+  settings: Record<string, string>
+  place: string
+  dataDir: string
+  serverId: string
+  backupId: string
+}): Promise<Pick<Steps, 'restore' | 'parts'>> {
+  const { s3, settings, place, dataDir, serverId, backupId } = from
+  const parts = { recover: 0, start: 0, restore: 0 }
+  let running: BackupService | undefined
+  try {
+    const restore = await timed(s3, async () => {
+      parts.recover = await inSeconds(async () =>
+        cli(settings, ['backup', 'recover', '--store', place, '--data', dataDir, '--json']),
+      )
+      parts.start = await inSeconds(async () => {
+        running = await startBackupService(dataDir, settings)
+      })
+      parts.restore = (await running?.restore(serverId, backupId)) ?? Number.NaN
+      return parts.recover + parts.start + parts.restore
+    })
+    return { restore, parts }
+  } finally {
+    await running?.stop()
+  }
+}
+
+export async function resticInRound({ s3, name, base, tree, change }: OffsiteRound): Promise<Steps> {
+  const repository = `s3:${s3.url}/${s3.bucket}/${name}/restic`
+  const cache = join(base, 'restic-cache')
+  const restored = join(base, 'restic-restored')
+  const env = { ...process.env, ...s3.env, RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: cache }
+  const command = (...args: string[]) =>
+    timed(s3, () => inSeconds(async () => execFileSync('restic', ['-q', '-r', repository, ...args], { env })))
+  await command('init')
+  const first = await command('backup', tree)
+  change(tree)
+  await delay(SETTLING_MS)
+  const changed = await command('backup', tree)
+  const list = await command('snapshots')
+  heat(s3.dirOf(name))
+  rmSync(cache, { recursive: true })
+  const restore = await command('restore', 'latest', '--target', restored)
+  rmSync(cache, { recursive: true })
+  const listAnew = await command('snapshots')
+  discard(restored, s3.dirOf(name))
+  return { first, changed, list, restore, listAnew }
+}
+
+function cli(settings: Record<string, string>, args: string[]): void {
+  execFileSync(process.execPath, [CLI, ...args], { env: { ...process.env, ...settings } })
+}
+
+async function timed(s3: CountingS3, work: () => Promise<number>): Promise<Measured> {
+  s3.traffic()
+  const seconds = await work()
+  return { seconds, traffic: s3.traffic() }
+}
+
+async function inSeconds(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now()
+  await work()
+  return (performance.now() - begun) / 1000
+}
