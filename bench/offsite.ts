@@ -87,29 +87,30 @@ function describe(steps: Steps): string {
 
 interface Figures {
   seconds: number
+  cpu: number
   requests: number
-  /** In both directions. */
+  /** Sent. */
   bytes: number
 }
 
 type Medians = Record<Step, Figures>
 
 function flat(steps: Steps, step: Step): Figures {
-  const { seconds, traffic } = steps[step]
-  return { seconds, requests: traffic.requests, bytes: traffic.bytesUp + traffic.bytesDown }
+  const { seconds, cpu, traffic } = steps[step]
+  return { seconds, cpu, requests: traffic.requests, bytes: traffic.bytesUp }
 }
 
 function mediansOf(rounds: Steps[]): Medians {
   const of = (step: Step): Figures => {
     const all = rounds.map((steps) => flat(steps, step))
     const middle = (key: keyof Figures) => median(all.map((figures) => figures[key]))
-    return { seconds: middle('seconds'), requests: middle('requests'), bytes: middle('bytes') }
+    return { seconds: middle('seconds'), cpu: middle('cpu'), requests: middle('requests'), bytes: middle('bytes') }
   }
   return Object.fromEntries(STEPS.map((step) => [step, of(step)])) as Medians
 }
 
-const cell = ({ seconds, requests, bytes }: Figures) =>
-  `${seconds.toFixed(3)} s, ${requests} requests, ${(bytes / 1e6).toFixed(1)} MB`
+const cell = ({ seconds, cpu, requests, bytes }: Figures) =>
+  `${seconds.toFixed(3)} s (cpu ${cpu.toFixed(1)}), ${requests} requests, ${(bytes / 1e6).toFixed(1)} MB sent`
 
 const TITLES: Record<Step, string> = {
   first: 'First backup, until the bucket has it',

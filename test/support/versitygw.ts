@@ -13,6 +13,8 @@ const [PROGRAM] = TOOLS.versitygw.files
 
 export interface VersityGw {
   url: string
+  /** Of the process that runs now. */
+  readonly pid: number
   /** Of the owner, who may do everything. */
   keys: S3Keys
   bucket: string
@@ -71,6 +73,9 @@ export async function startVersityGw(options: VersityGwOptions = {}): Promise<Ve
   await start()
   return {
     url,
+    get pid() {
+      return child?.pid ?? 0
+    },
     keys,
     bucket,
     dir: join(root, bucket),

@@ -7,13 +7,14 @@ import { startVersityGw } from '../../../test/support/versitygw.ts'
 export interface Traffic {
   requests: number
   bytesUp: number
-  bytesDown: number
   /** How often each operation was asked for. */
   operations: Record<string, number>
 }
 
 export interface CountingS3 {
   url: string
+  /** Of its process. */
+  pid: number
   bucket: string
   /** Where the objects below the prefix are files. */
   dirOf(prefix: string): string
@@ -33,6 +34,7 @@ export async function startCountingS3(base: string): Promise<CountingS3> {
   let read = 0
   return {
     url: server.url,
+    pid: server.pid,
     bucket: server.bucket,
     dirOf: (prefix) => join(server.dir, prefix),
     placeOf: (prefix) => formatS3Place(server.place(prefix)),
@@ -51,16 +53,15 @@ export async function startCountingS3(base: string): Promise<CountingS3> {
 }
 
 /** Operation, key, address, status, error, bytes of the answer, size of the object: S3's own form of such a log. */
-const LINE = / s3_(\w+) (?:- |\S+ )?\/\S* \d{3} \S+ (\d+|-) (\d+|-) /
+const LINE = / s3_(\w+) (?:- |\S+ )?\/\S* \d{3} \S+ (?:\d+|-) (\d+|-) /
 
 function sumUp(log: string): Traffic {
-  const traffic: Traffic = { requests: 0, bytesUp: 0, bytesDown: 0, operations: {} }
+  const traffic: Traffic = { requests: 0, bytesUp: 0, operations: {} }
   for (const line of log.split('\n')) {
-    const [, operation, answered, stored] = LINE.exec(line) ?? []
+    const [, operation, stored] = LINE.exec(line) ?? []
     if (operation === undefined) continue
     traffic.requests++
     traffic.operations[operation] = (traffic.operations[operation] ?? 0) + 1
-    traffic.bytesDown += Number(answered) || 0
     if (operation === 'PutObject' || operation === 'UploadPart') traffic.bytesUp += Number(stored) || 0
   }
   return traffic

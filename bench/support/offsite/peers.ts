@@ -5,8 +5,9 @@ import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { withoutSettings } from '../../../test/support/process.ts'
 import { MINECRAFT, makeTree, type TreeShape } from '../../game-tree.ts'
-import { median } from '../../measure.ts'
+import { cpuSeconds, cpuSecondsOfEnded, median } from '../../measure.ts'
 import { discard, heat } from '../backup-peers.ts'
 import { type BackupService, startBackupService } from '../backup-service.ts'
 import type { CountingS3, Traffic } from './counting-s3.ts'
@@ -16,6 +17,8 @@ export type Step = (typeof STEPS)[number]
 
 export interface Measured {
   seconds: number
+  /** Processor time, that of the S3 server included. */
+  cpu: number
   traffic: Traffic
 }
 
@@ -77,19 +80,24 @@ export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound
       await backUpAndSend(running, smallId)
     }
     await delay(SETTLING_MS)
-    s3.traffic()
-    const sent = await backUpAndSend(running, serverId)
-    const first = { seconds: sent.stored, traffic: s3.traffic() }
+    const sends: Awaited<ReturnType<typeof backUpAndSend>>[] = []
+    const send = async () => {
+      const sent = await backUpAndSend(running, serverId)
+      sends.push(sent)
+      return sent.stored
+    }
+    const { pid } = running.service
+    const first = await timed(s3, send, pid)
     change(files)
     await delay(SETTLING_MS)
-    s3.traffic()
-    const again = await backUpAndSend(running, serverId)
-    const changed = { seconds: again.stored, traffic: s3.traffic() }
+    const changed = await timed(s3, send, pid)
     const list = await timed(s3, async () => {
       const times: number[] = []
       for (let count = 0; count < LISTS; count++) times.push(await inSeconds(() => client.backups.list(serverId)))
       return median(times)
     })
+    const [sent, again] = sends
+    if (!sent || !again) throw new Error('nothing was sent')
     await stop()
     heat(s3.dirOf(name))
     const restore = await restoreElsewhere({ s3, settings, place, dataDir: restored, serverId, backupId: again.backupId })
@@ -108,7 +116,7 @@ export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound
 }
 
 /** On a machine that has only the keys: until everything is in its place again, from the command on. */
-async function restoreElsewhere(from: {
+export async function restoreElsewhere(from: {
   s3: CountingS3
   settings: Record<string, string>
   place: string
@@ -120,7 +128,7 @@ async function restoreElsewhere(from: {
   const parts = { recover: 0, start: 0, restore: 0 }
   let running: BackupService | undefined
   try {
-    const restore = await timed(s3, async () => {
+    const measured = await timed(s3, async () => {
       parts.recover = await inSeconds(async () =>
         cli(settings, ['backup', 'recover', '--store', place, '--data', dataDir, '--json']),
       )
@@ -130,7 +138,8 @@ async function restoreElsewhere(from: {
       parts.restore = (await running?.restore(serverId, backupId)) ?? Number.NaN
       return parts.recover + parts.start + parts.restore
     })
-    return { restore, parts }
+    const own = running ? cpuSeconds(running.service.pid) : 0
+    return { restore: { ...measured, cpu: measured.cpu + own }, parts }
   } finally {
     await running?.stop()
   }
@@ -159,13 +168,16 @@ export async function resticInRound({ s3, name, base, tree, change }: OffsiteRou
 }
 
 function cli(settings: Record<string, string>, args: string[]): void {
-  execFileSync(process.execPath, [CLI, ...args], { env: { ...process.env, ...settings } })
+  execFileSync(process.execPath, [CLI, ...args], { env: { ...withoutSettings(), ...settings } })
 }
 
-async function timed(s3: CountingS3, work: () => Promise<number>): Promise<Measured> {
+/** `pid`: of who else works, unless it begins and ends meanwhile. */
+async function timed(s3: CountingS3, work: () => Promise<number>, pid?: number): Promise<Measured> {
+  const used = () => cpuSeconds(s3.pid) + cpuSecondsOfEnded() + (pid === undefined ? 0 : cpuSeconds(pid))
   s3.traffic()
+  const before = used()
   const seconds = await work()
-  return { seconds, traffic: s3.traffic() }
+  return { seconds, cpu: used() - before, traffic: s3.traffic() }
 }
 
 async function inSeconds(work: () => Promise<unknown>): Promise<number> {
