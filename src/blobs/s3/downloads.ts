@@ -7,7 +7,7 @@ import { GetObjectCommand, type GetObjectCommandOutput, HeadObjectCommand } from
 import { BlobDamaged, type BlobInfo, BlobMissing, type ByteRange } from '../store.ts'
 import { formatCrc } from './bodies.ts'
 import { hostOf, S3Fault } from './faults.ts'
-import { type Attempt, type Requests, withHeaders } from './requests.ts'
+import { type Attempt, type Requests, withDirect, withHeaders } from './requests.ts'
 
 export interface S3BlobInfo extends BlobInfo {
   /** Of all its bytes, where the provider keeps it. */
@@ -75,10 +75,13 @@ async function readOnce(
   const isChecked = !range && address.traits.checksum === 'crc32'
   const command = new GetObjectCommand({ ...requests.place(name), ...Range })
   if (isChecked) withHeaders(command, { 'x-amz-checksum-mode': 'ENABLED' })
+  const isDirect = range !== undefined && into !== undefined && into.length >= range.length
+  const received = isDirect ? withDirect(command, requests, into, attempt) : () => undefined
   const answer = await client.send(command, { abortSignal: attempt.signal })
   const body = answer.Body as Readable
   try {
     const length = lengthOf(requests, answer, range)
+    if (received() === length) return { bytes: (into as Uint8Array).subarray(0, length), isSound: true }
     const bytes = await collect(requests, attempt, body, length, into)
     const expected = range ? null : wholeCrc(answer)
     return { bytes, isSound: expected === null || expected === formatCrc(crc32(bytes)) }
