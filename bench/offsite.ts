@@ -12,7 +12,6 @@ import { startBackupService } from './support/backup-service.ts'
 import { changeTree } from './support/change-tree.ts'
 import { type BarGroup, barChart } from './support/chart.ts'
 import { type CountingS3, startCountingS3 } from './support/offsite/counting-s3.ts'
-import { fillWithRandom } from './support/offsite/random-files.ts'
 import {
   backUpAndSend,
   type OffsiteRound,
@@ -22,6 +21,7 @@ import {
   type Step,
   type Steps,
 } from './support/offsite/peers.ts'
+import { fillWithRandom } from './support/offsite/random-files.ts'
 
 const size = (name: string, usual: number) => Number(process.env[`GAMEKEEPER_BENCH_${name}`] ?? usual)
 const ROUNDS = size('ROUNDS', 3)
@@ -82,7 +82,7 @@ function describe(steps: Steps): string {
   const each = STEPS.map((step) => `${step} ${cell(flat(steps, step))}`).join('; ')
   const made = madeSeconds ? `; on the disk ${JSON.stringify(madeSeconds)}` : ''
   const operations = STEPS.map((step) => `${step} ${JSON.stringify(steps[step].traffic.operations)}`).join(' ')
-  return `${each}${made}${parts ? `; restore ${JSON.stringify(parts)}` : ''}\n  ${operations}`
+  return `${each}${made}${parts ? `; before the restore ${JSON.stringify(parts)}` : ''}\n  ${operations}`
 }
 
 interface Figures {
@@ -116,7 +116,8 @@ const TITLES: Record<Step, string> = {
   first: 'First backup, until the bucket has it',
   changed: '15 MB changed, until the bucket has it',
   list: 'List of the backups',
-  restore: 'Restore by a machine that has nothing',
+  restore: 'Restore from the bucket',
+  fromNothing: 'Restore by a machine that has nothing, from the first command on',
   listAnew: 'List by a machine that has nothing',
 }
 
@@ -166,7 +167,9 @@ async function pairs(base: string, s3: CountingS3): Promise<boolean[]> {
       plain: async () => (await plain.backUp(plain.serverId)).seconds,
       mirrored: async () => (await backUpAndSend(mirrored, mirrored.serverId)).made,
     }
-    console.log(`first backups: ${(await backUp.mirrored()).toFixed(3)} s with a mirror, ${(await backUp.plain()).toFixed(3)} s without`)
+    console.log(
+      `first backups: ${(await backUp.mirrored()).toFixed(3)} s with a mirror, ${(await backUp.plain()).toFixed(3)} s without`,
+    )
     for (let pair = 0; pair < PAIRS; pair++) {
       for (const { files } of [plain, mirrored]) changeTree({ root: files, seed: 300 + pair, ...SAVED })
       await delay(SETTLING_MS)

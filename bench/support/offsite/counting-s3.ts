@@ -55,6 +55,16 @@ export async function startCountingS3(base: string): Promise<CountingS3> {
 /** Operation, key, address, status, error, bytes of the answer, size of the object: S3's own form of such a log. */
 const LINE = / s3_(\w+) (?:- |\S+ )?\/\S* \d{3} \S+ (?:\d+|-) (\d+|-) /
 
+export function sumOf(all: readonly Traffic[]): Traffic {
+  const sum: Traffic = { requests: 0, bytesUp: 0, operations: {} }
+  for (const { requests, bytesUp, operations } of all) {
+    sum.requests += requests
+    sum.bytesUp += bytesUp
+    for (const [name, count] of Object.entries(operations)) sum.operations[name] = (sum.operations[name] ?? 0) + count
+  }
+  return sum
+}
+
 function sumUp(log: string): Traffic {
   const traffic: Traffic = { requests: 0, bytesUp: 0, operations: {} }
   for (const line of log.split('\n')) {

@@ -10,9 +10,9 @@ import { MINECRAFT, makeTree, type TreeShape } from '../../game-tree.ts'
 import { cpuSeconds, cpuSecondsOfEnded, median } from '../../measure.ts'
 import { discard, heat } from '../backup-peers.ts'
 import { type BackupService, startBackupService } from '../backup-service.ts'
-import type { CountingS3, Traffic } from './counting-s3.ts'
+import { type CountingS3, sumOf, type Traffic } from './counting-s3.ts'
 
-export const STEPS = ['first', 'changed', 'list', 'restore', 'listAnew'] as const
+export const STEPS = ['first', 'changed', 'list', 'restore', 'fromNothing', 'listAnew'] as const
 export type Step = (typeof STEPS)[number]
 
 export interface Measured {
@@ -25,8 +25,8 @@ export interface Measured {
 export type Steps = Record<Step, Measured> & {
   /** Of ours: until the backup was complete on the disk. */
   madeSeconds?: Partial<Record<Step, number>>
-  /** Of ours: what the restore consists of. */
-  parts?: { recover: number; start: number; restore: number }
+  /** Of ours: what comes before the restore on a machine that has nothing. */
+  parts?: { recover: number; start: number }
 }
 
 export interface OffsiteRound {
@@ -100,7 +100,14 @@ export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound
     if (!sent || !again) throw new Error('nothing was sent')
     await stop()
     heat(s3.dirOf(name))
-    const restore = await restoreElsewhere({ s3, settings, place, dataDir: restored, serverId, backupId: again.backupId })
+    const restore = await restoreElsewhere({
+      s3,
+      settings,
+      place,
+      dataDir: restored,
+      serverId,
+      backupId: again.backupId,
+    })
     execFileSync('diff', ['-rq', files, join(restored, 'servers', serverId, 'files')], { stdio: 'inherit' })
     const listAnew = await timed(s3, () =>
       inSeconds(async () => cli(settings, ['backup', 'recover', '--store', place, '--list', '--json'])),
@@ -115,7 +122,7 @@ export async function oursInRound({ s3, name, base, tree, change }: OffsiteRound
   }
 }
 
-/** On a machine that has only the keys: until everything is in its place again, from the command on. */
+/** On a machine that has only the keys: the restore alone, and everything from the first command on. */
 export async function restoreElsewhere(from: {
   s3: CountingS3
   settings: Record<string, string>
@@ -123,25 +130,29 @@ export async function restoreElsewhere(from: {
   dataDir: string
   serverId: string
   backupId: string
-}): Promise<Pick<Steps, 'restore' | 'parts'>> {
+}): Promise<Pick<Steps, 'restore' | 'fromNothing' | 'parts'>> {
   const { s3, settings, place, dataDir, serverId, backupId } = from
-  const parts = { recover: 0, start: 0, restore: 0 }
-  let running: BackupService | undefined
+  const recover = ['backup', 'recover', '--store', place, '--data', dataDir, '--json']
+  const recovered = await timed(s3, () => inSeconds(async () => cli(settings, recover)))
+  s3.traffic()
+  const begun = performance.now()
+  const running = await startBackupService(dataDir, settings)
   try {
-    const measured = await timed(s3, async () => {
-      parts.recover = await inSeconds(async () =>
-        cli(settings, ['backup', 'recover', '--store', place, '--data', dataDir, '--json']),
-      )
-      parts.start = await inSeconds(async () => {
-        running = await startBackupService(dataDir, settings)
-      })
-      parts.restore = (await running?.restore(serverId, backupId)) ?? Number.NaN
-      return parts.recover + parts.start + parts.restore
-    })
-    const own = running ? cpuSeconds(running.service.pid) : 0
-    return { restore: { ...measured, cpu: measured.cpu + own }, parts }
+    // It looks at the bucket first, to find out what it has to send.
+    while ((await running.client.offsite.read()).mirror === null) await delay(POLL_MS)
+    const start = (performance.now() - begun) / 1000
+    const { pid } = running.service
+    const startCpu = cpuSeconds(pid)
+    const startTraffic = s3.traffic()
+    const restore = await timed(s3, () => running.restore(serverId, backupId), pid)
+    const fromNothing = {
+      seconds: recovered.seconds + start + restore.seconds,
+      cpu: recovered.cpu + startCpu + restore.cpu,
+      traffic: sumOf([recovered.traffic, startTraffic, restore.traffic]),
+    }
+    return { restore, fromNothing, parts: { recover: recovered.seconds, start } }
   } finally {
-    await running?.stop()
+    await running.stop()
   }
 }
 
@@ -164,7 +175,7 @@ export async function resticInRound({ s3, name, base, tree, change }: OffsiteRou
   rmSync(cache, { recursive: true })
   const listAnew = await command('snapshots')
   discard(restored, s3.dirOf(name))
-  return { first, changed, list, restore, listAnew }
+  return { first, changed, list, restore, fromNothing: restore, listAnew }
 }
 
 function cli(settings: Record<string, string>, args: string[]): void {
