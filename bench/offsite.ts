@@ -141,7 +141,7 @@ function judge({ gamekeeper: ours, restic: theirs }: Record<'gamekeeper' | 'rest
     holds(`${TITLES[step]}: restic / ours`, theirs[step].seconds / ours[step].seconds, '>=', 2)
   const fewer = (step: Step) =>
     holds(`${TITLES[step]}, requests: ours / restic`, ours[step].requests / theirs[step].requests, '<=', 0.5)
-  const judged = ['first', 'changed', 'list', 'restore'] as const
+  const judged = ['first', 'changed', 'list', 'restore', 'fromNothing'] as const
   return [...judged.map(faster), ...judged.map(fewer)]
 }
 
