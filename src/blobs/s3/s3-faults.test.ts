@@ -89,6 +89,40 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
     await assert.rejects(store.get('packs/one', range), { code: 'unreachable', isPassing: true })
   })
 
+  it('reads a range straight into memory, and once more what was cut, stalled or refused', async () => {
+    const store = await open()
+    const bytes = randomBytes(2 * MIB)
+    await store.put('packs/one', bytes)
+    const into = Buffer.from(new SharedArrayBuffer(MIB + 10))
+    const range = { offset: 10, length: MIB }
+    const read = async () => {
+      into.fill(0)
+      const got = await store.get('packs/one', range, into)
+      assert.equal(got.buffer, into.buffer)
+      assert.ok(bytes.subarray(10, 10 + MIB).equals(got))
+    }
+    await read()
+    const troubles = [
+      { kind: 'cut-answer', afterBytes: 0 },
+      { kind: 'cut-answer', afterBytes: 300_000 },
+      { kind: 'stall-answer', afterBytes: 300_000 },
+      { kind: 'answer', status: 500, code: 'InternalError' },
+    ] as const
+    for (const trouble of troubles) {
+      proxy.trouble = firstly(trouble.kind === 'answer' ? 2 : 1, is('GET'), trouble)
+      await read()
+    }
+    proxy.trouble = () => ({ kind: 'cut-answer', afterBytes: 300_000 })
+    await assert.rejects(store.get('packs/one', range, into), { code: 'unreachable', isPassing: true })
+    proxy.trouble = () => ({ kind: 'change-answer', headers: { 'content-range': `bytes 0-${MIB - 1}/${2 * MIB}` } })
+    await assert.rejects(store.get('packs/one', range, into), { code: 'not_s3' })
+    proxy.trouble = () => undefined
+    await assert.rejects(store.get('packs/none', range, into), { code: 'blob_missing' })
+    assert.equal((await store.get('packs/one', { offset: 2 * MIB - 5, length: MIB }, into)).length, 5)
+    assert.equal((await store.get('packs/one', { offset: 3 * MIB, length: 1 }, into)).length, 0)
+    await read()
+  })
+
   it('sends once more what was cut in the middle of an upload, and leaves nothing where that does not help', async () => {
     const store = await open()
     const bytes = randomBytes(3 * MIB)
