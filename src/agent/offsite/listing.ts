@@ -1,8 +1,9 @@
 // What the store holds and what the mirror holds, by name and size.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { fail } from '../../contract/errors.ts'
 import { packBlob } from '../backups/format/format.ts'
 import type { Repository } from '../backups/store/repository.ts'
-import { type Blob, type Blobs, type Folder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
+import { type Blob, type Blobs, type Folder, inFolder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
 
 /** Names that `list` gives in one request of an object store. */
 const LISTED_AT_ONCE = 1000
@@ -46,10 +47,29 @@ export async function listMirror(mirror: BlobStore): Promise<Blobs> {
 }
 
 /**
- * Those of the blobs that the mirror does not have whole, whatever it has acknowledged. One request for each, or one for
- * each thousand that are in the folder, whichever is fewer.
+ * An answer that all is well is not yet a blob: nothing relies on one before the mirror lists it in its full size. Only then
+ * it is in the inventory.
  */
-export async function findIncomplete(
+export async function confirmArrived(
+  mirror: BlobStore,
+  inventory: Blobs,
+  folder: Folder,
+  arrived: readonly Blob[],
+): Promise<void> {
+  const inMirror = inFolder(inventory, folder).length + arrived.length
+  const incomplete = await findIncomplete(mirror, folder, arrived, inMirror)
+  if (incomplete.length > 0) {
+    const count = `${incomplete.length} of ${arrived.length}`
+    throw fail('offsite_unreachable', `The off-site store does not have ${count} blobs that it has acknowledged.`)
+  }
+  for (const { name, sizeBytes } of arrived) inventory.set(name, sizeBytes)
+}
+
+/**
+ * Those of the blobs that the mirror does not have whole. One request for each, or one for each thousand that are in the
+ * folder, whichever is fewer.
+ */
+async function findIncomplete(
   mirror: BlobStore,
   folder: Folder,
   sent: readonly Blob[],

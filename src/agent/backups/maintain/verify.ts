@@ -6,10 +6,11 @@ import type { VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
-import { ID_BYTES, manifestBlob } from '../format/format.ts'
+import { type Damage, ID_BYTES, manifestBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
 import { inDoubt, settleDoubts, withManifest } from '../store/healing.ts'
+import { listedPacks } from '../store/index-blobs.ts'
 import type { ManifestName } from '../store/manifests.ts'
 import type { PackFetch } from '../store/pack-fetch.ts'
 import type { Repository } from '../store/repository.ts'
@@ -62,6 +63,8 @@ export async function runVerify(
   const inCopy = await checkCopy(repository, repository.offsite, { name, wanted, fetch }, signal, (bytesDone) =>
     report(findings.bytesChecked + bytesDone),
   )
+  // Before anybody is told: what mirrors the store replaces them.
+  await repository.copyDamage.add(blobsOf(inCopy))
   const { damage } = await describe(repository, inCopy)
   return {
     blocksChecked: said.blocksChecked + inCopy.blocksChecked,
@@ -98,8 +101,14 @@ async function checkCopy(
     await checkPack(repository, store, packId, (frame) => frames.has(frame.offset), findings)
     report(findings.bytesChecked)
   }
+  const note = ({ blob: index, message }: Damage) => void findings.blobs.set(index, message)
+  for await (const _ of listedPacks(offsite, sealer, note));
   return findings
 }
+
+const blobsOf = ({ blocks, blobs }: Findings) => [
+  ...new Set([...blobs.keys(), ...blocks.values().map(({ blob }) => blob)]),
+]
 
 function want({ index, doubtful }: Repository, entry: Entry, wanted: Wanted, findings: Findings): void {
   eachBlock(entry, (idAt) => {

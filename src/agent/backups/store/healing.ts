@@ -6,15 +6,13 @@ import { isFailure } from '../../../contract/errors.ts'
 import { isDiskFull } from '../../../kit/errno.ts'
 import { Damage, manifestBlob, packBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
-import { decodeTable } from '../format/pack-table.ts'
-import { CODEC_FILLER } from '../format/seal.ts'
-import { decodeJobs } from '../workers/decode-jobs.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 import { isKnownDamaged } from './damage-list.ts'
 import { createIndexWriter, listedPacks, readIndex } from './index-blobs.ts'
 import type { ManifestName } from './manifests.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
+import { inMemory, isSoundPack } from './sound-blobs.ts'
 
 const PIECE_BYTES = 4 * 1024 * 1024
 
@@ -71,32 +69,6 @@ async function unlessOutOfReach(heal: () => Promise<boolean>): Promise<boolean> 
   }
 }
 
-/** Every byte of it is what was written, and it holds just what the index says. */
-async function isSoundPack(repository: Repository, packId: string, whole: FetchedRange): Promise<boolean> {
-  const bytes = Buffer.from(whole.bytes, whole.at, whole.length)
-  const { table } = await readPackTable(inMemory(bytes), packId)
-  const listed = await listedTable(repository, packId)
-  if (listed && !listed.equals(table)) return false
-  const frames = decodeTable(table)
-  const isZero = (range: { offset: number; storedLength: number }) =>
-    bytes.subarray(range.offset, range.offset + range.storedLength).every((byte) => byte === 0)
-  if (!frames.filter(({ codec }) => codec === CODEC_FILLER).every(isZero)) return false
-  const wanted = frames.flatMap((frame) =>
-    frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),
-  )
-  for (const job of decodeJobs(packId, wanted, { isStrict: true })) {
-    const { damaged } = await repository.pool.decode({ ...job, fetched: [whole] })
-    if (damaged.length > 0) return false
-  }
-  return true
-}
-
-/** As an index has it; undefined where none lists the pack. */
-async function listedTable({ blobs, sealer }: Repository, packId: string): Promise<Buffer | undefined> {
-  for await (const pack of listedPacks(blobs, sealer, () => {})) if (pack.packId === packId) return pack.table
-  return undefined
-}
-
 async function putInPlace(local: BlobStore, name: string, { bytes, at, length }: FetchedRange): Promise<void> {
   const writer = await local.create(name)
   try {
@@ -107,15 +79,6 @@ async function putInPlace(local: BlobStore, name: string, { bytes, at, length }:
     throw error
   }
   await writer.commit()
-}
-
-/** A blob that is in memory. What it answers is a copy: it may be in memory that is shared, which not everything reads. */
-function inMemory(bytes: Buffer): Pick<BlobStore, 'stat' | 'get'> {
-  return {
-    stat: async (name) => ({ name, sizeBytes: bytes.length, modifiedAt: 0 }),
-    get: async (_, { offset, length } = { offset: 0, length: bytes.length }) =>
-      Buffer.from(bytes.subarray(offset, offset + length)),
-  }
 }
 
 /** A backup's manifest that is damaged or gone, though nobody has deleted the backup. */
