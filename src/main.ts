@@ -20,8 +20,7 @@ import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
 import type { MirrorTarget } from './agent/offsite/index.ts'
 import { s3Target } from './agent/offsite/s3-target.ts'
-import { openBlobStore } from './blobs/open-store.ts'
-import { s3Address } from './blobs/s3/address.ts'
+import { openBucket } from './blobs/open-store.ts'
 import type { Examination, Finding } from './blobs/s3/examine.ts'
 import type { BlobStore } from './blobs/store.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
@@ -336,7 +335,8 @@ async function findBucket(config: Config, url: string, isListOnly: boolean): Pro
       'not_configured',
       `Set GAMEKEEPER_OFFSITE='${place}', here and for the service: the backups stay there and are read from there.`,
     )
-  return await findOffsiteStore(s3Address(asked, keys), place, config.backupKey)
+  const open = () => openBucket(asked, keys, { clear: false, isReadOnly: true })
+  return await findOffsiteStore(open, place, config.backupKey)
 }
 
 /** By another region it is reached as well. */
@@ -355,7 +355,7 @@ function parsePlace(url: string): S3Place {
 /** Null where nothing is mirrored. */
 function offsiteOf({ offsite, offsiteKeys }: Config): (() => Promise<BlobStore>) | null {
   if (!offsite || !offsiteKeys) return null
-  return () => openBlobStore(s3Address(offsite, offsiteKeys), { clear: false })
+  return () => openBucket(offsite, offsiteKeys, { clear: false })
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

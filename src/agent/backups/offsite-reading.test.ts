@@ -5,6 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { it, type TestContext } from 'node:test'
+import { openLocalStore } from '../../blobs/local.ts'
 import { blobsIn, flip } from '../../blobs/store.testing.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { leaveOffsite } from './maintain/keep-local.ts'
@@ -298,12 +299,10 @@ async function comesBack(t: TestContext, key: Buffer | null): Promise<void> {
   rmSync(old.dataDir, { recursive: true })
   mkdirSync(old.dataDir)
 
-  const address = { kind: 'local', dir: bucket.dir } as const
-  await assert.rejects(findOffsiteStore(address, 's3://bucket', randomBytes(32)), { code: 'wrong_key' })
-  await assert.rejects(findOffsiteStore({ kind: 'local', dir: `${bucket.dir}/none` }, 's3://none', key), {
-    code: 'no_store',
-  })
-  const found = await findOffsiteStore(address, 's3://bucket', key)
+  const openAt = (dir: string) => () => openLocalStore(dir, { clear: false, isReadOnly: true })
+  await assert.rejects(findOffsiteStore(openAt(bucket.dir), 's3://bucket', randomBytes(32)), { code: 'wrong_key' })
+  await assert.rejects(findOffsiteStore(openAt(`${bucket.dir}/none`), 's3://none', key), { code: 'no_store' })
+  const found = await findOffsiteStore(openAt(bucket.dir), 's3://bucket', key)
   const listed = await listStore(found)
   assert.deepEqual(
     listed.map(({ backupId, backup, damage }) => [backupId, backup?.isLocked, damage]).sort(),

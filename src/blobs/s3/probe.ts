@@ -5,7 +5,7 @@ import type { S3Address, S3Traits } from './address.ts'
 import { type Digest, digestOf, memorySource } from './bodies.ts'
 import { S3Fault } from './faults.ts'
 import { beginMultipart, isRefusedCondition } from './multiparts.ts'
-import { createRequests, type Patience, type Requests, rootOf, withHeaders } from './requests.ts'
+import { createRequests, PATIENCE, type Patience, type Requests, rootOf, withHeaders } from './requests.ts'
 
 /** Always the same one: a key that may not delete leaves no more than that. */
 export const PROBE_BLOB = 'probe/blob'
@@ -17,6 +17,11 @@ export interface Reached {
   address: S3Address
   /** By how much the provider's clock is ahead of ours. */
   skewMs: number
+}
+
+/** For whoever only reads. Throws `S3Fault`. */
+export async function findPlace(address: S3Address, isRegionGiven: boolean): Promise<S3Address> {
+  return (await probePlace(address, isRegionGiven, PATIENCE)).address
 }
 
 /** Throws `S3Fault` where the bucket cannot be used at all. */

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { copyBlob } from '../../../blobs/copy-blob.ts'
 import { asCopy, openLayeredStore, StoreUnreachable } from '../../../blobs/layered.ts'
-import { type BlobStoreAddress, openBlobStore } from '../../../blobs/open-store.ts'
+import { openBlobStore, openWhenUsed } from '../../../blobs/open-store.ts'
 import type { BlobInfo, BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isDiskFull } from '../../../kit/errno.ts'
@@ -57,11 +57,11 @@ export async function findStore(dir: string, key: Uint8Array | null): Promise<Fo
 
 /** Writes nothing there. `place` is what people call it. */
 export async function findOffsiteStore(
-  address: BlobStoreAddress,
+  open: () => Promise<BlobStore>,
   place: string,
   key: Uint8Array | null,
 ): Promise<FoundStore> {
-  const blobs = asCopy(await openBlobStore(address, { clear: false, isReadOnly: true }))
+  const blobs = asCopy(openWhenUsed(open))
   return await reached(() => inspect({ place, isOffsite: true, blobs }, key))
 }
 
