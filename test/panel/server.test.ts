@@ -153,7 +153,7 @@ test('a page that somebody looks at recovers by itself from a restart of the ser
       await client.console.send(serverId, 'after the restart')
       await rows.getByText('after the restart').waitFor()
       await client.power.kill(serverId)
-      await page.getByRole('button', { name: 'Start' }).waitFor()
+      await page.getByRole('button', { name: 'Start', exact: true }).waitFor()
       // A tab that nobody has visited yet, as it would be while the service is away.
       const part = '**/assets/backups-tab-*.js'
       await page.route(part, (route) => route.abort())
