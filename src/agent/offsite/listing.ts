@@ -1,6 +1,7 @@
 // What the store holds and what the mirror holds, by name and size.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
-import { packBlob } from '../backups/format/format.ts'
+import { Damage, packBlob, partBlob } from '../backups/format/format.ts'
+import { type ManifestName, type ManifestSource, manifestNames, openIfThere } from '../backups/store/manifests.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import { type Blob, type Blobs, type Folder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
 
@@ -10,8 +11,8 @@ const LISTED_AT_ONCE = 1000
 const AWAY = 'away/'
 
 /**
- * Under the shared lock, so that no reclaim is under way. Manifests first: the packs of one that is listed were there
- * before it, so they are listed too. Notes of what is away last: they are written before their packs are deleted.
+ * Under the shared lock, so that no reclaim is under way. Manifests first: the packs and parts of one that is listed were
+ * there before it, so they are listed too. Notes of what is away last: they are written before their packs are deleted.
  */
 export async function listStore(
   { writing, packs, doubtful }: Pick<Repository, 'writing' | 'packs' | 'doubtful'>,
@@ -24,13 +25,33 @@ export async function listStore(
     await blobsIn(local, 'locks'),
     await blobsIn(local, 'index'),
   ]
+  const parts = await blobsIn(local, 'parts')
   const there = await blobsIn(local, 'packs')
   const away = new Set<string>()
   for await (const { name } of local.list(AWAY)) away.add(name.slice(AWAY.length))
   // Also those that were gone when the store was opened: the mirror may be the only place that has them.
   const known = new Set([...packs.keys(), ...doubtful])
   const lost = [...known].map(packBlob).filter((name) => !there.has(name) && !away.has(name))
-  return { manifests, locks, index, packs: there, away, lost }
+  return { manifests, locks, index, parts, packs: there, away, lost }
+}
+
+/** Whether a manifest needs one of the parts. One that cannot be read might. */
+export async function isSomeNeeded(store: ManifestSource, parts: readonly Blob[]): Promise<boolean> {
+  const names = new Set(parts.map(({ name }) => name))
+  for (const serverId of new Set(parts.map(({ name }) => name.split('/')[1] ?? '')))
+    for (const manifest of await manifestNames(store, serverId))
+      if (await isNamedBy(store, manifest, names)) return true
+  return false
+}
+
+async function isNamedBy(store: ManifestSource, name: ManifestName, parts: ReadonlySet<string>): Promise<boolean> {
+  try {
+    const named = (await openIfThere(store, name))?.parts ?? []
+    return named.some(({ id }) => parts.has(partBlob(name.serverId, id)))
+  } catch (error) {
+    if (error instanceof Damage) return true
+    throw error
+  }
 }
 
 async function blobsIn(blobs: BlobStore, folder: Folder): Promise<Blobs> {

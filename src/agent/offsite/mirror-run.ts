@@ -1,4 +1,4 @@
-// Makes the mirror what the store is: packs, indexes, manifests and locks are sent in this order, then what the store no
+// Makes the mirror what the store is: packs, indexes, parts, manifests and locks are sent in this order, then what the store no
 // longer has is removed in the reverse order. Cut short at any point, the mirror is a store in which every manifest has all
 // that it needs, and the next run goes on.
 import type { BlobStore } from '../../blobs/store.ts'
@@ -7,8 +7,9 @@ import type { TaskProgress } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import { createRateLimit } from '../../kit/rate-limit.ts'
 import { forEachAtOnce } from '../../kit/work-group.ts'
+import { allowParts } from '../backups/format/store-format.ts'
 import type { Repository } from '../backups/store/repository.ts'
-import { findIncomplete, listStore } from './listing.ts'
+import { findIncomplete, isSomeNeeded, listStore } from './listing.ts'
 import {
   type Blob,
   type Blobs,
@@ -88,6 +89,7 @@ async function sendMissing(
   const missing = new Map<Folder, Blob[]>()
   for (const folder of SENT_FOLDERS) missing.set(folder, await worthSending(mirror, folder, listing))
   sent.expect(sumOf([...missing.values()].flat()))
+  if (missing.get('parts')?.length) await allowParts(mirror.mirror)
   for (const folder of SENT_FOLDERS) {
     const arrived: Blob[] = []
     let hasVanished = false
@@ -101,7 +103,7 @@ async function sendMissing(
     for (const { name, sizeBytes } of arrived) inventory.set(name, sizeBytes)
     if (folder === 'manifests') manifests.push(...arrived.map(({ name }) => name))
     // A backup may be deleted, and a lock changed, at any time, and nothing else depends on them.
-    if (hasVanished && (folder === 'packs' || folder === 'index')) return false
+    if (hasVanished && folder !== 'manifests' && folder !== 'locks') return false
   }
   return true
 }
@@ -125,7 +127,7 @@ async function confirm({ mirror, inventory }: Mirror, folder: Folder, arrived: r
 }
 
 async function removeSurplus(
-  { mirror, inventory, ownership, record, isAppendOnly }: Mirror,
+  { repository, local, mirror, inventory, ownership, record, isAppendOnly }: Mirror,
   listing: Listing,
   { deletedBackups, confirmedBytes }: OffsiteWork,
 ): Promise<Pick<MirrorReport, 'removed' | 'surplus' | 'unexplained'>> {
@@ -137,11 +139,13 @@ async function removeSurplus(
   const manifests = surplusOf('manifests', listing, inventory)
   const unexplained = manifests.map(({ name }) => backupOf(name)).filter(isAnyBut(deletedBackups))
   const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
+  const parts = surplusOf('parts', listing, inventory)
+  const hasLost = listing.lost.length > 0 || (await isSomeNeeded({ blobs: local, sealer: repository.sealer }, parts))
   const isConfirmed = confirmedBytes !== null && sum.bytes <= confirmedBytes
   const reason = reasonAgainst({
     isAppendOnly,
     isConfirmed,
-    isIncomplete: listing.lost.length > 0 || unexplained.length > 0,
+    isIncomplete: hasLost || unexplained.length > 0,
     wouldShrink: record.wouldShrink(after),
   })
   const asked = reason === 'store_incomplete' ? unexplained : []

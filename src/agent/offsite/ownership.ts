@@ -82,7 +82,7 @@ async function createBlob(mirror: BlobStore, name: string, bytes: Uint8Array): P
   }
 }
 
-/** Said before anything else: a store that does not say how it is made is none. It is never replaced. */
+/** Said before anything else: a store that does not say how it is made is none. Only its version ever changes; see `allowParts`. */
 export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<void> {
   if (!(await formatOf(mirror))) await mirror.put(FORMAT_BLOB, await local.get(FORMAT_BLOB))
 }

@@ -1,9 +1,10 @@
 // The mirror has a blob in another size than the store: one of the two is not as it was written. What the mirror has is
 // replaced only by what is known to be sound, since the store may be what was damaged, by a disk or by an attacker.
-import type { BlobStore } from '../../blobs/store.ts'
+import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { isFailure } from '../../contract/errors.ts'
 import { Damage, lastSegment } from '../backups/format/format.ts'
 import { openManifest } from '../backups/format/manifest.ts'
+import { checkPart } from '../backups/format/parts.ts'
 import { readIndex } from '../backups/store/index-blobs.ts'
 import { readPackTable } from '../backups/store/packs.ts'
 import type { Repository } from '../backups/store/repository.ts'
@@ -28,6 +29,7 @@ export async function isWorthReplacing(
     return await isSound(() => readPackTable(local, lastSegment(name)))
   }
   if (folder === 'index') return await isSound(() => readIndex(local, sealer, name))
+  if (folder === 'parts') return await isSound(() => checkPart(local, sealer, name))
   const [serverId = '', backupId = ''] = path
   return await isSound(async () => {
     const manifest = await openManifest(local, sealer, { serverId, backupId })
@@ -42,7 +44,7 @@ async function isSound(read: () => Promise<unknown>): Promise<boolean> {
   } catch (error) {
     // One that was deleted meanwhile is met when it would be sent.
     if (error instanceof Damage) return false
-    if (isFailure(error, 'not_found')) return true
+    if (error instanceof BlobMissing || isFailure(error, 'not_found')) return true
     throw error
   }
 }

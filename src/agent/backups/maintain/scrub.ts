@@ -12,6 +12,7 @@ import {
   checkAndHeal,
   checkIndexes,
   checkManifest,
+  checkParts,
   createFindings,
   describe,
   forgetDamage,
@@ -35,6 +36,7 @@ export async function runScrub(
   }
   await shared(() => checkIndexes(repository, findings))
   for (const name of await manifestNames(repository)) await shared(() => checkManifest(repository, findings, name))
+  await shared(() => checkParts(repository, findings))
   for (const packId of await missingInCopy(repository).catch(ifOutOfReach))
     await shared(async () => void (await checkAndHeal(repository, store, packId, () => true, findings)))
   const isHere = ([packId]: [string, number]) => !repository.isAway(packId)

@@ -2,14 +2,15 @@
 // what the off-site copy has of it as well.
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import type { BlobStore } from '../../../blobs/store.ts'
-import type { VerifyReport } from '../../../contract/agent/agent-backups.ts'
+import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { ID_BYTES, manifestBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
-import { inDoubt, settleDoubts, withManifest } from '../store/healing.ts'
+import { inDoubt, settleDoubts } from '../store/healing.ts'
+import { withManifest } from '../store/healing-blobs.ts'
 import type { ManifestName } from '../store/manifests.ts'
 import type { PackFetch } from '../store/pack-fetch.ts'
 import type { Repository } from '../store/repository.ts'
@@ -63,10 +64,13 @@ export async function runVerify(
     report(findings.bytesChecked + bytesDone),
   )
   const { damage } = await describe(repository, inCopy)
+  // What is here of a part may be sound: then it touches the backup there alone.
+  const touches = (one: DamageReport) =>
+    one.blob.startsWith('parts/') && one.touches.length === 0 ? [{ ...name, path: '/' }] : one.touches
   return {
     blocksChecked: said.blocksChecked + inCopy.blocksChecked,
     bytesChecked: said.bytesChecked + inCopy.bytesChecked,
-    damage: [...said.damage, ...damage.map((one) => ({ ...one, isOffsite: true }))],
+    damage: [...said.damage, ...damage.map((one) => ({ ...one, touches: touches(one), isOffsite: true }))],
     healed: said.healed,
   }
 }
