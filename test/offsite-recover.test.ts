@@ -57,7 +57,7 @@ describe('from a bucket', needs('versitygw'), () => {
   async function send(dataDir: string): Promise<void> {
     const from = await openLocalStore(join(dataDir, 'backups'), { clear: false, isReadOnly: true })
     const to = await openBlobStore(s3Address(gateway.place('castle'), gateway.keys), { clear: false })
-    for (const prefix of ['format', 'packs/', 'index/', 'manifests/', 'locks/'])
+    for (const prefix of ['format', 'packs/', 'index/', 'parts/', 'manifests/', 'locks/'])
       for await (const { name } of from.list(prefix)) await to.put(name, await from.get(name))
   }
 

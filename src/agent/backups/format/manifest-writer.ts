@@ -23,14 +23,19 @@ import type { ManifestMeta } from './manifest.ts'
 import { createPart, type PartWriter } from './parts.ts'
 import type { Sealer } from './seal.ts'
 
-/** What one changed entry costs; half of it once compressed. */
-const CHUNK_BYTES = 64 * 1024
-/** One that has grown by a few entries may end where it ended, so that the next can be taken as it stands. */
-const LARGEST_BYTES = 80 * 1024
-/** A smaller one is not closed for that, nor taken as it stands: small ones would become many. */
-const SMALLEST_BYTES = 16 * 1024
-/** Of chunks in the manifest itself: a blob of their own would cost more than to write so much once more. */
-const OWN_BYTES = 64 * 1024
+/** How a manifest is cut. */
+export interface ManifestSizes {
+  /** Of a chunk, decoded: what one changed entry costs, half of it once compressed. */
+  chunkBytes: number
+  /** Of what is new, in the manifest itself: a blob of its own would cost more than to write so much once more. */
+  ownBytes: number
+}
+
+export const MANIFEST_SIZES: ManifestSizes = { chunkBytes: 64 * 1024, ownBytes: 64 * 1024 }
+/** Of `chunkBytes`: one that has grown by a few entries may end where it ended, so that the next is taken as it stands. */
+const LARGEST = 1.25
+/** Of `chunkBytes`: a smaller one is not closed for that, nor taken as it stands, since small ones would become many. */
+const SMALLEST = 0.25
 
 export interface ManifestWriter {
   /** A promise only where something must be waited for. */
@@ -41,7 +46,7 @@ export interface ManifestWriter {
    * A chunk of the last manifest that cannot be read. What it listed becomes a chunk again, the same if nothing of it has
    * changed, and from now on what is new goes to a part, however little: there the others that need it find it.
    */
-  replace(lost: Pick<ChunkPlace, 'first' | 'entryCount'>): void
+  replace(lost: ChunkPlace): void
   /** Once it returns, the backup exists and survives a power failure. */
   finish(meta: Omit<ManifestMeta, 'version'>): Promise<{ meta: ManifestMeta; checksum: string }>
   /** Lets go of everything. */
@@ -55,9 +60,15 @@ interface Place {
   backupId: string
 }
 
-export function createManifest(blobs: BlobStore, sealer: Sealer, { serverId, backupId }: Place): ManifestWriter {
+export function createManifest(
+  blobs: BlobStore,
+  sealer: Sealer,
+  { serverId, backupId }: Place,
+  { chunkBytes, ownBytes }: ManifestSizes = MANIFEST_SIZES,
+): ManifestWriter {
   const encoder = createEntryEncoder()
-  const places = createPlaces(blobs, sealer, serverId)
+  const places = createPlaces(blobs, sealer, serverId, ownBytes)
+  const smallestBytes = chunkBytes * SMALLEST
   /** The first entries of a chunk of another manifest, in its order: once they are all, it is taken as it stands. */
   let held: StoredEntry[] = []
   /** How many entries chunks had that cannot be read, by the keys of their first. */
@@ -74,7 +85,7 @@ export function createManifest(blobs: BlobStore, sealer: Sealer, { serverId, bac
     begin(key)
     encoder.add(entry, key)
     const wanted = lost.get(first)
-    const isFull = wanted === undefined ? encoder.sizeBytes >= CHUNK_BYTES : encoder.count >= wanted
+    const isFull = wanted === undefined ? encoder.sizeBytes >= chunkBytes : encoder.count >= wanted
     return isFull ? flush() : undefined
   }
 
@@ -96,7 +107,7 @@ export function createManifest(blobs: BlobStore, sealer: Sealer, { serverId, bac
 
   /** Whether the entry is the next of a chunk of which all so far are held. */
   function continuesChunk({ chunk, ordinal }: StoredEntry): boolean {
-    if (encoder.count > 0 || chunk.place.rawLength < SMALLEST_BYTES) return false
+    if (encoder.count > 0 || chunk.place.rawLength < smallestBytes) return false
     return ordinal === held.length && (ordinal === 0 || held[0]?.chunk === chunk)
   }
 
@@ -106,7 +117,7 @@ export function createManifest(blobs: BlobStore, sealer: Sealer, { serverId, bac
       encodeHeld()
       begin(entry.key)
       encoder.addAsItStands(entry)
-      return encoder.sizeBytes >= LARGEST_BYTES ? flush() : undefined
+      return encoder.sizeBytes >= chunkBytes * LARGEST ? flush() : undefined
     }
     const { stored, raw, place, part } = entry.chunk
     held.push(entry)
@@ -121,16 +132,18 @@ export function createManifest(blobs: BlobStore, sealer: Sealer, { serverId, bac
     add(entry) {
       const key = orderKey(entry.path)
       encodeHeld()
-      const begins = lost.size > 0 && encoder.sizeBytes >= SMALLEST_BYTES && lost.has(listedKey(key))
+      const begins = lost.size > 0 && encoder.sizeBytes >= smallestBytes && lost.has(listedKey(key))
       return begins ? flush().then(() => encode(entry, key)) : encode(entry, key)
     },
     addAsItStands(entry) {
       if (entry.ordinal > 0) return hold(entry)
       encodeHeld()
-      return encoder.sizeBytes < SMALLEST_BYTES ? hold(entry) : flush().then(() => hold(entry))
+      return encoder.sizeBytes < smallestBytes ? hold(entry) : flush().then(() => hold(entry))
     },
-    replace(chunk) {
-      lost.set(chunk.first, chunk.entryCount)
+    replace({ first: key, entryCount, part }) {
+      // What was in another manifest itself, nobody else needs.
+      if (part === undefined) return
+      lost.set(key, entryCount)
       places.share()
     },
     async finish(given) {
@@ -160,7 +173,7 @@ export function createManifest(blobs: BlobStore, sealer: Sealer, { serverId, bac
 type Described = Omit<ChunkPlace, 'offset' | 'storedLength' | 'digest' | 'part' | 'id'>
 
 /** Where each chunk goes: into the manifest, into a part of its own, or nowhere since it is in another's. */
-function createPlaces(blobs: BlobStore, sealer: Sealer, serverId: string) {
+function createPlaces(blobs: BlobStore, sealer: Sealer, serverId: string, ownBytesAtMost: number) {
   const chunks: ChunkPlace[] = []
   const parts: PartRef[] = []
   const indexes = new Map<string, number>()
@@ -198,7 +211,7 @@ function createPlaces(blobs: BlobStore, sealer: Sealer, serverId: string) {
       const at = chunks.push({ ...described, offset: 0, storedLength: stored.length }) - 1
       own.push({ at, stored, raw, described })
       ownBytes += stored.length
-      if (part || !mayOwn || ownBytes > OWN_BYTES) await toPart()
+      if (part || !mayOwn || ownBytes > ownBytesAtMost) await toPart()
     },
     refer(shared: SharedPart, { offset, storedLength, rawLength, codec, crc, id = '', entryCount, first }: ChunkPlace) {
       chunks.push({ offset, storedLength, rawLength, codec, crc, entryCount, first, part: indexOf(shared), id })

@@ -6,7 +6,7 @@ import { BlobMissing } from '../../../blobs/store.ts'
 import type { ScrubReport } from '../../../contract/agent/agent-backups.ts'
 import { lastSegment, SCRUB_BLOB } from '../format/format.ts'
 import { settleDoubts } from '../store/healing.ts'
-import { manifestNames } from '../store/manifests.ts'
+import { manifestNames, partNames } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'
 import {
   checkAndHeal,
@@ -36,7 +36,7 @@ export async function runScrub(
   }
   await shared(() => checkIndexes(repository, findings))
   for (const name of await manifestNames(repository)) await shared(() => checkManifest(repository, findings, name))
-  await shared(() => checkParts(repository, findings))
+  await shared(async () => checkParts(repository, findings, await partNames(repository)))
   for (const packId of await missingInCopy(repository).catch(ifOutOfReach))
     await shared(async () => void (await checkAndHeal(repository, store, packId, () => true, findings)))
   const isHere = ([packId]: [string, number]) => !repository.isAway(packId)

@@ -6,7 +6,7 @@ import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-b
 import { fail } from '../../../contract/errors.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
-import { ID_BYTES, manifestBlob } from '../format/format.ts'
+import { ID_BYTES, manifestBlob, partBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
 import { inDoubt, settleDoubts } from '../store/healing.ts'
@@ -19,6 +19,7 @@ import {
   checkAndHeal,
   checkIndexes,
   checkPack,
+  checkParts,
   createFindings,
   describe,
   type Findings,
@@ -42,13 +43,16 @@ export async function runVerify(
   using fetch = repository.fetches.begin()
   const findings = createFindings()
   const wanted: Wanted = new Map()
+  let parts: string[] = []
   await noting(findings, () =>
     withManifest(repository, name, async () => {
       wanted.clear()
       const manifest = await openManifest(repository.blobs, repository.sealer, name)
+      parts = manifest.parts.map(({ id }) => partBlob(name.serverId, id))
       for await (const chunk of manifest.chunks()) for (const entry of chunk) want(repository, entry, wanted, findings)
     }),
   )
+  await checkParts(repository, findings, parts)
   const store = storeAsItIs(repository, fetch)
   expectAll(fetch, wanted, (packId) => repository.isAway(packId))
   for (const [packId, frames] of wanted) {

@@ -30,6 +30,11 @@ export async function manifestNames(
   return names
 }
 
+/** Of the blobs that manifests share. */
+export async function partNames({ blobs }: Pick<ManifestSource, 'blobs'>): Promise<string[]> {
+  return (await Array.fromAsync(blobs.list('parts/'))).map(({ name }) => name)
+}
+
 /** Undefined where it is gone: backups are deleted at any time, whoever reads the store. */
 export function openIfThere({ blobs, sealer }: ManifestSource, name: ManifestName): Promise<Manifest | undefined> {
   return unlessGone(() => openManifest(blobs, sealer, name))
