@@ -10,15 +10,7 @@ import {
   type SharedPart,
   type StoredEntry,
 } from './entries.ts'
-import {
-  digest,
-  FORMAT_VERSION,
-  MAGIC_BYTES,
-  MANIFEST_MAGIC,
-  manifestBlob,
-  PARTS_VERSION,
-  partBlob,
-} from './format.ts'
+import { digest, FORMAT_VERSION, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob, PARTS_VERSION, partBlob } from './format.ts'
 import type { ManifestMeta } from './manifest.ts'
 import { createPart, type PartWriter } from './parts.ts'
 import type { Sealer } from './seal.ts'
@@ -31,7 +23,7 @@ export interface ManifestSizes {
   ownBytes: number
 }
 
-export const MANIFEST_SIZES: ManifestSizes = { chunkBytes: 64 * 1024, ownBytes: 64 * 1024 }
+export const MANIFEST_SIZES: ManifestSizes = { chunkBytes: 64 * 1024, ownBytes: 32 * 1024 }
 /** Of `chunkBytes`: one that has grown by a few entries may end where it ended, so that the next is taken as it stands. */
 const LARGEST = 1.25
 /** Of `chunkBytes`: a smaller one is not closed for that, nor taken as it stands, since small ones would become many. */

@@ -119,11 +119,7 @@ function decodeTable(table: Buffer): PlacedRow[] {
 }
 
 /** Every byte of it is what was written, or it throws Damage; `BlobMissing` where it is not there. */
-export async function checkPart(
-  blobs: Pick<BlobStore, 'stat' | 'get'>,
-  sealer: Sealer,
-  name: string,
-): Promise<void> {
+export async function checkPart(blobs: Pick<BlobStore, 'stat' | 'get'>, sealer: Sealer, name: string): Promise<void> {
   for (const row of await readPartTable(blobs, name)) {
     const stored = await blobs.get(name, { offset: row.offset, length: row.storedLength })
     decodeNamed(sealer, name, stored, row)

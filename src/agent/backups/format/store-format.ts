@@ -58,7 +58,8 @@ export async function agreeOnKey(
 }
 
 export async function holdsNothing(blobs: BlobStore): Promise<boolean> {
-  for (const prefix of ['packs/', 'index/', 'parts/', 'manifests/']) for await (const _ of blobs.list(prefix)) return false
+  for (const prefix of ['packs/', 'index/', 'parts/', 'manifests/'])
+    for await (const _ of blobs.list(prefix)) return false
   return true
 }
 
