@@ -41,7 +41,7 @@ export interface Manifest {
   entries(fromKey?: string): AsyncGenerator<StoredEntry, void, undefined>
   /** One entry at a time from `fromKey` on, each made when it is asked for: for whoever goes through them all. */
   stream(fromKey?: string): EntryStream
-  /** Every chunk as bytes, for `visitIds`, but for those in `seen`, to which shared ones are added. Throws Damage. */
+  /** Every chunk as bytes, for `visitIds`, but for those in `seen`, to which sound ones of parts are added. Throws Damage. */
   rawChunks(seen?: Set<string>): AsyncGenerator<Chunk, void, undefined>
   /** The entry of that very path. */
   find(path: string): Promise<StoredEntry | undefined>

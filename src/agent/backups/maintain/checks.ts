@@ -170,10 +170,16 @@ export async function checkIndexes(repository: Repository, findings: Findings): 
   }
 }
 
-export function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
+/** `seen`: what was checked of others already, and is not checked again. */
+export function checkManifest(
+  repository: Repository,
+  findings: Findings,
+  name: ManifestName,
+  seen: Set<string>,
+): Promise<void> {
   const read = () =>
     unlessGone(async () => {
-      for await (const _ of (await openIfThere(repository, name))?.rawChunks() ?? []);
+      for await (const _ of (await openIfThere(repository, name))?.rawChunks(seen) ?? []);
     })
   return noting(findings, () => withManifest(repository, name, read, (blob) => void findings.healed.push(blob)))
 }

@@ -35,7 +35,9 @@ export async function runScrub(
     await work()
   }
   await shared(() => checkIndexes(repository, findings))
-  for (const name of await manifestNames(repository)) await shared(() => checkManifest(repository, findings, name))
+  const seen = new Set<string>()
+  for (const name of await manifestNames(repository))
+    await shared(() => checkManifest(repository, findings, name, seen))
   await shared(async () => checkParts(repository, findings, await partNames(repository)))
   for (const packId of await missingInCopy(repository).catch(ifOutOfReach))
     await shared(async () => void (await checkAndHeal(repository, store, packId, () => true, findings)))

@@ -65,6 +65,8 @@ export async function listManifests(
   const listed: StoredBackup[] = []
   const names = await manifestNames(repository, serverId)
   const marks = await readMarks(repository.blobs, serverId)
+  /** What many share is checked once. */
+  const seen = new Set<string>()
   await forEachAtOnce(names, atOnce, async (name) => {
     let backup: StoredBackup['backup'] = null
     try {
@@ -72,7 +74,7 @@ export async function listManifests(
       if (!manifest) return
       const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
       backup = { ...manifest.meta, checksum: manifest.checksum, isLocked }
-      if (isThorough) for await (const _ of manifest.rawChunks());
+      if (isThorough) for await (const _ of manifest.rawChunks(seen));
       listed.push({ ...name, backup, damage: null })
     } catch (error) {
       if (isFailure(error, 'not_found')) return
