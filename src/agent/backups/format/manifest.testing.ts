@@ -43,11 +43,12 @@ export async function createBackups(folder: string, key: Buffer | null, sizes?: 
   async function backUp(
     tree: ReadonlyMap<string, number>,
     previous?: Manifest,
+    cut = sizes,
   ): Promise<{ manifest: Manifest; taken: number }> {
     const backupId = `bkp_${count++}`
     const known = new Map<string, StoredEntry>()
     const before = new Set<string>()
-    const writer = createManifest(blobs, sealer, { serverId: SERVER, backupId }, sizes)
+    const writer = createManifest(blobs, sealer, { serverId: SERVER, backupId }, cut)
     for (const [index, place] of previous?.places.entries() ?? []) {
       const entries = await previous?.chunkAt(index).catch(() => undefined)
       if (!entries) writer.replace(place)
