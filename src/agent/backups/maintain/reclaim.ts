@@ -34,6 +34,7 @@ export async function runReclaim(
   if (repository.doubtful.size > 0)
     throw fail('offsite_unreachable', 'Nothing is given back while it is not known which packs the off-site store has.')
   const live = await mark(repository, signal)
+  const partBytes = await removeParts(repository, live.parts)
   const old: string[] = []
   for await (const { name } of repository.blobs.list('index/')) old.push(name)
   const sweep = createSweep(repository, live, options)
@@ -54,7 +55,7 @@ export async function runReclaim(
   }
   const storedBytes = totalHere(repository, sweep.kept)
   const packsDeleted = sweep.doomed.length
-  const freedBytes = bytesBefore - storedBytes + (await removeParts(repository, live.parts))
+  const freedBytes = bytesBefore - storedBytes + partBytes
   const result = { packsBefore, packsDeleted, packsRewritten, freedBytes, storedBytes }
   if (packsDeleted === 0 && old.length <= indexesFor(sweep.tableBytes()) + INDEXES_TOO_MANY) return result
   const indexes = createIndexWriter(repository.blobs, repository.sealer)
@@ -84,7 +85,7 @@ function totalHere({ isAway }: Repository, packs: Map<string, number>): number {
   return bytes
 }
 
-/** A backup that is under way would name some of them before it is there: none is. */
+/** No backup is under way that would count on one. */
 async function removeParts({ blobs }: Repository, needed: ReadonlySet<string>): Promise<number> {
   let bytes = 0
   for await (const { name, sizeBytes } of blobs.list('parts/')) {
