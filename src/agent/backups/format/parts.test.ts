@@ -35,7 +35,7 @@ function flip(folder: string, name: string, at: number): void {
   writeFileSync(path, bytes)
 }
 
-it('Of 100,000 files, a backup in which one has changed adds at most 64 KiB to the store besides the file itself, and one in which nothing has, 16 KiB.', async (t) => {
+it('Of 100,000 files, a backup in which one has changed adds at most 128 KiB to the store besides the file itself, and one in which nothing has, 16 KiB.', async (t) => {
   const { blobs, backUp } = await createBackups(temporaryFolder(t), null)
   const tree = treeWith(100_000)
   const { manifest: first } = await backUp(tree)
@@ -46,12 +46,18 @@ it('Of 100,000 files, a backup in which one has changed adds at most 64 KiB to t
   assert.ok(unchanged <= 16 * 1024, `nothing changed: ${unchanged} bytes`)
   assert.equal((await partsIn(blobs)).length, 1)
   let last = second
-  for (const number of [54_321, 7]) {
+  for (const [number, unsettled] of [
+    [54_321, 54_321],
+    [7, 54_321],
+    [99_999, 7],
+  ] as const) {
     const before = await bytesIn(blobs)
+    // One that was written right before its backup is read, and listed anew, by the next one too.
+    tree.set(numbered(unsettled), 3)
     tree.set(numbered(number), 2)
     last = (await backUp(tree, last)).manifest
     const added = (await bytesIn(blobs)) - before
-    assert.ok(added <= 64 * 1024, `one changed: ${added} bytes`)
+    assert.ok(added <= 128 * 1024, `one changed: ${added} bytes`)
     assert.equal((await last.find(numbered(number)))?.mtimeNs, 2n)
     assert.equal((await second.find(numbered(number)))?.mtimeNs, 1n)
   }
