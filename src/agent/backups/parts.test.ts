@@ -1,10 +1,11 @@
 // Manifests that share parts, through everything that is done with backups.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { newId } from '../../kit/ids.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, type Tree, temporaryFolder } from './backups.testing.ts'
+import { openManifest } from './format/manifest.ts'
 import { killDuring } from './killed.testing.ts'
 import { type Bucket, blobsIn, flip, mirror, openBucket } from './offsite.testing.ts'
 import { findStore, listStore, takeOver } from './store/recovered-store.ts'
@@ -62,10 +63,9 @@ async function assertWhole(agent: TestAgent, trees: ReadonlyMap<string, Tree>): 
   }
 }
 
-/** Of those that are there, how many a manifest names. */
+/** Those that a manifest names. */
 async function partsNamed({ backups }: TestAgent): Promise<Set<string>> {
   const { blobs, sealer } = await backups.repository()
-  const { openManifest } = await import('./format/manifest.ts')
   const named = new Set<string>()
   for (const { serverId, backupId } of await backups.list({ serverId: null }))
     for (const { id } of (await openManifest(blobs, sealer, { serverId, backupId })).parts) named.add(id)
@@ -249,6 +249,22 @@ it('a backup that is cancelled leaves no part', async (t) => {
   const work = { kind: 'backups.create', backupId: newId('bkp'), ...request } as const
   await assert.rejects(agent.run(work, SERVER, cancel.signal), /cancelled/)
   assert.deepEqual([...blobsIn(agent.storeDir, 'parts'), ...readdirSync(join(agent.storeDir, '.unfinished'))], [])
+})
+
+it('files with several links are described anew, and share what they were listed in all the same', async (t) => {
+  const agent = await startAgent(temporaryFolder(t))
+  t.after(() => agent.stop())
+  const root = agent.filesOf(SERVER)
+  fill(root)
+  for (let index = 0; index < 60; index += 2)
+    linkSync(join(root, `file ${100 + index}`), join(root, `link ${100 + index}`))
+  await untilSettled()
+  const trees = new Map<string, Tree>()
+  await backUp(agent, root, trees)
+  const parts = partsThere(agent)
+  await backUp(agent, root, trees)
+  assert.deepEqual(partsThere(agent), parts)
+  await assertWhole(agent, trees)
 })
 
 it('a store that is taken over brings its parts, and makes the own store one that has them', async (t) => {

@@ -70,7 +70,7 @@ export async function runBackup(
   const { losses } = repository.index
   const isWhole = wholeCheck(repository, serverId, previous)
   const sink = createPackSink(repository)
-  const manifest = createManifest(repository.blobs, repository.sealer, request, repository.manifestSizes)
+  const manifest = createManifest(repository.blobs, repository.sealer, request, previous, repository.manifestSizes)
   const notes = createNotes()
   const queue = createEntryQueue(manifest, report)
   const pool = repository.pool.of(serverId)

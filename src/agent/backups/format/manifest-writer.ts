@@ -11,7 +11,7 @@ import {
   type StoredEntry,
 } from './entries.ts'
 import { digest, FORMAT_VERSION, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob, PARTS_VERSION, partBlob } from './format.ts'
-import type { ManifestMeta } from './manifest.ts'
+import type { Manifest, ManifestMeta } from './manifest.ts'
 import { createPart, type PartWriter } from './parts.ts'
 import type { Sealer } from './seal.ts'
 
@@ -56,6 +56,7 @@ export function createManifest(
   blobs: BlobStore,
   sealer: Sealer,
   { serverId, backupId }: Place,
+  previous: Pick<Manifest, 'places' | 'parts'> | undefined,
   { chunkBytes, ownBytes }: ManifestSizes = MANIFEST_SIZES,
 ): ManifestWriter {
   const encoder = createEntryEncoder()
@@ -65,6 +66,7 @@ export function createManifest(
   let held: StoredEntry[] = []
   /** How many entries chunks had that cannot be read, by the keys of their first. */
   const lost = new Map<string, number>()
+  const known = chunksOf(previous)
   let first = ''
 
   const listedKey = (key: string) => Buffer.from(key, 'latin1').toString('base64')
@@ -85,6 +87,11 @@ export function createManifest(
     const entryCount = encoder.count
     if (entryCount === 0) return
     const raw = encoder.take()
+    const same = known.size > 0 ? known.get(sealer.idOf(raw).toString('hex')) : undefined
+    if (same) {
+      places.refer(same.part, same.place)
+      return
+    }
     const { bytes, codec, rawLength, crc } = sealer.encode(raw)
     await places.write(bytes, raw, { rawLength, codec, crc, entryCount, first })
   }
@@ -132,9 +139,10 @@ export function createManifest(
       encodeHeld()
       return encoder.sizeBytes < smallestBytes ? hold(entry) : flush().then(() => hold(entry))
     },
-    replace({ first: key, entryCount, part }) {
+    replace({ first: key, entryCount, id }) {
       // What was in another manifest itself, nobody else needs.
-      if (part === undefined) return
+      if (id === undefined) return
+      known.delete(id)
       lost.set(key, entryCount)
       places.share()
     },
@@ -160,6 +168,19 @@ export function createManifest(
     abort: places.abort,
     giveBack: places.giveBack,
   }
+}
+
+/**
+ * By their ids, those that can be named. Files with several links are described anew by every backup, mostly as they were;
+ * whoever adds them has read what the last manifest lists of them.
+ */
+function chunksOf(previous: Pick<Manifest, 'places' | 'parts'> | undefined) {
+  const chunks = new Map<string, { part: SharedPart; place: ChunkPlace }>()
+  for (const place of previous?.places ?? []) {
+    const part = place.part === undefined ? undefined : previous?.parts[place.part]
+    if (part && !part.isSparse && place.id !== undefined) chunks.set(place.id, { part, place })
+  }
+  return chunks
 }
 
 type Described = Omit<ChunkPlace, 'offset' | 'storedLength' | 'digest' | 'part' | 'id'>

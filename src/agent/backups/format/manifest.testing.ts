@@ -48,7 +48,7 @@ export async function createBackups(folder: string, key: Buffer | null, sizes?: 
     const backupId = `bkp_${count++}`
     const known = new Map<string, StoredEntry>()
     const before = new Set<string>()
-    const writer = createManifest(blobs, sealer, { serverId: SERVER, backupId }, cut)
+    const writer = createManifest(blobs, sealer, { serverId: SERVER, backupId }, previous, cut)
     for (const [index, place] of previous?.places.entries() ?? []) {
       const entries = await previous?.chunkAt(index).catch(() => undefined)
       if (!entries) writer.replace(place)

@@ -11,6 +11,7 @@ import {
   decodeEntries,
   orderKey,
   type PartRef,
+  type SharedPart,
   type StoredEntry,
 } from './entries.ts'
 import { Damage, digest, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob } from './format.ts'
@@ -33,7 +34,7 @@ export interface Manifest {
   readonly checksum: string
   readonly places: readonly ChunkPlace[]
   /** What it shares with other manifests of the server, and cannot be read without. */
-  readonly parts: readonly PartRef[]
+  readonly parts: readonly SharedPart[]
   /** The entries of the chunk in that of the places. Throws as `chunks` does. */
   chunkAt(index: number): Promise<StoredEntry[]>
   /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage, and `not_found` once it is deleted. */
@@ -126,7 +127,7 @@ export async function openManifest(
     meta,
     checksum,
     places: chunks,
-    parts: listed,
+    parts,
     chunkAt,
     chunks: readFrom,
     stream,
