@@ -62,11 +62,14 @@ export function createManifest(
   const encoder = createEntryEncoder()
   const places = createPlaces(blobs, sealer, serverId, ownBytes)
   const smallestBytes = chunkBytes * SMALLEST
+  const largestBytes = chunkBytes * LARGEST
   /** The first entries of a chunk of another manifest, in its order: once they are all, it is taken as it stands. */
   let held: StoredEntry[] = []
   /** How many entries chunks had that cannot be read, by the keys of their first. */
   const lost = new Map<string, number>()
   const known = chunksOf(previous)
+  /** Where chunks of the last manifest begin, by the same keys: they begin there again. */
+  const firsts = new Set(previous?.places.map((place) => place.first))
   let first = ''
 
   const listedKey = (key: string) => Buffer.from(key, 'latin1').toString('base64')
@@ -78,9 +81,13 @@ export function createManifest(
   function encode(entry: Entry, key: string): Promise<void> | undefined {
     begin(key)
     encoder.add(entry, key)
+    return isFull() ? flush() : undefined
+  }
+
+  function isFull(): boolean {
     const wanted = lost.get(first)
-    const isFull = wanted === undefined ? encoder.sizeBytes >= chunkBytes : encoder.count >= wanted
-    return isFull ? flush() : undefined
+    if (wanted !== undefined) return encoder.count >= wanted
+    return encoder.sizeBytes >= (firsts.has(first) ? largestBytes : chunkBytes)
   }
 
   async function flush(): Promise<void> {
@@ -116,7 +123,7 @@ export function createManifest(
       encodeHeld()
       begin(entry.key)
       encoder.addAsItStands(entry)
-      return encoder.sizeBytes >= chunkBytes * LARGEST ? flush() : undefined
+      return encoder.sizeBytes >= largestBytes ? flush() : undefined
     }
     const { stored, raw, place, part } = entry.chunk
     held.push(entry)
@@ -131,7 +138,7 @@ export function createManifest(
     add(entry) {
       const key = orderKey(entry.path)
       encodeHeld()
-      const begins = lost.size > 0 && encoder.sizeBytes >= smallestBytes && lost.has(listedKey(key))
+      const begins = firsts.size > 0 && encoder.sizeBytes >= smallestBytes && firsts.has(listedKey(key))
       return begins ? flush().then(() => encode(entry, key)) : encode(entry, key)
     },
     addAsItStands(entry) {
