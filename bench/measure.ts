@@ -25,10 +25,15 @@ export function holds(what: string, value: number, sign: '<=' | '>=', bar: numbe
 }
 
 /** Seconds of processor time that a process has used. Unlike a rate, it does not depend on who else uses the machine. */
-export function cpuSeconds(pid: number): number {
+export const cpuSeconds = (pid: number): number => secondsIn(pid, [11, 12])
+
+/** The same, of those that this process has started and that have ended. */
+export const cpuSecondsOfEnded = (): number => secondsIn('self', [13, 14])
+
+function secondsIn(pid: number | 'self', columns: readonly number[]): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   const TICKS_PER_SECOND = 100
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  return columns.reduce((sum, column) => sum + Number(fields[column]), 0) / TICKS_PER_SECOND
 }
 
 /** The most bytes that a process had in memory since it began, or since `restartPeak`. */

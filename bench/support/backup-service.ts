@@ -18,9 +18,12 @@ export interface BackupService {
 
 const token = `gk_admin_${randomBytes(32).toString('hex')}`
 
-export async function startBackupService(dataDir: string): Promise<BackupService> {
-  const env = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, GAMEKEEPER_RATE_LIMIT: '0' }
-  const service = await spawnService(env)
+export async function startBackupService(
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<BackupService> {
+  const own = { GAMEKEEPER_DATA_DIR: dataDir, GAMEKEEPER_ADMIN_TOKEN: token, GAMEKEEPER_RATE_LIMIT: '0' }
+  const service = await spawnService({ ...own, ...settings })
   const client = createClient({ baseUrl: service.url, token })
   return {
     service,

@@ -8,7 +8,7 @@ const CHUNK_BYTES = 4 * 1024 * 1024
  * less than `sizeBytes` of it. The same bytes once more are a success.
  */
 export async function copyBlob(
-  from: BlobStore,
+  from: Pick<BlobStore, 'open'>,
   to: BlobStore,
   { name, sizeBytes }: Pick<BlobInfo, 'name' | 'sizeBytes'>,
   options: CopyOptions = {},

@@ -94,6 +94,7 @@ export const EVENTS = {
   'schedule.failed': 'A schedule could not start its backup or its rehearsal',
   'offsite.claimed': 'The off-site store was taken over from whoever had it',
   'offsite.removal_held': 'Most of the off-site store would be removed, so nothing is until somebody confirms it',
+  'offsite.repaired': 'What was found damaged in the off-site store was replaced by what the disk has',
   'offsite.prune_confirmed': 'Somebody confirmed what may be removed from the off-site store',
   'job.started': 'A job was asked for',
   'job.failed': 'A job failed',

@@ -9,6 +9,7 @@ import { runHistories } from './history/main.ts'
 import { runMutants } from './history/mutants.ts'
 import { runSweep } from './history/sweep.ts'
 import { playHostile } from './hostile.ts'
+import { troubleOffsite } from './offsite/main.ts'
 import { playOrders } from './orders.ts'
 import { killRestores } from './restore.ts'
 import { killService } from './service.ts'
@@ -46,6 +47,13 @@ const FAULTS: Record<string, Fault> = {
       'SIGKILL of the service during a backup and a restore over HTTP: the row ends well, the tree is the restored one',
     rounds: 40,
     run: killBackupService,
+  },
+  offsite: {
+    about:
+      'SIGKILL of the service and of its S3 server, stalls, errors, cuts and lost uploads: what was said to be stored ' +
+      'restores from the bucket alone (--seed S)',
+    rounds: 100,
+    run: troubleOffsite,
   },
   restore: {
     about: 'SIGKILL before each change of finishing a restore that has stopped, forward and back (every n-th of them)',

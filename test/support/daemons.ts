@@ -7,8 +7,8 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export function temporaryDirectory(name: string): { path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), `gamekeeper-${name}-`))
+export function temporaryDirectory(name: string, base = tmpdir()): { path: string; remove(): void } {
+  const path = mkdtempSync(join(base, `gamekeeper-${name}-`))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { MirrorTarget } from '../../src/agent/offsite/index.ts'
-import { createFaultyStore, type Faults } from '../../src/agent/offsite/mirror.testing.ts'
 import { openLocalStore } from '../../src/blobs/local.ts'
+import { createFaultyStore, type Faults } from '../../src/blobs/store.testing.ts'
 
-export { namesIn } from '../../src/agent/offsite/mirror.testing.ts'
+export { blobsIn, flip, namesIn } from '../../src/blobs/store.testing.ts'
 
 export interface MirrorPlace {
   dir: string

@@ -48,11 +48,14 @@ export function killLeftovers(): void {
   for (const child of children) child.kill('SIGKILL')
 }
 
+/** The environment, apart from what is meant for whoever runs this. */
+export const withoutSettings = () =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
+
 function startProcess(env: Record<string, string>, { preload, under = [] }: SpawnOptions) {
-  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAMEKEEPER_')))
   const line = [...under, process.execPath, ...(preload ? ['--import', preload] : []), MAIN, 'serve']
   const child = spawn(line[0] as string, line.slice(1), {
-    env: { ...clean, NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
+    env: { ...withoutSettings(), NODE_TEST_CONTEXT: '', GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env },
     stdio: preload ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)

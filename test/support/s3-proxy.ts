@@ -6,16 +6,18 @@ import { listeningPort } from './daemons.ts'
 export type S3Trouble =
   /** An answer of its own, as S3 writes it, after all of the request has come. */
   | { kind: 'answer'; status: number; code?: string; headers?: Record<string, string>; body?: string }
-  /** The connection breaks after so many bytes of the request. */
+  /** The connection breaks after so many bytes of the request, or where it ends. */
   | { kind: 'cut-request'; afterBytes: number }
   /** The request is passed on, and the connection breaks after so many bytes of the answer. */
   | { kind: 'cut-answer'; afterBytes: number }
-  /** Nothing more is read after so many bytes of the request. */
+  /** Nothing more is read after so many bytes of the request, nor is it answered. */
   | { kind: 'stall-request'; afterBytes: number }
   /** The request is passed on, and after so many bytes of the answer nothing more comes. */
   | { kind: 'stall-answer'; afterBytes: number }
   /** The answer comes with other headers or other bytes. */
   | { kind: 'change-answer'; headers?: Record<string, string>; bytes?: (bytes: Buffer) => Buffer }
+  /** The request is passed on, and this is done before its answer is given back. */
+  | { kind: 'before-answer'; work: (status: number) => Promise<void> | void }
 
 export interface S3Seen {
   method: string
@@ -29,6 +31,8 @@ export interface S3Proxy {
   seen: S3Seen[]
   /** Asked for each request; by default nothing goes wrong. */
   trouble: (seen: S3Seen) => S3Trouble | undefined
+  /** Whatever is under way breaks off. */
+  cutAll(): void
   stop(): Promise<void>
 }
 
@@ -49,6 +53,7 @@ export async function startS3Proxy(target: string): Promise<S3Proxy> {
     url: `http://127.0.0.1:${await listeningPort(server)}`,
     seen: [],
     trouble: () => undefined,
+    cutAll: () => server.closeAllConnections(),
     async stop() {
       server.closeAllConnections()
       server.close()
@@ -86,6 +91,7 @@ function watch(incoming: IncomingMessage, bytes: number, then: () => void): void
     passed += chunk.length
     if (passed >= bytes) then()
   })
+  incoming.on('end', then)
   if (bytes === 0) then()
 }
 
@@ -98,9 +104,15 @@ function pass(
   const { method, url, headers } = incoming
   // With the host of the client, which its signature names.
   const forward = request(new URL(url ?? '/', target), { method, headers }, (answer) => {
-    void giveBack(answer, incoming, outgoing, trouble)
+    const breakOff = () => incoming.socket.destroy()
+    answer.on('error', breakOff)
+    giveBack(answer, incoming, outgoing, trouble).catch(breakOff)
   })
   forward.on('error', () => incoming.socket.destroy())
+  incoming.on('close', () => {
+    // The server hears of it, too.
+    if (!incoming.complete) forward.destroy()
+  })
   incoming.pipe(forward)
 }
 
@@ -111,7 +123,8 @@ async function giveBack(
   trouble: S3Trouble | undefined,
 ): Promise<void> {
   const status = answer.statusCode ?? 502
-  if (!trouble) {
+  if (trouble?.kind === 'before-answer') await trouble.work(status)
+  if (!trouble || trouble.kind === 'before-answer') {
     outgoing.writeHead(status, answer.headers)
     return void answer.pipe(outgoing)
   }

@@ -13,6 +13,8 @@ const [PROGRAM] = TOOLS.versitygw.files
 
 export interface VersityGw {
   url: string
+  /** Of the process that runs now. */
+  readonly pid: number
   /** Of the owner, who may do everything. */
   keys: S3Keys
   bucket: string
@@ -29,8 +31,16 @@ export interface VersityGw {
   stop(): Promise<void>
 }
 
-export async function startVersityGw(options: { region?: string } = {}): Promise<VersityGw> {
-  const directory = temporaryDirectory('versitygw')
+export interface VersityGwOptions {
+  region?: string
+  /** Where it has its files; a temporary folder by default. */
+  base?: string
+  /** Further ones of the program itself. */
+  args?: readonly string[]
+}
+
+export async function startVersityGw(options: VersityGwOptions = {}): Promise<VersityGw> {
+  const directory = temporaryDirectory('versitygw', options.base)
   const [root, users] = [join(directory.path, 'root'), join(directory.path, 'users')]
   const bucket = 'games'
   for (const dir of [join(root, bucket), users]) mkdirSync(dir, { recursive: true })
@@ -39,7 +49,9 @@ export async function startVersityGw(options: { region?: string } = {}): Promise
   const keys = { accessKeyId: 'owner-of-tests', secretAccessKey: 'secret-of-tests', sessionToken: null }
   const region = options.region ?? 'us-east-1'
   const own = ['--access', keys.accessKeyId, '--secret', keys.secretAccessKey]
-  const args = [...own, '--region', region, '--port', `127.0.0.1:${port}`, '--iam-dir', users, '--quiet', 'posix', root]
+  const further = options.args ?? []
+  const listen = ['--region', region, '--port', `127.0.0.1:${port}`]
+  const args = [...own, ...listen, '--iam-dir', users, '--quiet', ...further, 'posix', root]
   let child: ReturnType<typeof spawn> | undefined
 
   async function start(): Promise<void> {
@@ -61,6 +73,9 @@ export async function startVersityGw(options: { region?: string } = {}): Promise
   await start()
   return {
     url,
+    get pid() {
+      return child?.pid ?? 0
+    },
     keys,
     bucket,
     dir: join(root, bucket),

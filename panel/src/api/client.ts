@@ -1,6 +1,6 @@
 // The one client of the service. Its session is a cookie that no script can read and a proof, so there is no token here.
 import { createClient } from '../../../src/sdk/index.ts'
-import { sessionProof } from './session-proof.ts'
+import { sessionProof } from './access/session-proof.ts'
 
 export const client = createClient({
   baseUrl: location.origin,

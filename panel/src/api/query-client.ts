@@ -1,8 +1,8 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { isApiError } from '../../../src/sdk/index.ts'
-import { dropArrival } from './arrival.ts'
-import { IS_SIGN_IN, SESSION_KEY } from './session.ts'
-import { followSession } from './who.ts'
+import { dropArrival } from './access/arrival.ts'
+import { IS_SIGN_IN, SESSION_KEY } from './access/session.ts'
+import { followSession } from './access/who.ts'
 
 /** The client of the service has repeated what is worth repeating already; a poll comes again by itself. */
 export function createQueryClient(): QueryClient {

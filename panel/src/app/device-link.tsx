@@ -1,6 +1,6 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
-import { useCreateLink } from '../api/session.ts'
+import { useCreateLink } from '../api/access/session.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { Moment } from '../components/moment.tsx'
 import { Problem } from '../components/problem.tsx'

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { it, type TestContext } from 'node:test'
 import { until } from '../../../test/support/until.ts'
+import { blobsIn, flip } from '../../blobs/store.testing.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder } from './backups.testing.ts'
 import { killDuring } from './killed.testing.ts'
-import { type Bucket, blobsIn, flip, leaveAll, mirror, openBucket } from './offsite.testing.ts'
+import { type Bucket, leaveAll, mirror, openBucket } from './offsite.testing.ts'
 
 interface Scene {
   agent: TestAgent
@@ -180,6 +181,13 @@ it('damage that was found while the off-site store was away is healed at the nex
   const again = await startAgent(agent.dataDir, { offsite: bucket.open })
   t.after(() => again.stop())
   await until(async () => isSame(pack, whole) && damageOf(again).length === 0)
+})
+
+it('a block that has been stored anew elsewhere since it was read is not written down as damage', async (t) => {
+  const { agent, pack } = await scene(t)
+  const packId = basename(pack)
+  await (await agent.backups.repository()).recordDamage([{ id: randomBytes(32), packId }])
+  assert.deepEqual(damageOf(agent), [])
 })
 
 it('a pack is healed while backups are made, packs reclaimed and others read it', async (t) => {

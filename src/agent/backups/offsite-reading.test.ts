@@ -5,9 +5,10 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { it, type TestContext } from 'node:test'
+import { blobsIn, flip } from '../../blobs/store.testing.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { leaveOffsite } from './maintain/keep-local.ts'
-import { type Bucket, blobsIn, flip, leaveAll, mirror, openBucket } from './offsite.testing.ts'
+import { type Bucket, leaveAll, mirror, openBucket } from './offsite.testing.ts'
 import { findOffsiteStore, listStore, takeOver } from './store/recovered-store.ts'
 
 const MB = 1_000_000

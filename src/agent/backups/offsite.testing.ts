@@ -1,7 +1,8 @@
 // What the tests of reading from an off-site store share: a folder in the place of a bucket, which can be made to fail.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLocalStore } from '../../blobs/local.ts'
+import { createFaultyStore } from '../../blobs/store.testing.ts'
 import type { BlobStore } from '../../blobs/store.ts'
 import type { TestAgent } from './backups.testing.ts'
 import { packBlob } from './format/format.ts'
@@ -25,10 +26,15 @@ export function openBucket(dir: string): Bucket {
   const requests: string[] = []
   let left = Number.POSITIVE_INFINITY
   let bytesRead = 0
-  async function asked(name: string): Promise<void> {
-    await bucket.before(name)
-    if (left-- <= 0) throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
-    requests.push(name)
+  const faults = {
+    async before(_call: string, name: string) {
+      await bucket.before(name)
+      if (left-- <= 0) throw Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
+      requests.push(name)
+    },
+    onRead(bytes: number) {
+      bytesRead += bytes
+    },
   }
   const bucket = {
     dir,
@@ -43,26 +49,7 @@ export function openBucket(dir: string): Bucket {
     mend() {
       left = Number.POSITIVE_INFINITY
     },
-    async open(): Promise<BlobStore> {
-      const store = await openLocalStore(dir, { clear: false })
-      return {
-        ...store,
-        async get(name, range, into) {
-          await asked(name)
-          const bytes = await store.get(name, range, into)
-          bytesRead += bytes.length
-          return bytes
-        },
-        async stat(name) {
-          await asked(name)
-          return await store.stat(name)
-        },
-        async *list(prefix) {
-          await asked(prefix)
-          yield* store.list(prefix)
-        },
-      }
-    },
+    open: async () => createFaultyStore(await openLocalStore(dir, { clear: false }), faults),
   }
   return bucket
 }
@@ -77,17 +64,4 @@ export function mirror(agent: TestAgent, { dir }: Bucket): void {
 export async function leaveAll(agent: TestAgent): Promise<void> {
   const { packs, blobs } = await agent.backups.repository()
   for (const [packId, sizeBytes] of packs) await blobs.leave(packBlob(packId), sizeBytes)
-}
-
-export function blobsIn(dir: string, folder: string): string[] {
-  if (!existsSync(join(dir, folder))) return []
-  return readdirSync(join(dir, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-}
-
-export function flip(path: string, at: number, mask = 1): void {
-  const bytes = readFileSync(path)
-  bytes[at] = (bytes[at] ?? 0) ^ mask
-  writeFileSync(path, bytes)
 }

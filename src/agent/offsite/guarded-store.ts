@@ -1,12 +1,14 @@
 // The place of the mirror as one run sees it: what fails there is told in words that callers may see, and nothing waits for
 // it for ever.
-import { BlobExists, BlobMissing, type BlobStore, type BlobWriter } from '../../blobs/store.ts'
+import { BlobDamaged, BlobExists, BlobMissing, type BlobStore, type BlobWriter } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
 import { toFailure } from '../../http/problem.ts'
 
 /** A store gives up sooner by itself: this is for one that does not. */
 export const STALLED_MS = 15 * 60_000
 const ABORT_MS = 5000
+/** What is wrong with a blob, and not with the place. */
+const OF_BLOBS = [BlobMissing, BlobExists, BlobDamaged]
 
 export interface Guard {
   /** Ends every call, whether the store hears of it or not. */
@@ -19,7 +21,7 @@ export interface Guard {
 export function guardStore(store: BlobStore, { signal, describe, stalledMs = STALLED_MS }: Guard): BlobStore {
   function explained(error: unknown): unknown {
     if (signal.aborted) return signal.reason
-    if (error instanceof BlobMissing || error instanceof BlobExists) return error
+    if (OF_BLOBS.some((kind) => error instanceof kind)) return error
     const failure = toFailure(error)
     return failure.code === 'internal' ? fail('offsite_unreachable', describe(error), error) : failure
   }

@@ -1,9 +1,9 @@
 // What the store holds and what the mirror holds, by name and size.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
-import { Damage, packBlob, partBlob } from '../backups/format/format.ts'
-import { type ManifestName, type ManifestSource, manifestNames, openIfThere } from '../backups/store/manifests.ts'
+import { fail } from '../../contract/errors.ts'
+import { packBlob } from '../backups/format/format.ts'
 import type { Repository } from '../backups/store/repository.ts'
-import { type Blob, type Blobs, type Folder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
+import { type Blob, type Blobs, type Folder, inFolder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
 
 /** Names that `list` gives in one request of an object store. */
 const LISTED_AT_ONCE = 1000
@@ -35,25 +35,6 @@ export async function listStore(
   return { manifests, locks, index, parts, packs: there, away, lost }
 }
 
-/** Whether a manifest needs one of the parts. One that cannot be read might. */
-export async function isSomeNeeded(store: ManifestSource, parts: readonly Blob[]): Promise<boolean> {
-  const names = new Set(parts.map(({ name }) => name))
-  for (const serverId of new Set(parts.map(({ name }) => name.split('/')[1] ?? '')))
-    for (const manifest of await manifestNames(store, serverId))
-      if (await isNamedBy(store, manifest, names)) return true
-  return false
-}
-
-async function isNamedBy(store: ManifestSource, name: ManifestName, parts: ReadonlySet<string>): Promise<boolean> {
-  try {
-    const named = (await openIfThere(store, name))?.parts ?? []
-    return named.some(({ id }) => parts.has(partBlob(name.serverId, id)))
-  } catch (error) {
-    if (error instanceof Damage) return true
-    throw error
-  }
-}
-
 async function blobsIn(blobs: BlobStore, folder: Folder): Promise<Blobs> {
   const found: Blobs = new Map()
   for await (const { name, sizeBytes } of blobs.list(`${folder}/`)) found.set(name, sizeBytes)
@@ -67,10 +48,29 @@ export async function listMirror(mirror: BlobStore): Promise<Blobs> {
 }
 
 /**
- * Those of the blobs that the mirror does not have whole, whatever it has acknowledged. One request for each, or one for
- * each thousand that are in the folder, whichever is fewer.
+ * An answer that all is well is not yet a blob: nothing relies on one before the mirror lists it in its full size. Only then
+ * it is in the inventory.
  */
-export async function findIncomplete(
+export async function confirmArrived(
+  mirror: BlobStore,
+  inventory: Blobs,
+  folder: Folder,
+  arrived: readonly Blob[],
+): Promise<void> {
+  const inMirror = inFolder(inventory, folder).length + arrived.length
+  const incomplete = await findIncomplete(mirror, folder, arrived, inMirror)
+  if (incomplete.length > 0) {
+    const count = `${incomplete.length} of ${arrived.length}`
+    throw fail('offsite_unreachable', `The off-site store does not have ${count} blobs that it has acknowledged.`)
+  }
+  for (const { name, sizeBytes } of arrived) inventory.set(name, sizeBytes)
+}
+
+/**
+ * Those of the blobs that the mirror does not have whole. One request for each, or one for each thousand that are in the
+ * folder, whichever is fewer.
+ */
+async function findIncomplete(
   mirror: BlobStore,
   folder: Folder,
   sent: readonly Blob[],

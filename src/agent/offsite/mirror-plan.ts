@@ -24,7 +24,7 @@ export interface Blob {
   sizeBytes: number
 }
 
-const folderOf = (name: string) => name.slice(0, name.indexOf('/')) as Folder
+export const folderOf = (name: string) => name.slice(0, name.indexOf('/')) as Folder
 
 export const inFolder = (blobs: Blobs, folder: Folder): Blob[] =>
   [...blobs].flatMap(([name, sizeBytes]) => (folderOf(name) === folder ? [{ name, sizeBytes }] : []))

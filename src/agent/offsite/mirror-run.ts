@@ -4,16 +4,13 @@
 import type { BlobStore } from '../../blobs/store.ts'
 import type { BlobSum, MirrorReport, OffsiteWork, SurplusReason } from '../../contract/agent/agent-offsite.ts'
 import type { TaskProgress } from '../../contract/agent.ts'
-import { fail } from '../../contract/errors.ts'
 import { createRateLimit } from '../../kit/rate-limit.ts'
 import { forEachAtOnce } from '../../kit/work-group.ts'
-import { allowParts } from '../backups/format/store-format.ts'
 import type { Repository } from '../backups/store/repository.ts'
-import { findIncomplete, isSomeNeeded, listStore } from './listing.ts'
+import { confirmArrived, listStore } from './listing.ts'
 import {
   type Blob,
   type Blobs,
-  type Folder,
   inFolder,
   type Listing,
   missingOf,
@@ -23,15 +20,17 @@ import {
   surplusOf,
 } from './mirror-plan.ts'
 import type { MirrorRecord } from './mirror-record.ts'
-import type { Ownership } from './ownership.ts'
+import { neededParts } from './needed-parts.ts'
+import { type Ownership, sendPartsVersion } from './ownership.ts'
+import { repairMirror } from './repair.ts'
+import { type Replacement, replaceBlob } from './replace-blob.ts'
 import { sendBlob, type Wire } from './send-blob.ts'
-import { isWorthReplacing } from './soundness.ts'
 
 /** Blobs on their way at one time: what they hold in memory is bounded by this and by the size of a chunk. */
 const AT_ONCE = 4
 
 export interface Mirror {
-  repository: Pick<Repository, 'writing' | 'packs' | 'doubtful' | 'sealer'>
+  repository: Repository
   local: BlobStore
   /** Where it is. */
   mirror: BlobStore
@@ -49,23 +48,27 @@ export async function runMirror(
   signal: AbortSignal,
   report: (progress: Partial<TaskProgress>) => void,
 ): Promise<MirrorReport> {
-  const sent = createTally(report)
-  const manifests: string[] = []
+  const tally = createTally(report)
+  const rate = createRateLimit(mirror.bytesPerSecond)
+  const wire: Wire = { local: mirror.local, mirror: mirror.mirror, rate, signal, onSent: tally.addBytes }
+  const sent = new Set<string>()
   let listing: Listing
   do {
     listing = await listStore(mirror.repository, mirror.local, signal)
-  } while (!(await sendMissing(mirror, listing, sent, manifests, signal)))
+  } while (!(await sendMissing(mirror, wire, listing, tally, sent)))
+  const { repository, inventory } = mirror
+  const repair = await repairMirror({ repository, wire, inventory, listing, sent })
   const removal = await removeSurplus(mirror, listing, work)
   // What is sent before as much is removed does not count: it would make half of what was there before.
-  mirror.record.note(holdingsOf(mirror.inventory))
-  const stored = (work.isThorough ? [...listing.manifests.keys()] : manifests).filter((name) =>
-    mirror.inventory.has(name),
-  )
+  mirror.record.note(holdingsOf(inventory))
+  const manifests = [...listing.manifests.keys()].filter((name) => work.isThorough || sent.has(name))
+  const stored = manifests.filter((name) => inventory.has(name))
   return {
     stored: stored.map(backupOf),
     isThorough: work.isThorough,
-    sent: sent.sum(),
-    mirror: { blobs: mirror.inventory.size, ...holdingsOf(mirror.inventory) },
+    sent: tally.sum(),
+    mirror: { blobs: inventory.size, ...holdingsOf(inventory) },
+    ...repair,
     ...removal,
   }
 }
@@ -77,60 +80,42 @@ function backupOf(manifest: string) {
 
 /** False where a reclaim has changed the store meanwhile: then it is listed again. */
 async function sendMissing(
-  mirror: Mirror,
+  { repository, local, mirror, inventory }: Mirror,
+  wire: Wire,
   listing: Listing,
-  sent: Tally,
-  manifests: string[],
-  signal: AbortSignal,
+  tally: Tally,
+  sent: Set<string>,
 ): Promise<boolean> {
-  const { local, inventory } = mirror
-  const rate = createRateLimit(mirror.bytesPerSecond)
-  const wire: Wire = { local, mirror: mirror.mirror, rate, signal, onSent: sent.addBytes }
-  const missing = new Map<Folder, Blob[]>()
-  for (const folder of SENT_FOLDERS) missing.set(folder, await worthSending(mirror, folder, listing))
-  sent.expect(sumOf([...missing.values()].flat()))
-  if (missing.get('parts')?.length) await allowParts(mirror.mirror)
-  for (const folder of SENT_FOLDERS) {
+  const missing = new Map(SENT_FOLDERS.map((folder) => [folder, missingOf(folder, listing, inventory)]))
+  tally.expect(sumOf([...missing.values()].flat()))
+  if (missing.get('parts')?.length) await sendPartsVersion(mirror, local)
+  for (const [folder, blobs] of missing) {
     const arrived: Blob[] = []
     let hasVanished = false
-    await forEachAtOnce(missing.get(folder) ?? [], AT_ONCE, async (blob) => {
-      const blobSent = await sendBlob(wire, blob, inventory.has(blob.name))
-      if (blobSent) arrived.push(blobSent)
-      else hasVanished = true
-      sent.addBlob()
-    })
-    await confirm(mirror, folder, arrived)
-    for (const { name, sizeBytes } of arrived) inventory.set(name, sizeBytes)
-    if (folder === 'manifests') manifests.push(...arrived.map(({ name }) => name))
+    const note = (outcome: Replacement | undefined) => {
+      if (outcome === undefined || outcome === 'gone') hasVanished = true
+      else if (outcome !== 'unsound') arrived.push(outcome)
+      tally.addBlob()
+    }
+    // Marks change, and have nothing to check.
+    const isAltered = ({ name }: Blob) => folder !== 'locks' && inventory.has(name)
+    const others = blobs.filter((blob) => !isAltered(blob))
+    await forEachAtOnce(others, AT_ONCE, async (blob) => note(await sendBlob(wire, blob, inventory.has(blob.name))))
+    for (const { name } of blobs.filter(isAltered)) note(await replaceBlob(wire, repository, name))
+    await confirmArrived(mirror, inventory, folder, arrived)
+    for (const { name } of arrived) sent.add(name)
     // A backup may be deleted, and a lock changed, at any time, and nothing else depends on them.
     if (hasVanished && folder !== 'manifests' && folder !== 'locks') return false
   }
   return true
 }
 
-async function worthSending(mirror: Mirror, folder: Folder, listing: Listing): Promise<Blob[]> {
-  const worth: Blob[] = []
-  for (const blob of missingOf(folder, listing, mirror.inventory)) {
-    const there = mirror.inventory.get(blob.name)
-    if (there === undefined || (await isWorthReplacing(mirror, blob.name, there))) worth.push(blob)
-  }
-  return worth
-}
-
-/** An answer that all is well is not yet a blob: nothing relies on one before the mirror lists it in its full size. */
-async function confirm({ mirror, inventory }: Mirror, folder: Folder, arrived: readonly Blob[]): Promise<void> {
-  const inMirror = inFolder(inventory, folder).length + arrived.length
-  const incomplete = await findIncomplete(mirror, folder, arrived, inMirror)
-  if (incomplete.length === 0) return
-  const count = `${incomplete.length} of ${arrived.length}`
-  throw fail('offsite_unreachable', `The off-site store does not have ${count} blobs that it has acknowledged.`)
-}
-
 async function removeSurplus(
-  { repository, local, mirror, inventory, ownership, record, isAppendOnly }: Mirror,
+  place: Mirror,
   listing: Listing,
   { deletedBackups, confirmedBytes }: OffsiteWork,
 ): Promise<Pick<MirrorReport, 'removed' | 'surplus' | 'unexplained'>> {
+  const { mirror, inventory, ownership, record, isAppendOnly } = place
   const removed: BlobSum = { blobs: 0, bytes: 0 }
   const before = holdingsOf(inventory)
   const groups = REMOVED_FOLDERS.map((folder) => surplusOf(folder, listing, inventory))
@@ -139,28 +124,37 @@ async function removeSurplus(
   const manifests = surplusOf('manifests', listing, inventory)
   const unexplained = manifests.map(({ name }) => backupOf(name)).filter(isAnyBut(deletedBackups))
   const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
-  const parts = surplusOf('parts', listing, inventory)
-  const hasLost = listing.lost.length > 0 || (await isSomeNeeded({ blobs: local, sealer: repository.sealer }, parts))
+  const needed = await partsToKeep(place, listing)
   const isConfirmed = confirmedBytes !== null && sum.bytes <= confirmedBytes
   const reason = reasonAgainst({
     isAppendOnly,
     isConfirmed,
-    isIncomplete: hasLost || unexplained.length > 0,
+    isIncomplete: listing.lost.length > 0 || needed.size > 0 || unexplained.length > 0,
     wouldShrink: record.wouldShrink(after),
   })
   const asked = reason === 'store_incomplete' ? unexplained : []
   if (reason) return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked }
   await ownership.require()
   for (const blobs of groups) {
-    await forEachAtOnce(blobs, AT_ONCE, async ({ name, sizeBytes }) => {
+    const removable = blobs.filter(({ name }) => !needed.has(name))
+    await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
       await mirror.delete(name)
       inventory.delete(name)
       removed.blobs++
       removed.bytes += sizeBytes
     })
   }
-  if (isConfirmed) record.reset(after)
+  if (isConfirmed) record.reset(holdingsOf(inventory))
   return { removed, surplus: null, unexplained: [] }
+}
+
+/** Those that the disk has lost, and that manifests of the mirror name which stay there. Not even a confirmation removes them. */
+function partsToKeep({ repository, local, mirror, inventory }: Mirror, listing: Listing): Promise<Set<string>> {
+  const staying = inFolder(inventory, 'manifests').filter(({ name }) => listing.manifests.has(name))
+  // A backup that was deleted since the store was listed is still in the mirror, and only there.
+  const stores = [local, mirror].map((blobs) => ({ blobs, sealer: repository.sealer }))
+  const names = staying.map(({ name }) => backupOf(name))
+  return neededParts(surplusOf('parts', listing, inventory), names, stores)
 }
 
 function isAnyBut(backupIds: readonly string[]) {

@@ -1,47 +1,16 @@
 // The mirror, with a directory in the place of a bucket: what it holds restores without the store that it was made from.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
-import {
-  assertSameTree,
-  snapshot,
-  startAgent,
-  type Tree,
-  temporaryFolder,
-  testAgent,
-} from '../backups/backups.testing.ts'
-import { assertRestorable, namesIn, type TestMirror, testMirror } from './mirror.testing.ts'
+import { namesIn } from '../../blobs/store.testing.ts'
+import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from '../backups/backups.testing.ts'
+import { assertRestorable, backups, change, remove, SERVER, testMirror } from './mirror.testing.ts'
 
-const SERVER = 'srv_a'
 const DAY_MS = 24 * 3600_000
 
-/** Files that no other backup shares. */
-function change({ agent }: TestMirror, bytes = 200_000): void {
-  const root = agent.filesOf(SERVER)
-  mkdirSync(join(root, 'world'), { recursive: true })
-  writeFileSync(join(root, 'world/region'), randomBytes(bytes))
-  writeFileSync(join(root, 'level.dat'), `day ${Math.random()}`)
-}
-
-async function backups(mirror: TestMirror, count: number): Promise<Map<string, Tree>> {
-  const trees = new Map<string, Tree>()
-  for (let i = 0; i < count; i++) {
-    change(mirror)
-    const { backupId, tree } = await mirror.backup(SERVER)
-    trees.set(backupId, tree)
-  }
-  return trees
-}
-
 const idsOf = (stored: { backupId: string }[]) => stored.map(({ backupId }) => backupId).sort()
-
-async function remove({ agent }: TestMirror, ...ids: string[]): Promise<void> {
-  for (const backupId of ids) await agent.backups.remove({ serverId: SERVER, backupId })
-  await agent.run({ kind: 'backups.reclaim' })
-}
 
 describe('sending', () => {
   it('makes the mirror a store of its own, and tells which backups are in it', async (t) => {
@@ -348,62 +317,5 @@ describe('removing', () => {
     assert.ok((surplus?.bytes ?? 0) > 100_000)
     assert.deepEqual(unexplained, [])
     assert.deepEqual(namesIn(mirror.dir, 'manifests'), [first, second].sort())
-  })
-})
-
-describe('one service for each place', () => {
-  it('Two services pointed at one prefix by mistake: the second is refused', async (t) => {
-    const mirror = await testMirror(t)
-    const trees = await backups(mirror, 1)
-    await mirror.run()
-    const other = await testMirror(t, { dir: mirror.dir })
-    await backups(other, 1)
-    await assert.rejects(other.run(), { code: 'offsite_taken' })
-    await assertRestorable(t, mirror.dir, SERVER, trees, [...trees.keys()])
-    mirror.restart()
-    assert.equal((await mirror.run({ isThorough: true })).stored.length, 1)
-  })
-
-  it('clears nothing away that another service has not finished', async (t) => {
-    const mirror = await testMirror(t)
-    await backups(mirror, 1)
-    await mirror.run()
-    mkdirSync(join(mirror.dir, '.unfinished'), { recursive: true })
-    writeFileSync(join(mirror.dir, '.unfinished/upload'), 'half')
-    const other = await testMirror(t, { dir: mirror.dir })
-    await backups(other, 1)
-    await assert.rejects(other.run(), { code: 'offsite_taken' })
-    assert.deepEqual(namesIn(mirror.dir, '.unfinished'), ['upload'])
-    mirror.restart()
-    await mirror.run()
-    assert.deepEqual(namesIn(mirror.dir, '.unfinished'), [])
-  })
-
-  it('can be taken over, and then the first is refused before it removes anything', async (t) => {
-    const mirror = await testMirror(t)
-    const trees = await backups(mirror, 2)
-    await mirror.run()
-    const other = await testMirror(t, { dir: mirror.dir })
-    await backups(other, 1)
-    await other.offsite.claim()
-    await other.offsite.claim()
-    const report = await other.run()
-    assert.equal(report.surplus?.reason, 'store_incomplete')
-    await remove(mirror, [...trees.keys()][0] ?? '')
-    await assert.rejects(mirror.run({ deletedBackups: [...trees.keys()] }), { code: 'offsite_taken' })
-    assert.equal(namesIn(mirror.dir, 'manifests').length, 3)
-  })
-
-  it('refuses a place that holds another store, whoever asks', async (t) => {
-    const mirror = await testMirror(t)
-    await backups(mirror, 1)
-    await mirror.run()
-    rmSync(join(mirror.dir, 'owner'))
-    const other = await testMirror(t, { dir: mirror.dir })
-    await backups(other, 1)
-    await assert.rejects(other.run(), { code: 'offsite_taken', message: /another store/ })
-    const format = JSON.parse(readFileSync(join(mirror.dir, 'format'), 'utf8'))
-    writeFileSync(join(mirror.dir, 'format'), JSON.stringify({ ...format, keyCheck: 'another' }))
-    await assert.rejects(other.offsite.claim(), { code: 'offsite_taken', message: /another store/ })
   })
 })

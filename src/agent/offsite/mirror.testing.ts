@@ -1,10 +1,11 @@
 // What the tests of this folder share: an agent's backups, a directory in the place of a bucket, and what can go wrong there.
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
-import type { BlobStore } from '../../blobs/store.ts'
+import { createFaultyStore, type Faults, namesIn } from '../../blobs/store.testing.ts'
 import type { MirrorReport, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
 import type { TaskProgress } from '../../contract/agent.ts'
 import {
@@ -18,56 +19,6 @@ import {
 } from '../backups/backups.testing.ts'
 import { layout } from '../layout.ts'
 import { createAgentOffsite, type MirrorTarget, type OffsiteOfAgent } from './index.ts'
-
-export type StoreCall = 'put' | 'commit' | 'delete' | 'get' | 'stat' | 'list'
-
-export interface Faults {
-  /** Before each call; what it throws or never resolves is what the caller meets. */
-  before?: (call: StoreCall, name: string) => Promise<void> | void
-  /** Of these only a part is kept, though all is acknowledged. */
-  keepsPart?: (name: string) => boolean
-}
-
-/** A store over another, with whatever faults are set at the time. */
-export function createFaultyStore(store: BlobStore, faults: Faults): BlobStore {
-  const before = async (call: StoreCall, name: string) => faults.before?.(call, name)
-  const keptOf = (name: string, bytes: Uint8Array) =>
-    faults.keepsPart?.(name) ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes
-  return {
-    async create(name) {
-      const writer = await store.create(name)
-      return {
-        ...writer,
-        write: (bytes) => writer.write(keptOf(name, bytes)),
-        async commit() {
-          await before('commit', name)
-          await writer.commit()
-        },
-      }
-    },
-    async put(name, bytes) {
-      await before('put', name)
-      await store.put(name, keptOf(name, bytes))
-    },
-    async get(name, range, into) {
-      await before('get', name)
-      return await store.get(name, range, into)
-    },
-    open: store.open,
-    async stat(name) {
-      await before('stat', name)
-      return await store.stat(name)
-    },
-    async *list(prefix) {
-      await before('list', prefix)
-      yield* store.list(prefix)
-    },
-    async delete(name) {
-      await before('delete', name)
-      await store.delete(name)
-    },
-  }
-}
 
 export interface MirrorOptions extends Partial<MirrorTarget> {
   /** A place that is there already. */
@@ -129,16 +80,6 @@ export async function testMirror(t: TestContext, options: MirrorOptions = {}): P
   return mirror
 }
 
-/** Names below a folder of the mirror. */
-export function namesIn(dir: string, folder: string): string[] {
-  const path = join(dir, folder)
-  if (!existsSync(path)) return []
-  return readdirSync(path, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => entry.name)
-    .sort()
-}
-
 /** Every backup of the mirror, opened as a store by itself: it has the tree that it was made of, bit for bit. */
 export async function assertRestorable(
   t: TestContext,
@@ -162,4 +103,30 @@ export async function assertRestorable(
   } finally {
     await alone.stop()
   }
+}
+
+/** Whose backups they are. */
+export const SERVER = 'srv_a'
+
+/** Files that no other backup shares. */
+export function change({ agent }: TestMirror, bytes = 200_000): void {
+  const root = agent.filesOf(SERVER)
+  mkdirSync(join(root, 'world'), { recursive: true })
+  writeFileSync(join(root, 'world/region'), randomBytes(bytes))
+  writeFileSync(join(root, 'level.dat'), `day ${Math.random()}`)
+}
+
+export async function backups(mirror: TestMirror, count: number): Promise<Map<string, Tree>> {
+  const trees = new Map<string, Tree>()
+  for (let i = 0; i < count; i++) {
+    change(mirror)
+    const { backupId, tree } = await mirror.backup(SERVER)
+    trees.set(backupId, tree)
+  }
+  return trees
+}
+
+export async function remove({ agent }: TestMirror, ...ids: string[]): Promise<void> {
+  for (const backupId of ids) await agent.backups.remove({ serverId: SERVER, backupId })
+  await agent.run({ kind: 'backups.reclaim' })
 }

@@ -1,10 +1,10 @@
 // One service for each place: a blob there says whose it is. Two services that were pointed at one place by mistake would
 // each remove what the other has sent.
 import { hostname } from 'node:os'
-import { BlobExists, BlobMissing, type BlobStore } from '../../blobs/store.ts'
+import { BlobDamaged, BlobExists, BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { FORMAT_BLOB } from '../backups/format/format.ts'
-import { readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
+import { FORMAT_BLOB, PARTS_VERSION } from '../backups/format/format.ts'
+import { allowParts, readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
 
 const OWNER_BLOB = 'owner'
 
@@ -44,18 +44,21 @@ export function createOwnership({ mirror, local, claimId, now }: OwnershipDeps):
     else await createBlob(mirror, OWNER_BLOB, bytes)
     // Where both of two who write at once succeed, the later has it, and the earlier finds out before it next removes anything.
     const found = await readOwner(mirror)
-    if (!found || !isOwn(found)) throw taken(found)
+    if (!found || isUnreadable(found)) throw notKept()
+    if (!isOwn(found)) throw taken(found)
   }
 
   return {
     async require() {
       const owner = await readOwner(mirror)
       if (owner && isOwn(owner)) return
-      if (owner) throw taken(owner)
+      if (owner && !isUnreadable(owner)) throw taken(owner)
       const format = await ownFormat(local)
       const there = await formatOf(mirror)
+      // Before the format nothing is sent: a claim that was not kept whole is nobody's then.
+      if (owner && there) throw taken(owner)
       if (there && there.storeId !== format.storeId) throw otherStore()
-      await write(format, false)
+      await write(format, owner !== undefined)
     },
     async take() {
       const format = await ownFormat(local)
@@ -82,10 +85,34 @@ async function createBlob(mirror: BlobStore, name: string, bytes: Uint8Array): P
   }
 }
 
-/** Said before anything else: a store that does not say how it is made is none. Only its version ever changes; see `allowParts`. */
-export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<void> {
-  if (!(await formatOf(mirror))) await mirror.put(FORMAT_BLOB, await local.get(FORMAT_BLOB))
+/**
+ * Said before anything else: a store that does not say how it is made is none. The place is ours: what is there is replaced
+ * only where it was not kept whole. The version that it has then.
+ */
+export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<number> {
+  const versionThere = async () => (await readStoreFormat(mirror).catch(ifDamaged))?.version
+  const version = await versionThere()
+  if (version !== undefined) return version
+  await mirror.put(FORMAT_BLOB, await local.get(FORMAT_BLOB))
+  const kept = await versionThere()
+  if (kept === undefined) throw notKept()
+  return kept
 }
+
+/** Said before the first part is sent: nothing else of a format that is whole ever changes. */
+export async function sendPartsVersion(mirror: BlobStore, local: BlobStore): Promise<void> {
+  if ((await sendFormat(mirror, local)) === PARTS_VERSION) return
+  await allowParts(mirror)
+  // Where it was not kept whole it is sent once more at once: without it nobody reads what the mirror has already.
+  if ((await sendFormat(mirror, local)) !== PARTS_VERSION) throw notKept()
+}
+
+function ifDamaged(error: unknown): undefined {
+  if (!isDamage(error)) throw error
+}
+
+/** What is there is not what somebody wrote. */
+const isDamage = (error: unknown) => error instanceof SyntaxError || error instanceof BlobDamaged
 
 async function ownFormat(local: BlobStore): Promise<StoreFormat> {
   const format = await readStoreFormat(local)
@@ -97,35 +124,36 @@ async function formatOf(mirror: BlobStore): Promise<StoreFormat | undefined> {
   try {
     return await readStoreFormat(mirror)
   } catch (error) {
-    if (error instanceof SyntaxError) throw otherStore(error)
+    if (isDamage(error)) throw otherStore(error)
     throw error
   }
 }
 
 async function readOwner(mirror: BlobStore): Promise<Owner | undefined> {
-  let text: string
   try {
-    text = Buffer.from(await mirror.get(OWNER_BLOB)).toString()
+    const text = Buffer.from(await mirror.get(OWNER_BLOB)).toString()
+    const { storeId = '', claimId = '', claimedAt = '', host = '' } = Object(JSON.parse(text))
+    return { storeId, claimId, claimedAt, host }
   } catch (error) {
     if (error instanceof BlobMissing) return undefined
+    if (isDamage(error)) return UNREADABLE
     throw error
   }
-  try {
-    const { storeId = '', claimId = '', claimedAt = '', host = '' } = JSON.parse(text)
-    return { storeId, claimId, claimedAt, host }
-  } catch {
-    // Somebody's, whoever it is.
-    return { storeId: '', claimId: '', claimedAt: '', host: '' }
-  }
 }
+
+/** Somebody's, whoever it is. */
+const UNREADABLE: Owner = { storeId: '', claimId: '', claimedAt: '', host: '' }
+const isUnreadable = ({ claimId }: Owner) => claimId === ''
 
 const REMEDY =
   'If that service is gone for good, take its place over with "gamekeeper offsite claim"; otherwise choose another prefix.'
 
-function taken(owner: Owner | undefined) {
-  const whose = owner?.host ? ` on ${owner.host}, since ${owner.claimedAt}` : ''
+function taken(owner: Owner) {
+  const whose = owner.host ? ` on ${owner.host}, since ${owner.claimedAt}` : ''
   return fail('offsite_taken', `The prefix belongs to another service${whose}. ${REMEDY}`)
 }
+
+const notKept = () => fail('offsite_unreachable', 'The off-site store does not have what it has acknowledged.')
 
 function otherStore(cause?: unknown) {
   const detail =

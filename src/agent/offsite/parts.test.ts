@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
+import { blobsIn, namesIn } from '../../blobs/store.testing.ts'
 import { type Tree, temporaryFolder } from '../backups/backups.testing.ts'
-import { assertRestorable, namesIn, type TestMirror, testMirror } from './mirror.testing.ts'
-
-const SERVER = 'srv_a'
+import { assertRestorable, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
 
 /** Two backups that share a part. */
 async function sharing(t: TestContext): Promise<{ mirror: TestMirror; trees: Map<string, Tree> }> {
@@ -24,7 +23,14 @@ async function sharing(t: TestContext): Promise<{ mirror: TestMirror; trees: Map
   return { mirror, trees }
 }
 
-const versionOf = (dir: string) => JSON.parse(readFileSync(join(dir, 'format'), 'utf8')).version
+const formatIn = (dir: string) => JSON.parse(readFileSync(join(dir, 'format'), 'utf8'))
+const versionOf = (dir: string) => formatIn(dir).version
+
+/** As it was before the store had parts. */
+function sayFormatOne({ agent, dir }: TestMirror): void {
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(join(dir, 'format'), JSON.stringify({ ...formatIn(agent.storeDir), version: 1 }))
+}
 
 it('a run that is killed before anything that it would write or remove leaves no manifest without its parts', async (t) => {
   const { mirror, trees } = await sharing(t)
@@ -66,16 +72,30 @@ it('a run that is killed before anything that it would write or remove leaves no
 it('a mirror of format 1 says that it has parts before it gets the first', async (t) => {
   const { mirror } = await sharing(t)
   const { agent, dir } = mirror
-  mkdirSync(dir, { recursive: true })
-  const format = JSON.parse(readFileSync(join(agent.storeDir, 'format'), 'utf8'))
-  writeFileSync(join(dir, 'format'), JSON.stringify({ ...format, version: 1 }))
+  sayFormatOne(mirror)
   const versions: number[] = []
   mirror.faults.before = (call, name) => {
     if (call === 'commit' && name.startsWith('parts/')) versions.push(versionOf(dir))
   }
   await mirror.run()
   assert.ok(versions.length > 0 && versions.every((version) => version === 2))
-  assert.deepEqual(JSON.parse(readFileSync(join(dir, 'format'), 'utf8')), format)
+  assert.deepEqual(formatIn(dir), formatIn(agent.storeDir))
+})
+
+it('no part is sent to a mirror that does not keep the whole of what says so, and it is put right', async (t) => {
+  const { mirror, trees } = await sharing(t)
+  const { dir } = mirror
+  sayFormatOne(mirror)
+  mirror.faults.keepsPart = (name) => name === 'format'
+  await assert.rejects(mirror.run(), { code: 'offsite_unreachable', message: /acknowledged/ })
+  assert.deepEqual([namesIn(dir, 'parts'), namesIn(dir, 'manifests')], [[], []])
+  // Only the first time: the same run puts it right.
+  sayFormatOne(mirror)
+  let times = 0
+  mirror.faults.keepsPart = (name) => name === 'format' && ++times === 1
+  await mirror.run()
+  assert.deepEqual([times, versionOf(dir)], [2, 2])
+  await assertRestorable(t, dir, SERVER, trees, [...trees.keys()])
 })
 
 it('keeps a part that the disk has lost, though nobody has deleted it', async (t) => {
@@ -87,7 +107,37 @@ it('keeps a part that the disk has lost, though nobody has deleted it', async (t
   const { surplus, removed } = await mirror.run({ isThorough: true })
   assert.deepEqual([surplus?.reason, removed.blobs], ['store_incomplete', 0])
   assert.deepEqual(namesIn(dir, 'parts'), parts)
-  await assertRestorable(t, dir, SERVER, trees)
+  // Whatever was confirmed: manifests that stay name it.
+  assert.equal((await mirror.run({ confirmedBytes: 1e9 })).removed.blobs, 0)
+  await assertRestorable(t, dir, SERVER, trees, [...trees.keys()])
+})
+
+it('keeps a part that the disk has lost also while the backups that name it are in the mirror alone', async (t) => {
+  const { mirror, trees } = await sharing(t)
+  const { agent, dir } = mirror
+  const deletedBackups = [...trees.keys()]
+  await mirror.run()
+  const parts = namesIn(dir, 'parts')
+  for (const path of blobsIn(agent.storeDir, 'parts')) rmSync(path)
+  const { backupId, tree } = await mirror.backup(SERVER)
+  trees.set(backupId, tree)
+  // They are deleted after the store was listed: this run does not remove them yet.
+  mirror.faults.before = async (call, name) => {
+    if (call === 'commit' && name.startsWith('manifests/'))
+      for (const each of deletedBackups) await agent.backups.remove({ serverId: SERVER, backupId: each })
+  }
+  const { surplus } = await mirror.run({ deletedBackups })
+  assert.equal(surplus?.reason, 'store_incomplete')
+  assert.deepEqual(
+    parts.filter((part) => !namesIn(dir, 'parts').includes(part)),
+    [],
+  )
+  await assertRestorable(t, dir, SERVER, trees, [...trees.keys()])
+  delete mirror.faults.before
+  const { bytes } = (await mirror.run({ deletedBackups })).surplus ?? { bytes: 0 }
+  await mirror.run({ deletedBackups, confirmedBytes: bytes })
+  assert.deepEqual(namesIn(dir, 'manifests'), [backupId])
+  assert.deepEqual(namesIn(dir, 'parts'), namesIn(agent.storeDir, 'parts'))
 })
 
 it('a part that arrives short is sent again before a manifest that needs it, and a damaged one here never replaces it', async (t) => {

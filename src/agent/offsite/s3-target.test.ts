@@ -6,11 +6,10 @@ import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { startVersityGw, type VersityGw } from '../../../test/support/versitygw.ts'
+import { namesIn } from '../../blobs/store.testing.ts'
 import type { Tree } from '../backups/backups.testing.ts'
-import { assertRestorable, namesIn, type TestMirror, testMirror } from './mirror.testing.ts'
+import { assertRestorable, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
 import { s3Target } from './s3-target.ts'
-
-const SERVER = 'srv_a'
 
 describe('a bucket', needs('versitygw'), () => {
   let gw: VersityGw

@@ -6,7 +6,7 @@ import type { createRateLimit } from '../../kit/rate-limit.ts'
 import type { Blob } from './mirror-plan.ts'
 
 export interface Wire {
-  local: BlobStore
+  local: Pick<BlobStore, 'get' | 'open'>
   mirror: BlobStore
   rate: ReturnType<typeof createRateLimit>
   signal: AbortSignal

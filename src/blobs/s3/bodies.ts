@@ -9,6 +9,10 @@ import type { Attempt } from './requests.ts'
 const READ_BYTES = 1024 * 1024
 /** So that a slow connection, or a rate, is seen to move. */
 const PIECE_BYTES = 128 * 1024
+/** One is being written and one waits to be, since each is larger than what a socket takes ahead; and one more. */
+const CHUNKS_IN_STREAM = 3
+/** Each piece has a price: what is taken within this time is followed by one twice as large (`npm run bench -- offsite`). */
+const QUICK_MS = 50
 
 /** A source of what is in memory. */
 export const memorySource = (bytes: Uint8Array): BlobSource => ({
@@ -22,15 +26,18 @@ export const sliceOf = (source: BlobSource, from: number, sizeBytes: number): Bl
   read: ({ offset, length }, into) => source.read({ offset: from + offset, length }, into),
 })
 
-/** With `into`, each is gone when the next comes. */
-async function* chunksOf(source: BlobSource, into?: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  for (let offset = 0; offset < source.sizeBytes; offset += READ_BYTES)
-    yield await source.read({ offset, length: Math.min(READ_BYTES, source.sizeBytes - offset) }, into)
+/** A chunk is gone once this many have come after it, so that reading makes no garbage (`npm run bench -- offsite`). */
+async function* chunksOf(source: BlobSource, kept: number): AsyncGenerator<Uint8Array, void, undefined> {
+  const buffers: Buffer[] = []
+  const { sizeBytes } = source
+  for (let offset = 0; offset < sizeBytes; offset += READ_BYTES) {
+    const length = Math.min(READ_BYTES, sizeBytes - offset)
+    const into = buffers.length > kept ? buffers.shift() : undefined
+    const chunk = into ?? Buffer.allocUnsafeSlow(length)
+    buffers.push(chunk)
+    yield await source.read({ offset, length }, chunk)
+  }
 }
-
-/** To look at them only. */
-const passingChunksOf = (source: BlobSource) =>
-  chunksOf(source, Buffer.allocUnsafeSlow(Math.min(READ_BYTES, source.sizeBytes)))
 
 export interface Digest {
   /** What goes into the input of a command. */
@@ -45,7 +52,7 @@ const UNSIGNED = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }
 export async function digestOf(source: BlobSource, kind: S3Traits['checksum']): Promise<Digest> {
   if (kind === 'crc32') return { input: { ChecksumCRC32: await crcOf(source) }, headers: UNSIGNED }
   const hash = createHash(kind === 'md5' ? 'md5' : 'sha256')
-  for await (const chunk of passingChunksOf(source)) hash.update(chunk)
+  for await (const chunk of chunksOf(source, 0)) hash.update(chunk)
   if (kind === 'md5') return { input: { ContentMD5: hash.digest('base64') }, headers: UNSIGNED }
   return { input: {}, headers: { 'x-amz-content-sha256': hash.digest('hex') } }
 }
@@ -53,7 +60,7 @@ export async function digestOf(source: BlobSource, kind: S3Traits['checksum']): 
 /** As S3 writes it. */
 export async function crcOf(source: BlobSource): Promise<string> {
   let crc = 0
-  for await (const chunk of passingChunksOf(source)) crc = crc32(chunk, crc)
+  for await (const chunk of chunksOf(source, 0)) crc = crc32(chunk, crc)
   return formatCrc(crc)
 }
 
@@ -66,12 +73,17 @@ export function formatCrc(crc: number): string {
 /** Of one attempt, which it fails where the source does. Whoever asks for it destroys it. */
 export function bodyOf(source: BlobSource, attempt: Attempt, pace: CopyOptions['pace']): Readable {
   async function* pieces(): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const chunk of chunksOf(source)) {
-      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-        const piece = chunk.subarray(at, at + PIECE_BYTES)
+    let pieceBytes = PIECE_BYTES
+    for await (const chunk of chunksOf(source, CHUNKS_IN_STREAM)) {
+      for (let at = 0; at < chunk.length; ) {
+        const piece = chunk.subarray(at, at + pieceBytes)
+        at += piece.length
+        const begun = performance.now()
         await pace?.(piece.length)
         attempt.touch()
         yield piece
+        const isQuick = performance.now() - begun < QUICK_MS
+        pieceBytes = isQuick ? Math.min(2 * pieceBytes, READ_BYTES) : PIECE_BYTES
       }
     }
   }

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, it, mock } from 'node:test'
+import { describe, it, mock } from 'node:test'
 import { PutBucketPolicyCommand } from '@aws-sdk/client-s3'
 import { freePort } from '../../../test/support/daemons.ts'
 import { needs } from '../../../test/support/needs.ts'
-import { type S3Proxy, startS3Proxy } from '../../../test/support/s3-proxy.ts'
-import { startVersityGw, type VersityGw } from '../../../test/support/versitygw.ts'
+import { useTroubledS3 } from '../../../test/support/troubled-s3.ts'
 import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
 import { s3Address } from './address.ts'
 import { type Examination, type ExamineOptions, examine } from './examine.ts'
@@ -17,25 +16,12 @@ const REGION = 'castle-1'
 const QUICK: Patience = { attempts: 2, firstPauseMs: 1, longestPauseMs: 5, connectMs: 1000, stallMs: 5000 }
 
 describe('the examination of a bucket', needs('versitygw'), () => {
-  let gateway: VersityGw
-  let proxy: S3Proxy
-  before(async () => {
-    gateway = await startVersityGw({ region: REGION })
-    proxy = await startS3Proxy(gateway.url)
-  })
-  after(async () => {
-    await proxy.stop()
-    await gateway.stop()
-  })
-  afterEach(() => {
-    proxy.trouble = () => undefined
-    proxy.seen.length = 0
-  })
+  const s3 = useTroubledS3({ region: REGION })
 
-  const placeOf = (): S3Place => ({ ...gateway.place(randomUUID(), proxy.url), region: REGION })
+  const placeOf = (): S3Place => ({ ...s3.gateway.place(randomUUID(), s3.proxy.url), region: REGION })
   const look = (
     place: S3Place = placeOf(),
-    keys: S3Keys = gateway.keys,
+    keys: S3Keys = s3.gateway.keys,
     options: Partial<ExamineOptions> = {},
   ): Promise<Examination> => examine(place, keys, { isAppendOnly: false, measureBytes: 0, patience: QUICK, ...options })
   const statusOf = ({ findings }: Examination, check: string) => findings.find((each) => each.check === check)?.status
@@ -45,7 +31,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     const place = placeOf()
     const told: string[] = []
     const report = ({ check }: { check: string }) => void told.push(check)
-    const examined = await look(place, gateway.keys, { measureBytes: 100_000, report })
+    const examined = await look(place, s3.gateway.keys, { measureBytes: 100_000, report })
     assert.equal(failureOf(examined), undefined, JSON.stringify(failureOf(examined)))
     assert.deepEqual(examined.address?.traits, {
       addressing: 'path',
@@ -60,20 +46,20 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     for (const check of ['bucket', 'clock', 'write', 'checksums', 'overwriting', 'read', 'list', 'delete', 'speed'])
       assert.equal(statusOf(examined, check), 'ok', check)
     assert.match(examined.findings.at(-1)?.detail ?? '', /^[\d.]+ MB\/s there, [\d.]+ MB\/s back/)
-    assert.ok(!existsSync(join(gateway.dir, place.prefix, 'probe/blob')))
+    assert.ok(!existsSync(join(s3.gateway.dir, place.prefix, 'probe/blob')))
   })
 
   it('It uses the blobs `probe/blob` and `probe/speed` below the prefix, and nothing else.', async () => {
     const place = placeOf()
-    await look(place, gateway.keys, { measureBytes: 1000 })
-    const changed = proxy.seen.filter(({ method }) => !/GET|HEAD/.test(method)).map(({ url }) => url.split('?')[0])
+    await look(place, s3.gateway.keys, { measureBytes: 1000 })
+    const changed = s3.proxy.seen.filter(({ method }) => !/GET|HEAD/.test(method)).map(({ url }) => url.split('?')[0])
     const probes = ['probe/blob', 'probe/speed'].map((name) => `/${place.bucket}/${place.prefix}/${name}`)
     assert.deepEqual([...new Set(changed)].sort(), probes)
   })
 
   it('finds the region that the provider names, unless one is set', async () => {
     const elsewhere = { ...placeOf(), region: null }
-    proxy.trouble = ({ headers }) =>
+    s3.proxy.trouble = ({ headers }) =>
       headers.authorization?.includes(REGION)
         ? undefined
         : {
@@ -89,7 +75,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
   })
 
   it('does without conditional writes where a provider refuses or ignores them', async () => {
-    proxy.trouble = ({ headers }) =>
+    s3.proxy.trouble = ({ headers }) =>
       headers['if-none-match'] ? { kind: 'answer', status: 501, code: 'NotImplemented' } : undefined
     const refusing = await look()
     assert.equal(refusing.address?.traits.conditionalPut, false)
@@ -97,8 +83,8 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     assert.equal(failureOf(refusing), undefined)
     const place = placeOf()
     // Where the blob is gone by then, the condition holds: as if nobody had asked for it.
-    proxy.trouble = ({ headers }) => {
-      if (headers['if-none-match']) rmSync(join(gateway.dir, place.prefix, 'probe/blob'), { force: true })
+    s3.proxy.trouble = ({ headers }) => {
+      if (headers['if-none-match']) rmSync(join(s3.gateway.dir, place.prefix, 'probe/blob'), { force: true })
       return undefined
     }
     const ignoring = await look(place)
@@ -109,7 +95,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
 
   it('It must refuse a wrong one, or it is not relied on.', async () => {
     const without = (...names: string[]) => {
-      proxy.trouble = ({ method, headers }) =>
+      s3.proxy.trouble = ({ method, headers }) =>
         method === 'PUT' && names.some((name) => headers[name])
           ? { kind: 'answer', status: 501, code: 'NotImplemented' }
           : undefined
@@ -119,7 +105,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     without('x-amz-checksum-crc32', 'content-md5')
     assert.equal((await look()).address?.traits.checksum, 'signature')
     // Whatever is sent with it is taken, the wrong one included.
-    proxy.trouble = ({ method, headers }) =>
+    s3.proxy.trouble = ({ method, headers }) =>
       method === 'PUT' && headers['x-amz-checksum-crc32']
         ? { kind: 'answer', status: 200, headers: { etag: '"x"' } }
         : undefined
@@ -140,10 +126,10 @@ describe('the examination of a bucket', needs('versitygw'), () => {
   })
 
   it('says what is wrong, and nothing of the secret', async () => {
-    const nobody = { ...gateway.keys, accessKeyId: 'nobody' }
+    const nobody = { ...s3.gateway.keys, accessKeyId: 'nobody' }
     const wrong: [Examination, string, string][] = [
       [await look(placeOf(), nobody), 'bucket', 'wrong_key'],
-      [await look(placeOf(), { ...gateway.keys, secretAccessKey: 'other' }), 'bucket', 'wrong_key'],
+      [await look(placeOf(), { ...s3.gateway.keys, secretAccessKey: 'other' }), 'bucket', 'wrong_key'],
       [await look({ ...placeOf(), bucket: 'nothing-here' }), 'bucket', 'no_bucket'],
       [await look({ ...placeOf(), endpoint: `http://127.0.0.1:${await freePort()}` }), 'bucket', 'unreachable'],
     ]
@@ -156,10 +142,10 @@ describe('the examination of a bucket', needs('versitygw'), () => {
   })
 
   it('names the right that a key lacks, and is content with a key that may not delete where that is meant', async () => {
-    const user = await gateway.addUser('guest')
+    const user = await s3.gateway.addUser('guest')
     const allow = async (...actions: string[]) => {
-      const address = { ...s3Address(gateway.place(''), gateway.keys), region: REGION }
-      const Resource = [`arn:aws:s3:::${gateway.bucket}`, `arn:aws:s3:::${gateway.bucket}/*`]
+      const address = { ...s3Address(s3.gateway.place(''), s3.gateway.keys), region: REGION }
+      const Resource = [`arn:aws:s3:::${s3.gateway.bucket}`, `arn:aws:s3:::${s3.gateway.bucket}/*`]
       const statements = actions.map((Action) => ({
         Effect: 'Allow',
         Principal: { AWS: [user.accessKeyId] },
@@ -167,7 +153,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
         Resource: /Bucket/.test(Action) ? Resource[0] : Resource[1],
       }))
       const Policy = JSON.stringify({ Version: '2012-10-17', Statement: statements })
-      await createRequests(address).client.send(new PutBucketPolicyCommand({ Bucket: gateway.bucket, Policy }))
+      await createRequests(address).client.send(new PutBucketPolicyCommand({ Bucket: s3.gateway.bucket, Policy }))
     }
     const lacking = async () => {
       const failure = failureOf(await look(placeOf(), user))
@@ -188,6 +174,6 @@ describe('the examination of a bucket', needs('versitygw'), () => {
       /may not do s3:DeleteObject: allow it, or set GAMEKEEPER_OFFSITE_APPEND_ONLY=1/,
     )
     assert.equal(statusOf(await look(placeOf(), user, { isAppendOnly: true }), 'delete'), 'ok')
-    assert.equal(statusOf(await look(placeOf(), gateway.keys, { isAppendOnly: true }), 'delete'), 'warn')
+    assert.equal(statusOf(await look(placeOf(), s3.gateway.keys, { isAppendOnly: true }), 'delete'), 'warn')
   })
 })

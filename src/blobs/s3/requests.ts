@@ -1,9 +1,11 @@
 // Requests to a bucket: signed by AWS's client, a bounded number at once, tried again with jitter while that may help, and
 // given up where nothing moves.
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { S3Client } from '@aws-sdk/client-s3'
 import { BlobDamaged, BlobMissing, checkBlobName } from '../store.ts'
 import type { S3Address } from './address.ts'
+import { createDirectGet, type DirectGet, type SignedRequest } from './direct-get.ts'
 import { hostOf, S3Fault, toS3Fault } from './faults.ts'
 
 export interface Patience {
@@ -39,6 +41,7 @@ export interface Attempt {
 export interface Requests extends Disposable {
   readonly address: S3Address
   readonly client: S3Client
+  readonly direct: DirectGet
   /** What a request for this blob is about. */
   place(name: string): { Bucket: string; Key: string }
   /**
@@ -56,6 +59,7 @@ export interface RunOptions<T> {
 
 export function createRequests(address: S3Address, patience: Patience = PATIENCE): Requests {
   const client = createClient(address, patience)
+  const direct = createDirectGet(patience.connectMs)
   const inSlot = createSlots(REQUESTS_AT_ONCE)
 
   async function once<T>(
@@ -89,7 +93,11 @@ export function createRequests(address: S3Address, patience: Patience = PATIENCE
   return {
     address,
     client,
-    [Symbol.dispose]: () => client.destroy(),
+    direct,
+    [Symbol.dispose]: () => {
+      direct[Symbol.dispose]()
+      client.destroy()
+    },
     place: (name) => ({ Bucket: address.bucket, Key: rootOf(address) + checkBlobName(name) }),
     async run(operation, work, { signal, settle } = {}) {
       for (let attempt = 1; ; attempt++) {
@@ -174,7 +182,34 @@ export function withHeaders<C extends HasStack>(command: C, headers: Readonly<Re
   return command
 }
 
+/**
+ * The answer of the command is read into memory, where it is a plain one: its body is empty then, and how many bytes have
+ * come is what the function says.
+ */
+export function withDirect<C extends HasStack>(
+  command: C,
+  { direct }: Requests,
+  into: Uint8Array,
+  attempt: Attempt,
+): () => number | undefined {
+  let length: number | undefined
+  command.middlewareStack.add(
+    (next: (args: never) => Promise<never>) => async (args: { request: unknown }) => {
+      const answer = await direct.get(args.request as SignedRequest, into, attempt)
+      if (!answer) return await next(args as never)
+      length = answer.length
+      return { response: { statusCode: answer.statusCode, headers: answer.headers, body: Readable.from([]) } }
+    },
+    { step: 'deserialize', priority: 'low', name: 'gamekeeperDirect' },
+  )
+  return () => length
+}
+
 interface HasStack {
-  // biome-ignore lint/suspicious/noExplicitAny: each command has types of its own for what passes through
-  middlewareStack: { add(middleware: any, options: { step: 'build'; name: string }): void }
+  middlewareStack: {
+    // biome-ignore-start lint/suspicious/noExplicitAny: each command has types of its own for what passes through
+    add(middleware: any, options: { step: 'build'; name: string }): void
+    add(middleware: any, options: { step: 'deserialize'; priority: 'low'; name: string }): void
+    // biome-ignore-end lint/suspicious/noExplicitAny: as above
+  }
 }

@@ -1,11 +1,11 @@
 // What S3 servers and the networks before them do wrong.
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { after, afterEach, before, describe, it, mock } from 'node:test'
+import { describe, it, mock } from 'node:test'
 import { freePort, startSilentServer } from '../../../test/support/daemons.ts'
 import { needs } from '../../../test/support/needs.ts'
-import { firstly, type S3Proxy, type S3Seen, startS3Proxy } from '../../../test/support/s3-proxy.ts'
-import { startVersityGw, type VersityGw } from '../../../test/support/versitygw.ts'
+import { firstly, type S3Seen } from '../../../test/support/s3-proxy.ts'
+import { useTroubledS3 } from '../../../test/support/troubled-s3.ts'
 import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
 import { type BlobStore, isLost } from '../store.ts'
 import { type S3Traits, s3Address } from './address.ts'
@@ -21,20 +21,7 @@ const isPart = (seen: S3Seen) => seen.method === 'PUT' && seen.url.includes('par
 const isComplete = (seen: S3Seen) => seen.method === 'POST' && seen.url.includes('uploadId=')
 
 describe('what S3 servers do wrong', needs('versitygw'), () => {
-  let gateway: VersityGw
-  let proxy: S3Proxy
-  before(async () => {
-    gateway = await startVersityGw()
-    proxy = await startS3Proxy(gateway.url)
-  })
-  after(async () => {
-    await proxy.stop()
-    await gateway.stop()
-  })
-  afterEach(() => {
-    proxy.trouble = () => undefined
-    proxy.seen.length = 0
-  })
+  const s3 = useTroubledS3()
 
   interface Opened {
     place?: Partial<S3Place>
@@ -44,7 +31,10 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   }
 
   function open({ place = {}, keys = {}, traits = ABLE, patience = {} }: Opened = {}): Promise<BlobStore> {
-    const address = s3Address({ ...gateway.place(randomUUID(), proxy.url), ...place }, { ...gateway.keys, ...keys })
+    const address = s3Address(
+      { ...s3.gateway.place(randomUUID(), s3.proxy.url), ...place },
+      { ...s3.gateway.keys, ...keys },
+    )
     const probed = { ...address, traits: { ...address.traits, ...traits } }
     return openS3Store(probed, { clear: false }, { ...QUICK, ...patience })
   }
@@ -61,23 +51,23 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
       [503, 'SlowDown'],
       [429, 'TooManyRequests'],
     ] as const) {
-      proxy.trouble = firstly(3, () => true, { kind: 'answer', status, code })
+      s3.proxy.trouble = firstly(3, () => true, { kind: 'answer', status, code })
       await store.put('packs/one', Buffer.from('bytes'))
-      proxy.trouble = firstly(3, () => true, { kind: 'answer', status, code })
+      s3.proxy.trouble = firstly(3, () => true, { kind: 'answer', status, code })
       assert.equal(Buffer.from(await store.get('packs/one')).toString(), 'bytes')
     }
-    proxy.trouble = () => ({ kind: 'answer', status: 503, code: 'SlowDown' })
-    proxy.seen.length = 0
+    s3.proxy.trouble = () => ({ kind: 'answer', status: 503, code: 'SlowDown' })
+    s3.proxy.seen.length = 0
     await assert.rejects(store.get('packs/one'), { code: 'slow_down', isPassing: true })
-    assert.equal(proxy.seen.length, QUICK.attempts)
-    proxy.trouble = () => ({ kind: 'answer', status: 500 })
+    assert.equal(s3.proxy.seen.length, QUICK.attempts)
+    s3.proxy.trouble = () => ({ kind: 'answer', status: 500 })
     await assert.rejects(store.delete('packs/one'), { code: 'server_error' })
   })
 
   it('waits as long as it is asked to', async () => {
     const store = await open({ patience: { longestPauseMs: 1500 } })
     await store.put('packs/one', Buffer.from('bytes'))
-    proxy.trouble = firstly(1, () => true, {
+    s3.proxy.trouble = firstly(1, () => true, {
       kind: 'answer',
       status: 503,
       code: 'SlowDown',
@@ -92,20 +82,54 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
     const store = await open()
     const bytes = randomBytes(MIB)
     await store.put('packs/one', bytes)
-    proxy.trouble = firstly(2, is('GET'), { kind: 'cut-answer', afterBytes: 300_000 })
+    s3.proxy.trouble = firstly(2, is('GET'), { kind: 'cut-answer', afterBytes: 300_000 })
     assert.deepEqual(Buffer.from(await store.get('packs/one')), bytes)
-    proxy.trouble = () => ({ kind: 'cut-answer', afterBytes: 300_000 })
+    s3.proxy.trouble = () => ({ kind: 'cut-answer', afterBytes: 300_000 })
     const range = { offset: 10, length: 900_000 }
     await assert.rejects(store.get('packs/one', range), { code: 'unreachable', isPassing: true })
+  })
+
+  it('reads a range straight into memory, and once more what was cut, stalled or refused', async () => {
+    const store = await open()
+    const bytes = randomBytes(2 * MIB)
+    await store.put('packs/one', bytes)
+    const into = Buffer.from(new SharedArrayBuffer(MIB + 10))
+    const range = { offset: 10, length: MIB }
+    const read = async () => {
+      into.fill(0)
+      const got = await store.get('packs/one', range, into)
+      assert.equal(got.buffer, into.buffer)
+      assert.ok(bytes.subarray(10, 10 + MIB).equals(got))
+    }
+    await read()
+    const troubles = [
+      { kind: 'cut-answer', afterBytes: 0 },
+      { kind: 'cut-answer', afterBytes: 300_000 },
+      { kind: 'stall-answer', afterBytes: 300_000 },
+      { kind: 'answer', status: 500, code: 'InternalError' },
+    ] as const
+    for (const trouble of troubles) {
+      proxy.trouble = firstly(trouble.kind === 'answer' ? 2 : 1, is('GET'), trouble)
+      await read()
+    }
+    proxy.trouble = () => ({ kind: 'cut-answer', afterBytes: 300_000 })
+    await assert.rejects(store.get('packs/one', range, into), { code: 'unreachable', isPassing: true })
+    proxy.trouble = () => ({ kind: 'change-answer', headers: { 'content-range': `bytes 0-${MIB - 1}/${2 * MIB}` } })
+    await assert.rejects(store.get('packs/one', range, into), { code: 'not_s3' })
+    proxy.trouble = () => undefined
+    await assert.rejects(store.get('packs/none', range, into), { code: 'blob_missing' })
+    assert.equal((await store.get('packs/one', { offset: 2 * MIB - 5, length: MIB }, into)).length, 5)
+    assert.equal((await store.get('packs/one', { offset: 3 * MIB, length: 1 }, into)).length, 0)
+    await read()
   })
 
   it('sends once more what was cut in the middle of an upload, and leaves nothing where that does not help', async () => {
     const store = await open()
     const bytes = randomBytes(3 * MIB)
-    proxy.trouble = firstly(2, is('PUT'), { kind: 'cut-request', afterBytes: MIB })
+    s3.proxy.trouble = firstly(2, is('PUT'), { kind: 'cut-request', afterBytes: MIB })
     await store.copyIn?.('packs/one', sourceOf(bytes))
     assert.deepEqual(Buffer.from(await store.get('packs/one')), bytes)
-    proxy.trouble = (seen) => (seen.method === 'PUT' ? { kind: 'cut-request', afterBytes: MIB } : undefined)
+    s3.proxy.trouble = (seen) => (seen.method === 'PUT' ? { kind: 'cut-request', afterBytes: MIB } : undefined)
     await assert.rejects(store.copyIn?.('packs/two', sourceOf(bytes)) ?? Promise.resolve(), { code: 'unreachable' })
     await assert.rejects(store.stat('packs/two'), { code: 'blob_missing' })
   })
@@ -113,11 +137,11 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   it('gives up on what stalls, in both directions, and tries again', async () => {
     const store = await open()
     const bytes = randomBytes(8 * MIB)
-    proxy.trouble = firstly(1, is('PUT'), { kind: 'stall-request', afterBytes: MIB })
+    s3.proxy.trouble = firstly(1, is('PUT'), { kind: 'stall-request', afterBytes: MIB })
     await store.copyIn?.('packs/one', sourceOf(bytes))
-    proxy.trouble = firstly(1, is('GET'), { kind: 'stall-answer', afterBytes: 300_000 })
+    s3.proxy.trouble = firstly(1, is('GET'), { kind: 'stall-answer', afterBytes: 300_000 })
     assert.deepEqual(Buffer.from(await store.get('packs/one')), bytes)
-    proxy.trouble = () => ({ kind: 'stall-answer', afterBytes: 0 })
+    s3.proxy.trouble = () => ({ kind: 'stall-answer', afterBytes: 0 })
     const impatient = await open({ patience: { attempts: 1 } })
     await assert.rejects(impatient.stat('packs/one'), { code: 'stalled', isPassing: true })
   })
@@ -125,10 +149,10 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   it('finds out that a blob is stored although the answer was lost, and does not send it over another', async () => {
     const store = await open()
     const bytes = randomBytes(MIB)
-    proxy.trouble = firstly(1, is('PUT'), { kind: 'cut-answer', afterBytes: 0 })
+    s3.proxy.trouble = firstly(1, is('PUT'), { kind: 'cut-answer', afterBytes: 0 })
     await store.copyIn?.('packs/one', sourceOf(bytes))
-    assert.equal(proxy.seen.filter(is('PUT')).length, 1, 'nothing is sent twice')
-    proxy.trouble = firstly(1, is('PUT'), { kind: 'answer', status: 412, code: 'PreconditionFailed' })
+    assert.equal(s3.proxy.seen.filter(is('PUT')).length, 1, 'nothing is sent twice')
+    s3.proxy.trouble = firstly(1, is('PUT'), { kind: 'answer', status: 412, code: 'PreconditionFailed' })
     const other = sourceOf(randomBytes(MIB))
     await assert.rejects(store.copyIn?.('packs/one', other) ?? Promise.resolve(), { code: 'blob_exists' })
     assert.deepEqual(Buffer.from(await store.get('packs/one')), bytes)
@@ -137,7 +161,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   it('finds out that an upload in parts is complete although the answer was lost', async () => {
     const store = await open()
     const bytes = randomBytes(9 * MIB)
-    proxy.trouble = firstly(1, isComplete, { kind: 'cut-answer', afterBytes: 0 })
+    s3.proxy.trouble = firstly(1, isComplete, { kind: 'cut-answer', afterBytes: 0 })
     const writer = await store.create('packs/one')
     await writer.write(bytes)
     await writer.commit()
@@ -147,7 +171,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   it('completes nothing whose parts the provider does not have, whatever it had said of them', async () => {
     const store = await open()
     const trouble = { kind: 'change-answer', headers: { etag: '"00000000000000000000000000000000"' } } as const
-    proxy.trouble = firstly(1, isPart, trouble)
+    s3.proxy.trouble = firstly(1, isPart, trouble)
     const writer = await store.create('packs/one')
     await writer.write(randomBytes(9 * MIB))
     await assert.rejects(writer.commit(), { code: 'refused', s3Code: 'InvalidPart' })
@@ -158,11 +182,11 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
     const store = await open()
     const bytes = randomBytes(1000)
     const trouble = { kind: 'change-answer', headers: { 'x-amz-checksum-crc32': 'AAAAAA==' } } as const
-    proxy.trouble = firstly(1, is('PUT'), trouble)
+    s3.proxy.trouble = firstly(1, is('PUT'), trouble)
     await store.copyIn?.('packs/one', sourceOf(bytes))
-    const changes = proxy.seen.map(({ method }) => method).filter((method) => /PUT|DELETE/.test(method))
+    const changes = s3.proxy.seen.map(({ method }) => method).filter((method) => /PUT|DELETE/.test(method))
     assert.deepEqual(changes, ['PUT', 'DELETE', 'PUT'])
-    proxy.trouble = (seen) => (seen.method === 'PUT' ? trouble : undefined)
+    s3.proxy.trouble = (seen) => (seen.method === 'PUT' ? trouble : undefined)
     await assert.rejects(store.copyIn?.('packs/two', sourceOf(bytes)) ?? Promise.resolve(), { code: 'bad_transfer' })
     await assert.rejects(store.stat('packs/two'), { code: 'blob_missing' })
   })
@@ -172,9 +196,9 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
     const bytes = randomBytes(1000)
     await store.put('index/one', bytes)
     const flip = (sent: Buffer) => Buffer.from(sent.map((byte, index) => (index === 7 ? byte ^ 1 : byte)))
-    proxy.trouble = firstly(1, is('GET'), { kind: 'change-answer', bytes: flip })
+    s3.proxy.trouble = firstly(1, is('GET'), { kind: 'change-answer', bytes: flip })
     assert.deepEqual(Buffer.from(await store.get('index/one')), bytes)
-    proxy.trouble = () => ({ kind: 'change-answer', bytes: flip })
+    s3.proxy.trouble = () => ({ kind: 'change-answer', bytes: flip })
     await assert.rejects(store.get('index/one'), (error) => isLost(error))
   })
 
@@ -187,13 +211,13 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
       body: '<html>Not here</html>',
       headers: { 'content-type': 'text/html' },
     } as const
-    proxy.trouble = () => html
+    s3.proxy.trouble = () => html
     for (const ask of [() => store.stat('packs/one'), () => store.get('packs/one'), () => store.open('packs/one')])
       await assert.rejects(ask, (error: Error & { code?: string }) => error.code !== 'blob_missing' && !isLost(error))
     const page = '<?xml version="1.0"?><ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>'
-    proxy.trouble = () => ({ kind: 'answer', status: 200, body: page })
+    s3.proxy.trouble = () => ({ kind: 'answer', status: 200, body: page })
     await assert.rejects(Array.fromAsync(store.list('')), { code: 'not_s3' })
-    proxy.trouble = (seen) =>
+    s3.proxy.trouble = (seen) =>
       seen.method === 'GET' ? { kind: 'change-answer', headers: { 'content-range': 'bytes 0-1/5' } } : undefined
     await assert.rejects(store.get('packs/one', { offset: 2, length: 2 }), { code: 'not_s3' })
   })
@@ -224,7 +248,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
           assert.doesNotMatch(JSON.stringify(error) + error.message, /secret-of-tests/)
           return true
         })
-      assert.equal(proxy.seen.length, 2, 'nothing of this passes by itself')
+      assert.equal(s3.proxy.seen.length, 2, 'nothing of this passes by itself')
     })
   }
 
@@ -235,7 +259,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
       [`http://127.0.0.1:${port}`]: /cannot be reached \(ECONNREFUSED\)/,
       'http://bucket.invalid': /cannot be reached \((?:ENOTFOUND|EAI_AGAIN)\)/,
       [`http://127.0.0.1:${silent.port}`]: /stopped in the middle of HeadObject/,
-      [gateway.url.replace('http:', 'https:')]: /No trusted connection/,
+      [s3.gateway.url.replace('http:', 'https:')]: /No trusted connection/,
     }
     for (const [endpoint, words] of Object.entries(ends)) {
       const store = await open({ place: { endpoint }, patience: { attempts: 1 } })
@@ -253,7 +277,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
     } finally {
       mock.timers.reset()
     }
-    proxy.trouble = () => ({ kind: 'answer', status: 403, code: 'RequestTimeTooSkewed' })
+    s3.proxy.trouble = () => ({ kind: 'answer', status: 403, code: 'RequestTimeTooSkewed' })
     const refused = await open()
     await assert.rejects(refused.put('packs/one', Buffer.from('x')), { code: 'clock_skew', message: /NTP/ })
   })

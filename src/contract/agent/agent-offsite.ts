@@ -11,7 +11,7 @@ export interface AgentOffsite {
 /** Work for `AgentTasks`; it concerns no server. */
 export type OffsiteWork =
   /**
-   * Sends what the mirror lacks, then removes from it what the store no longer has. Of two, the later waits for the
+   * Sends what the mirror lacks, replaces what is known to be damaged in it, then removes from it what the store no longer has. Of two, the later waits for the
    * earlier. Its progress counts blobs as files.
    */
   {
@@ -30,12 +30,22 @@ export interface MirrorReport {
   isThorough: boolean
   sent: BlobSum
   removed: BlobSum
+  /** Blobs that were known to be damaged in the mirror, and have been replaced by those of the store. */
+  repaired: string[]
+  /** Those that could not be replaced. */
+  damaged: DamagedBlob[]
   /** What the mirror holds now. */
   mirror: BlobSum & { backups: number }
   /** What it holds and the store does not, and why that was left. */
   surplus: (BlobSum & { backups: number; reason: SurplusReason }) | null
   /** Backups of the surplus that are not among `deletedBackups`. */
   unexplained: { serverId: string; backupId: string }[]
+}
+
+export interface DamagedBlob {
+  blob: string
+  /** What stands against it, in a sentence. */
+  why: string
 }
 
 export interface BlobSum {

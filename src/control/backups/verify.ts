@@ -8,12 +8,13 @@ import type { Job } from '../../contract/jobs.ts'
 import type { Activity } from '../activity/service.ts'
 import { lockServer, lockServers } from '../db/lock-server.ts'
 import type { Db, Trx } from '../db/tables.ts'
-import { transact } from '../db/transact.ts'
+import { onCommit, transact } from '../db/transact.ts'
 import { type Actor, SYSTEM } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
 import { lockReadyServer } from '../servers/service.ts'
+import type { OffsiteService } from './offsite/service.ts'
 import { noSuchBackup, requireCompleted } from './present.ts'
 import { NO_SERVER } from './removal.ts'
 import * as store from './store.ts'
@@ -52,8 +53,9 @@ export function createVerifying(deps: {
   jobs: Jobs
   clock: { now(): number }
   onDamage: (count: number) => void
+  offsite: Pick<OffsiteService, 'wake'>
 }): Verifying {
-  const { db, agent, activity, jobs, clock } = deps
+  const { db, agent, activity, jobs, clock, offsite } = deps
   /** Damage that touches no backup is reported once a process, not once a day. */
   const reported = new Set<string>()
 
@@ -92,6 +94,8 @@ export function createVerifying(deps: {
         const properties = { backupId, name: row.name, bytesChecked: report.bytesChecked }
         await activity.record(trx, job.actor, 'backup.verified', job.serverId, properties)
       }
+      // It is replaced there by what the disk has.
+      if (report.damage.some(({ isOffsite: isCopy }) => isCopy)) onCommit(trx, offsite.wake)
       await job.complete(trx, report)
     })
   }

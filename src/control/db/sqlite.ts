@@ -9,6 +9,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import type { Reader } from './prepare.ts'
+import { createLogCopying, PAGES_AT_MOST } from './sqlite-copying.ts'
 import { openWriteAheadLog } from './sqlite-log.ts'
 
 const PREPARED_MAX = 500
@@ -40,6 +41,7 @@ class DurableDriver extends SqliteDriver {
     this.#opened = opened
   }
 
+  /** Kysely hands over the connection, which its own driver does not declare; whoever wraps that driver needs it. */
   override async releaseConnection(...connection: []): Promise<void> {
     const hasChanged = this.#opened.sqlite?.takeChanged() ?? false
     await super.releaseConnection(...connection)
@@ -116,13 +118,19 @@ interface OpenSqlite {
 
 function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWriteAheadLog): OpenSqlite {
   const db = new DatabaseSync(path, { timeout: 5000 })
-  for (const pragma of ['journal_mode = wal', 'synchronous = normal', 'foreign_keys = on', 'busy_timeout = 5000']) {
-    db.exec(`pragma ${pragma}`)
-  }
+  const pragmas = [
+    'journal_mode = wal',
+    'synchronous = normal',
+    'foreign_keys = on',
+    'busy_timeout = 5000',
+    `wal_autocheckpoint = ${PAGES_AT_MOST}`,
+  ]
+  for (const pragma of pragmas) db.exec(`pragma ${pragma}`)
   const log = openLog(`${path}-wal`, () => {
     beforeEach()
     copyLogInto(db)
   })
+  const copying = createLogCopying(path)
   let isChanged = false
   const prepared = new Map<string, ReturnType<typeof shaped>>()
 
@@ -135,6 +143,7 @@ function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWr
   return {
     database: {
       close() {
+        copying.close()
         log.close()
         db.close()
       },
@@ -153,7 +162,10 @@ function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWr
       isChanged = false
       return wasChanged
     },
-    sync: log.sync,
+    sync() {
+      copying.committed()
+      return log.sync()
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Route, Switch } from 'wouter'
-import { useMay, useReachesAll } from '../../api/session.ts'
+import { useMay, useReachesAll } from '../../api/access/session.ts'
 import { Empty } from '../../components/empty.tsx'
 import { NotFound } from '../../components/not-found.tsx'
 import { PageTitle } from '../../components/page-title.tsx'

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
 import type { Invitation } from '../../../../src/sdk/index.ts'
-import { useAccessActions } from '../../api/people.ts'
+import { useAccessActions } from '../../api/access/people.ts'
 import { Icon } from '../../components/icon.tsx'
 import { Moment } from '../../components/moment.tsx'
 import { showFailure, showToast } from '../../components/toasts.tsx'

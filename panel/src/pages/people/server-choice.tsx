@@ -1,7 +1,7 @@
 import { useLingui } from '@lingui/react/macro'
 import { Checkbox, Radio } from '@mantine/core'
+import { useReachesAll } from '../../api/access/session.ts'
 import { useServers } from '../../api/servers.ts'
-import { useReachesAll } from '../../api/session.ts'
 import css from './people-page.module.css'
 
 interface Props {

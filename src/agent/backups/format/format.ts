@@ -17,6 +17,7 @@ export const MAGIC_BYTES = 8
 
 export const FORMAT_BLOB = 'format'
 export const DAMAGE_BLOB = 'state/damage'
+export const COPY_DAMAGE_BLOB = 'state/copies'
 export const SCRUB_BLOB = 'state/scrub'
 
 export const packBlob = (packId: string) => `packs/${packId.slice(0, 2)}/${packId}`

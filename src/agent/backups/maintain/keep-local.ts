@@ -28,6 +28,8 @@ interface LocalPack {
   name: string
   sizeBytes: number
   modifiedAt: number
+  /** As far as is known. */
+  isCopySound: boolean
 }
 
 /**
@@ -65,15 +67,20 @@ async function exclusiveSoon({ writing }: Repository, signal: AbortSignal): Prom
   }
 }
 
-async function localPacks({ blobs, packs: known }: Repository): Promise<LocalPack[]> {
+async function localPacks({ blobs, packs: known, copyDamage }: Repository): Promise<LocalPack[]> {
   const packs: LocalPack[] = []
-  for await (const pack of blobs.local.list('packs/')) if (known.has(lastSegment(pack.name))) packs.push(pack)
+  const unsound = await copyDamage.list()
+  for await (const pack of blobs.local.list('packs/'))
+    if (known.has(lastSegment(pack.name))) packs.push({ ...pack, isCopySound: !unsound.has(pack.name) })
   return packs.sort((a, b) => a.modifiedAt - b.modifiedAt)
 }
 
 /** Those that may leave and are beyond what is to be kept, oldest first. */
 function surplusOf(packs: readonly LocalPack[], { needed }: Needs, { keep, stored, now }: LeaveRequest): LocalPack[] {
-  const free = packs.filter(({ name, sizeBytes }) => stored.get(name) === sizeBytes && !needed.has(lastSegment(name)))
+  const free = packs.filter(
+    ({ name, sizeBytes, isCopySound }) =>
+      isCopySound && stored.get(name) === sizeBytes && !needed.has(lastSegment(name)),
+  )
   if ('ms' in keep) return free.filter(({ modifiedAt }) => modifiedAt < now - keep.ms)
   let beyond = packs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) - keep.bytes
   return free.filter(({ sizeBytes }) => {

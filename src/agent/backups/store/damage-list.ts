@@ -51,8 +51,7 @@ export async function addDamage(repository: Damaged, found: DamagedBlock[], pack
     index.markDamaged(block)
   }
   for (const packId of packIds) damagedBlobs.set(packBlob(packId), OUTSIDE_BLOCKS)
-  const list: KnownDamage = { blocks: [...blocks.values()], packs: [...new Set([...known.packs, ...packIds])] }
-  await blobs.put(DAMAGE_BLOB, Buffer.from(JSON.stringify(list)))
+  await writeDamage(blobs, { blocks: [...blocks.values()], packs: [...new Set([...known.packs, ...packIds])] })
 }
 
 /** The pack is what was written again. */
@@ -68,6 +67,10 @@ export async function removeDamage(repository: Damaged, packId: string): Promise
     if (block >= 0 && index.place(block).packId === packId) index.markSound(block)
   }
   damagedBlobs.delete(packBlob(packId))
+  await writeDamage(blobs, list)
+}
+
+async function writeDamage(blobs: BlobStore, list: KnownDamage): Promise<void> {
   if (list.blocks.length + list.packs.length > 0) await blobs.put(DAMAGE_BLOB, Buffer.from(JSON.stringify(list)))
   else await blobs.delete(DAMAGE_BLOB)
 }

@@ -10,15 +10,7 @@ import { allowParts } from '../format/store-format.ts'
 import { readIndex } from './index-blobs.ts'
 import type { ManifestName } from './manifests.ts'
 import type { Repository } from './repository.ts'
-
-/** A blob that is in memory. What it answers is a copy: it may be in memory that is shared, which not everything reads. */
-export function inMemory(bytes: Buffer): Pick<BlobStore, 'stat' | 'get'> {
-  return {
-    stat: async (name) => ({ name, sizeBytes: bytes.length, modifiedAt: 0 }),
-    get: async (_, { offset, length } = { offset: 0, length: bytes.length }) =>
-      Buffer.from(bytes.subarray(offset, offset + length)),
-  }
-}
+import { inMemory } from './sound-blobs.ts'
 
 /** What cannot be had from the copy, or has no room, stays as it is. */
 export async function unlessOutOfReach(heal: () => Promise<boolean>): Promise<boolean> {

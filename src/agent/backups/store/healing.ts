@@ -3,15 +3,13 @@
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { type BlobStore, isLost } from '../../../blobs/store.ts'
 import { Damage, packBlob } from '../format/format.ts'
-import { decodeTable } from '../format/pack-table.ts'
-import { CODEC_FILLER } from '../format/seal.ts'
-import { decodeJobs } from '../workers/decode-jobs.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 import { isKnownDamaged } from './damage-list.ts'
-import { inMemory, unlessOutOfReach } from './healing-blobs.ts'
+import { unlessOutOfReach } from './healing-blobs.ts'
 import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
+import { isSoundPack } from './sound-blobs.ts'
 
 const PIECE_BYTES = 4 * 1024 * 1024
 
@@ -55,32 +53,6 @@ export function healLater(repository: Repository, packId: string, serverId: stri
   }
   // Only the time for it is lost: it is tried again when the damage is met again, and at the next start.
   heal().catch(() => {})
-}
-
-/** Every byte of it is what was written, and it holds just what the index says. */
-async function isSoundPack(repository: Repository, packId: string, whole: FetchedRange): Promise<boolean> {
-  const bytes = Buffer.from(whole.bytes, whole.at, whole.length)
-  const { table } = await readPackTable(inMemory(bytes), packId)
-  const listed = await listedTable(repository, packId)
-  if (listed && !listed.equals(table)) return false
-  const frames = decodeTable(table)
-  const isZero = (range: { offset: number; storedLength: number }) =>
-    bytes.subarray(range.offset, range.offset + range.storedLength).every((byte) => byte === 0)
-  if (!frames.filter(({ codec }) => codec === CODEC_FILLER).every(isZero)) return false
-  const wanted = frames.flatMap((frame) =>
-    frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),
-  )
-  for (const job of decodeJobs(packId, wanted, { isStrict: true })) {
-    const { damaged } = await repository.pool.decode({ ...job, fetched: [whole] })
-    if (damaged.length > 0) return false
-  }
-  return true
-}
-
-/** As an index has it; undefined where none lists the pack. */
-async function listedTable({ blobs, sealer }: Repository, packId: string): Promise<Buffer | undefined> {
-  for await (const pack of listedPacks(blobs, sealer, () => {})) if (pack.packId === packId) return pack.table
-  return undefined
 }
 
 async function putInPlace(local: BlobStore, name: string, { bytes, at, length }: FetchedRange): Promise<void> {

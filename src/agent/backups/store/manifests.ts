@@ -3,7 +3,7 @@ import type { BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { forEachAtOnce } from '../../../kit/work-group.ts'
-import { Damage, lastSegment, manifestBlob } from '../format/format.ts'
+import { Damage, lastSegment, manifestBlob, partBlob } from '../format/format.ts'
 import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'
 import { readMarks } from './lock-marks.ts'
 import type { Repository } from './repository.ts'
@@ -34,6 +34,9 @@ export async function manifestNames(
 export async function partNames({ blobs }: Pick<ManifestSource, 'blobs'>): Promise<string[]> {
   return (await Array.fromAsync(blobs.list('parts/'))).map(({ name }) => name)
 }
+
+/** The names of those that it needs. */
+export const partsOf = ({ meta, parts }: Manifest) => parts.map(({ id }) => partBlob(meta.serverId, id))
 
 /** Undefined where it is gone: backups are deleted at any time, whoever reads the store. */
 export function openIfThere({ blobs, sealer }: ManifestSource, name: ManifestName): Promise<Manifest | undefined> {

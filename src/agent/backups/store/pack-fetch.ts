@@ -7,8 +7,11 @@ import { forEachAtOnce } from '../../../kit/work-group.ts'
 import { packBlob } from '../format/format.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 
-/** Packs in memory at one time, and so the requests that are under way. */
-const SLOTS = 4
+/**
+ * Packs in memory at one time, and so the requests that are under way. The one with what has changed lately is needed all
+ * along: with one fewer it was given up and fetched again for every fifth of the others (`npm run bench -- offsite`).
+ */
+const SLOTS = 5
 /** A whole pack: 32 MiB, what the last write to it has beyond that, and its table. */
 const SLOT_BYTES = 40 * 1024 * 1024
 /** To fetch what lies between two parts takes no longer than a request of its own would. */

@@ -146,8 +146,9 @@ export async function takeOver(
   const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
   requireRoom(dir, total.bytes)
   const done = { ...nothing }
+  const from = found.isOffsite ? openedUnasked(found.blobs) : found.blobs
   const copy = async (blob: BlobInfo) => {
-    await copyBlob(found.blobs, own, blob).catch((error: unknown) => {
+    await copyBlob(from, own, blob).catch((error: unknown) => {
       if (isDiskFull(error)) throw noRoom(dir, error)
       throw error
     })
@@ -160,6 +161,12 @@ export async function takeOver(
     await reached(() => forEachAtOnce(group, found.isOffsite ? AT_ONCE : 1, copy))
   return done
 }
+
+/** What is listed is there: whoever opens it asks for its bytes at once. */
+const openedUnasked = (blobs: BlobStore): BlobStore => ({
+  ...blobs,
+  open: async (name) => ({ get: (range, into) => blobs.get(name, range, into), close: async () => {} }),
+})
 
 /** They stay where they are: a restore reads what it needs of them from there. */
 async function notePacks(from: BlobStore, own: BlobStore): Promise<void> {

@@ -14,6 +14,7 @@ import { MANIFEST_SIZES, type ManifestSizes } from '../format/manifest-writer.ts
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { agreeOnKey } from '../format/store-format.ts'
 import { createPool, type Pool } from '../workers/pool.ts'
+import { type CopyDamage, createCopyDamage } from './copy-damage.ts'
 import {
   addDamage,
   type DamagedBlock,
@@ -89,6 +90,8 @@ export interface Repository {
   /** Packs whose turn is to come. */
   readonly toHeal: Set<string>
   onHealed(healed: Healed): void
+  /** What is known to be damaged in the copy alone. */
+  readonly copyDamage: CopyDamage
   readonly sealer: Sealer
   readonly pool: Pool
   readonly index: BlockIndex
@@ -146,6 +149,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     healing: createMutex(),
     toHeal: new Set<string>(),
     onHealed: config.onHealed ?? (() => {}),
+    copyDamage: createCopyDamage(blobs.local),
     sealer,
     pool,
     index: createBlockIndex(),

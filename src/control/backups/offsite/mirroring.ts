@@ -1,4 +1,4 @@
-// Keeps the mirror up to date: a run of the agent after each change of the store, and what comes of it.
+// Runs the mirror after each change of the store, again after a failure, and notes which backups it has.
 import type { Logger } from 'pino'
 import type { MirrorReport } from '../../../contract/agent/agent-offsite.ts'
 import type { Agent, TaskProgress } from '../../../contract/agent.ts'
@@ -34,6 +34,7 @@ export interface MirroringState {
   /** Of the last run that succeeded. */
   mirror: MirrorReport['mirror'] | null
   surplus: MirrorReport['surplus']
+  damaged: MirrorReport['damaged']
   nextRunAt: number | null
   totals: { sentBytes: number; succeeded: number; failed: number }
 }
@@ -68,6 +69,7 @@ export function createMirroring(deps: {
     lastRun: null,
     mirror: null,
     surplus: null,
+    damaged: [],
     totals: { sentBytes: 0, succeeded: 0, failed: 0 },
   }
   let confirmedBytes: number | null = null
@@ -105,6 +107,7 @@ export function createMirroring(deps: {
     if (deleted.length > 0) done = await runOnce(summary, deleted, signal)
     state.mirror = done.mirror
     state.surplus = done.surplus
+    state.damaged = done.damaged
     // It was given once, for what was to be seen then.
     if (confirmedBytes === confirmed) confirmedBytes = null
   }

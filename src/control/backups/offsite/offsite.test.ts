@@ -1,13 +1,13 @@
 // Backups and their mirror through the front door: what each backup says of itself, and what the whole does.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { createWorld, type World } from '../../../../test/support/backups.ts'
 import { withDatabase } from '../../../../test/support/database.ts'
 import { onBothEngines } from '../../../../test/support/engines.ts'
-import { createMirrorPlace, type MirrorPlace, namesIn } from '../../../../test/support/mirror.ts'
+import { blobsIn, createMirrorPlace, flip, type MirrorPlace, namesIn } from '../../../../test/support/mirror.ts'
 import { startTestService, type TestService } from '../../../../test/support/service.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { Backup } from '../../../contract/backups/backups.ts'
@@ -216,6 +216,35 @@ onBothEngines('off-site', (engine) => {
     await service.restart()
     await until(async () => namesIn(place.dir, 'manifests').includes(id))
     await untilState(server, id, 'stored')
+  })
+
+  test('what is known to be damaged there is replaced, and told, also where it cannot be', async () => {
+    const server = await newServer()
+    const { id } = await world.backup(server)
+    await untilState(server, id, 'stored')
+    await untilIdle()
+    const path = blobsIn(place.dir, 'manifests').find((each) => each.endsWith(id)) ?? ''
+    const whole = readFileSync(path)
+    flip(path, 100)
+    // As a verification leaves it.
+    const damaged = join(service.dataDir, 'backups/state/copies')
+    mkdirSync(dirname(damaged), { recursive: true })
+    writeFileSync(damaged, JSON.stringify({ blobs: [`manifests/${server}/${id}`] }))
+    place.faults.before = (call) => {
+      if (call === 'commit') throw new Error('locked until next year')
+    }
+    await hasten()
+    const problem = await until(async () => (await read()).problem)
+    assert.match(problem, new RegExp(`could not be replaced: 1. manifests/${server}/${id}: locked until next year`))
+    delete place.faults.before
+    await hasten()
+    await until(async () => readFileSync(path).equals(whole))
+    await until(async () => (await read()).problem === null)
+    const { data } = (await service.call('GET', '/activity?event=offsite.repaired')).body
+    assert.deepEqual(
+      data.map((entry: { properties: object }) => entry.properties),
+      [{ count: 1, blobs: [`manifests/${server}/${id}`] }],
+    )
   })
 
   test('who may not do everything may not look at it or touch it', async () => {

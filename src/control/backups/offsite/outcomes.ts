@@ -10,6 +10,7 @@ import { SYSTEM } from '../../http/actor.ts'
 import * as store from './offsite-store.ts'
 
 const BATCH = 500
+const BLOBS_TOLD = 20
 
 export interface Outcomes {
   noteReport(report: MirrorReport): Promise<void>
@@ -57,8 +58,14 @@ export function createOutcomes(deps: {
     })
   }
 
+  async function noteRepaired(blobs: readonly string[]): Promise<void> {
+    if (blobs.length === 0) return
+    const properties = { count: blobs.length, blobs: blobs.slice(0, BLOBS_TOLD) }
+    await transact(db, {}, (trx) => activity.record(trx, SYSTEM, 'offsite.repaired', null, properties))
+  }
+
   return {
-    async noteReport({ stored, isThorough, surplus }) {
+    async noteReport({ stored, isThorough, surplus, repaired }) {
       const ids = new Set(stored.map(({ backupId }) => backupId))
       await forEachServer(
         ['pending', 'failed'],
@@ -79,6 +86,7 @@ export function createOutcomes(deps: {
           (trx, _serverId, rows) => setPending(trx, rows),
         )
       await noteHeld(surplus)
+      await noteRepaired(repaired)
     },
 
     /** One entry for a server until everything of it is there again, however often it fails. */

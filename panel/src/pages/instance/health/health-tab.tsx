@@ -1,5 +1,5 @@
 import { Trans } from '@lingui/react/macro'
-import { useMay } from '../../../api/session.ts'
+import { useMay } from '../../../api/access/session.ts'
 import { DiskCard } from './disk-card.tsx'
 import css from './health-tab.module.css'
 import { ProblemsCard } from './problems-card.tsx'

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, Skeleton } from '@mantine/core'
 import { useState } from 'react'
-import { useTokens } from '../../../api/people.ts'
+import { useTokens } from '../../../api/access/people.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import css from '../../people/people-page.module.css'

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button, Skeleton } from '@mantine/core'
 import type { Session } from '../../../../../src/sdk/index.ts'
-import { useSessionActions, useSessions } from '../../../api/sessions.ts'
+import { useSessionActions, useSessions } from '../../../api/access/sessions.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Icon } from '../../../components/icon.tsx'
 import { Moment } from '../../../components/moment.tsx'

@@ -82,6 +82,7 @@ const SENTENCES: Record<string, MessageDescriptor> & Record<ActivityEntry['event
   'schedule.failed': msg`could not start the backup of the schedule`,
   'offsite.claimed': msg`took over the off-site store`,
   'offsite.removal_held': msg`left everything in the off-site store: most of it would have been removed`,
+  'offsite.repaired': msg`replaced what was damaged in the off-site store`,
   'offsite.prune_confirmed': msg`confirmed what may be removed from the off-site store`,
   'job.started': msg`began a job`,
   'job.failed': msg`had a job fail`,

@@ -1,9 +1,9 @@
 import { Plural, Trans } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
 import type { Backup, Job, Server } from '../../../../../src/sdk/index.ts'
+import { useMay } from '../../../api/access/session.ts'
 import { useBackups } from '../../../api/backups.ts'
 import { isUnderWay, useJobs } from '../../../api/jobs.ts'
-import { useMay } from '../../../api/session.ts'
 import { Moment } from '../../../components/moment.tsx'
 import css from './backups-tab.module.css'
 

@@ -61,7 +61,12 @@ export function RestoreStatement({ server, target, backup, paths, mode, hasSafet
 
 function OwnEffect({ server, backup, paths, mode }: Pick<Props, 'server' | 'backup' | 'paths' | 'mode'>) {
   const { data, isPending } = useRestoreEffect(server.id, backup.id, paths)
-  if (isPending) return <Skeleton height={14} width="70%" />
+  if (isPending)
+    return (
+      <li>
+        <Skeleton component="span" display="inline-block" height={14} width="70%" />
+      </li>
+    )
   return data ? <Effect effect={data} mode={mode} createdAt={backup.createdAt} /> : null
 }
 

@@ -2,9 +2,9 @@
 // began it: where their session ends in the middle, what is left waits until they have signed in again.
 import { useSyncExternalStore } from 'react'
 import { isApiError } from '../../../../../src/sdk/index.ts'
+import { useSession } from '../../../api/access/session.ts'
+import { askWhoIsSignedIn, onSignedIn, signedInId } from '../../../api/access/who.ts'
 import { client } from '../../../api/client.ts'
-import { useSession } from '../../../api/session.ts'
-import { askWhoIsSignedIn, onSignedIn, signedInId } from '../../../api/who.ts'
 import type { DroppedFile } from './dropped.ts'
 import { forgetUpload, type KeptUpload, keepUploads, newKeptUpload, readKeptUploads } from './kept-uploads.ts'
 

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
 import type { Server } from '../../../../../src/sdk/index.ts'
-import { useMay } from '../../../api/session.ts'
+import { useMay } from '../../../api/access/session.ts'
 import { useSubdomains, useZones } from '../../../api/subdomains.ts'
 import { Empty } from '../../../components/empty.tsx'
 import { Problem } from '../../../components/problem.tsx'

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { NativeSelect, TextInput } from '@mantine/core'
 import type { Server, ServerChange, StoredTemplate } from '../../../../../src/sdk/index.ts'
-import { useSession } from '../../../api/session.ts'
+import { useSession } from '../../../api/access/session.ts'
 import { useDraft } from './draft.ts'
 import { SectionForm } from './section.tsx'
 

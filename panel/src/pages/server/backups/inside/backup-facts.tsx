@@ -1,7 +1,7 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
 import type { Backup, Server } from '../../../../../../src/sdk/index.ts'
+import { useMay } from '../../../../api/access/session.ts'
 import { useRehearsal } from '../../../../api/backups.ts'
-import { useMay } from '../../../../api/session.ts'
 import { Moment } from '../../../../components/moment.tsx'
 import { formatBytes } from '../../../../i18n/format.ts'
 import { Marks } from '../marks.tsx'

@@ -1,6 +1,6 @@
 // Where somebody is signed in. Null as a token stands for one's own, which needs no right to look at others'.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { client } from './client.ts'
+import { client } from '../client.ts'
 
 const POLL_MS = 2000
 const keyOf = (tokenId: string | null) => ['sessions', tokenId] as const

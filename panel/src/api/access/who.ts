@@ -1,6 +1,6 @@
 // Who is signed in, for what lives outside of the pages: uploads go on while somebody looks at something else.
 import type { QueryClient } from '@tanstack/react-query'
-import type { SignedIn } from '../../../src/sdk/index.ts'
+import type { SignedIn } from '../../../../src/sdk/index.ts'
 import { SESSION_KEY } from './session.ts'
 
 /** Undefined: not known yet. Null: nobody. */

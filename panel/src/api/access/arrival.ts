@@ -1,5 +1,5 @@
 // What somebody arrived with: the secret of a link or an invitation, from the address.
-import type { NewSession } from '../../../src/sdk/index.ts'
+import type { NewSession } from '../../../../src/sdk/index.ts'
 import { readCredential, takeCredential } from './credential.ts'
 
 /** Where links lead. At any other address nothing asks whether to use it, and what nobody was asked about is not kept. */

@@ -1,7 +1,7 @@
 // Who has access: those with a token of their own, and those who were invited and have not come yet.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { NewInvitation, NewToken } from '../../../src/sdk/index.ts'
-import { client } from './client.ts'
+import type { NewInvitation, NewToken } from '../../../../src/sdk/index.ts'
+import { client } from '../client.ts'
 
 const TOKENS = ['tokens'] as const
 const INVITATIONS = ['invitations'] as const

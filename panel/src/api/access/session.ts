@@ -1,8 +1,8 @@
 import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { isApiError, type NewSession, type Scope, type SignedIn } from '../../../src/sdk/index.ts'
+import { isApiError, type NewSession, type Scope, type SignedIn } from '../../../../src/sdk/index.ts'
+import { client } from '../client.ts'
+import { SERVERS } from '../servers.ts'
 import { dropArrival } from './arrival.ts'
-import { client } from './client.ts'
-import { SERVERS } from './servers.ts'
 import { keepSessionProof, sessionProof } from './session-proof.ts'
 
 export const SESSION_KEY = ['session'] as const

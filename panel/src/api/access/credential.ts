@@ -1,5 +1,5 @@
 // A link brings its secret in the fragment, which a browser never sends to any server.
-import type { NewSession } from '../../../src/sdk/index.ts'
+import type { NewSession } from '../../../../src/sdk/index.ts'
 
 /** `#link=…` or `#invitation=…`; null when there is none. */
 export function readCredential(fragment: string): NewSession | null {
