@@ -109,14 +109,14 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
       { kind: 'answer', status: 500, code: 'InternalError' },
     ] as const
     for (const trouble of troubles) {
-      proxy.trouble = firstly(trouble.kind === 'answer' ? 2 : 1, is('GET'), trouble)
+      s3.proxy.trouble = firstly(trouble.kind === 'answer' ? 2 : 1, is('GET'), trouble)
       await read()
     }
-    proxy.trouble = () => ({ kind: 'cut-answer', afterBytes: 300_000 })
+    s3.proxy.trouble = () => ({ kind: 'cut-answer', afterBytes: 300_000 })
     await assert.rejects(store.get('packs/one', range, into), { code: 'unreachable', isPassing: true })
-    proxy.trouble = () => ({ kind: 'change-answer', headers: { 'content-range': `bytes 0-${MIB - 1}/${2 * MIB}` } })
+    s3.proxy.trouble = () => ({ kind: 'change-answer', headers: { 'content-range': `bytes 0-${MIB - 1}/${2 * MIB}` } })
     await assert.rejects(store.get('packs/one', range, into), { code: 'not_s3' })
-    proxy.trouble = () => undefined
+    s3.proxy.trouble = () => undefined
     await assert.rejects(store.get('packs/none', range, into), { code: 'blob_missing' })
     assert.equal((await store.get('packs/one', { offset: 2 * MIB - 5, length: MIB }, into)).length, 5)
     assert.equal((await store.get('packs/one', { offset: 3 * MIB, length: 1 }, into)).length, 0)
