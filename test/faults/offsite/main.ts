@@ -1,6 +1,7 @@
 // `npm run faults -- offsite [rounds] [--seed S]`: a service that mirrors its backups to a bucket, with kills of the service and
 // of the S3 server, and whatever else such a server does wrong, at random requests of backups, deletions, reclaims and
 // recoveries. After each round everything that the service has said to be stored restores from the bucket alone.
+// Every third seed has so many files that manifests have parts; every second one is encrypted.
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
