@@ -293,7 +293,7 @@ test('what is no store, or is sealed with another key, is refused with a code, a
   assert.deepEqual(await refused(['--store', empty]), [4, 'no_store'])
   assert.deepEqual(await refused(['--store', join(folder, 'nowhere')]), [4, 'no_store'])
   assert.deepEqual(readdirSync(empty), [])
-  writeFileSync(join(empty, 'format'), '{"version": 2}')
+  writeFileSync(join(empty, 'format'), '{"version": 3}')
   assert.deepEqual(await refused(['--store', empty]), [1, 'unknown_format'])
 
   const { dir: sealed } = await copyOfLife('sealed', KEY)

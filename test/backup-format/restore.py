@@ -27,6 +27,7 @@ def digest(data):
 
 
 made_with = json.loads(read('format'))
+assert made_with['version'] in (1, 2)
 BLOCK = made_with['blockBytes']
 block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[made_with['blockHash']]
 
@@ -124,16 +125,29 @@ class Cursor:
         return self.take(self.varint())
 
 
+def read_chunk(blob, listed, chunk):
+    """In the manifest itself, or in a part."""
+    if 'part' not in chunk:
+        data = blob[chunk['offset']:chunk['offset'] + chunk['storedLength']]
+        assert digest(data).hex() == chunk['digest']
+        return decode(data, chunk['rawLength'], chunk['codec'])
+    part = listed['parts'][chunk['part']]['id']
+    with open(os.path.join(store, 'parts', server_id, part), 'rb') as file:
+        file.seek(chunk['offset'])
+        data = decode(file.read(chunk['storedLength']), chunk['rawLength'], chunk['codec'])
+    assert block_id(data).hex() == chunk['id'], 'a chunk is damaged'
+    return data
+
+
 def read_entries():
     blob = read('manifests/%s/%s' % (server_id, backup_id))
     assert blob[:8] == blob[-8:] == b'GKMANI01'
     stored, length, codec, _ = struct.unpack('<4I', blob[-56:-40])
     tail = blob[-56 - stored:-56]
     assert digest(tail) == blob[-40:-8]
-    for chunk in json.loads(decode(tail, length, codec))['chunks']:
-        data = blob[chunk['offset']:chunk['offset'] + chunk['storedLength']]
-        assert digest(data).hex() == chunk['digest']
-        cursor = Cursor(decode(data, chunk['rawLength'], chunk['codec']))
+    listed = json.loads(decode(tail, length, codec))
+    for chunk in listed['chunks']:
+        cursor = Cursor(read_chunk(blob, listed, chunk))
         path = b''
         while cursor.at < len(cursor.data):
             shared = cursor.varint()

@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { closeSync, linkSync, mkdirSync, openSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -36,25 +46,32 @@ function fill(root: string): void {
   writeFileSync(Buffer.from([...Buffer.from(`${root}/`), 0xff, 0x41]), 'odd')
 }
 
-for (const [label, key, blockHash, reason] of [
-  ['in the clear', null, 'blake2b-256', withoutPython],
-  ['in the clear', null, 'sha-256', withoutPython],
-  ['encrypted', randomBytes(32), 'blake2b-256', withoutPython || withoutAes],
-  ['encrypted', randomBytes(32), 'sha-256', withoutPython || withoutAes],
+for (const [label, key, blockHash, version, reason] of [
+  ['in the clear', null, 'blake2b-256', 2, withoutPython],
+  ['in the clear', null, 'sha-256', 1, withoutPython],
+  ['encrypted', randomBytes(32), 'blake2b-256', 1, withoutPython || withoutAes],
+  ['encrypted', randomBytes(32), 'sha-256', 2, withoutPython || withoutAes],
 ] as const) {
-  it(`a store ${label}, its blocks named by ${blockHash}, is read by a program that knows only the document`, {
+  it(`a store of format ${version} ${label}, its blocks named by ${blockHash}, is read by a program that knows only the document`, {
     skip: reason,
   }, async (t) => {
-    const agent = await testAgent(t, { key, blockHash })
+    const agent = await testAgent(t, { key, blockHash, ...(version === 1 ? { manifestSizes: undefined } : {}) })
     const root = agent.filesOf('srv_a')
     fill(root)
-    await agent.create('srv_a')
+    const before = snapshot(root)
+    const first = await agent.create('srv_a')
     writeFileSync(join(root, 'small 7'), 'changed')
-    const { backupId } = await agent.create('srv_a')
-    const target = temporaryFolder(t)
+    const second = await agent.create('srv_a')
     const more = key ? [key.toString('hex')] : []
-    execFileSync(PYTHON, [READER, agent.storeDir, 'srv_a', backupId, target, ...more])
-    assertSameTree(snapshot(target), snapshot(root))
-    assert.ok(Object.keys(snapshot(target)).length > 45)
+    for (const [{ backupId }, tree] of [
+      [first, before],
+      [second, snapshot(root)],
+    ] as const) {
+      const target = temporaryFolder(t)
+      execFileSync(PYTHON, [READER, agent.storeDir, 'srv_a', backupId, target, ...more])
+      assertSameTree(snapshot(target), tree)
+      assert.ok(Object.keys(tree).length > 45)
+    }
+    assert.equal(JSON.parse(readFileSync(join(agent.storeDir, 'format'), 'utf8')).version, version)
   })
 }

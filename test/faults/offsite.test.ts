@@ -23,7 +23,7 @@ describe('a bucket in trouble', needs('versitygw'), () => {
       // In the fifth request for a blob: some are there, one is on its way.
       let sent = 0
       world.proxy.trouble = ({ method, url }) => {
-        if (method !== 'PUT' || !/\/(?:packs|index|manifests)\//.test(url) || ++sent < 5) return undefined
+        if (method !== 'PUT' || !/\/(?:packs|index|parts|manifests)\//.test(url) || ++sent < 5) return undefined
         void world.kill()
         return { kind: 'cut-request', afterBytes: 100_000 }
       }

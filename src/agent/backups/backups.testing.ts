@@ -68,6 +68,8 @@ export async function startAgent(dataDir: string, options: Partial<AgentBackupsO
     nice: 0,
     graceMs: 0,
     threads: 2,
+    // Of a few entries a chunk, and of a few chunks a part: what is true of large trees is tested with small ones.
+    manifestSizes: { chunkBytes: 400, ownBytes: 1000 },
     onUnexpected,
     ...options,
   })

@@ -34,7 +34,7 @@ for (const key of [null, randomBytes(32)]) {
     const before = snapshot(fill(agent))
     const { backupId } = await agent.create('srv_a')
     const target = agent.filesOf('srv_b')
-    const files = ['packs', 'index', 'manifests'].flatMap((folder) => blobs(agent, folder))
+    const files = ['packs', 'index', 'parts', 'manifests'].flatMap((folder) => blobs(agent, folder))
     const choice = fc.record({
       file: fc.constantFrom(...files),
       at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),

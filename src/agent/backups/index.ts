@@ -16,6 +16,7 @@ import { runBackup } from './create/backup.ts'
 import { countTree } from './create/preview.ts'
 import type { BlockHash } from './format/format.ts'
 import { holdManifest } from './format/manifest.ts'
+import type { ManifestSizes } from './format/manifest-writer.ts'
 import { runReclaim } from './maintain/reclaim.ts'
 import { runScrub } from './maintain/scrub.ts'
 import { runVerify } from './maintain/verify.ts'
@@ -67,6 +68,8 @@ export interface AgentBackupsOptions {
   bytesPerSecond?: number | null
   /** Of the files of one backup or restore, open at once. */
   filesAtOnce?: number | undefined
+  /** How manifests are cut; tests have small trees. */
+  manifestSizes?: ManifestSizes | undefined
   /** How far the worker threads stand back, 0 to 19. */
   nice?: number
   threads?: number | undefined
@@ -122,9 +125,10 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
   function repository(): Promise<Repository> {
     opening ??= (async () => {
       mkdirSync(layout.backups, { recursive: true, mode: 0o700 })
-      const { threads, blockHash, filesAtOnce, offsite, onHealed } = options
+      const { threads, blockHash, filesAtOnce, manifestSizes, offsite, onHealed } = options
       const blobs = { kind: 'local' as const, dir: layout.backups }
-      return await openRepository({ blobs, offsite, key, nice, threads, blockHash, filesAtOnce, onHealed })
+      const tuning = { nice, threads, blockHash, filesAtOnce, manifestSizes }
+      return await openRepository({ blobs, offsite, key, onHealed, ...tuning })
     })()
     return opening
   }

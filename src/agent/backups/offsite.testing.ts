@@ -56,7 +56,7 @@ export function openBucket(dir: string): Bucket {
 
 /** What a run of the mirror leaves in it. */
 export function mirror(agent: TestAgent, { dir }: Bucket): void {
-  for (const name of ['format', 'packs', 'index', 'manifests', 'locks'])
+  for (const name of ['format', 'packs', 'index', 'parts', 'manifests', 'locks'])
     if (existsSync(join(agent.storeDir, name))) cpSync(join(agent.storeDir, name), join(dir, name), { recursive: true })
 }
 

@@ -11,8 +11,8 @@ const LISTED_AT_ONCE = 1000
 const AWAY = 'away/'
 
 /**
- * Under the shared lock, so that no reclaim is under way. Manifests first: the packs of one that is listed were there
- * before it, so they are listed too. Notes of what is away last: they are written before their packs are deleted.
+ * Under the shared lock, so that no reclaim is under way. Manifests first: the packs and parts of one that is listed were
+ * there before it, so they are listed too. Notes of what is away last: they are written before their packs are deleted.
  */
 export async function listStore(
   { writing, packs, doubtful }: Pick<Repository, 'writing' | 'packs' | 'doubtful'>,
@@ -25,13 +25,14 @@ export async function listStore(
     await blobsIn(local, 'locks'),
     await blobsIn(local, 'index'),
   ]
+  const parts = await blobsIn(local, 'parts')
   const there = await blobsIn(local, 'packs')
   const away = new Set<string>()
   for await (const { name } of local.list(AWAY)) away.add(name.slice(AWAY.length))
   // Also those that were gone when the store was opened: the mirror may be the only place that has them.
   const known = new Set([...packs.keys(), ...doubtful])
   const lost = [...known].map(packBlob).filter((name) => !there.has(name) && !away.has(name))
-  return { manifests, locks, index, packs: there, away, lost }
+  return { manifests, locks, index, parts, packs: there, away, lost }
 }
 
 async function blobsIn(blobs: BlobStore, folder: Folder): Promise<Blobs> {

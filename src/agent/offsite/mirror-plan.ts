@@ -5,11 +5,11 @@ import type { BlobSum } from '../../contract/agent/agent-offsite.ts'
 export type Blobs = Map<string, number>
 
 /** In the order in which they are sent, so that at every instant a manifest in the mirror has all that it needs. */
-export const SENT_FOLDERS = ['packs', 'index', 'manifests', 'locks'] as const
+export const SENT_FOLDERS = ['packs', 'index', 'parts', 'manifests', 'locks'] as const
 export type Folder = (typeof SENT_FOLDERS)[number]
 
 /** In the order in which they are removed: what needs something goes before it. */
-export const REMOVED_FOLDERS = ['manifests', 'locks', 'index', 'packs'] as const satisfies readonly Folder[]
+export const REMOVED_FOLDERS = ['manifests', 'locks', 'parts', 'index', 'packs'] as const satisfies readonly Folder[]
 
 /** What the store holds, as of one instant. */
 export interface Listing extends Record<Folder, Blobs> {

@@ -1,4 +1,4 @@
-// Makes the mirror what the store is: packs, indexes, manifests and locks are sent in this order, then what the store no
+// Makes the mirror what the store is: packs, indexes, parts, manifests and locks are sent in this order, then what the store no
 // longer has is removed in the reverse order. Cut short at any point, the mirror is a store in which every manifest has all
 // that it needs, and the next run goes on.
 import type { BlobStore } from '../../blobs/store.ts'
@@ -20,7 +20,8 @@ import {
   surplusOf,
 } from './mirror-plan.ts'
 import type { MirrorRecord } from './mirror-record.ts'
-import type { Ownership } from './ownership.ts'
+import { neededParts } from './needed-parts.ts'
+import { type Ownership, sendPartsVersion } from './ownership.ts'
 import { repairMirror } from './repair.ts'
 import { type Replacement, replaceBlob } from './replace-blob.ts'
 import { sendBlob, type Wire } from './send-blob.ts'
@@ -79,7 +80,7 @@ function backupOf(manifest: string) {
 
 /** False where a reclaim has changed the store meanwhile: then it is listed again. */
 async function sendMissing(
-  { repository, mirror, inventory }: Mirror,
+  { repository, local, mirror, inventory }: Mirror,
   wire: Wire,
   listing: Listing,
   tally: Tally,
@@ -87,6 +88,7 @@ async function sendMissing(
 ): Promise<boolean> {
   const missing = new Map(SENT_FOLDERS.map((folder) => [folder, missingOf(folder, listing, inventory)]))
   tally.expect(sumOf([...missing.values()].flat()))
+  if (missing.get('parts')?.length) await sendPartsVersion(mirror, local)
   for (const [folder, blobs] of missing) {
     const arrived: Blob[] = []
     let hasVanished = false
@@ -103,16 +105,17 @@ async function sendMissing(
     await confirmArrived(mirror, inventory, folder, arrived)
     for (const { name } of arrived) sent.add(name)
     // A backup may be deleted, and a lock changed, at any time, and nothing else depends on them.
-    if (hasVanished && (folder === 'packs' || folder === 'index')) return false
+    if (hasVanished && folder !== 'manifests' && folder !== 'locks') return false
   }
   return true
 }
 
 async function removeSurplus(
-  { mirror, inventory, ownership, record, isAppendOnly }: Mirror,
+  place: Mirror,
   listing: Listing,
   { deletedBackups, confirmedBytes }: OffsiteWork,
 ): Promise<Pick<MirrorReport, 'removed' | 'surplus' | 'unexplained'>> {
+  const { mirror, inventory, ownership, record, isAppendOnly } = place
   const removed: BlobSum = { blobs: 0, bytes: 0 }
   const before = holdingsOf(inventory)
   const groups = REMOVED_FOLDERS.map((folder) => surplusOf(folder, listing, inventory))
@@ -121,26 +124,37 @@ async function removeSurplus(
   const manifests = surplusOf('manifests', listing, inventory)
   const unexplained = manifests.map(({ name }) => backupOf(name)).filter(isAnyBut(deletedBackups))
   const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
+  const needed = await partsToKeep(place, listing)
   const isConfirmed = confirmedBytes !== null && sum.bytes <= confirmedBytes
   const reason = reasonAgainst({
     isAppendOnly,
     isConfirmed,
-    isIncomplete: listing.lost.length > 0 || unexplained.length > 0,
+    isIncomplete: listing.lost.length > 0 || needed.size > 0 || unexplained.length > 0,
     wouldShrink: record.wouldShrink(after),
   })
   const asked = reason === 'store_incomplete' ? unexplained : []
   if (reason) return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked }
   await ownership.require()
   for (const blobs of groups) {
-    await forEachAtOnce(blobs, AT_ONCE, async ({ name, sizeBytes }) => {
+    const removable = blobs.filter(({ name }) => !needed.has(name))
+    await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
       await mirror.delete(name)
       inventory.delete(name)
       removed.blobs++
       removed.bytes += sizeBytes
     })
   }
-  if (isConfirmed) record.reset(after)
+  if (isConfirmed) record.reset(holdingsOf(inventory))
   return { removed, surplus: null, unexplained: [] }
+}
+
+/** Those that the disk has lost, and that manifests of the mirror name which stay there. Not even a confirmation removes them. */
+function partsToKeep({ repository, local, mirror, inventory }: Mirror, listing: Listing): Promise<Set<string>> {
+  const staying = inFolder(inventory, 'manifests').filter(({ name }) => listing.manifests.has(name))
+  // A backup that was deleted since the store was listed is still in the mirror, and only there.
+  const stores = [local, mirror].map((blobs) => ({ blobs, sealer: repository.sealer }))
+  const names = staying.map(({ name }) => backupOf(name))
+  return neededParts(surplusOf('parts', listing, inventory), names, stores)
 }
 
 function isAnyBut(backupIds: readonly string[]) {

@@ -3,8 +3,8 @@
 import { hostname } from 'node:os'
 import { BlobDamaged, BlobExists, BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { FORMAT_BLOB } from '../backups/format/format.ts'
-import { readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
+import { FORMAT_BLOB, PARTS_VERSION } from '../backups/format/format.ts'
+import { allowParts, readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
 
 const OWNER_BLOB = 'owner'
 
@@ -87,13 +87,24 @@ async function createBlob(mirror: BlobStore, name: string, bytes: Uint8Array): P
 
 /**
  * Said before anything else: a store that does not say how it is made is none. The place is ours: what is there is replaced
- * only where it was not kept whole.
+ * only where it was not kept whole. The version that it has then.
  */
-export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<void> {
-  const isThere = async () => (await readStoreFormat(mirror).catch(ifDamaged)) !== undefined
-  if (await isThere()) return
+export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<number> {
+  const versionThere = async () => (await readStoreFormat(mirror).catch(ifDamaged))?.version
+  const version = await versionThere()
+  if (version !== undefined) return version
   await mirror.put(FORMAT_BLOB, await local.get(FORMAT_BLOB))
-  if (!(await isThere())) throw notKept()
+  const kept = await versionThere()
+  if (kept === undefined) throw notKept()
+  return kept
+}
+
+/** Said before the first part is sent: nothing else of a format that is whole ever changes. */
+export async function sendPartsVersion(mirror: BlobStore, local: BlobStore): Promise<void> {
+  if ((await sendFormat(mirror, local)) === PARTS_VERSION) return
+  await allowParts(mirror)
+  // Where it was not kept whole it is sent once more at once: without it nobody reads what the mirror has already.
+  if ((await sendFormat(mirror, local)) !== PARTS_VERSION) throw notKept()
 }
 
 function ifDamaged(error: unknown): undefined {

@@ -1,8 +1,8 @@
 // What a verification has found damaged in the mirror is replaced by what the store has, if that is sound.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
 import { blobsIn, flip, namesIn } from '../../blobs/store.testing.ts'
@@ -17,12 +17,16 @@ interface Scene {
   verify(agent?: TestAgent): Promise<{ blob: string; isOffsite?: boolean }[]>
 }
 
+/** So many that the manifest has a part. */
+const MANY = 60
+
 /** One backup, which is in the mirror. */
-async function scene(t: TestContext, options: MirrorOptions = {}): Promise<Scene> {
+async function scene(t: TestContext, options: MirrorOptions = {}, files = 0): Promise<Scene> {
   const dir = join(temporaryFolder(t), 'bucket')
   const agent = await testAgent(t, { blockHash: 'sha-256', offsite: () => openLocalStore(dir, { clear: false }) })
   const mirror = await testMirror(t, { ...options, dir, agent })
   writeFileSync(join(agent.filesOf(SERVER), 'region'), randomBytes(300_000))
+  for (let index = 0; index < files; index++) writeFileSync(join(agent.filesOf(SERVER), `file ${index}`), `${index}`)
   const { backupId, tree } = await mirror.backup(SERVER)
   await mirror.run()
   const verify: Scene['verify'] = async (by = agent) =>
@@ -32,13 +36,13 @@ async function scene(t: TestContext, options: MirrorOptions = {}): Promise<Scene
 
 const fileIn = ({ mirror }: Scene, folder: string) => blobsIn(mirror.dir, folder)[0] ?? ''
 
-for (const folder of ['packs', 'index', 'manifests']) {
+for (const folder of ['packs', 'index', 'parts', 'manifests']) {
   for (const [how, spoil] of [
     ['a flipped byte', (path: string) => flip(path, 100)],
     ['one that is cut short', (path: string) => writeFileSync(path, readFileSync(path).subarray(0, 90))],
   ] as const) {
     it(`${folder}: ${how} is named, and replaced by what the disk has`, async (t) => {
-      const there = await scene(t)
+      const there = await scene(t, {}, MANY)
       const path = fileIn(there, folder)
       const whole = readFileSync(path)
       spoil(path)
@@ -57,16 +61,27 @@ for (const folder of ['packs', 'index', 'manifests']) {
 }
 
 it('what is gone from the mirror is sent again', async (t) => {
-  const there = await scene(t)
-  rmSync(fileIn(there, 'packs'))
+  const there = await scene(t, {}, MANY)
+  for (const folder of ['packs', 'parts']) rmSync(fileIn(there, folder))
   assert.ok((await there.verify()).length > 0)
-  assert.equal((await there.mirror.run()).repaired.length, 1)
+  assert.equal((await there.mirror.run()).repaired.length, 2)
   await assertRestorable(t, there.mirror.dir, SERVER, there.trees, [there.backupId])
 })
 
+it('a part is replaced also where another has what is damaged in it', async (t) => {
+  const there = await scene(t, {}, MANY)
+  const path = fileIn(there, 'parts')
+  copyFileSync(path, join(dirname(path), 'f'.repeat(32)))
+  flip(path, 100)
+  const [damage] = await there.verify()
+  assert.ok(damage?.isOffsite && path.endsWith(damage.blob))
+  assert.equal((await there.mirror.run()).repaired.length, 1)
+  assert.deepEqual(await there.verify(), [])
+})
+
 it('A blob of the mirror is replaced only by one whose every byte was checked.', async (t) => {
-  const there = await scene(t)
-  for (const folder of ['packs', 'index', 'manifests']) {
+  const there = await scene(t, {}, MANY)
+  for (const folder of ['packs', 'index', 'parts', 'manifests']) {
     const [here, path] = [blobsIn(there.agent.storeDir, folder)[0] ?? '', fileIn(there, folder)]
     const sound = readFileSync(here)
     flip(path, 100)

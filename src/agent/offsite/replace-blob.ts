@@ -9,7 +9,7 @@ import { sendBlob, type Wire } from './send-blob.ts'
 /** `unsound`: that of the store is not what was written, so the mirror keeps its own. `gone`: the store has it no longer. */
 export type Replacement = Blob | 'unsound' | 'gone'
 
-/** A pack, an index or a manifest. The bytes that are sent are those that were checked: one at a time, it is all in memory. */
+/** A pack, an index, a part or a manifest. The bytes that are sent are those that were checked: one at a time, it is all in memory. */
 export async function replaceBlob(wire: Wire, repository: Repository, name: string): Promise<Replacement> {
   const bytes = await readInStore(repository, name, wire.signal)
   if (bytes === 'gone' || bytes === undefined) return bytes ?? 'unsound'

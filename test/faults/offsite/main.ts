@@ -1,8 +1,10 @@
 // `npm run faults -- offsite [rounds] [--seed S]`: a service that mirrors its backups to a bucket, with kills of the service and
 // of the S3 server, and whatever else such a server does wrong, at random requests of backups, deletions, reclaims and
 // recoveries. After each round everything that the service has said to be stored restores from the bucket alone.
+// Every third seed has so many files that manifests have parts; every second one is encrypted.
 import assert from 'node:assert/strict'
-import { rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { assertSameTree, snapshot } from '../../../src/agent/backups/backups.testing.ts'
@@ -30,12 +32,13 @@ const BACKUPS_KEPT = 4
 /** A kill may come in the middle of the backup itself. */
 const KILL_WITHIN_MS = 400
 const SEEDS = 1_000_000
+const MANY = 1200
 
 export async function troubleOffsite(rounds: number, say: (line: string) => void, args: string[] = []): Promise<void> {
   const { values } = parseArgs({ args, options: { seed: { type: 'string' } }, allowPositionals: true })
   const seed = Number(values.seed ?? Date.now() % SEEDS)
   say(`seed ${seed}`)
-  const world = await createWorld(createRandom(seed), { isEncrypted: seed % 2 === 1 })
+  const world = await createWorld(createRandom(seed), { isEncrypted: seed % 2 === 1, hasManyFiles: seed % 3 === 0 })
   try {
     for (let round = 1; round <= rounds; round++) {
       const told = await playRound(world, round)
@@ -101,6 +104,7 @@ async function work(world: World, round: number): Promise<void> {
   }
   for (let count = random.chance(0.15) ? 0 : 1 + random.int(2); count > 0; count--) {
     changeTree(world.files(), (below) => random.int(below))
+    if (world.hasManyFiles) changeMany(world)
     const name = `round ${round}, ${count}`
     world.trees.set(name, snapshot(world.files()))
     const { status, body } = await http.call('POST', `/backups/${serverId}`, { name })
@@ -111,6 +115,14 @@ async function work(world: World, round: number): Promise<void> {
     }
     await untilBackups(world, areMade)
   }
+}
+
+/** All of them or none: mostly a manifest has nothing new of them, and names the parts of the one before. */
+function changeMany({ random, files }: World): void {
+  const folder = join(files(), 'many')
+  if (existsSync(folder) && random.chance(0.7)) return
+  mkdirSync(folder, { recursive: true })
+  for (let index = 0; index < MANY; index++) writeFileSync(join(folder, `${index}`), `${random.int(SEEDS)}`)
 }
 
 /** The disk is gone, and with it what was not off-site. On another machine the service goes on from the bucket. */

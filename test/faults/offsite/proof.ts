@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { assertSameTree, snapshot, startAgent } from '../../../src/agent/backups/backups.testing.ts'
 import { openBlobStore } from '../../../src/blobs/open-store.ts'
 import { s3Address } from '../../../src/blobs/s3/address.ts'
+import { namesIn } from '../../../src/blobs/store.testing.ts'
 import { ranOf } from '../../support/ran.ts'
 import { startBinary } from '../../support/terminal.ts'
 import { chooseMishap } from './mishaps.ts'
@@ -33,7 +34,8 @@ export async function prove(world: World): Promise<string> {
   if (!(await recover(world, prefix, dataDir))) return 'no store was sent yet'
   const count = await restoreAll(world, prefix, dataDir)
   rmSync(dataDir, { recursive: true })
-  return `${count} restored, ${promised(world).length} promised`
+  const parts = namesIn(liveDir(world), 'parts').length
+  return `${count} restored, ${promised(world).length} promised${parts > 0 ? `, with ${parts} parts` : ''}`
 }
 
 /** Whatever comes of it, it can be done again. */

@@ -20,7 +20,7 @@ import type { Random } from '../history/random.ts'
 const PREFIX = 'castle'
 const GIVE_UP_MS = 120_000
 const HOURS_AGO_MS = 2 * 3600_000
-const SENT_FOLDERS = ['packs', 'index', 'manifests']
+const SENT_FOLDERS = ['packs', 'index', 'parts', 'manifests']
 
 export interface World {
   readonly gateway: VersityGw
@@ -30,6 +30,7 @@ export interface World {
   /** Of whatever uses the bucket, wherever below it and with whatever data. */
   envOf(prefix: string, dataDir: string): Record<string, string>
   readonly key: Uint8Array | null
+  readonly hasManyFiles: boolean
   dataDir: string
   serverId: string
   /** The files of the server. */
@@ -48,7 +49,13 @@ export interface World {
   stop(): Promise<void>
 }
 
-export async function createWorld(random: Random, options: { isEncrypted: boolean }): Promise<World> {
+export interface WorldOptions {
+  isEncrypted: boolean
+  /** So many small ones that manifests have parts, which they share. */
+  hasManyFiles?: boolean
+}
+
+export async function createWorld(random: Random, options: WorldOptions): Promise<World> {
   const directory = temporaryDirectory('faults-offsite')
   const gateway = await startVersityGw()
   const proxy = await startS3Proxy(gateway.url)
@@ -71,6 +78,7 @@ export async function createWorld(random: Random, options: { isEncrypted: boolea
       ...(key ? { GAMEKEEPER_BACKUP_KEY: key.toString('hex') } : {}),
     }),
     key,
+    hasManyFiles: options.hasManyFiles ?? false,
     dataDir: join(directory.path, 'data'),
     serverId: '',
     files: () => join(world.dataDir, 'servers', world.serverId, 'files'),

@@ -1,11 +1,12 @@
 // Makes a backup: walks the tree beside the last manifest, has what changed read by the worker threads, and writes the
-// new manifest in walk order. Order of writes: packs, then the index, then the manifest; see docs/backup-format.md.
+// new manifest in walk order. Order of writes: packs, the index, the manifest's part, the manifest; see docs/backup-format.md.
 import { createTurns } from '../../../kit/turns.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { createHoleBudget } from '../../files/space/hole-budget.ts'
 import type { HeldWorld, WorldHold } from '../../games/world-holds.ts'
-import { createManifest, type Manifest, type ManifestMeta, type ManifestWriter } from '../format/manifest.ts'
+import type { Manifest, ManifestMeta } from '../format/manifest.ts'
+import { createManifest, type ManifestWriter } from '../format/manifest-writer.ts'
 import { deleteManifest } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'
 import { createNotes, isReadable, type Notes } from '../tree/backup-entries.ts'
@@ -69,12 +70,13 @@ export async function runBackup(
   const { losses } = repository.index
   const isWhole = wholeCheck(repository, serverId, previous)
   const sink = createPackSink(repository)
-  const manifest = await createManifest(repository.blobs, repository.sealer, request)
+  const manifest = createManifest(repository.blobs, repository.sealer, request, previous, repository.manifestSizes)
   const notes = createNotes()
   const queue = createEntryQueue(manifest, report)
   const pool = repository.pool.of(serverId)
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
-  const source = createEntrySource({ repository, serverId, previous, isWhole, sink, reader, notes, queue })
+  const onDamage = manifest.replace
+  const source = createEntrySource({ repository, serverId, previous, onDamage, isWhole, sink, reader, notes, queue })
   const run: Run = { sandbox, request, signal, startedAt, manifest, sink, reader, notes, queue, source }
   try {
     const result = await complete(run, await readAll(run))
@@ -138,22 +140,22 @@ async function walkAll({ sandbox, request, signal, reader, notes, queue, source 
   await queue.drain()
 }
 
-/** Packs and index, then the manifest; only then may others count on what this backup has added. */
+/** Packs and index, then the manifest and its part; only then may others count on what this backup has added. */
 async function complete(run: Run, world: HeldWorld): Promise<BackupResult> {
   const { request, signal, startedAt, manifest, sink, notes, queue } = run
   await sink.finish()
   signal.throwIfAborted()
   for (const warning of world.warnings) notes.warn(warning)
   const { backupId, serverId, name, serverName, createdAt, ignored, isLocked } = request
-  const meta = {
+  const given = {
     ...(serverName === undefined ? {} : { serverName }),
     ...{ backupId, serverId, name, createdAt, startedAt, completedAt: Date.now(), ignored, isLocked },
     ...{ consistency: notes.consistency(world), heldMs: world.heldMs, ...queue.counts, storedBytes: sink.storedBytes },
     ...{ warnings: notes.warnings, warningCount: notes.count() },
   }
-  const { checksum } = await manifest.finish(meta)
+  const result = await manifest.finish(given)
   await sink.publish()
-  return { meta: { version: 1, ...meta }, checksum }
+  return result
 }
 
 async function abandon(repository: Repository, { request, reader, manifest, sink }: Run): Promise<void> {
@@ -164,5 +166,7 @@ async function abandon(repository: Repository, { request, reader, manifest, sink
     () => true,
     () => false,
   )
+  // What cannot be deleted now is given back by a reclaim.
+  if (isGone) await manifest.giveBack().catch(() => {})
   await sink.abort(isGone)
 }

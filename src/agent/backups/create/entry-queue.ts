@@ -1,7 +1,7 @@
 // The entries of a backup in the order of the walk. One that is still being read holds up those after it; from there on
 // they go to the manifest, and are counted.
 import type { Entry, StoredEntry } from '../format/entries.ts'
-import type { ManifestWriter } from '../format/manifest.ts'
+import type { ManifestWriter } from '../format/manifest-writer.ts'
 
 export interface QueuedEntry {
   entry: Entry

@@ -7,7 +7,7 @@ import { addressOf } from '../../files/sandbox/directory.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
 import { eachBlock } from '../format/block-runs.ts'
-import { type Entry, orderKey, type StoredEntry } from '../format/entries.ts'
+import { type ChunkPlace, type Entry, orderKey, type StoredEntry } from '../format/entries.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import type { Manifest } from '../format/manifest.ts'
 import { createManifestCursor } from '../store/manifest-cursor.ts'
@@ -22,6 +22,8 @@ export interface EntrySourceDeps {
   repository: Repository
   serverId: string
   previous: Manifest | undefined
+  /** A chunk of it cannot be read. */
+  onDamage: (place: ChunkPlace) => void
   /** Whether all blocks of `previous` are known to be in the store, so that none has to be looked up. */
   isWhole: () => boolean
   sink: PackSink
@@ -37,7 +39,7 @@ export interface EntrySource {
 
 export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   const { sink, notes, queue, isWhole } = deps
-  const cursor = createManifestCursor(deps.previous)
+  const cursor = createManifestCursor(deps.previous, deps.onDamage)
   const links = new Map<string, QueuedEntry>()
   const read = createReadStarter(deps)
 

@@ -153,11 +153,25 @@ export interface KeyedEntry extends Entry {
 /** Entries that are encoded together. */
 export interface Chunk {
   raw: Buffer
-  /** As it stands in its manifest. */
+  /** As it stands in its manifest, or in a part. */
   stored: Uint8Array
   place: ChunkPlace
+  /** What it was read from, where that is not the manifest itself. */
+  part: SharedPart | undefined
 }
 
+/** A blob of chunks that manifests of a server share. */
+export interface PartRef {
+  id: string
+  sizeBytes: number
+}
+
+export interface SharedPart extends PartRef {
+  /** The manifest needs less than half of it. */
+  isSparse: boolean
+}
+
+/** Where a chunk is, and what it holds: of one in the manifest itself `digest` is known, of one in a part `part` and `id`. */
 export interface ChunkPlace {
   offset: number
   storedLength: number
@@ -165,7 +179,11 @@ export interface ChunkPlace {
   codec: number
   crc: number
   /** Hex, of the stored bytes. */
-  digest: string
+  digest?: string
+  /** The index of the part in the manifest's list. */
+  part?: number
+  /** Hex, of the decoded bytes: their name, as if they were a block. */
+  id?: string
   entryCount: number
   /** The order key of its first entry, in base 64. */
   first: string

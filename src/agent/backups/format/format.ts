@@ -1,8 +1,10 @@
-// The numbers and names of the store's format, version 1. docs/backup-format.md is its specification: what changes here
-// changes there.
+// The numbers and names of the store's format, versions 1 and 2. docs/backup-format.md is its specification: what changes
+// here changes there.
 import { hash } from 'node:crypto'
 
 export const FORMAT_VERSION = 1
+/** Of a store, and of a manifest, with parts. Programs that know only version 1 refuse the store. */
+export const PARTS_VERSION = 2
 export const BLOCK_BYTES = 64 * 1024
 /** Small blocks are compressed together up to this size. */
 export const FRAME_BYTES = 128 * 1024
@@ -10,6 +12,7 @@ export const ID_BYTES = 32
 export const PACK_MAGIC = 'GKPACK01'
 export const INDEX_MAGIC = 'GKINDX01'
 export const MANIFEST_MAGIC = 'GKMANI01'
+export const PART_MAGIC = 'GKPART01'
 export const MAGIC_BYTES = 8
 
 export const FORMAT_BLOB = 'format'
@@ -20,6 +23,7 @@ export const SCRUB_BLOB = 'state/scrub'
 export const packBlob = (packId: string) => `packs/${packId.slice(0, 2)}/${packId}`
 export const indexBlob = (indexId: string) => `index/${indexId}`
 export const manifestBlob = (serverId: string, backupId: string) => `manifests/${serverId}/${backupId}`
+export const partBlob = (serverId: string, partId: string) => `parts/${serverId}/${partId}`
 
 /** The name of a blob's last segment: its pack, index or backup id. */
 export const lastSegment = (name: string) => name.slice(name.lastIndexOf('/') + 1)

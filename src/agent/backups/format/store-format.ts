@@ -1,8 +1,9 @@
-// The blob that says how a store is made. It is the first to be written and never changes once something is stored.
+// The blob that says how a store is made. It is the first to be written. Once something is stored, only its version changes:
+// before the first part is written, so that a program that does not know parts refuses the store and not its backups.
 import { randomBytes } from 'node:crypto'
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
 import { StartFault } from '../../../kit/start-fault.ts'
-import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash } from './format.ts'
+import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash, PARTS_VERSION } from './format.ts'
 import { keyCheckOf } from './seal.ts'
 
 export interface StoreFormat {
@@ -22,7 +23,8 @@ export async function readStoreFormat(blobs: BlobStore): Promise<StoreFormat | u
     throw error
   }
   const { version, storeId, keyCheck, blockBytes, blockHash } = JSON.parse(text)
-  if (version !== FORMAT_VERSION) throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION}`)
+  if (version !== FORMAT_VERSION && version !== PARTS_VERSION)
+    throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION} or ${PARTS_VERSION}`)
   if (blockBytes !== BLOCK_BYTES) throw new Error(`the backup store has blocks of ${blockBytes} bytes`)
   if (!isBlockHash(blockHash)) throw new Error(`the backup store names blocks by ${blockHash}, which is not known`)
   return { version, storeId, blockHash, keyCheck }
@@ -56,8 +58,16 @@ export async function agreeOnKey(
 }
 
 export async function holdsNothing(blobs: BlobStore): Promise<boolean> {
-  for (const prefix of ['packs/', 'index/', 'manifests/']) for await (const _ of blobs.list(prefix)) return false
+  for (const prefix of ['packs/', 'index/', 'parts/', 'manifests/'])
+    for await (const _ of blobs.list(prefix)) return false
   return true
+}
+
+/** Durable once it returns. Before the first part is there; a store that says so already is left as it is. */
+export async function allowParts(blobs: Pick<BlobStore, 'get' | 'put'>): Promise<void> {
+  const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString())
+  if (format.version === PARTS_VERSION) return
+  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify({ ...format, version: PARTS_VERSION })}\n`))
 }
 
 async function writeStoreFormat(blobs: BlobStore, key: Uint8Array | null, blockHash: BlockHash): Promise<StoreFormat> {

@@ -5,12 +5,14 @@ import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-b
 import { isFailure } from '../../../contract/errors.ts'
 import { forEachAtOnce } from '../../../kit/work-group.ts'
 import { eachBlock } from '../format/block-runs.ts'
-import { Damage, ID_BYTES, lastSegment, manifestBlob, packBlob } from '../format/format.ts'
+import { Damage, ID_BYTES, lastSegment, packBlob } from '../format/format.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'
+import { checkPart } from '../format/parts.ts'
 import { CODEC_FILLER } from '../format/seal.ts'
 import { isKnownDamaged } from '../store/damage-list.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
-import { healIndex, healManifest, healPack } from '../store/healing.ts'
+import { healPack } from '../store/healing.ts'
+import { healIndex, healPart, withManifest } from '../store/healing-blobs.ts'
 import { listedPacks } from '../store/index-blobs.ts'
 import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../store/manifests.ts'
 import type { PackFetch } from '../store/pack-fetch.ts'
@@ -168,19 +170,33 @@ export async function checkIndexes(repository: Repository, findings: Findings): 
   }
 }
 
-export async function checkManifest(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
-  const blob = manifestBlob(name.serverId, name.backupId)
+/** `seen`: what was checked of others already, and is not checked again. */
+export function checkManifest(
+  repository: Repository,
+  findings: Findings,
+  name: ManifestName,
+  seen: Set<string>,
+): Promise<void> {
   const read = () =>
-    noting(findings, async () => {
-      await unlessGone(async () => {
-        for await (const _ of (await openIfThere(repository, name))?.rawChunks() ?? []);
-      })
+    unlessGone(async () => {
+      for await (const _ of (await openIfThere(repository, name))?.rawChunks(seen) ?? []);
     })
-  await read()
-  if (!findings.blobs.has(blob) || !(await healManifest(repository, name))) return
-  findings.blobs.delete(blob)
-  findings.healed.push(blob)
-  await read()
+  return noting(findings, () => withManifest(repository, name, read, (blob) => void findings.healed.push(blob)))
+}
+
+/** All of each, also what no manifest needs any more: no byte of the store changes unseen. */
+export async function checkParts(repository: Repository, findings: Findings, names: Iterable<string>): Promise<void> {
+  const { blobs, sealer } = repository
+  for (const name of names) {
+    const found = createFindings()
+    await noting(found, () => asDamage(name, () => checkPart(blobs, sealer, name)))
+    if (found.blobs.size > 0 && (await healPart(repository, name))) {
+      found.blobs.clear()
+      found.healed.push(name)
+      findings.blobs.delete(name)
+    }
+    addFindings(findings, found)
+  }
 }
 
 export async function noting(findings: Findings, read: () => Promise<unknown>): Promise<void> {
@@ -209,12 +225,30 @@ export async function describe(repository: Repository, findings: Findings): Prom
   for (const [blockId, { blob, what }] of findings.blocks) reports.set(blockId, { blockId, blob, what, touches: [] })
   if (reports.size > 0) await findTouched(repository, reports)
   const damage = [...reports.values()]
-  for (const [blob, what] of findings.blobs) {
-    const [folder, serverId, backupId] = blob.split('/')
-    const isManifest = folder === 'manifests' && serverId !== undefined && backupId !== undefined
-    damage.push({ blockId: null, blob, what, touches: isManifest ? [{ serverId, backupId, path: '/' }] : [] })
-  }
+  for (const [blob, what] of findings.blobs)
+    damage.push({ blockId: null, blob, what, touches: await touchedBy(repository, blob) })
   return { blocksChecked, bytesChecked, damage, healed }
+}
+
+/** Backups that cannot be read as a whole because the blob is damaged. */
+async function touchedBy(repository: Repository, blob: string): Promise<DamageReport['touches']> {
+  const [folder, serverId, backupId] = blob.split('/')
+  if (serverId === undefined || backupId === undefined) return []
+  if (folder === 'manifests') return [{ serverId, backupId, path: '/' }]
+  if (folder !== 'parts') return []
+  const touched: DamageReport['touches'] = []
+  for (const name of await manifestNames(repository, serverId)) {
+    const findings = createFindings()
+    await noting(findings, () =>
+      unlessGone(async () => {
+        const manifest = await openIfThere(repository, name)
+        const isNamed = manifest?.parts.some(({ id }) => id === lastSegment(blob))
+        if (manifest && isNamed) for await (const _ of manifest.rawChunks());
+      }),
+    )
+    if (findings.blobs.has(blob)) touched.push({ ...name, path: '/' })
+  }
+  return touched
 }
 
 async function findTouched(repository: Repository, reports: Map<string, DamageReport>): Promise<void> {

@@ -117,7 +117,7 @@ async function neededBy(repository: Repository, backups: ManifestName[], signal:
   for (const name of backups) {
     await unlessDamaged(() =>
       unlessGone(async () => {
-        for await (const chunk of (await openIfThere(repository, name))?.rawChunks() ?? []) {
+        for await (const { raw: chunk } of (await openIfThere(repository, name))?.rawChunks() ?? []) {
           signal.throwIfAborted()
           const { index } = repository
           visitIds(chunk, (idAt) => {

@@ -1,14 +1,15 @@
-// Frees the space of blocks that no backup needs. Mark: every block of every manifest. Sweep: packs with nothing needed
+// Frees the space of blocks that no backup needs, and of parts that no manifest names. Mark: every block of every manifest. Sweep: packs with nothing needed
 // are deleted; packs with little needed have that copied to a new pack first. Runs exclusively, so no backup can start
 // to rely on a block between the two. Packs that are only in the off-site copy are never fetched to be copied: of those only
 // the notes of such as nobody needs go, and what mirrors the store takes them from the copy. Order: write new packs, then the new index, delete old indexes, then old packs;
 // see docs/backup-format.md.
 import type { ReclaimReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
-import { visitIds } from '../format/entries.ts'
-import { DAMAGE_BLOB, Damage, packBlob } from '../format/format.ts'
+import { type PartRef, visitIds } from '../format/entries.ts'
+import { DAMAGE_BLOB, Damage, packBlob, partBlob } from '../format/format.ts'
 import { decodeTable, type Frame, tableOf } from '../format/pack-table.ts'
-import { settleDoubts, withManifest } from '../store/healing.ts'
+import { settleDoubts } from '../store/healing.ts'
+import { withManifest } from '../store/healing-blobs.ts'
 import { createIndexWriter, indexesFor, listedPacks } from '../store/index-blobs.ts'
 import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../store/manifests.ts'
 import { createPack, type WrittenPack } from '../store/packs.ts'
@@ -33,6 +34,7 @@ export async function runReclaim(
   if (repository.doubtful.size > 0)
     throw fail('offsite_unreachable', 'Nothing is given back while it is not known which packs the off-site store has.')
   const live = await mark(repository, signal)
+  const partBytes = await removeParts(repository, live.parts)
   const old: string[] = []
   for await (const { name } of repository.blobs.list('index/')) old.push(name)
   const sweep = createSweep(repository, live, options)
@@ -53,7 +55,8 @@ export async function runReclaim(
   }
   const storedBytes = totalHere(repository, sweep.kept)
   const packsDeleted = sweep.doomed.length
-  const result = { packsBefore, packsDeleted, packsRewritten, freedBytes: bytesBefore - storedBytes, storedBytes }
+  const freedBytes = bytesBefore - storedBytes + partBytes
+  const result = { packsBefore, packsDeleted, packsRewritten, freedBytes, storedBytes }
   if (packsDeleted === 0 && old.length <= indexesFor(sweep.tableBytes()) + INDEXES_TOO_MANY) return result
   const indexes = createIndexWriter(repository.blobs, repository.sealer)
   for (const pack of sweep.fresh) await indexes.add(pack)
@@ -82,22 +85,44 @@ function totalHere({ isAway }: Repository, packs: Map<string, number>): number {
   return bytes
 }
 
+/** No backup is under way that would count on one. */
+async function removeParts({ blobs }: Repository, needed: ReadonlySet<string>): Promise<number> {
+  let bytes = 0
+  for await (const { name, sizeBytes } of blobs.list('parts/')) {
+    if (needed.has(name)) continue
+    await blobs.delete(name)
+    bytes += sizeBytes
+  }
+  return bytes
+}
+
 interface Marks {
   has(block: number): boolean
   damaged: number
+  /** The names of those that a manifest needs, or from which what is damaged in another is read. */
+  parts: ReadonlySet<string>
 }
 
 /** A manifest that cannot be read might need anything: nothing is given back until it is deleted. */
 async function mark(repository: Repository, signal: AbortSignal): Promise<Marks> {
   const { index } = repository
   const bits = new Uint8Array(Math.ceil(index.blockCount / 8) + 1)
+  const parts = new Set<string>()
+  /** What many share is looked at once. */
+  const seen = new Set<string>()
   let damaged = 0
+  const need = ({ serverId }: ManifestName, part: PartRef | undefined) => {
+    if (part) parts.add(partBlob(serverId, part.id))
+  }
   for (const name of await manifestNames(repository)) {
     await orRefuse(name, () =>
       withManifest(repository, name, () =>
         unlessGone(async () => {
-          for await (const chunk of (await openIfThere(repository, name))?.rawChunks() ?? []) {
+          const manifest = await openIfThere(repository, name)
+          for (const part of manifest?.parts ?? []) need(name, part)
+          for await (const { raw: chunk, part } of manifest?.rawChunks(seen) ?? []) {
             signal.throwIfAborted()
+            need(name, part)
             visitIds(chunk, (idAt) => {
               const block = index.findAny(chunk, idAt)
               if (block < 0) return
@@ -109,7 +134,7 @@ async function mark(repository: Repository, signal: AbortSignal): Promise<Marks>
       ),
     )
   }
-  return { has: (block) => ((bits[block >> 3] ?? 0) & (1 << (block & 7))) !== 0, damaged }
+  return { has: (block) => ((bits[block >> 3] ?? 0) & (1 << (block & 7))) !== 0, damaged, parts }
 }
 
 async function orRefuse(name: ManifestName, mark: () => Promise<unknown>): Promise<void> {

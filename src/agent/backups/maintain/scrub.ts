@@ -6,12 +6,13 @@ import { BlobMissing } from '../../../blobs/store.ts'
 import type { ScrubReport } from '../../../contract/agent/agent-backups.ts'
 import { lastSegment, SCRUB_BLOB } from '../format/format.ts'
 import { settleDoubts } from '../store/healing.ts'
-import { manifestNames } from '../store/manifests.ts'
+import { manifestNames, partNames } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'
 import {
   checkAndHeal,
   checkIndexes,
   checkManifest,
+  checkParts,
   createFindings,
   describe,
   forgetDamage,
@@ -34,7 +35,10 @@ export async function runScrub(
     await work()
   }
   await shared(() => checkIndexes(repository, findings))
-  for (const name of await manifestNames(repository)) await shared(() => checkManifest(repository, findings, name))
+  const seen = new Set<string>()
+  for (const name of await manifestNames(repository))
+    await shared(() => checkManifest(repository, findings, name, seen))
+  await shared(async () => checkParts(repository, findings, await partNames(repository)))
   for (const packId of await missingInCopy(repository).catch(ifOutOfReach))
     await shared(async () => void (await checkAndHeal(repository, store, packId, () => true, findings)))
   const isHere = ([packId]: [string, number]) => !repository.isAway(packId)

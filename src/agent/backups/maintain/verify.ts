@@ -2,23 +2,28 @@
 // what the off-site copy has of it as well.
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import type { BlobStore } from '../../../blobs/store.ts'
-import type { VerifyReport } from '../../../contract/agent/agent-backups.ts'
+import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
+import { asBuffer } from '../../../kit/bytes.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { type Damage, ID_BYTES, manifestBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
+import { checkPart } from '../format/parts.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
-import { inDoubt, settleDoubts, withManifest } from '../store/healing.ts'
+import { inDoubt, settleDoubts } from '../store/healing.ts'
+import { withManifest } from '../store/healing-blobs.ts'
 import { listedPacks } from '../store/index-blobs.ts'
-import type { ManifestName } from '../store/manifests.ts'
+import { type ManifestName, partsOf } from '../store/manifests.ts'
 import type { PackFetch } from '../store/pack-fetch.ts'
 import type { Repository } from '../store/repository.ts'
+import { inMemory } from '../store/sound-blobs.ts'
 import {
   asDamage,
   checkAndHeal,
   checkIndexes,
   checkPack,
+  checkParts,
   createFindings,
   describe,
   type Findings,
@@ -42,13 +47,16 @@ export async function runVerify(
   using fetch = repository.fetches.begin()
   const findings = createFindings()
   const wanted: Wanted = new Map()
+  let parts: string[] = []
   await noting(findings, () =>
     withManifest(repository, name, async () => {
       wanted.clear()
       const manifest = await openManifest(repository.blobs, repository.sealer, name)
+      parts = partsOf(manifest)
       for await (const chunk of manifest.chunks()) for (const entry of chunk) want(repository, entry, wanted, findings)
     }),
   )
+  await checkParts(repository, findings, parts)
   const store = storeAsItIs(repository, fetch)
   expectAll(fetch, wanted, (packId) => repository.isAway(packId))
   for (const [packId, frames] of wanted) {
@@ -60,16 +68,19 @@ export async function runVerify(
   for (const blob of findings.healed) repository.onHealed({ blob, serverId: name.serverId })
   const said = await describe(repository, findings)
   if (!isOffsite || !repository.offsite) return said
-  const inCopy = await checkCopy(repository, repository.offsite, { name, wanted, fetch }, signal, (bytesDone) =>
+  const inCopy = await checkCopy(repository, repository.offsite, { name, parts, wanted, fetch }, signal, (bytesDone) =>
     report(findings.bytesChecked + bytesDone),
   )
   // Before anybody is told: what mirrors the store replaces them.
   await repository.copyDamage.add(blobsOf(inCopy))
   const { damage } = await describe(repository, inCopy)
+  // What is here of a part may be sound: then it touches the backup there alone.
+  const touches = (one: DamageReport) =>
+    one.blob.startsWith('parts/') && one.touches.length === 0 ? [{ ...name, path: '/' }] : one.touches
   return {
     blocksChecked: said.blocksChecked + inCopy.blocksChecked,
     bytesChecked: said.bytesChecked + inCopy.bytesChecked,
-    damage: [...said.damage, ...damage.map((one) => ({ ...one, isOffsite: true }))],
+    damage: [...said.damage, ...damage.map((one) => ({ ...one, touches: touches(one), isOffsite: true }))],
     healed: said.healed,
   }
 }
@@ -82,17 +93,25 @@ function ifOutOfReach(error: unknown): void {
 async function checkCopy(
   repository: Repository,
   offsite: BlobStore,
-  { name, wanted, fetch }: { name: ManifestName; wanted: Wanted; fetch: PackFetch },
+  { name, parts, wanted, fetch }: { name: ManifestName; parts: string[]; wanted: Wanted; fetch: PackFetch },
   signal: AbortSignal,
   report: (bytesDone: number) => void,
 ): Promise<Findings> {
   const findings = createFindings()
   const { pool, sealer } = repository
   const blob = manifestBlob(name.serverId, name.backupId)
+  const named = new Set(parts)
   await noting(findings, async () => {
     await asDamage(blob, () => offsite.stat(blob))
-    for await (const _ of (await openManifest(offsite, sealer, name)).rawChunks());
+    const manifest = await openManifest(offsite, sealer, name)
+    for (const part of partsOf(manifest)) named.add(part)
+    for await (const _ of manifest.rawChunks());
   })
+  // All of each, also what another part would stand in for: every one that is damaged is to be replaced.
+  for (const part of named)
+    await noting(findings, () =>
+      asDamage(part, async () => checkPart(inMemory(asBuffer(await offsite.get(part))), sealer, part)),
+    )
   const store = { blobs: offsite, decode: (job: Parameters<typeof decodeCopy>[1]) => decodeCopy({ pool, fetch }, job) }
   const packs = new Map([...wanted].filter(([packId]) => !repository.isAway(packId)))
   expectAll(fetch, packs, () => true)

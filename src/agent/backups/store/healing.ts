@@ -1,18 +1,15 @@
-// Puts what the disk has lost or spoilt in place again, from the off-site copy. Everything is checked before it is put in
+// Puts packs that the disk has lost or spoilt in place again, from the off-site copy. Everything is checked before it is put in
 // place, in one step, and only then forgotten as damage: cut short anywhere, it is done again or was not needed.
 import { StoreUnreachable } from '../../../blobs/layered.ts'
-import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
-import { isFailure } from '../../../contract/errors.ts'
-import { isDiskFull } from '../../../kit/errno.ts'
-import { Damage, manifestBlob, packBlob } from '../format/format.ts'
-import { openManifest } from '../format/manifest.ts'
+import { type BlobStore, isLost } from '../../../blobs/store.ts'
+import { Damage, packBlob } from '../format/format.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 import { isKnownDamaged } from './damage-list.ts'
-import { createIndexWriter, listedPacks, readIndex } from './index-blobs.ts'
-import type { ManifestName } from './manifests.ts'
+import { unlessOutOfReach } from './healing-blobs.ts'
+import { createIndexWriter, listedPacks } from './index-blobs.ts'
 import { readPackTable, type WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
-import { inMemory, isSoundPack } from './sound-blobs.ts'
+import { isSoundPack } from './sound-blobs.ts'
 
 const PIECE_BYTES = 4 * 1024 * 1024
 
@@ -58,17 +55,6 @@ export function healLater(repository: Repository, packId: string, serverId: stri
   heal().catch(() => {})
 }
 
-/** What cannot be had from the copy, or has no room, stays as it is. */
-async function unlessOutOfReach(heal: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await heal()
-  } catch (error) {
-    const isOutOfReach = isLost(error) || error instanceof StoreUnreachable || error instanceof Damage
-    if (isOutOfReach || isDiskFull(error)) return false
-    throw error
-  }
-}
-
 async function putInPlace(local: BlobStore, name: string, { bytes, at, length }: FetchedRange): Promise<void> {
   const writer = await local.create(name)
   try {
@@ -79,53 +65,6 @@ async function putInPlace(local: BlobStore, name: string, { bytes, at, length }:
     throw error
   }
   await writer.commit()
-}
-
-/** A backup's manifest that is damaged or gone, though nobody has deleted the backup. */
-export function healManifest(repository: Repository, name: ManifestName): Promise<boolean> {
-  const { blobs, sealer, deleted } = repository
-  const blob = manifestBlob(name.serverId, name.backupId)
-  return healBlob(repository, blob, async (bytes) => {
-    for await (const _ of (await openManifest(inMemory(bytes), sealer, name)).rawChunks());
-    if (deleted.has(blob)) return false
-    await blobs.put(blob, bytes)
-    if (!deleted.has(blob)) return true
-    // It was deleted while it was put in place.
-    await blobs.delete(blob)
-    return false
-  })
-}
-
-export function healIndex(repository: Repository, name: string): Promise<boolean> {
-  return healBlob(repository, name, async (bytes) => {
-    await readIndex(inMemory(bytes), repository.sealer, name)
-    await repository.blobs.put(name, bytes)
-    repository.damagedBlobs.delete(name)
-    return true
-  })
-}
-
-function healBlob(
-  { offsite, healing }: Repository,
-  name: string,
-  heal: (bytes: Buffer) => Promise<boolean>,
-): Promise<boolean> {
-  return healing(() =>
-    unlessOutOfReach(async () => offsite !== null && (await heal(Buffer.from(await offsite.get(name))))),
-  )
-}
-
-/** Does it again once the manifest is healed, where it fails because that is damaged or lost. */
-export async function withManifest<T>(repository: Repository, name: ManifestName, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    const isGone = isFailure(error, 'not_found') && error.cause instanceof BlobMissing
-    const isDamaged = error instanceof Damage && error.blob === manifestBlob(name.serverId, name.backupId)
-    if (!(isGone || isDamaged) || !(await healManifest(repository, name))) throw error
-    repository.onHealed({ blob: manifestBlob(name.serverId, name.backupId), serverId: name.serverId })
-    return await work()
-  }
 }
 
 /**

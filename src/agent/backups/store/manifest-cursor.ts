@@ -1,6 +1,6 @@
 // Goes through a manifest side by side with something else in the same order. Waits only where a chunk ends.
 import { isFailure } from '../../../contract/errors.ts'
-import type { StoredEntry } from '../format/entries.ts'
+import type { ChunkPlace, StoredEntry } from '../format/entries.ts'
 import { Damage } from '../format/format.ts'
 import type { Manifest } from '../format/manifest.ts'
 
@@ -9,16 +9,15 @@ export interface ManifestCursor {
   seek(key: string): StoredEntry | undefined | Promise<StoredEntry | undefined>
 }
 
-/** What a damaged chunk, or one of a backup deleted meanwhile, listed and all after it is read anew: slower, nothing lost. */
-function orNothing(error: unknown): undefined {
-  if (!(error instanceof Damage) && !isFailure(error, 'not_found')) throw error
-}
-
-export function createManifestCursor(manifest: Manifest | undefined): ManifestCursor {
-  const chunks = manifest?.chunks()
+/** What a damaged chunk listed is read anew, and what any listed after the backup was deleted: slower, nothing lost. */
+export function createManifestCursor(
+  manifest: Manifest | undefined,
+  onDamage: (place: ChunkPlace) => void = () => {},
+): ManifestCursor {
+  const places = manifest?.places ?? []
+  let next = 0
   let chunk: StoredEntry[] = []
   let at = 0
-  let isDone = chunks === undefined
 
   function within(key: string): StoredEntry | undefined {
     for (let entry = chunk[at]; entry && entry.key <= key; entry = chunk[at]) {
@@ -28,24 +27,32 @@ export function createManifestCursor(manifest: Manifest | undefined): ManifestCu
     return undefined
   }
 
+  async function nextChunk(): Promise<StoredEntry[]> {
+    const place = places[next++]
+    try {
+      return (await manifest?.chunkAt(next - 1)) ?? []
+    } catch (error) {
+      if (isFailure(error, 'not_found')) next = places.length
+      else if (error instanceof Damage && place) onDamage(place)
+      else throw error
+      return []
+    }
+  }
+
   async function beyond(key: string): Promise<StoredEntry | undefined> {
-    for (;;) {
-      const next = await chunks?.next().catch(orNothing)
-      if (!next || next.done) {
-        isDone = true
-        return undefined
-      }
-      chunk = next.value
+    while (next < places.length) {
+      chunk = await nextChunk()
       at = 0
       const found = within(key)
       if (found || at < chunk.length) return found
     }
+    return undefined
   }
 
   return {
     seek(key) {
       const found = within(key)
-      return found || at < chunk.length || isDone ? found : beyond(key)
+      return found || at < chunk.length || next === places.length ? found : beyond(key)
     },
   }
 }

@@ -3,7 +3,7 @@ import type { BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { forEachAtOnce } from '../../../kit/work-group.ts'
-import { Damage, lastSegment, manifestBlob } from '../format/format.ts'
+import { Damage, lastSegment, manifestBlob, partBlob } from '../format/format.ts'
 import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'
 import { readMarks } from './lock-marks.ts'
 import type { Repository } from './repository.ts'
@@ -29,6 +29,14 @@ export async function manifestNames(
   }
   return names
 }
+
+/** Of the blobs that manifests share. */
+export async function partNames({ blobs }: Pick<ManifestSource, 'blobs'>): Promise<string[]> {
+  return (await Array.fromAsync(blobs.list('parts/'))).map(({ name }) => name)
+}
+
+/** The names of those that it needs. */
+export const partsOf = ({ meta, parts }: Manifest) => parts.map(({ id }) => partBlob(meta.serverId, id))
 
 /** Undefined where it is gone: backups are deleted at any time, whoever reads the store. */
 export function openIfThere({ blobs, sealer }: ManifestSource, name: ManifestName): Promise<Manifest | undefined> {
@@ -60,6 +68,8 @@ export async function listManifests(
   const listed: StoredBackup[] = []
   const names = await manifestNames(repository, serverId)
   const marks = await readMarks(repository.blobs, serverId)
+  /** What many share is checked once. */
+  const seen = new Set<string>()
   await forEachAtOnce(names, atOnce, async (name) => {
     let backup: StoredBackup['backup'] = null
     try {
@@ -67,7 +77,7 @@ export async function listManifests(
       if (!manifest) return
       const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
       backup = { ...manifest.meta, checksum: manifest.checksum, isLocked }
-      if (isThorough) for await (const _ of manifest.rawChunks());
+      if (isThorough) for await (const _ of manifest.rawChunks(seen));
       listed.push({ ...name, backup, damage: null })
     } catch (error) {
       if (isFailure(error, 'not_found')) return

@@ -9,9 +9,9 @@ import type { BlobInfo, BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isDiskFull } from '../../../kit/errno.ts'
 import { forEachAtOnce } from '../../../kit/work-group.ts'
-import { FORMAT_BLOB, manifestBlob } from '../format/format.ts'
+import { FORMAT_BLOB, manifestBlob, PARTS_VERSION } from '../format/format.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
-import { holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
+import { allowParts, holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
 import { listManifests } from './manifests.ts'
 
 export type StoreFaultCode =
@@ -126,7 +126,7 @@ export interface Taken {
 
 /**
  * Everything of the found store, of which `listed` is what `listStore` told, that the one in `dir` does not have. Blobs
- * are whole or not there, and a manifest follows the packs that it needs: cut short at any point, `dir` is a sound store,
+ * are whole or not there, and a manifest follows the packs and parts that it needs: cut short at any point, `dir` is a sound store,
  * and a repetition goes on. Nobody else may write to `dir` meanwhile.
  */
 export async function takeOver(
@@ -179,7 +179,10 @@ async function notePacks(from: BlobStore, own: BlobStore): Promise<void> {
 async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean): Promise<void> {
   const format = await readStoreFormat(own)
   const isAlike = format?.keyCheck === found.format.keyCheck && format.blockHash === found.format.blockHash
-  if (isAlike) return
+  if (isAlike) {
+    if (found.format.version === PARTS_VERSION) await allowParts(own)
+    return
+  }
   if (!isFresh)
     throw new StoreFault(
       'not_alike',
@@ -202,7 +205,7 @@ async function blobsToCopy(
   for (const { serverId, backupId, backup } of listed) if (backup) sound.add(manifestBlob(serverId, backupId))
   const missing: BlobInfo[] = []
   const first = isOffsite ? [] : [...(isFresh ? ['state/damage'] : []), 'packs/', 'away/']
-  for (const prefix of [...first, 'index/', 'locks/', 'manifests/'])
+  for (const prefix of [...first, 'index/', 'locks/', 'parts/', 'manifests/'])
     missing.push(...(await reached(() => missingUnder(prefix, from, own))))
   return missing.filter(({ name }) => !name.startsWith('manifests/') || sound.has(name))
 }

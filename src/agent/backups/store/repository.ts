@@ -10,6 +10,7 @@ import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
 import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from '../blocks/block-prints.ts'
 import { fastestBlockHash } from '../blocks/block-speed.ts'
 import { type BlockHash, Damage, lastSegment, packBlob } from '../format/format.ts'
+import { MANIFEST_SIZES, type ManifestSizes } from '../format/manifest-writer.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { agreeOnKey } from '../format/store-format.ts'
 import { createPool, type Pool } from '../workers/pool.ts'
@@ -48,6 +49,7 @@ export interface RepositoryConfig {
   nice?: number
   /** Of the files of one backup or restore, open at once. */
   filesAtOnce?: number | undefined
+  manifestSizes?: ManifestSizes | undefined
   onHealed?: ((healed: Healed) => void) | undefined
 }
 
@@ -106,6 +108,8 @@ export interface Repository {
   readonly prints: PrintCache
   /** How many files a backup or a restore holds open at once, at most. */
   readonly filesAtOnce: number
+  /** Of those that are made now. */
+  readonly manifestSizes: ManifestSizes
   /** From now on every backup may count on the packs: they must be durable, and must not be taken away again. */
   publish(packs: Map<string, number>, blocks: BlockIndex): Promise<void>
   /**
@@ -156,6 +160,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     latest: new Map<string, LatestBackup>(),
     prints: createPrintCache(PRINTS_BYTES),
     filesAtOnce: config.filesAtOnce ?? FILES_AT_ONCE,
+    manifestSizes: config.manifestSizes ?? MANIFEST_SIZES,
     publish(packs: Map<string, number>, blocks: BlockIndex) {
       const published = publishing.then(() => publish(repository, packs, blocks))
       publishing = published.catch(() => {})

@@ -4,6 +4,7 @@ import { asBuffer } from '../../../kit/bytes.ts'
 import { Damage, lastSegment } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { decodeTable } from '../format/pack-table.ts'
+import { checkPart } from '../format/parts.ts'
 import { CODEC_FILLER } from '../format/seal.ts'
 import { decodeJobs } from '../workers/decode-jobs.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
@@ -12,8 +13,8 @@ import { readPackTable } from './packs.ts'
 import type { Repository } from './repository.ts'
 
 /**
- * A pack, an index or a manifest as the disk has it; undefined where that is not what was written. Throws `BlobMissing`.
- * Whoever calls it shares `writing`, so that no reclaim takes the pack away meanwhile.
+ * A pack, an index, a part or a manifest as the disk has it; undefined where that is not what was written. Throws `BlobMissing`.
+ * Whoever calls it shares `writing`, so that no reclaim takes it away meanwhile.
  */
 export async function readSound(repository: Repository, name: string): Promise<Buffer | undefined> {
   const bytes = asBuffer(await repository.blobs.local.get(name))
@@ -32,8 +33,14 @@ async function isSound(repository: Repository, name: string, bytes: Buffer): Pro
     await readIndex(inMemory(bytes), sealer, name)
     return true
   }
+  if (folder === 'parts') {
+    await checkPart(inMemory(bytes), sealer, name)
+    return true
+  }
   if (folder === 'manifests') {
-    for await (const _ of (await openManifest(inMemory(bytes), sealer, { serverId, backupId })).rawChunks());
+    const { places, chunkAt } = await openManifest(inMemory(bytes), sealer, { serverId, backupId })
+    // What it has in parts is not in these bytes: they are blobs of their own.
+    for (const [at, { part }] of places.entries()) if (part === undefined) await chunkAt(at)
     return true
   }
   const packId = lastSegment(name)
