@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
 import type { ScrubReport } from '../../contract/agent/agent-backups.ts'
@@ -216,4 +216,20 @@ it('a scrub lets a reclaim in between two packs, and does not miss what that tak
   await reclaiming
   assert.deepEqual(ended, ['reclaim', 'scrub'])
   assert.deepEqual((scrubbed as ScrubReport).damage, [])
+})
+
+it('a report names every blob that is damaged, and before the second block of any', async (t) => {
+  const agent = await testAgent(t)
+  const root = agent.filesOf('srv_a')
+  for (let index = 0; index < 3000; index++) writeFileSync(join(root, `small ${index}`), `${index}`)
+  await agent.create('srv_a')
+  writeFileSync(join(root, 'small 2999'), 'another')
+  const { backupId } = await agent.create('srv_a')
+  const spoilt = ['packs', 'index', 'parts'].flatMap((folder) => blobs(agent, folder))
+  spoilt.push(...blobs(agent, 'manifests').filter((path) => path.endsWith(backupId)))
+  for (const path of spoilt) flip(path, 100, 1)
+  const { damage } = await agent.run({ kind: 'backups.scrub', share: 1 })
+  assert.ok(damage.length > 200, `${damage.length} findings`)
+  const first = damage.slice(0, spoilt.length).map(({ blob }) => blob)
+  assert.deepEqual(first.sort(), spoilt.map((path) => relative(agent.storeDir, path)).sort())
 })

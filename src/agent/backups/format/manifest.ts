@@ -44,6 +44,8 @@ export interface Manifest {
   stream(fromKey?: string): EntryStream
   /** Every chunk as bytes, for `visitIds`, but for those in `seen`, to which sound ones of parts are added. Throws Damage. */
   rawChunks(seen?: Set<string>): AsyncGenerator<Chunk, void, undefined>
+  /** Throws Damage where a chunk that is in the manifest is not what was written, whatever the parts are like. */
+  checkOwn(): Promise<void>
   /** The entry of that very path. */
   find(path: string): Promise<StoredEntry | undefined>
 }
@@ -139,6 +141,10 @@ export async function openManifest(
         yield await readNext(index)
         if (key !== undefined) seen?.add(key)
       }
+    },
+    async checkOwn() {
+      const readNext = reader()
+      for (const [index, { part }] of chunks.entries()) if (part === undefined) await readNext(index)
     },
     async *entries(fromKey = '') {
       for await (const chunk of readFrom(fromKey)) for (const entry of chunk) if (entry.key >= fromKey) yield entry

@@ -179,7 +179,9 @@ export function checkManifest(
 ): Promise<void> {
   const read = () =>
     unlessGone(async () => {
-      for await (const _ of (await openIfThere(repository, name))?.rawChunks(seen) ?? []);
+      const manifest = await openIfThere(repository, name)
+      await manifest?.checkOwn()
+      for await (const _ of manifest?.rawChunks(seen) ?? []);
     })
   return noting(findings, () => withManifest(repository, name, read, (blob) => void findings.healed.push(blob)))
 }
@@ -227,7 +229,20 @@ export async function describe(repository: Repository, findings: Findings): Prom
   const damage = [...reports.values()]
   for (const [blob, what] of findings.blobs)
     damage.push({ blockId: null, blob, what, touches: await touchedBy(repository, blob) })
-  return { blocksChecked, bytesChecked, damage, healed }
+  return { blocksChecked, bytesChecked, damage: everyBlobFirst(damage), healed }
+}
+
+/** What keeps the report keeps only so much of it, and one byte may spoil a thousand blocks: each blob is named before. */
+export function everyBlobFirst(damage: DamageReport[]): DamageReport[] {
+  const named = new Set<string>()
+  const [firsts, others]: [DamageReport[], DamageReport[]] = [[], []]
+  for (const one of damage) {
+    const key = `${one.isOffsite ?? false} ${one.blob}`
+    if (named.has(key)) others.push(one)
+    else firsts.push(one)
+    named.add(key)
+  }
+  return [...firsts, ...others]
 }
 
 /** Backups that cannot be read as a whole because the blob is damaged. */

@@ -26,6 +26,7 @@ import {
   checkParts,
   createFindings,
   describe,
+  everyBlobFirst,
   type Findings,
   noting,
   storeAsItIs,
@@ -53,6 +54,7 @@ export async function runVerify(
       wanted.clear()
       const manifest = await openManifest(repository.blobs, repository.sealer, name)
       parts = partsOf(manifest)
+      await manifest.checkOwn()
       for await (const chunk of manifest.chunks()) for (const entry of chunk) want(repository, entry, wanted, findings)
     }),
   )
@@ -77,10 +79,11 @@ export async function runVerify(
   // What is here of a part may be sound: then it touches the backup there alone.
   const touches = (one: DamageReport) =>
     one.blob.startsWith('parts/') && one.touches.length === 0 ? [{ ...name, path: '/' }] : one.touches
+  const offsite = damage.map((one) => ({ ...one, touches: touches(one), isOffsite: true }))
   return {
     blocksChecked: said.blocksChecked + inCopy.blocksChecked,
     bytesChecked: said.bytesChecked + inCopy.bytesChecked,
-    damage: [...said.damage, ...damage.map((one) => ({ ...one, touches: touches(one), isOffsite: true }))],
+    damage: everyBlobFirst([...said.damage, ...offsite]),
     healed: said.healed,
   }
 }
@@ -105,7 +108,7 @@ async function checkCopy(
     await asDamage(blob, () => offsite.stat(blob))
     const manifest = await openManifest(offsite, sealer, name)
     for (const part of partsOf(manifest)) named.add(part)
-    for await (const _ of manifest.rawChunks());
+    await manifest.checkOwn()
   })
   // All of each, also what another part would stand in for: every one that is damaged is to be replaced.
   for (const part of named)
