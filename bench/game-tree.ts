@@ -31,10 +31,14 @@ export function createRandom(seed: number) {
 }
 
 /** A chunk as a game writes it: compressed already, then zeros up to the sector's end. One in forty is empty. */
-function fillRegion(buffer: Buffer, random: ReturnType<typeof createRandom>): void {
+export function fillRegion(
+  buffer: Buffer,
+  random: ReturnType<typeof createRandom>,
+  chunks = { fewest: 2, most: 9 },
+): void {
   random.fill(buffer)
   for (let at = 0; at < buffer.length; ) {
-    const sectors = 2 + (random.next() % 8)
+    const sectors = chunks.fewest + (random.next() % (chunks.most - chunks.fewest + 1))
     const end = Math.min(buffer.length, at + sectors * SECTOR)
     const isEmpty = random.next() % 40 === 0
     buffer.fill(0, isEmpty ? at : end - (random.next() % SECTOR), end)

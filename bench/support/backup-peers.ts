@@ -1,12 +1,14 @@
-// What others do with the same tree: restic, borg and tar, as a user calls them.
+// What others do with the same tree: restic, rustic, borg and tar, as a user calls them.
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { runMeasured } from './run-measured.ts'
 
-export const LINES = ['first', 'unchanged', 'changed', 'changedBytes', 'restore', 'restoreOver'] as const
+export const LINES = ['first', 'unchanged', 'changed', 'changedBytes', 'restore', 'restoreOver', 'memory'] as const
 /** In each round, by all that are measured: it takes so little time that what else happens tells. */
 export const UNCHANGED_RUNS = 3
 export type Line = (typeof LINES)[number]
+/** Seconds; of `changedBytes` and of `memory`, the most that a process had, bytes. */
 export type Times = Partial<Record<Line, number[]>>
 
 const SMALL_BYTES = 1024 * 1024
@@ -75,49 +77,88 @@ export function initRestic(base: string) {
   return { repository, command }
 }
 
+/** Tools that keep blocks in a repository, as they are called for each step. */
+interface Commands {
+  repository: string
+  restored: string
+  env?: Record<string, string>
+  init: string[]
+  backUp(): string[]
+  restore: string[]
+  /** Where both are called. */
+  backUpIn?: string
+  restoreIn?: string
+}
+
+async function roundOf(place: Place, times: Times, commands: Commands): Promise<void> {
+  const { repository, restored, env = {} } = commands
+  let peak = 0
+  const step = async (line: Line | undefined, command: string[], cwd = place.base) => {
+    const ran = await runMeasured(command, { cwd, env: { ...process.env, ...env } })
+    peak = Math.max(peak, ran.peakBytes)
+    if (line) record(times, line, ran.seconds)
+  }
+  await step(undefined, commands.init)
+  await step('first', commands.backUp(), commands.backUpIn)
+  for (let count = 0; count < UNCHANGED_RUNS; count++) await step('unchanged', commands.backUp(), commands.backUpIn)
+  place.change(place.tree)
+  const before = sizeOf(repository)
+  await step('changed', commands.backUp(), commands.backUpIn)
+  record(times, 'changedBytes', sizeOf(repository) - before)
+  mkdirSync(restored)
+  heat(repository)
+  await step('restore', commands.restore, commands.restoreIn)
+  record(times, 'memory', peak)
+  discard(repository, restored)
+}
+
 export const restic: Tool = {
   name: 'restic',
   async round(place, times) {
-    const { repository, command } = initRestic(place.base)
-    const restored = join(place.base, 'restic-restored')
-    timed(times, 'first', () => command('backup', place.tree))
-    for (let count = 0; count < UNCHANGED_RUNS; count++) timed(times, 'unchanged', () => command('backup', place.tree))
-    place.change(place.tree)
-    const before = sizeOf(repository)
-    timed(times, 'changed', () => command('backup', place.tree))
-    record(times, 'changedBytes', sizeOf(repository) - before)
-    heat(repository)
-    timed(times, 'restore', () => command('restore', 'latest', '--target', restored))
-    discard(repository, restored)
+    const [repository, restored] = [join(place.base, 'restic'), join(place.base, 'restic-restored')]
+    const restic = (...args: string[]) => ['restic', '-q', '-r', repository, ...args]
+    await roundOf(place, times, {
+      repository,
+      restored,
+      env: { RESTIC_PASSWORD: 'bench', RESTIC_CACHE_DIR: join(place.base, 'restic-cache') },
+      init: restic('init'),
+      backUp: () => restic('backup', place.tree),
+      restore: restic('restore', 'latest', '--target', restored),
+    })
+  },
+}
+
+export const rustic: Tool = {
+  name: 'rustic',
+  async round(place, times) {
+    const [repository, restored] = [join(place.base, 'rustic'), join(place.base, 'rustic-restored')]
+    const options = ['-r', repository, '--password', 'bench', '--cache-dir', join(place.base, 'rustic-cache')]
+    const rustic = (...args: string[]) => ['rustic', '--no-progress', '--log-level', 'error', ...options, ...args]
+    await roundOf(place, times, {
+      repository,
+      restored,
+      init: rustic('init'),
+      backUp: () => rustic('backup', place.tree),
+      restore: rustic('restore', `latest:${place.tree}`, restored),
+    })
   },
 }
 
 export const borg: Tool = {
   name: 'borg',
   async round(place, times) {
-    const repository = join(place.base, 'borg')
-    const restored = join(place.base, 'borg-restored')
-    const command = (cwd: string, ...args: string[]) =>
-      execFileSync('borg', args, {
-        cwd,
-        env: {
-          ...process.env,
-          BORG_BASE_DIR: join(place.base, 'borg-home'),
-          BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK: 'yes',
-        },
-      })
-    command(place.base, 'init', '-e', 'none', repository)
-    timed(times, 'first', () => command(place.tree, 'create', `${repository}::first`, '.'))
-    for (let count = 0; count < UNCHANGED_RUNS; count++)
-      timed(times, 'unchanged', () => command(place.tree, 'create', `${repository}::unchanged-${count}`, '.'))
-    place.change(place.tree)
-    const before = sizeOf(repository)
-    timed(times, 'changed', () => command(place.tree, 'create', `${repository}::changed`, '.'))
-    record(times, 'changedBytes', sizeOf(repository) - before)
-    mkdirSync(restored)
-    heat(repository)
-    timed(times, 'restore', () => command(restored, 'extract', `${repository}::changed`))
-    discard(repository, restored)
+    const [repository, restored] = [join(place.base, 'borg'), join(place.base, 'borg-restored')]
+    let made = 0
+    await roundOf(place, times, {
+      repository,
+      restored,
+      env: { BORG_BASE_DIR: join(place.base, 'borg-home'), BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK: 'yes' },
+      init: ['borg', 'init', '-e', 'none', repository],
+      backUp: () => ['borg', 'create', `${repository}::${++made}`, '.'],
+      backUpIn: place.tree,
+      restore: ['borg', 'extract', `${repository}::${UNCHANGED_RUNS + 2}`],
+      restoreIn: restored,
+    })
   },
 }
 

@@ -123,14 +123,18 @@ suite('hostile games', needs('bubblewrap'), () => {
       await harness.create(S, 'holding')
       writeFileSync(join(harness.filesOf(S), 'port'), `${port}\n`)
       const launch = { ports: [{ name: 'game', port, protocol: 'tcp' as const }] }
+      const start = () =>
+        harness.power(S, 'start', launch).catch((error) => {
+          throw new Error(`${error.message}\n${execFileSync('ss', ['-tanp', 'sport', '=', String(port)])}`)
+        })
       for (let time = 1; time <= 2; time++) {
-        await harness.power(S, 'start', launch)
+        await start()
         await harness.reach(S, 'running')
         await harness.games.sendCommand({ serverId: S, command: 'go' })
         await harness.reach(S, 'crashed')
         assert.equal((await powerOf(harness)).exit?.code, 3)
       }
-      await harness.power(S, 'start', launch)
+      await start()
       await harness.reach(S, 'running')
     })
 })

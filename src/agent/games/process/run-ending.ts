@@ -5,7 +5,7 @@ import { readIfThere } from '../../../kit/kernel-files.ts'
 import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
-import { killAllOf } from '../supervisor/left-behind.ts'
+import { killAllOf, untilGone } from '../supervisor/left-behind.ts'
 import type { RunRecord } from '../supervisor/protocol.ts'
 
 const ASK_EVERY_MS = 50
@@ -28,8 +28,9 @@ export async function endWithoutSupervisor({ game, cgroups, user = null }: RunRe
     signalGroup(game, 'SIGTERM')
     if (!(await goneWithin(game, SAVES_WITHIN_MS))) signalGroup(game, 'SIGKILL')
   }
-  killGroups(cgroups)
-  if (user !== null) killAllOf(user)
+  const kills = [() => killGroups(cgroups)]
+  if (user !== null) kills.push(killAllOf(user))
+  await untilGone(kills)
   const unknown = { code: null, signal: null, isOutOfMemory: false, wasReady: false, saidStop: false, lastLine: null }
   return { ...unknown, at: Date.now() }
 }

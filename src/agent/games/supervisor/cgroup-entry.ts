@@ -27,16 +27,19 @@ export function countOutOfMemory(groups: readonly GroupFolder[]): number {
   return count
 }
 
-/** Whatever the game has started and left behind. */
-export function killGroups(groups: readonly GroupFolder[]): void {
+/** Whatever the game has started and left behind. How many were there. */
+export function killGroups(groups: readonly GroupFolder[]): number {
+  let count = 0
   for (const { folder } of groups) {
     for (const pid of readIfThere(join(folder, 'cgroup.procs')).split('\n').filter(Boolean)) {
       if (Number(pid) === process.pid) continue
       try {
         process.kill(Number(pid), 'SIGKILL')
+        count++
       } catch {
         // It has ended meanwhile.
       }
     }
   }
+  return count
 }

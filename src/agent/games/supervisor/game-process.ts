@@ -6,7 +6,7 @@ import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process
 import { hearBubblewrap } from './bubblewrap-status.ts'
 import { countOutOfMemory, killGroups, leaveGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
-import { killAllOf, killGroupOf } from './left-behind.ts'
+import { killAllOf, killGroupOf, killLeader, untilGone } from './left-behind.ts'
 import { ENVIRONMENT_FD, type GameEnd, INFO_FD, type ProcessOrder } from './protocol.ts'
 
 /** How long those that a game has left behind may hold its output open after it has ended. */
@@ -74,9 +74,11 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     // One that ends by itself does so because the game has, whomever that has left behind.
     if (order.isBubblewrap && signal !== null) while (leader && isAlive(leader)) await delay(LOOK_EVERY_MS)
     hasEnded = true
-    killGroups(cgroups)
-    if (leader && !order.isBubblewrap) killGroupOf(leader)
-    if (user !== null) killAllOf(user)
+    const kills = [() => killGroups(cgroups)]
+    // The first process of bubblewrap's namespace goes after all others in it.
+    if (leader) kills.push(order.isBubblewrap ? killLeader(leader) : killGroupOf(leader))
+    if (user !== null) kills.push(killAllOf(user))
+    await untilGone(kills)
     const linger = setTimeout(() => {
       child.stdout?.destroy()
       child.stderr?.destroy()

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { until } from '../../../../test/support/until.ts'
 import { identify, isAlive, type ProcessIdentity } from '../process-identity.ts'
-import { killGroupOf } from './left-behind.ts'
+import { killGroupOf, untilGone } from './left-behind.ts'
 
 /** Leads a session and a group of its own, as a game does. */
 function spawnLeader(line: string) {
@@ -21,15 +20,28 @@ test('those whom a game leaves behind in its group are ended', async () => {
   game.child.stdin.end()
   await once(game.child, 'exit')
   assert.ok(left && isAlive(left))
-  killGroupOf(game.leader)
-  await until(async () => !isAlive(left))
+  await untilGone([killGroupOf(game.leader)])
+  assert.ok(!isAlive(left))
 })
 
 test('a group that has the number of a game that has ended is not ended for it', async () => {
   using other = spawnLeader('echo up; read -r line; echo "$line"')
   await once(other.child.stdout, 'data')
-  killGroupOf({ ...other.leader, startTime: '1' })
+  await untilGone([killGroupOf({ ...other.leader, startTime: '1' })])
   other.child.stdin.write('still there\n')
   const [said] = await once(other.child.stdout, 'data')
   assert.equal(String(said), 'still there\n')
+})
+
+test('nobody is told that they are gone while one of them still is there', async () => {
+  const left = [
+    [2, 1],
+    [0, 1],
+    [1, 0],
+    [0, 0],
+  ]
+  let looks = 0
+  const kill = (column: number) => () => left[column === 0 ? looks : looks++]?.[column] ?? 0
+  await untilGone([kill(0), kill(1)])
+  assert.equal(looks, left.length)
 })

@@ -1,26 +1,51 @@
 // What a game has started and left behind, where no control group and no process namespace ends it: all that its user runs,
 // which is a user of this game alone, or else those of its group.
 import { readdirSync, readFileSync } from 'node:fs'
-import { type ProcessIdentity, statOf } from '../process-identity.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ProcessIdentity, signalGroup, statOf } from '../process-identity.ts'
 
 /** They may start new ones while we look. */
 const ROUNDS = 50
+const GONE_WITHIN_MS = 5000
+const LOOK_EVERY_MS = 5
 
-export const killAllOf = (uid: number): void => killAll((pid) => ownerOf(pid) === uid)
+/** How many were there, all of whom were told to go. */
+export type Kill = () => number
+
+export const killAllOf = (uid: number): Kill => killAll((pid) => ownerOf(pid) === uid)
+
+export const killLeader =
+  (leader: ProcessIdentity): Kill =>
+  () =>
+    signalGroup(leader, 'SIGKILL') ? 1 : 0
 
 /** Of a leader that has ended, and whose parent knows how. */
-export function killGroupOf(leader: ProcessIdentity): void {
-  // Its number is given out again only once nobody is in its group any more: then the group is somebody else's.
-  if (statOf(leader.pid)) return
-  killAll((pid) => {
+export const killGroupOf = (leader: ProcessIdentity): Kill => {
+  const kill = killAll((pid) => {
     const stat = statOf(Number(pid))
     return stat?.group === leader.pid && stat.session === leader.pid
   })
+  // Its number is given out again only once nobody is in its group any more: then the group is somebody else's.
+  return () => (statOf(leader.pid) ? 0 : kill())
 }
 
-function killAll(isMeant: (pid: string) => boolean): void {
-  for (let round = 0; round < ROUNDS && killOnce(isMeant) > 0; round++);
+/**
+ * Resolves once nobody is there any more. Who is killed holds ports and files a little longer, while its memory is freed; one
+ * whom the kernel does not let go holds nobody up for ever.
+ */
+export async function untilGone(kills: readonly Kill[]): Promise<void> {
+  const deadline = performance.now() + GONE_WITHIN_MS
+  const countLeft = () => kills.reduce((count, kill) => count + kill(), 0)
+  while (countLeft() > 0 && performance.now() < deadline) await delay(LOOK_EVERY_MS)
 }
+
+const killAll =
+  (isMeant: (pid: string) => boolean): Kill =>
+  () => {
+    let count = killOnce(isMeant)
+    for (let round = 1; round < ROUNDS && count > 0; round++) count = killOnce(isMeant)
+    return count
+  }
 
 function killOnce(isMeant: (pid: string) => boolean): number {
   let count = 0

@@ -1,0 +1,76 @@
+// Ours: the whole service, a process of its own that is driven over HTTP. Warm, it has backed up and restored a small server
+// a dozen times before, as one that runs has; cold, it was started just before each step.
+import { mkdirSync, renameSync, rmdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { MINECRAFT, makeTree, type TreeShape } from '../game-tree.ts'
+import { peakBytes } from '../measure.ts'
+import { discard, heat, record, sizeOf, type Tool, UNCHANGED_RUNS } from './backup-peers.ts'
+import { type BackupService, startBackupService } from './backup-service.ts'
+
+/** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
+const SETTLING_MS = 1100
+const WARM_UPS = 12
+const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
+const LIMITS = { entries: 2_000_000 }
+
+/** `changeMuch`: about one in a hundred of the files, rewritten all over. */
+export function ours(kind: 'warm' | 'cold', changeMuch: (root: string) => void): Tool {
+  return {
+    name: `gamekeeper, ${kind}`,
+    async round({ base, tree, change }, times) {
+      const dataDir = join(base, kind)
+      mkdirSync(dataDir)
+      const store = join(dataDir, 'backups')
+      let running = await startBackupService(dataDir)
+      let peak = 0
+      const end = async () => {
+        peak = Math.max(peak, peakBytes(running.service.pid))
+        await running.stop()
+      }
+      const step = async <T>(work: (service: BackupService) => Promise<T>): Promise<T> => {
+        if (kind === 'cold') {
+          await end()
+          running = await startBackupService(dataDir)
+        }
+        return work(running)
+      }
+      const make = async (name: string) => (await running.client.servers.create({ name, limits: LIMITS })).id
+      const [serverId, emptyId] = [await make('Bench'), await make('Empty')]
+      const files = running.filesOf(serverId)
+      rmdirSync(files)
+      renameSync(tree, files)
+      try {
+        if (kind === 'warm') await warmUp(running, await make('Small'), await make('Copy'))
+        const backUp = () => step((service) => service.backUp(serverId))
+        record(times, 'first', (await backUp()).seconds)
+        for (let count = 0; count < UNCHANGED_RUNS; count++) record(times, 'unchanged', (await backUp()).seconds)
+        change(files)
+        const before = sizeOf(store)
+        record(times, 'changed', (await backUp()).seconds)
+        record(times, 'changedBytes', sizeOf(store) - before)
+        await delay(SETTLING_MS)
+        const { backup } = await backUp()
+        heat(store)
+        record(times, 'restore', await step(({ restore }) => restore(serverId, backup.id, emptyId)))
+        changeMuch(files)
+        record(times, 'restoreOver', await step(({ restore }) => restore(serverId, backup.id)))
+      } finally {
+        await end()
+        record(times, 'memory', peak)
+        renameSync(files, tree)
+        discard(dataDir)
+      }
+    },
+  }
+}
+
+async function warmUp({ filesOf, backUp, restore }: BackupService, smallId: string, copyId: string): Promise<void> {
+  for (let count = 0; count < WARM_UPS; count++) {
+    makeTree(filesOf(smallId), SMALL, 2 + count)
+    const { backup } = await backUp(smallId)
+    await restore(smallId, backup.id, copyId)
+  }
+  await delay(SETTLING_MS)
+  for (let count = 0; count < WARM_UPS; count++) await backUp(smallId)
+}
