@@ -1,7 +1,7 @@
 // How the service starts, from outside: what stands against it in a sentence, who is kept out of a database, and that a
 // token is never made that nobody has seen. docs/operating.md promises it.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -294,4 +294,17 @@ test('if another process holds it by then, this one stops answering, says why an
   assert.equal(await service.exited, 1)
   assert.match(service.output(), /The database of GAMEKEEPER_DATABASE_URL is in use by another Gamekeeper/)
   assert.doesNotMatch(service.output(), NO_STACK)
+})
+
+test('what Node has compiled is kept beside the packages, and where it cannot be, the program runs all the same', async () => {
+  const compiled = new URL('../src/cli/compiled.ts', import.meta.url).href
+  const script = `import { getCompileCacheDir } from 'node:module'; await import('${compiled}'); console.log(getCompileCacheDir())`
+  const dirWith = (env: Settings) => {
+    const { NODE_COMPILE_CACHE: _, ...others } = process.env
+    return execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: { ...others, ...env } })
+  }
+  assert.match(String(dirWith({})), /node_modules\/\.cache\/compiled\/v/)
+  const folder = join(await newFolder(), 'compiled')
+  assert.ok(String(dirWith({ NODE_COMPILE_CACHE: folder })).startsWith(folder))
+  assert.equal(String(dirWith({ NODE_COMPILE_CACHE: '/dev/null/compiled' })), 'undefined\n')
 })

@@ -1,4 +1,6 @@
-import { runCli } from './cli.ts'
+import './compiled.ts'
+
+const { runCli } = await import('./cli.ts')
 
 const interrupted = new AbortController()
 const argv = process.argv.slice(2)
