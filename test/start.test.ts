@@ -15,6 +15,7 @@ import { withDatabase } from './support/database.ts'
 import { freshDatabase, onBothEngines } from './support/engines.ts'
 import { killLeftovers, runService, spawnService } from './support/process.ts'
 import { BINARY, runBinary } from './support/terminal.ts'
+import { until } from './support/until.ts'
 
 const folders: string[] = []
 after(async () => {
@@ -288,6 +289,10 @@ test('if another process holds it by then, this one stops answering, says why an
   ])
   const killer = new pg.Client({ connectionString: databaseUrl })
   await killer.connect()
+  // Otherwise the holder may have come back before it is asked for.
+  await until(
+    async () => (await killer.query("select from pg_locks where locktype = 'advisory' and not granted")).rowCount,
+  )
   await killer.query('select pg_terminate_backend($1)', [held.pid])
   await killer.end()
   await taking
