@@ -14,7 +14,8 @@ export const PAGES_AT_MOST = 8000
 export interface LogCopying {
   /** Counts what has been committed; what it causes is waited for by nobody. */
   committed(): void
-  close(): void
+  /** Resolves once the thread is gone, which closes the database first: whoever closes it last removes the log. */
+  end(): Promise<void>
 }
 
 export function createLogCopying(path: string): LogCopying {
@@ -46,8 +47,12 @@ export function createLogCopying(path: string): LogCopying {
       thread ??= start()
       thread.postMessage('copy')
     },
-    close() {
-      thread?.postMessage('close')
+    async end() {
+      if (!thread) return
+      const gone = new Promise<void>((resolve) => thread?.once('exit', () => resolve()))
+      thread.ref()
+      thread.postMessage('close')
+      await gone
     },
   }
 }

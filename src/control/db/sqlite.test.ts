@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -73,7 +74,8 @@ test('what was committed is copied from the log into the database, by another th
   for (let id = 2; id <= 250; id++) await db.insertInto('t').values({ id, a: 'new' }).execute()
   const copy = join(directory, 'without-log.db')
   await until(async () => {
-    copyFileSync(file, copy)
+    // By another process: who closes a file gives up all locks that his process has on it, and with them SQLite's.
+    execFileSync('cp', [file, copy])
     using alone = new DatabaseSync(copy)
     // Copied in the middle of it, it may be anything.
     const count = () => alone.prepare('select count(*) as rows from t').get()?.rows

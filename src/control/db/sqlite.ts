@@ -47,6 +47,11 @@ class DurableDriver extends SqliteDriver {
     await super.releaseConnection(...connection)
     if (hasChanged) await this.#opened.sqlite?.sync()
   }
+
+  override async destroy(): Promise<void> {
+    await this.#opened.sqlite?.endCopying()
+    await super.destroy()
+  }
 }
 
 /**
@@ -114,6 +119,7 @@ interface OpenSqlite {
   takeChanged(): boolean
   /** Once it resolves, everything that was committed before survives a power cut. */
   sync(): Promise<void>
+  endCopying(): Promise<void>
 }
 
 function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWriteAheadLog): OpenSqlite {
@@ -143,7 +149,6 @@ function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWr
   return {
     database: {
       close() {
-        copying.close()
         log.close()
         db.close()
       },
@@ -166,6 +171,7 @@ function openSqlite(path: string, beforeEach: () => void, openLog: typeof openWr
       copying.committed()
       return log.sync()
     },
+    endCopying: copying.end,
   }
 }
 
