@@ -155,7 +155,8 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
     await cutAll()
     await Promise.all(writes)
   }
-  assert.equal((await service.call('PATCH', `/servers/${id}`, { body: { port: 7777 } })).status, 200)
+  // Those that were told to end last do so a moment later.
+  await until(async () => (await service.call('PATCH', `/servers/${id}`, { body: { port: 7777 } })).status === 200)
   assert.equal((await service.call('GET', '/activity/verify')).body.intact, true)
   assert.equal(await ready(), 200)
   await client.query(`alter database ${name} allow_connections false`)

@@ -45,7 +45,7 @@ onBothEngines('rehearsals', (engine) => {
     'The server itself is not touched: neither its files, its console, its power state nor its players.',
     needs('bubblewrap'),
     async () => {
-      const listener = createServer().listen(0, '127.0.0.1')
+      await using listener = createServer().listen(0, '127.0.0.1')
       await once(listener, 'listening')
       const { port } = listener.address() as AddressInfo
       const own = await freePort()
@@ -54,6 +54,7 @@ onBothEngines('rehearsals', (engine) => {
       const backup = await games.backup(id)
       assert.deepEqual([backup.rehearsedAt, backup.rehearsal], [null, null])
       assert.equal((await service.call('GET', `/backups/${id}/${backup.id}/rehearsal`)).status, 404)
+      await until(async () => (await games.saidBy(id)).includes('Automatic saving is now enabled'))
       const before = { said: (await games.saidBy(id)).length, power: await games.stateOf(id) }
       const job = await rehearse(id, backup.id)
       assert.equal(job.status, 'completed', JSON.stringify(job.error))
@@ -68,7 +69,6 @@ onBothEngines('rehearsals', (engine) => {
       assert.ok(!existsSync(scratch()))
       assert.deepEqual((await games.events(id)).slice(0, 2), ['backup.rehearsed', 'job.started'])
       await games.power(id, 'stop')
-      listener.close()
     },
   )
 
