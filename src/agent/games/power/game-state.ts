@@ -29,12 +29,23 @@ export interface KnownGame {
 
 export function createGameState({ file, timers, changed, onUnexpected }: GameStateDeps): KnownGame {
   let record = readGame(file)
+  /** Undefined where that is not known. */
+  let onDisk: string | undefined
+
+  /** Two syncs of the disk, by which a start would wait for what has not changed since the last one. */
+  function write(next: GameRecord): void {
+    const text = JSON.stringify(next)
+    if (text === onDisk) return
+    onDisk = undefined
+    writeGame(file, next)
+    onDisk = text
+  }
 
   /** A full disk must not keep the state from being shown as it is; what it could not take is written with the next change. */
   function save(change: Partial<GameRecord>): void {
     record = { ...record, ...change }
     try {
-      writeGame(file, record)
+      write(record)
     } catch (error) {
       onUnexpected(error)
     }
@@ -51,7 +62,7 @@ export function createGameState({ file, timers, changed, onUnexpected }: GameSta
     save,
     saveDurably(change) {
       const next = { ...record, ...change }
-      writeGame(file, next)
+      write(next)
       record = next
       changed()
     },
