@@ -3,6 +3,7 @@ import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'
+import type { NewFiles } from './new-files.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
 /** A segment that does not shrink, each of its frames encrypted. */
@@ -96,6 +97,8 @@ export interface DecodeJob {
   blocks: Float64Array
   /** Their ids, one after another. */
   ids: Uint8Array
+  /** What blocks are the whole content of. */
+  files: NewFiles | null
   /** What is wanted of the pack, where it was fetched from elsewhere; otherwise it is read from the disk. */
   fetched?: FetchedRange[]
 }
@@ -113,6 +116,8 @@ export interface FetchedRange {
 export interface DecodeResult {
   damaged: { what: string; blocks: Uint8Array[] }[]
   bytes: number
+  /** A row for each file that was made. */
+  made: Float64Array
 }
 
 /** What became of each file. */
