@@ -129,7 +129,8 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
 
   function dropUnopened(queued: QueuedEntry, code: string): void {
     const isGone = GONE.includes(code)
-    if (!isGone && !UNREADABLE.includes(code)) throw Object.assign(new Error(`a file was not opened: ${code}`), { code })
+    if (!isGone && !UNREADABLE.includes(code))
+      throw Object.assign(new Error(`a file was not opened: ${code}`), { code })
     queued.isReady = true
     queued.isDropped = true
     if (isGone) notes.changed()

@@ -11,8 +11,8 @@ import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-
 import { contentOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Repository } from '../store/repository.ts'
-import type { Pool } from '../workers/pool.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
+import type { Pool } from '../workers/pool.ts'
 import {
   errorCode,
   type FileRange,

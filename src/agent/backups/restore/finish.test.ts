@@ -245,7 +245,8 @@ function makeSecondFormat(folder: string, strip: (operation: Line) => Line = (op
     writeFileSync(join(folder, section), text)
     digests[section] = createHash('blake2b512').update(text).digest().subarray(0, ID_BYTES).toString('hex')
   }
-  for (const name of readdirSync(folder)) if (/^(d\d+|inside)$/.test(name)) rmSync(join(folder, name), { recursive: true })
+  for (const name of readdirSync(folder))
+    if (/^(d\d+|inside)$/.test(name)) rmSync(join(folder, name), { recursive: true })
   const second: RestoreHead = { ...head, version: 2, digests }
   writeFileSync(join(folder, 'stopped'), formatHead(second))
   return second

@@ -91,8 +91,7 @@ async function takeBackPlaced(swap: Swap): Promise<void> {
       if (place && there) {
         const from = folders.find(operation)
         if (from && isSameFile(from.parent, from.name, place.parent, place.name)) unlinkAt(place.parent, place.name)
-        else if (!from && there.ino === made.ino(staged))
-          renameAt(place.parent, place.name, staging, String(staged))
+        else if (!from && there.ino === made.ino(staged)) renameAt(place.parent, place.name, staging, String(staged))
         // Placed, and replaced by somebody since.
         else if (!from) await way.clear(path, { allowsDirectory: false })
       }

@@ -76,7 +76,13 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
     const { entry, number } = staged
     const { uid, gid, mtimeNs } = entry
     const file = { address: addressIn(window, staged), number, mode: permissionsOf(entry), uid, gid, mtimeNs }
-    wantBlock(repository, window.packs, entry, { idAt: ONLY_ID, offset: 0, length: entry.sizeBytes, target: null, file })
+    wantBlock(repository, window.packs, entry, {
+      idAt: ONLY_ID,
+      offset: 0,
+      length: entry.sizeBytes,
+      target: null,
+      file,
+    })
     diskBytes += spaceOf(entry.sizeBytes)
   }
 
