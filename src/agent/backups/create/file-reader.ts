@@ -22,6 +22,7 @@ import {
   unpackReads,
   ZERO_BLOCK,
 } from '../workers/worker-jobs.ts'
+import { createDirectoryHolds } from './directory-holds.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -96,7 +97,7 @@ export function createFileReader(deps: {
   const { repository, pool, sink, signal, holes } = deps
   const rate = createRateLimit(deps.bytesPerSecond)
   const opened = new Set<OpenedFile>()
-  const holds = createHolds()
+  const holds = createDirectoryHolds()
   const jobs: Part[][] = []
   /** Whose segments are made when they are needed: there may be millions. */
   const large: { file: OpenedFile; segment: number; count: number }[] = []
@@ -281,33 +282,6 @@ export function createFileReader(deps: {
     async abandon() {
       await running.ended()
       for (const file of opened) release(file)
-    },
-  }
-}
-
-/** Directories that are used after the walk has left them: a closed number could be another directory by then. */
-function createHolds() {
-  const held = new Map<Directory, { count: number; end(): void }>()
-
-  function begin(directory: Directory) {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    void directory.use(() => promise)
-    const use = { count: 0, end: resolve }
-    held.set(directory, use)
-    return use
-  }
-
-  return {
-    hold(directory: Directory): Disposable {
-      const use = held.get(directory) ?? begin(directory)
-      use.count++
-      return {
-        [Symbol.dispose]() {
-          if (--use.count > 0) return
-          held.delete(directory)
-          use.end()
-        },
-      }
     },
   }
 }

@@ -34,6 +34,8 @@ export const SECTIONS = ['displace', 'mkdir', 'place', 'inside', 'link', 'meta']
 export type Section = (typeof SECTIONS)[number]
 /** What staged files were when they were made, by their numbers: the last list. */
 const MADE = 'made'
+/** Of the digest of that list, since there are folders: a version that knows of none takes the journal for damaged, and stops. */
+const MADE_DIGEST = 'made-3'
 const TAKEN_BACK = 'taken-back'
 const COMMITTED: RestorePhase = 'forward'
 /** What a trash batch can number. */
@@ -88,7 +90,7 @@ export function createJournal(staging: Directory): JournalWriter {
       using madeFile = createFileAt(staging, MADE, 0o600)
       const bytes = Buffer.from(made.buffer, made.byteOffset, made.byteLength)
       writeWhole(madeFile, bytes)
-      const digests: RestoreHead['digests'] = { [MADE]: digestOf(createSectionHash().update(bytes)) }
+      const digests: RestoreHead['digests'] = { [MADE_DIGEST]: digestOf(createSectionHash().update(bytes)) }
       for (const section of SECTIONS) {
         flush(section)
         digests[section] = digestOf(sections[section].hash)
@@ -190,7 +192,8 @@ export function readCommitment(staging: Directory, phase: RestorePhase): Restore
   for (const list of [...sectionsOf(head), ...(head.version === 1 ? [] : [MADE])]) {
     const hash = createSectionHash()
     for (const piece of piecesOf(staging, list)) hash.update(piece)
-    if (digestOf(hash) !== head.digests[list]) throw new Error(`the ${list} part of a restore journal is damaged`)
+    const key = list === MADE && head.version > 2 ? MADE_DIGEST : list
+    if (digestOf(hash) !== head.digests[key]) throw new Error(`the ${list} part of a restore journal is damaged`)
   }
   return head
 }

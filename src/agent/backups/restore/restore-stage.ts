@@ -15,7 +15,7 @@ const WINDOW_BYTES = 32 * 1024 * 1024
 const FIRST_WINDOW_BYTES = 8 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
-/** Making small files is this thread's work, decoding large ones the others': so they wait for each other's company. */
+/** Small files of several blocks are made by this thread, large ones decoded by the others: each waits for the other's company. */
 const SMALL_WAITING = 8192
 /** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
 const WORTH_WAITING_BYTES = 16 * 1024

@@ -24,7 +24,7 @@ export interface StagedFolders extends Disposable {
 
 export const stagedFolder = (folder: number) => `d${folder}`
 
-/** What is made under, before it has been moved. */
+/** The name that it is built under. */
 export function stagedName({ entry: { path }, number, folder }: Staged): string {
   return folder === undefined ? String(number) : path.slice(path.lastIndexOf('/') + 1)
 }
