@@ -23,8 +23,8 @@ export const NEWER_FILE = 'newer'
 
 /** What the file of the phase holds, whatever the phase. */
 export interface RestoreHead {
-  /** Of the first version only what is displaced and the lists are known; it can go forward only. */
-  version: 1 | 2
+  /** Of the first version only what is displaced and the lists are known; it can go forward only. The second has no folders. */
+  version: 1 | 2 | 3
   jobId: string
   backupId: string
   /** Of what was there before it. Restores of earlier versions do not say. */

@@ -16,7 +16,7 @@ import fc from 'fast-check'
 import { startAgent, temporaryFolder, testAgent } from '../backups.testing.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import { createSealer } from '../format/seal.ts'
-import { SLOT_BYTES, unpackReads, ZERO_BLOCK } from '../workers/worker-jobs.ts'
+import { packRanges, SLOT_BYTES, unpackReads, ZERO_BLOCK } from '../workers/worker-jobs.ts'
 import { readFiles } from '../workers/worker-read.ts'
 import {
   createPrintCache,
@@ -83,10 +83,10 @@ it('of a file whose prints are known, only the stretches that have changed are n
   const read = (known: Prints | null) => {
     const fd = openSync(path, 'r')
     const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })
-    const file = { fd, from: 0, to: Number(size), size, mtimeNs, ctimeNs, isPrinted: true, known }
+    const file = { fd, address: null, from: 0, to: Number(size), size, mtimeNs, ctimeNs, isPrinted: true, known }
     const result = readFiles(tools, {
       kind: 'read',
-      files: [file],
+      files: packRanges([file]),
       filter: null,
       slot: new SharedArrayBuffer(SLOT_BYTES),
     })

@@ -2,7 +2,6 @@
 // not known, read.
 import type { BigIntStats } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
@@ -14,9 +13,14 @@ import { createManifestCursor } from '../store/manifest-cursor.ts'
 import type { Repository } from '../store/repository.ts'
 import { entryOf, type Notes, statsOf } from '../tree/backup-entries.ts'
 import { isUnchanged, isUntouched, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
+import { errorCode } from '../workers/worker-jobs.ts'
 import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
 import { type FileReader, type ReadOutcome, TOO_SPARSE } from './file-reader.ts'
 import type { PackSink } from './pack-sink.ts'
+
+/** What opening a file says where somebody has taken it away, or put something else in its place. */
+const GONE = ['ENOENT', 'ELOOP', 'ENXIO']
+const UNREADABLE = ['EACCES', 'EPERM', 'EIO']
 
 export interface EntrySourceDeps {
   repository: Repository
@@ -100,6 +104,10 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
   function settle(queued: QueuedEntry, outcome: ReadOutcome): void {
     queued.isReady = true
     const { path } = queued.entry
+    if (outcome.error !== null && outcome.isUnopened) {
+      dropUnopened(queued, outcome.error)
+      return
+    }
     if (outcome.error !== null) {
       queued.isDropped = true
       notes.warn(
@@ -119,16 +127,17 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
     if (outcome.prints) repository.prints.set(serverId, path, outcome.prints)
   }
 
-  function dropUnopened(queued: QueuedEntry, error: unknown): void {
-    if (!hasCode(error, 'ENOENT', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO', 'EIO')) throw error
+  function dropUnopened(queued: QueuedEntry, code: string): void {
+    const isGone = GONE.includes(code)
+    if (!isGone && !UNREADABLE.includes(code))
+      throw Object.assign(new Error(`a file was not opened: ${code}`), { code })
     queued.isReady = true
     queued.isDropped = true
-    const isGone = hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')
     if (isGone) notes.changed()
     notes.warn(
       isGone
         ? `${queued.entry.path} vanished before it was read.`
-        : `${queued.entry.path} could not be read (${(error as NodeJS.ErrnoException).code}) and is not in the backup.`,
+        : `${queued.entry.path} could not be read (${code}) and is not in the backup.`,
     )
   }
 
@@ -138,15 +147,19 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
       queued.isReady = true
       return
     }
+    const done = (outcome: ReadOutcome) => settle(queued, outcome)
+    if (size < PRINTED_FROM_BYTES) {
+      reader.addNamed(found.parent, found.name, found.stats, done)
+      return
+    }
     let file: Descriptor
     try {
       file = openDescriptor(addressOf(found.parent, found.name), OPEN_FILE)
     } catch (error) {
-      dropUnopened(queued, error)
+      dropUnopened(queued, errorCode(error))
       return
     }
-    const known = size < PRINTED_FROM_BYTES ? undefined : repository.prints.get(serverId, found.path)
-    reader.add(file, found.stats, known, (outcome) => settle(queued, outcome))
+    reader.add(file, found.stats, repository.prints.get(serverId, found.path), done)
   }
 }
 

@@ -2,16 +2,27 @@
 // changes while it is read is read again.
 import { type BigIntStats, fstatSync } from 'node:fs'
 import { concat } from '../../../kit/bytes.ts'
-import type { Descriptor } from '../../../kit/descriptor.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { createRateLimit } from '../../../kit/rate-limit.ts'
 import { createWorkGroup } from '../../../kit/work-group.ts'
+import { addressOf, type Directory } from '../../files/sandbox/directory.ts'
 import type { HoleBudget } from '../../files/space/hole-budget.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
 import { contentOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Repository } from '../store/repository.ts'
+import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { Pool } from '../workers/pool.ts'
-import { type FileRange, type FileRead, SEGMENT_BYTES, unpackReads, ZERO_BLOCK } from '../workers/worker-jobs.ts'
+import {
+  errorCode,
+  type FileRange,
+  type FileRead,
+  packRanges,
+  SEGMENT_BYTES,
+  unpackReads,
+  ZERO_BLOCK,
+} from '../workers/worker-jobs.ts'
+import { createDirectoryHolds } from './directory-holds.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -23,6 +34,8 @@ export const TOO_SPARSE = 'too sparse'
 
 export interface ReadOutcome {
   error: string | null
+  /** The error is that it could not be opened. */
+  isUnopened: boolean
   attempts: number
   /** It changed during the last attempt too. */
   isTorn: boolean
@@ -34,8 +47,11 @@ export interface ReadOutcome {
   prints: Prints | undefined
 }
 
+/** What to read: an open file, or a name in a directory that is held open. Changed files are opened to be read again. */
+type Source = { file: Descriptor } | { address: string | Buffer; hold: Disposable }
+
 interface OpenedFile {
-  descriptor: Descriptor
+  source: Source
   stats: BigIntStats
   seenAt: number
   attempts: number
@@ -58,6 +74,8 @@ export interface FileReader {
    * `finish`.
    */
   add(descriptor: Descriptor, stats: BigIntStats, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
+  /** A small file, opened by whoever reads it. */
+  addNamed(parent: Directory, name: string, stats: BigIntStats, done: (outcome: ReadOutcome) => void): void
   /** Whether to `step` before adding more. */
   isFull(): boolean
   /** Starts what it can and waits until something was read. */
@@ -79,6 +97,7 @@ export function createFileReader(deps: {
   const { repository, pool, sink, signal, holes } = deps
   const rate = createRateLimit(deps.bytesPerSecond)
   const opened = new Set<OpenedFile>()
+  const holds = createDirectoryHolds()
   const jobs: Part[][] = []
   /** Whose segments are made when they are needed: there may be millions. */
   const large: { file: OpenedFile; segment: number; count: number }[] = []
@@ -94,7 +113,7 @@ export function createFileReader(deps: {
 
   function enqueue(file: OpenedFile): void {
     if (!holes.take(file.stats)) {
-      refuse(file)
+      refuse(file, TOO_SPARSE)
       return
     }
     const size = Number(file.stats.size)
@@ -111,11 +130,11 @@ export function createFileReader(deps: {
     if (batchBytes >= BATCH_BYTES || batch.length >= BATCH_FILES) flushBatch()
   }
 
-  function refuse(file: OpenedFile): void {
+  function refuse(file: OpenedFile, error: string, isUnopened = false): void {
     release(file)
     const { attempts, stats, seenAt } = file
     const nothing = { sizeBytes: 0, content: new Uint8Array(), prints: undefined }
-    file.done({ error: TOO_SPARSE, attempts, isTorn: false, stats, seenAt, ...nothing })
+    file.done({ error, isUnopened, attempts, isTorn: false, stats, seenAt, ...nothing })
   }
 
   /** The segments of a large file come after what is small and waits already. */
@@ -137,11 +156,11 @@ export function createFileReader(deps: {
       files.reduce((sum, { from, to }) => sum + to - from, 0),
       signal,
     )
-    let reads = await keep(await pool.read({ files, filter: repository.index.filter() }))
+    let reads = await keep(await pool.read({ files: packRanges(files), filter: repository.index.filter() }))
     // The filter or a print led to a block that is damaged, gone, or was never here.
     if (!reads.every((read) => isHeld(read))) {
       const unknown = files.map((file) => ({ ...file, known: null }))
-      reads = await keep(await pool.read({ files: unknown, filter: null }))
+      reads = await keep(await pool.read({ files: packRanges(unknown), filter: null }))
       if (!reads.every((read) => isHeld(read))) throw new Error('a block was read and neither stored nor found')
     }
     for (const [index, part] of parts.entries()) {
@@ -151,11 +170,12 @@ export function createFileReader(deps: {
   }
 
   function rangeOf({ file, from, to }: Part): FileRange {
-    const { known, stats } = file
-    const { fd } = file.descriptor
+    const { source, stats } = file
     const { size, mtimeNs, ctimeNs } = stats
     const isPrinted = size >= PRINTED_FROM_BYTES
-    return { fd, from, to, size, mtimeNs, ctimeNs, isPrinted, known: known ? printsBetween(known, from, to) : null }
+    const known = file.known ? printsBetween(file.known, from, to) : null
+    const [fd, address] = 'file' in source ? [source.file.fd, null] : [-1, source.address]
+    return { fd, address, from, to, size, mtimeNs, ctimeNs, isPrinted, known }
   }
 
   async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<FileRead[]> {
@@ -179,20 +199,51 @@ export function createFileReader(deps: {
     const error = reads.find((part) => part.error !== null)?.error ?? null
     const isTorn = reads.some((part) => part.changed)
     if (error === null && isTorn && file.attempts < ATTEMPTS_AT_MOST) {
-      file.attempts++
-      file.seenAt = Date.now()
-      file.stats = fstatSync(file.descriptor.fd, { bigint: true })
-      enqueue(file)
+      readAgain(file)
       return
     }
     release(file)
     const { attempts, stats, seenAt } = file
-    file.done({ error, attempts, isTorn, stats, seenAt, ...join(reads) })
+    const isUnopened = reads.some((part) => part.isUnopened)
+    file.done({ error, isUnopened, attempts, isTorn, stats, seenAt, ...join(reads) })
+  }
+
+  function readAgain(file: OpenedFile): void {
+    let descriptor: Descriptor
+    try {
+      descriptor = openOf(file)
+    } catch (error) {
+      refuse(file, errorCode(error), true)
+      return
+    }
+    file.attempts++
+    file.seenAt = Date.now()
+    file.stats = fstatSync(descriptor.fd, { bigint: true })
+    enqueue(file)
+  }
+
+  function openOf(file: OpenedFile): Descriptor {
+    const { source } = file
+    if ('file' in source) return source.file
+    const opened = openDescriptor(source.address, OPEN_FILE)
+    file.source = { file: opened }
+    source.hold[Symbol.dispose]()
+    return opened
   }
 
   function release(file: OpenedFile): void {
     opened.delete(file)
-    file.descriptor[Symbol.dispose]()
+    const { source } = file
+    if ('file' in source) source.file[Symbol.dispose]()
+    else source.hold[Symbol.dispose]()
+  }
+
+  function addFile(source: Source, stats: BigIntStats, known: Prints | undefined, done: OpenedFile['done']): void {
+    const seenAt = Date.now()
+    const file: OpenedFile = { source, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
+    opened.add(file)
+    enqueue(file)
+    startJobs()
   }
 
   function startJobs(): void {
@@ -214,12 +265,9 @@ export function createFileReader(deps: {
   }
 
   return {
-    add(descriptor, stats, known, done) {
-      const seenAt = Date.now()
-      const file: OpenedFile = { descriptor, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
-      opened.add(file)
-      enqueue(file)
-      startJobs()
+    add: (file, stats, known, done) => addFile({ file }, stats, known, done),
+    addNamed(parent, name, stats, done) {
+      addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, stats, undefined, done)
     },
     isFull: () => jobs.length + segmentsWaiting() > 2 || opened.size >= repository.filesAtOnce,
     step,

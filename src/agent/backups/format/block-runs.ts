@@ -16,6 +16,13 @@ export function contentOf(ids: Uint8Array, isZero: (block: number) => boolean): 
   return concat(parts)
 }
 
+/** Whether it is one block, which then begins at `ONLY_ID`, and not one of zeros. */
+export function isOneBlock({ content, sizeBytes }: { content: Uint8Array; sizeBytes: number }): boolean {
+  return content.length === ONLY_ID + ID_BYTES && content[0] === 2 && sizeBytes > 0 && sizeBytes <= BLOCK_BYTES
+}
+
+export const ONLY_ID = 1
+
 function varintBytes(value: number): Uint8Array {
   const bytes: number[] = []
   let rest = value

@@ -3,7 +3,7 @@
 // the instants are gone through by `npm run faults -- restore`.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { withImmutable, withoutImmutable } from '../../../../test/support/immutable.ts'
@@ -82,6 +82,28 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
     assertSameTree(without(snapshot(root), '/n', '/n/own'), before)
     assert.equal(readFileSync(join(root, 'n/own'), 'utf8'), 'newer own')
     assert.deepEqual(trashed(agent.dataDir), ['newer a', 'newer m'])
+    await agent.stop()
+  })
+
+  it('puts what it restores beside what somebody has put into a directory that it makes, in both directions', async (t) => {
+    const agent = await startAgent(temporaryFolder(t))
+    const stop = async () => {
+      const stopped = await stopRestore(agent, 'a')
+      mkdirSync(join(stopped.root, 'n'))
+      for (const name of ['own', 'm']) writeFileSync(join(stopped.root, 'n', name), `newer ${name}`)
+      return stopped
+    }
+    const { root, jobId, wanted } = await stop()
+    await finish(agent, jobId, 'forward')
+    assertSameTree(without(snapshot(root), '/n/own'), wanted)
+    assert.equal(readFileSync(join(root, 'n/own'), 'utf8'), 'newer own')
+    assert.deepEqual(trashed(agent.dataDir), ['new a', 'new made/inside', 'newer m'])
+    const other = await stop()
+    await withImmutable(join(root, 'keep'), () => assert.rejects(finish(agent, other.jobId, 'forward')))
+    await finish(agent, other.jobId, 'back')
+    assertSameTree(without(snapshot(root), '/n', '/n/own', '/n/m'), other.before)
+    for (const name of ['own', 'm']) assert.equal(readFileSync(join(root, 'n', name), 'utf8'), `newer ${name}`)
+    assert.deepEqual(trashed(agent.dataDir), [])
     await agent.stop()
   })
 
@@ -180,6 +202,19 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
     await later.stop()
   })
 
+  it('of the second format can be finished in both directions by a later version', async (t) => {
+    const agent = await startAgent(temporaryFolder(t))
+    for (const stopAt of ['a', 'z', 'keep']) {
+      for (const direction of ['forward', 'back'] as const) {
+        const { root, jobId, before, wanted } = await stopRestore(agent, stopAt)
+        makeSecondFormat(join(agent.dataDir, 'servers', SERVER, 'staging', `restore-${jobId}`))
+        await finish(agent, jobId, direction)
+        assertSameTree(snapshot(root), direction === 'forward' ? wanted : before)
+      }
+    }
+    await agent.stop()
+  })
+
   for (const direction of ['forward', 'back'] as const) {
     it(`killed on its way ${direction}, goes on at the next start`, async (t) => {
       assert.ok((await killFinishing(temporaryFolder(t), direction, STEP)) > 1)
@@ -187,18 +222,39 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
   }
 })
 
-/** As a version before this one has left it: one file, `journal`, without inodes, attributes before and made things. */
-function makeFirstFormat(folder: string): void {
+type Line = Record<string, unknown>
+
+const readLines = (file: string): Line[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+/** As the version before this one has left it: everything staged under its number. */
+function makeSecondFormat(folder: string, strip: (operation: Line) => Line = (operation) => operation): RestoreHead {
   const head = parseHead(readFileSync(join(folder, 'stopped'), 'utf8')) as RestoreHead
-  const digests: Record<string, string> = {}
-  for (const section of SECTIONS) {
-    const strip = ({ inode: _, before: __, ...operation }: Record<string, unknown>) => operation
-    const lines = readFileSync(join(folder, section), 'utf8').split('\n').filter(Boolean)
-    const text = lines.map((line) => `${JSON.stringify(strip(JSON.parse(line)))}\n`).join('')
+  const inside = readLines(join(folder, 'inside'))
+  for (const { path, staged, folder: within } of inside) {
+    const file = join(folder, `d${within}`, (path as string[]).at(-1) ?? '')
+    if (existsSync(file)) renameSync(file, join(folder, String(staged)))
+  }
+  const digests = { ...head.digests, made: head.digests['made-3'] ?? '' }
+  for (const section of SECTIONS.filter((name) => name !== 'inside')) {
+    const operations = [...readLines(join(folder, section)), ...(section === 'place' ? inside : [])]
+    const text = operations.map(({ folder: _, ...line }) => `${JSON.stringify(strip(line))}\n`).join('')
     writeFileSync(join(folder, section), text)
     digests[section] = createHash('blake2b512').update(text).digest().subarray(0, ID_BYTES).toString('hex')
   }
-  const first = { version: 1, trashBatches: head.trashBatches, digests } as RestoreHead
-  writeFileSync(join(folder, 'journal'), formatHead(first))
+  for (const name of readdirSync(folder))
+    if (/^(d\d+|inside)$/.test(name)) rmSync(join(folder, name), { recursive: true })
+  const second: RestoreHead = { ...head, version: 2, digests }
+  writeFileSync(join(folder, 'stopped'), formatHead(second))
+  return second
+}
+
+/** As the first version has left it: one file, `journal`, without inodes, attributes before and made things. */
+function makeFirstFormat(folder: string): void {
+  const { trashBatches, digests } = makeSecondFormat(folder, ({ inode: _, before: __, ...operation }) => operation)
+  writeFileSync(join(folder, 'journal'), formatHead({ version: 1, trashBatches, digests } as RestoreHead))
   for (const name of ['stopped', 'made', 'reason']) rmSync(join(folder, name))
 }

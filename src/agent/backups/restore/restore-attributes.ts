@@ -11,6 +11,7 @@ import {
   lutimesSync,
   utimesSync,
 } from 'node:fs'
+import { secondsOf } from '../../../kit/file-times.ts'
 import { keptModeOf, openReference, permissionsOf } from '../../files/sandbox/ownership.ts'
 import type { Entry } from '../format/entries.ts'
 
@@ -52,18 +53,6 @@ export function setMadeAttributes(
   if (mode !== MADE_MODE) fchmodSync(fd, permissionsOf({ mode }))
   const seconds = secondsOf(mtimeNs)
   futimesSync(fd, seconds, seconds)
-}
-
-/**
- * Node takes times as seconds in a double, which today are 238 ns apart: the first that is not before the time. Late
- * rather than early, so that a time of whole milliseconds still reads as that millisecond.
- */
-function secondsOf(ns: bigint): number {
-  let seconds = Number(ns) / 1e9
-  const step = 2 ** (Math.floor(Math.log2(Math.abs(seconds) + 1)) - 52)
-  while (BigInt(Math.floor((seconds - Math.floor(seconds)) * 1e9)) + BigInt(Math.floor(seconds)) * 1_000_000_000n < ns)
-    seconds += step
-  return seconds
 }
 
 /** Of what is there. */

@@ -16,8 +16,9 @@ import {
 } from '../../files/sandbox/directory.ts'
 import { type Attributes, setAttributes } from './restore-attributes.ts'
 import { lstatIfThere, moveFromSlot } from './restore-conflicts.ts'
-import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade } from './restore-journal.ts'
+import { isTakenBack, markTakenBack, type Operations, operationsOf, readMade, sectionsOf } from './restore-journal.ts'
 import { openIfThere } from './restore-parents.ts'
+import { openStagedFolders } from './restore-staged.ts'
 import { eachStep, StepFailed, type Swap, slotOf } from './restore-steps.ts'
 
 /** What Node cannot set more exactly. */
@@ -27,7 +28,7 @@ export async function rollBack(swap: Swap): Promise<void> {
   const { staging, way } = swap
   if (!isTakenBack(staging)) {
     // Links are made after everything has been placed: where something is staged still, or again, there are none.
-    if (!isAnythingStaged(swap)) await each(swap, 'link', (operation) => unlinkAgain(swap, operation))
+    if (!(await isAnythingStaged(swap))) await each(swap, 'link', (operation) => unlinkAgain(swap, operation))
     await takeBackPlaced(swap)
     await markTakenBack(staging)
   }
@@ -38,13 +39,14 @@ export async function rollBack(swap: Swap): Promise<void> {
   await each(swap, 'meta', (operation) => setBack(swap, operation))
 }
 
-type Async = 'link' | 'place' | 'meta'
+type Async = 'link' | 'place' | 'inside' | 'meta'
 
 async function each<S extends Async>(
-  { staging, target }: Swap,
+  { staging, head, target }: Swap,
   section: S,
   step: (operation: Operations[S]) => Promise<void> | void,
 ): Promise<void> {
+  if (!sectionsOf(head).includes(section)) return
   const turn = createTurns(target.sandbox.share)
   for (const operations of operationsOf(staging, section)) {
     for (const operation of operations) {
@@ -58,9 +60,15 @@ async function each<S extends Async>(
   }
 }
 
-function isAnythingStaged({ staging, head }: Swap): boolean {
+async function isAnythingStaged(swap: Swap): Promise<boolean> {
+  const { staging, head } = swap
   for (let staged = 0; staged < head.stagedCount; staged++) if (statsIfThere(staging, String(staged))) return true
-  return false
+  using folders = openStagedFolders(staging)
+  let isInside = false
+  await each(swap, 'inside', (operation) => {
+    isInside ||= folders.find(operation) !== undefined
+  })
+  return isInside
 }
 
 async function unlinkAgain({ target: { sandbox }, way }: Swap, { path, to }: Operations['link']): Promise<void> {
@@ -74,22 +82,26 @@ async function unlinkAgain({ target: { sandbox }, way }: Swap, { path, to }: Ope
 async function takeBackPlaced(swap: Swap): Promise<void> {
   const { staging, target, way } = swap
   const made = readMade(staging)
-  await each(swap, 'place', async ({ path, staged }) => {
-    const name = String(staged)
+  using folders = openStagedFolders(staging)
+  const takeBack = async (operation: Operations['place' | 'inside']) => {
+    const { path, staged } = operation
     {
       using place = openIfThere(target.sandbox, path)
       const there = place && lookAt(place.parent, place.name)
       if (place && there) {
-        const isStaged = statsIfThere(staging, name) !== undefined
-        if (isSameFile(staging, name, place.parent, place.name)) unlinkAt(place.parent, place.name)
-        else if (!isStaged && there.ino === made.ino(staged)) renameAt(place.parent, place.name, staging, name)
+        const from = folders.find(operation)
+        if (from && isSameFile(from.parent, from.name, place.parent, place.name)) unlinkAt(place.parent, place.name)
+        else if (!from && there.ino === made.ino(staged)) renameAt(place.parent, place.name, staging, String(staged))
         // Placed, and replaced by somebody since.
-        else if (!isStaged) await way.clear(path, { allowsDirectory: false })
+        else if (!from) await way.clear(path, { allowsDirectory: false })
       }
     }
-    const back = lookAt(staging, name)
-    if (back && !made.isAsMade(staged, back)) await way.discard(name, path)
-  })
+    const back = folders.find(operation)
+    const now = back && lookAt(back.parent, back.name)
+    if (now && !made.isAsMade(staged, now)) await way.discard(back, path)
+  }
+  await each(swap, 'place', takeBack)
+  await each(swap, 'inside', takeBack)
 }
 
 function lookAt(parent: Directory, name: string): Stats | undefined {

@@ -3,29 +3,34 @@
 import { fstatSync, ftruncateSync, lstatSync, symlinkSync } from 'node:fs'
 import { type DirectTarget, openDirect } from '../../../blobs/direct-io.ts'
 import { fail } from '../../../contract/errors.ts'
-import { addressOf, createDescriptorAt, type Directory } from '../../files/sandbox/directory.ts'
+import { addressOf, createDescriptorAt, type Directory, openChild } from '../../files/sandbox/directory.ts'
 import { nameToDisk } from '../../files/sandbox/names.ts'
+import { permissionsOf } from '../../files/sandbox/ownership.ts'
 import { spaceOf } from '../../files/space/amounts.ts'
-import { eachBlock } from '../format/block-runs.ts'
+import { eachBlock, isOneBlock, ONLY_ID } from '../format/block-runs.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { DamagedBlock } from '../store/damage-list.ts'
 import { decodePart, type PackSource } from '../store/decode-pack.ts'
 import { healLater, inDoubt } from '../store/healing.ts'
 import type { Repository } from '../store/repository.ts'
 import { decodeJobs, type WantedBlock } from '../workers/decode-jobs.ts'
+import { MADE } from '../workers/new-files.ts'
 import { attributesOf, MADE_MODE, setAttributes, setMadeAttributes } from './restore-attributes.ts'
 import { createMadeList } from './restore-journal.ts'
+import { type Staged, stagedFolder, stagedName } from './restore-staged.ts'
 
 /** From this size on a file is written around the page cache. */
 export const LARGE_BYTES = 1024 * 1024
 
-export interface Staged {
-  entry: KeyedEntry
-  number: number
-}
-
 interface OpenedFile extends Staged {
   target: DirectTarget
+}
+
+/** What is wanted of each pack, and the folders that are open meanwhile. */
+interface Window {
+  packs: Map<string, WantedBlock[]>
+  opened: DisposableStack
+  folders: Map<number, Directory>
 }
 
 export interface Builder {
@@ -49,22 +54,57 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
     return owner
   }
 
-  function buildSymlink({ entry, number }: Staged): void {
-    const address = addressOf(staging, String(number))
+  function openParent({ opened, folders }: Window, folder: number | undefined): Directory {
+    if (folder === undefined) return staging
+    const held = folders.get(folder) ?? opened.use(openChild(staging, stagedFolder(folder)))
+    folders.set(folder, held)
+    return held
+  }
+
+  const addressIn = (window: Window, staged: Staged) => addressOf(openParent(window, staged.folder), stagedName(staged))
+
+  function buildSymlink(window: Window, staged: Staged): void {
+    const { entry, number } = staged
+    const address = addressIn(window, staged)
     symlinkSync(nameToDisk(entry.target ?? ''), address)
     setAttributes(address, attributesOf(entry))
     made.add(number, lstatSync(address))
   }
 
-  function openFile({ entry, number }: Staged, opened: DisposableStack, packs: Map<string, WantedBlock[]>): OpenedFile {
-    const file = opened.use(createDescriptorAt(staging, String(number), MADE_MODE))
+  /** The worker that decodes its block makes it. */
+  function wantFile(window: Window, staged: Staged): void {
+    const { entry, number } = staged
+    const { uid, gid, mtimeNs } = entry
+    const file = { address: addressIn(window, staged), number, mode: permissionsOf(entry), uid, gid, mtimeNs }
+    wantBlock(repository, window.packs, entry, {
+      idAt: ONLY_ID,
+      offset: 0,
+      length: entry.sizeBytes,
+      target: null,
+      file,
+    })
+    diskBytes += spaceOf(entry.sizeBytes)
+  }
+
+  function openFile(window: Window, staged: Staged): OpenedFile {
+    const { entry, number, folder } = staged
+    const { opened, packs } = window
+    const file = opened.use(createDescriptorAt(openParent(window, folder), stagedName(staged), MADE_MODE))
     const direct = entry.sizeBytes >= LARGE_BYTES ? opened.use(openDirect(file)) : undefined
     const target = { fd: file.fd, directFd: direct?.fd ?? -1 }
     const { end, writtenBytes } = collectBlocks(repository, entry, target, packs)
     // Blocks of zeros are not written, so they become holes again. What grows as it is written is slower to write.
     if (end < entry.sizeBytes || target.directFd >= 0) ftruncateSync(target.fd, entry.sizeBytes)
     diskBytes += spaceOf(writtenBytes)
-    return { entry, number, target }
+    return { entry, number, folder, target }
+  }
+
+  function noteMade(rows: Float64Array): void {
+    const field = (at: number) => rows[at] ?? 0
+    for (let at = 0; at < rows.length; at += MADE.fields) {
+      const look = { ino: field(at + MADE.ino), size: field(at + MADE.size), mtimeMs: field(at + MADE.mtimeMs) }
+      made.add(field(at + MADE.number), look)
+    }
   }
 
   return {
@@ -72,16 +112,23 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
       const files: OpenedFile[] = []
       // Nobody uses them any more once `decodeAll` has resolved or failed.
       using opened = new DisposableStack()
-      const packs = new Map<string, WantedBlock[]>()
-      for (const staged of entries)
-        if (staged.entry.kind === 'symlink') buildSymlink(staged)
-        else files.push(openFile(staged, opened, packs))
-      await decodeAll(source, packs)
+      const window: Window = { packs: new Map(), opened, folders: new Map() }
+      const counts = { files: 0, bytes: 0 }
+      for (const staged of entries) {
+        const { entry } = staged
+        if (entry.kind === 'symlink') buildSymlink(window, staged)
+        else if (isOneBlock(entry)) wantFile(window, staged)
+        else files.push(openFile(window, staged))
+        if (entry.kind === 'symlink') continue
+        counts.files++
+        counts.bytes += entry.sizeBytes
+      }
+      await decodeAll(source, window.packs, noteMade)
       for (const { entry, number, target } of files) {
         setMadeAttributes(target.fd, ownerOf(target.fd), entry)
         made.add(number, fstatSync(target.fd))
       }
-      return { files: files.length, bytes: files.reduce((sum, { entry }) => sum + entry.sizeBytes, 0) }
+      return counts
     },
     diskBytes: () => diskBytes,
     made: (count) => made.take(count),
@@ -99,20 +146,33 @@ function collectBlocks(
   let writtenBytes = 0
   eachBlock(entry, (idAt, offset, length) => {
     if (idAt < 0) return
-    const block = repository.index.findAny(entry.content, idAt)
-    if (block < 0) throw repository.doubtful.size > 0 ? inDoubt() : damaged([entry.path])
-    const place = repository.index.place(block)
-    if (place.length !== length) throw damaged([entry.path])
-    const wanted = packs.get(place.packId) ?? []
-    packs.set(place.packId, wanted)
-    wanted.push({ frame: place, inner: place.inner, length, ids: entry.content, idAt, target, offset })
+    wantBlock(repository, packs, entry, { idAt, offset, length, target })
     end = offset + length
     writtenBytes += length
   })
   return { end, writtenBytes }
 }
 
-async function decodeAll(source: PackSource & { serverId: string }, packs: Map<string, WantedBlock[]>): Promise<void> {
+function wantBlock(
+  { index, doubtful }: Repository,
+  packs: Map<string, WantedBlock[]>,
+  { content: ids, path }: KeyedEntry,
+  block: Omit<WantedBlock, 'frame' | 'inner' | 'ids'>,
+): void {
+  const found = index.findAny(ids, block.idAt)
+  if (found < 0) throw doubtful.size > 0 ? inDoubt() : damaged([path])
+  const place = index.place(found)
+  if (place.length !== block.length) throw damaged([path])
+  const wanted = packs.get(place.packId) ?? []
+  packs.set(place.packId, wanted)
+  wanted.push({ frame: place, inner: place.inner, ids, ...block })
+}
+
+async function decodeAll(
+  source: PackSource & { serverId: string },
+  packs: Map<string, WantedBlock[]>,
+  onMade: (rows: Float64Array) => void,
+): Promise<void> {
   const { repository, serverId } = source
   const jobs: Promise<void>[] = []
   const bad: DamagedBlock[] = []
@@ -120,6 +180,7 @@ async function decodeAll(source: PackSource & { serverId: string }, packs: Map<s
   for (const [packId, wanted] of packs) {
     for (const part of decodeJobs(packId, wanted, { isStrict: false })) {
       const job = decodePart(source, part).then((decoded) => {
+        onMade(decoded.made)
         for (const { blocks } of decoded.damaged) bad.push(...blocks.map((id) => ({ id, packId })))
         for (const { blocks } of decoded.spared) spared.push(...blocks.map((id) => ({ id, packId })))
       })

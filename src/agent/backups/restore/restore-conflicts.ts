@@ -23,6 +23,7 @@ import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { slotName, type TrashBatch } from '../../files/trash/trash-records.ts'
 import { NEWER_FILE, type NewerItem, newerItems } from '../../restore-state.ts'
 import { isGone } from './restore-journal.ts'
+import type { StagedPlace } from './restore-staged.ts'
 import type { RestoreTarget } from './restore-target.ts'
 
 /** How often a step is tried that finds something in its way again and again. */
@@ -32,7 +33,7 @@ export interface Way {
   /** Takes away what keeps the path from being filled, itself or a directory above it. */
   clear(path: string[], options: { allowsDirectory: boolean }): Promise<void>
   /** Moves what lies in staging to the trash as if it had been taken from the path. */
-  discard(name: string, path: string[]): Promise<void>
+  discard(staged: StagedPlace, path: string[]): Promise<void>
   /** Brings back what the other direction has moved away, where its place is free. */
   giveBack(): Promise<void>
 }
@@ -84,9 +85,9 @@ export function createWay(
         if (!isFine) return await moveAway(path.slice(0, depth))
       }
     },
-    async discard(name, path) {
-      using batch = await prepare(path, lstatAt(staging, name))
-      renameAt(staging, name, batch.folder, slotName(0))
+    async discard({ parent, name }, path) {
+      using batch = await prepare(path, lstatAt(parent, name))
+      renameAt(parent, name, batch.folder, slotName(0))
       await fsyncDirectory(batch.folder)
     },
     async giveBack() {

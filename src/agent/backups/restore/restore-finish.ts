@@ -231,8 +231,9 @@ async function sweepStaged({ sandbox }: RestoreTarget, stagingRoot: Directory, j
   using staging = openChild(stagingRoot, folderOf(jobId))
   const phase = readPhase(staging)
   const turn = createTurns(sandbox.share)
-  for (const name of readdirSync(staging.address)) {
-    if (name !== phase) unlinkAt(staging, name)
+  for (const entry of readdirSync(staging.address, { withFileTypes: true })) {
+    if (entry.isDirectory()) await removeTree(staging, entry.name, { share: sandbox.share })
+    else if (entry.name !== phase) unlinkAt(staging, entry.name)
     if (turn.due()) await turn.take()
   }
 }

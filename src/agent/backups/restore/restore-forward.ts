@@ -14,16 +14,26 @@ import {
   unlinkAt,
 } from '../../files/sandbox/directory.ts'
 import { setAttributes } from './restore-attributes.ts'
-import { isGone, type Operations, operationsOf, SECTIONS, type Section, unmarkTakenBack } from './restore-journal.ts'
+import { isGone, type Operations, operationsOf, type Section, sectionsOf, unmarkTakenBack } from './restore-journal.ts'
 import { openIfThere, openParents, type Parents } from './restore-parents.ts'
+import { openStagedFolders, type StagedFolders, stagedFolder } from './restore-staged.ts'
 import { eachStep, type Swap, slotOf } from './restore-steps.ts'
 import { SYNCED_ONE_BY_ONE } from './restore-sync.ts'
 
-type Steps = { [S in Section]: (operation: Operations[S]) => void }
+type Steps = { [S in Section]: (operation: Operations[S]) => void } & {
+  /** Whether every staged folder was moved in this very run: then there is nothing to do for what was in them. */
+  areFoldersMoved(): boolean
+}
+
+interface Held {
+  parents: Parents
+  trash: ReturnType<typeof createHeldTrash>
+  folders: StagedFolders
+}
 
 /** Answers the paths that must be synced, or undefined where they are so many that the whole file system should be. */
 export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
-  const { staging, target, way } = swap
+  const { staging, head, target, way } = swap
   await unmarkTakenBack(staging)
   const touched = new Map<string, string[]>()
   const touch = (path: string[]) => {
@@ -31,8 +41,10 @@ export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
   }
   using parents = openParents(target.sandbox)
   using trash = createHeldTrash(swap.openTrash)
-  const steps = stepsOf(swap, parents, trash)
-  for (const section of SECTIONS) {
+  using folders = openStagedFolders(staging)
+  const steps = stepsOf(swap, { parents, trash, folders })
+  for (const section of sectionsOf(head)) {
+    if (section === 'inside' && steps.areFoldersMoved()) continue
     if (section === 'meta') await way.giveBack()
     const step = steps[section] as (operation: Operations[Section]) => void
     const take = (operation: Operations[Section]) => {
@@ -44,19 +56,17 @@ export async function rollForward(swap: Swap): Promise<string[][] | undefined> {
     await eachStep<Operations[Section]>(operationsOf(staging, section), take, options)
   }
   if (touched.size > SYNCED_ONE_BY_ONE) return undefined
-  for (const batch of swap.head.trashBatches) {
+  for (const batch of head.trashBatches) {
     using folder = swap.openTrash(batch)
     await fsyncDirectory(folder)
   }
   return [...touched.values()]
 }
 
-function stepsOf(
-  { staging, head, target: { sandbox } }: Swap,
-  parents: Parents,
-  trash: ReturnType<typeof createHeldTrash>,
-): Steps {
+function stepsOf({ staging, head, target: { sandbox } }: Swap, { parents, trash, folders }: Held): Steps {
+  let areFoldersMoved = true
   return {
+    areFoldersMoved: () => areFoldersMoved,
     displace({ path, item, inode }) {
       const { batch, slot } = slotOf(head, item)
       const folder = trash.open(batch)
@@ -70,13 +80,15 @@ function stepsOf(
       })
     },
     // A game that takes a directory away while this runs must not keep the rest from being put in place.
-    mkdir({ path }) {
+    mkdir({ path, folder }) {
       parents.within(path, (parent, name) => {
+        if (folder !== undefined && isFolderMoved(staging, folder, parent, name)) return
         try {
           mkdirAt(parent, name, 0o700)
         } catch (error) {
           if (!hasCode(error, 'EEXIST') || !statsIfThere(parent, name)?.isDirectory()) throw error
         }
+        if (folder !== undefined) areFoldersMoved = false
       })
     },
     place({ path, staged }) {
@@ -87,6 +99,10 @@ function stepsOf(
       } catch (error) {
         if (!isDone()) throw error
       }
+    },
+    inside({ path, staged, folder }) {
+      const from = folders.find({ path, staged, folder })
+      if (from) parents.within(path, (parent, name) => placeNew(from.parent, from.name, parent, name))
     },
     link({ path, to }) {
       using target = openIfThere(sandbox, to)
@@ -124,6 +140,21 @@ function createHeldTrash(openTrash: Swap['openTrash']) {
       return held.folder
     },
     [Symbol.dispose]: letGo,
+  }
+}
+
+/**
+ * Where nothing has the name. A file is never replaced by a directory: at most an empty directory that somebody makes in this
+ * very instant is. One that is not in staging has been moved before.
+ */
+function isFolderMoved(staging: Directory, folder: number, parent: Directory, name: string): boolean {
+  if (statsIfThere(parent, name)) return false
+  try {
+    renameAt(staging, stagedFolder(folder), parent, name)
+    return true
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    return false
   }
 }
 

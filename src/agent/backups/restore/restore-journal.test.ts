@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -44,12 +45,18 @@ async function committed(t: TestContext) {
     writeFileSync(join(base, 'staging', String(staged)), `content ${staged}`)
     journal.add('place', { path: pathOf(staged), staged })
   }
+  for (const [folder, name] of ['folder', 'there'].entries()) {
+    mkdirSync(join(base, `staging/d${folder}`))
+    writeFileSync(join(base, `staging/d${folder}/file`), 'inside')
+    journal.add('mkdir', { path: [name], folder })
+    journal.add('inside', { path: [name, 'file'], staged: FILES + folder, folder })
+  }
   journal.add('link', { path: ['linked'], to: ['new', nameOf(1)] })
   journal.add('meta', { path: ['new'], mode: 0o711, isSymlink: false, before: null, ...attributes })
   journal.add('meta', { path: ['gone', 'since'], mode: 0o711, isSymlink: false, before: null, ...attributes })
   const report = { filesRestored: FILES, filesKept: 0, bytesRestored: 0, displaced: 1 }
-  const head = { jobId: 'job_a', backupId: 'bkp_a', report, trashBatches: [BATCH], stagedCount: FILES }
-  await journal.commit(head, new Float64Array(3 * FILES))
+  const head = { jobId: 'job_a', backupId: 'bkp_a', report, trashBatches: [BATCH], stagedCount: FILES + 2 }
+  await journal.commit(head, new Float64Array(3 * FILES + 6))
   journal.close()
   const roll = async () => {
     const openTrash = (batch: string) => openChild(trash, batch)
@@ -100,7 +107,7 @@ it('is carried out, and carried out again, to the same tree', async (t) => {
   const touched = await roll()
   assert.deepEqual(touched, [['old'], [], ['old', 'file'], ['new'], ['gone', 'since']])
   const once = snapshot(tree)
-  assert.equal(Object.keys(once).length, FILES + 4)
+  assert.equal(Object.keys(once).length, FILES + 8)
   assertAllInPlace(tree)
   assert.equal(readFileSync(join(base, 'trash', BATCH, '0000'), 'utf8'), 'old')
   await roll()
@@ -125,6 +132,22 @@ it('leaves alone what was put in place and changed since', async (t) => {
   writeFileSync(join(tree, 'old'), 'a file by now')
   await roll()
   assert.equal(readFileSync(join(tree, 'old'), 'utf8'), 'a file by now')
+})
+
+it('moves a staged folder as a whole, or file by file where its directory is there', async (t) => {
+  const { base, tree, staging, roll } = await committed(t)
+  const { ino } = lstatSync(join(base, 'staging/d0/file'))
+  mkdirSync(join(tree, 'there'))
+  writeFileSync(join(tree, 'there/own'), 'newer')
+  await roll()
+  assert.equal(lstatSync(join(tree, 'folder/file')).ino, ino)
+  assert.deepEqual(readdirSync(join(tree, 'there')).sort(), ['file', 'own'])
+  for (const name of ['folder', 'there']) assert.equal(readFileSync(join(tree, name, 'file'), 'utf8'), 'inside')
+  assert.deepEqual(readdirSync(join(staging.address, 'd1')), [])
+  // What was moved and is gone since does not come back.
+  rmSync(join(tree, 'folder/file'))
+  await roll()
+  assert.deepEqual(readdirSync(join(tree, 'folder')), [])
 })
 
 it('is not carried out where a list is not what was committed', async (t) => {

@@ -30,10 +30,12 @@ import type { Attributes } from './restore-attributes.ts'
 const BUFFERED_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 /** In this order. Taking away comes first, so that every name is free when it is needed; times come last. */
-export const SECTIONS = ['displace', 'mkdir', 'place', 'link', 'meta'] as const
+export const SECTIONS = ['displace', 'mkdir', 'place', 'inside', 'link', 'meta'] as const
 export type Section = (typeof SECTIONS)[number]
-/** What staged files were when they were made, by their numbers: the sixth list. */
+/** What staged files were when they were made, by their numbers: the last list. */
 const MADE = 'made'
+/** Of the digest of that list, since there are folders: a version that knows of none takes the journal for damaged, and stops. */
+const MADE_DIGEST = 'made-3'
 const TAKEN_BACK = 'taken-back'
 const COMMITTED: RestorePhase = 'forward'
 /** What a trash batch can number. */
@@ -46,9 +48,12 @@ export interface Operations {
    * format has no inode: there it is whatever is there before the batch holds something for it.
    */
   displace: { path: string[]; item: number; inode?: string }
-  mkdir: { path: string[] }
+  /** Moves the staged folder to the path, with what was staged in it. Earlier versions of the format stage no folders. */
+  mkdir: { path: string[]; folder?: number }
   /** Moves the staged thing to the path. */
   place: { path: string[]; staged: number }
+  /** The same for one that is staged in a folder: only where that could not be moved as a whole. */
+  inside: { path: string[]; staged: number; folder: number }
   link: { path: string[]; to: string[] }
   /** `before`: what it was, of something that is there already. */
   meta: { path: string[]; before: Attributes | null } & Attributes
@@ -85,13 +90,13 @@ export function createJournal(staging: Directory): JournalWriter {
       using madeFile = createFileAt(staging, MADE, 0o600)
       const bytes = Buffer.from(made.buffer, made.byteOffset, made.byteLength)
       writeWhole(madeFile, bytes)
-      const digests: RestoreHead['digests'] = { [MADE]: digestOf(createSectionHash().update(bytes)) }
+      const digests: RestoreHead['digests'] = { [MADE_DIGEST]: digestOf(createSectionHash().update(bytes)) }
       for (const section of SECTIONS) {
         flush(section)
         digests[section] = digestOf(sections[section].hash)
       }
       using headFile = createFileAt(staging, 'head.new', 0o600)
-      writeWhole(headFile, Buffer.from(formatHead({ version: 2, ...head, digests })))
+      writeWhole(headFile, Buffer.from(formatHead({ version: 3, ...head, digests })))
       await syncTogether([madeFile, headFile, ...SECTIONS.map((section) => sections[section].file)], staging)
       renameAt(staging, 'head.new', staging, COMMITTED)
       await fsyncDirectory(staging)
@@ -184,12 +189,18 @@ export function readHead(staging: Directory, phase: RestorePhase): RestoreHead {
 /** As `readHead`, with every list checked against its digest. */
 export function readCommitment(staging: Directory, phase: RestorePhase): RestoreHead {
   const head = readHead(staging, phase)
-  for (const list of [...SECTIONS, ...(head.version === 1 ? [] : [MADE])]) {
+  for (const list of [...sectionsOf(head), ...(head.version === 1 ? [] : [MADE])]) {
     const hash = createSectionHash()
     for (const piece of piecesOf(staging, list)) hash.update(piece)
-    if (digestOf(hash) !== head.digests[list]) throw new Error(`the ${list} part of a restore journal is damaged`)
+    const key = list === MADE && head.version > 2 ? MADE_DIGEST : list
+    if (digestOf(hash) !== head.digests[key]) throw new Error(`the ${list} part of a restore journal is damaged`)
   }
   return head
+}
+
+/** Those that a journal of that version has. */
+export function sectionsOf({ version }: RestoreHead): readonly Section[] {
+  return version > 2 ? SECTIONS : SECTIONS.filter((section) => section !== 'inside')
 }
 
 interface Look {

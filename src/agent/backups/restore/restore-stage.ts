@@ -1,12 +1,13 @@
 // Builds the files of a restore beside the tree, many at a time: large ones in windows of a fixed number of bytes,
 // small ones alongside.
 import { createWorkGroup } from '../../../kit/work-group.ts'
-import type { Directory } from '../../files/sandbox/directory.ts'
+import { type Directory, mkdirAt } from '../../files/sandbox/directory.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { ManifestMeta } from '../format/manifest.ts'
 import type { PackSource } from '../store/decode-pack.ts'
-import { createBuilder, LARGE_BYTES, type Staged } from './restore-build.ts'
-import { syncStaged } from './restore-sync.ts'
+import { createBuilder, LARGE_BYTES } from './restore-build.ts'
+import { type Staged, stagedFolder, stagedName } from './restore-staged.ts'
+import { SYNCED_ONE_BY_ONE, type SyncedName, syncFileSystem, syncStaged } from './restore-sync.ts'
 
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
@@ -14,14 +15,19 @@ const WINDOW_BYTES = 32 * 1024 * 1024
 const FIRST_WINDOW_BYTES = 8 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
-/** Making small files is this thread's work, decoding large ones the others': so they wait for each other's company. */
+/** Small files of several blocks are made by this thread, large ones decoded by the others: each waits for the other's company. */
 const SMALL_WAITING = 8192
 /** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
 const WORTH_WAITING_BYTES = 16 * 1024
 
 export interface Stager {
-  /** Builds the entry under a number in staging. What it makes is there, and checked, once `finish` has resolved. */
-  add(entry: KeyedEntry): number
+  /** Makes a folder for what belongs into one directory. */
+  addFolder(): number
+  /**
+   * Builds the entry under a number in staging, or in a folder under its own name. What it makes is there, and checked, once
+   * `finish` has resolved.
+   */
+  add(entry: KeyedEntry, folder: number | undefined): number
   isFull(): boolean
   flush(): Promise<void>
   finish(): Promise<void>
@@ -49,6 +55,9 @@ export function createStager(
   let large: Staged[] = []
   let largeBytes = 0
   let count = 0
+  let folderCount = 0
+  /** What to sync, while it is little. */
+  const names: SyncedName[] = []
   const builder = createBuilder(source, staging)
 
   /** Resolves when another may be started. */
@@ -70,9 +79,20 @@ export function createStager(
     if (small.length > 0) await startSmall()
   }
 
+  function noteName(name: SyncedName): void {
+    if (names.length <= SYNCED_ONE_BY_ONE) names.push(name)
+  }
+
   return {
-    add(entry) {
-      const staged = { entry, number: count }
+    addFolder() {
+      const name = stagedFolder(folderCount)
+      mkdirAt(staging, name, 0o700)
+      noteName({ folder: undefined, name })
+      return folderCount++
+    },
+    add(entry, folder) {
+      const staged = { entry, number: count, folder }
+      noteName({ folder, name: stagedName(staged) })
       if (entry.sizeBytes < LARGE_BYTES) small.push(staged)
       else {
         large.push(staged)
@@ -94,6 +114,6 @@ export function createStager(
     count: () => count,
     diskBytes: builder.diskBytes,
     made: () => builder.made(count),
-    sync: () => syncStaged(staging, count),
+    sync: () => (names.length > SYNCED_ONE_BY_ONE ? syncFileSystem(staging) : syncStaged(staging, names)),
   }
 }

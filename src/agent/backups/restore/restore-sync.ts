@@ -4,21 +4,30 @@ import { promisify } from 'node:util'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { forEachAtOnce } from '../../../kit/work-group.ts'
-import { addressOf, type Directory, fsyncDirectory, fsyncFile } from '../../files/sandbox/directory.ts'
+import { addressOf, type Directory, fsyncDirectory, fsyncFile, openChild } from '../../files/sandbox/directory.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import { isGone } from './restore-journal.ts'
+import { stagedFolder } from './restore-staged.ts'
 
 /** Above this, one sync of the file system is cheaper than one for every path. */
 export const SYNCED_ONE_BY_ONE = 128
 /** A file system makes what comes together durable in one go. */
 const SYNCED_TOGETHER = 16
 
-/** What is in staging under the numbers from 0 on. */
-export async function syncStaged(staging: Directory, count: number): Promise<void> {
-  if (count > SYNCED_ONE_BY_ONE) return await syncFileSystem(staging)
-  const numbers = [...Array(count).keys()]
-  await forEachAtOnce(numbers, SYNCED_TOGETHER, (number) => syncAddress(addressOf(staging, String(number))))
+/** Of something that is staged. */
+export interface SyncedName {
+  folder: number | undefined
+  name: string
+}
+
+/** What is in staging: folders too, since each holds the names of what is in it. */
+export async function syncStaged(staging: Directory, names: readonly SyncedName[]): Promise<void> {
+  await forEachAtOnce(names, SYNCED_TOGETHER, async ({ folder, name }) => {
+    if (folder === undefined) return await syncAddress(addressOf(staging, name))
+    using parent = openChild(staging, stagedFolder(folder))
+    await syncAddress(addressOf(parent, name))
+  })
 }
 
 /** A symlink has nothing of its own to sync: it is part of its directory. */

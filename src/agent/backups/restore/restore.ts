@@ -53,6 +53,8 @@ interface Run {
   kept: Map<string, bigint>
   /** Those whose times or modes must be set at the end, once everything in them is in place. */
   directories: { path: string; attributes: Attributes; before: Attributes | null; isAsWanted: boolean }[]
+  /** Of directories that are made: the folders in staging that stand for them. */
+  folders: Map<string, number>
   /** Directories in which something is put or taken away. */
   touched: Set<string>
   result: RestoreReport
@@ -94,6 +96,7 @@ export async function runRestore(
     room: createRoom(target, { isRewind: isRewind(request), hasSafety: request.safetyBackupId !== null }),
     kept: new Map(),
     directories: [],
+    folders: new Map(),
     touched: new Set(),
     checks: createChecks({ pool, filesAtOnce: repository.filesAtOnce }, signal, (isSame, wanted, live) => {
       if (isSame) keep(run, wanted, live)
@@ -191,15 +194,23 @@ const madeBy = ({ made, stager }: Run): Amount => sum(made, { bytes: stager.disk
 
 function create(run: Run, wanted: KeyedEntry): void {
   const path = segmentsOf(wanted.path)
+  const parent = parentOf(wanted.path)
   run.made = sum(run.made, { bytes: wanted.kind === 'directory' ? BLOCK_BYTES : 0, entries: 1 })
-  run.touched.add(parentOf(wanted.path))
+  run.touched.add(parent)
   if (wanted.kind === 'directory') {
-    run.journal.add('mkdir', { path })
+    const folder = run.stager.addFolder()
+    run.folders.set(wanted.path, folder)
+    run.journal.add('mkdir', { path, folder })
     noteDirectory(run, wanted, undefined)
   } else if (wanted.hardLink !== null && isChosen(run, wanted.hardLink)) {
     run.journal.add('link', { path, to: segmentsOf(wanted.hardLink) })
     run.result.filesRestored++
-  } else run.journal.add('place', { path, staged: run.stager.add(wanted) })
+  } else {
+    const folder = run.folders.get(parent)
+    const staged = run.stager.add(wanted, folder)
+    if (folder === undefined) run.journal.add('place', { path, staged })
+    else run.journal.add('inside', { path, staged, folder })
+  }
 }
 
 /** Not the entry itself, which holds on to its whole chunk of the manifest. */

@@ -41,7 +41,7 @@ it('lists every block once, in the order of the pack, in arrays of just their si
       }
       const expected = wanted.map(({ frame, inner, length, ids, target, offset }) => {
         const { fd, directFd } = target ?? { fd: -1, directFd: -1 }
-        return `${frame.offset} ${[inner, length, fd, directFd, offset].join(' ')} ${ids.subarray(3)}`
+        return `${frame.offset} ${[inner, length, fd, directFd, offset, -1].join(' ')} ${ids.subarray(3)}`
       })
       assert.deepEqual(listed.sort(), expected.sort())
     }),

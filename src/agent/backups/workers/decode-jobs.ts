@@ -3,14 +3,15 @@
 import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { ID_BYTES } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'
+import { type NewFile, newFilesOf } from './new-files.ts'
 import type { DecodeJob } from './worker-jobs.ts'
 
 const JOB_BYTES = 4 * 1024 * 1024
 
 /** Of a row of `DecodeJob.frames`. */
 export const FRAME = { offset: 0, storedLength: 1, rawLength: 2, codec: 3, crc: 4, blockCount: 5, fields: 6 } as const
-/** Of a row of `DecodeJob.blocks`; `fd` is -1 for a block that is only to be checked. */
-export const BLOCK = { inner: 0, length: 1, fd: 2, directFd: 3, offset: 4, fields: 5 } as const
+/** Of a row of `DecodeJob.blocks`; `fd` is -1 where it is written to no open file, `file` where it is no whole file. */
+export const BLOCK = { inner: 0, length: 1, fd: 2, directFd: 3, offset: 4, file: 5, fields: 6 } as const
 
 export interface WantedBlock {
   frame: FrameRow
@@ -19,10 +20,11 @@ export interface WantedBlock {
   /** Its id stands in `ids` at `idAt`. */
   ids: Uint8Array
   idAt: number
-  /** Where it is to be written; null where it is only to be checked. */
+  /** Where it is to be written; null where it is only to be checked, or is the content of `file`. */
   target: DirectTarget | null
   /** In the target. */
   offset: number
+  file?: NewFile
 }
 
 /** In the order of the pack, in parts that keep a worker busy for a while. */
@@ -52,13 +54,14 @@ export function* decodeJobs(
 }
 
 /** Each array has memory of its own: a message carries the whole of what an array is a view of. */
-function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'frames' | 'blocks' | 'ids'> {
+function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'frames' | 'blocks' | 'ids' | 'files'> {
+  const files: NewFile[] = []
   const frames = new Uint32Array(frameCount * FRAME.fields)
   const blocks = new Float64Array(wanted.length * BLOCK.fields)
   const ids = new Uint8Array(wanted.length * ID_BYTES)
   let row = -FRAME.fields
   let before = -1
-  for (const [index, { frame, inner, length, ids: from, idAt, target, offset }] of wanted.entries()) {
+  for (const [index, { frame, inner, length, ids: from, idAt, target, offset, file }] of wanted.entries()) {
     if (frame.offset !== before) {
       before = frame.offset
       row += FRAME.fields
@@ -75,7 +78,8 @@ function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'fra
     blocks[at + BLOCK.fd] = target ? target.fd : -1
     blocks[at + BLOCK.directFd] = target ? target.directFd : -1
     blocks[at + BLOCK.offset] = offset
+    blocks[at + BLOCK.file] = file ? files.push(file) - 1 : -1
     for (let byte = 0; byte < ID_BYTES; byte++) ids[index * ID_BYTES + byte] = from[idAt + byte] ?? 0
   }
-  return { frames, blocks, ids }
+  return { frames, blocks, ids, files: files.length > 0 ? newFilesOf(files) : null }
 }

@@ -1,11 +1,12 @@
 // The writing side of a worker thread: fetches, decodes and checks frames, and writes their blocks into files. It works
-// on descriptors and never sees a path.
+// on descriptors, and makes files only in staging.
 import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../../blobs/store.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'
 import type { Sealer } from '../format/seal.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
+import { MADE, makeFile } from './new-files.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from './worker-jobs.ts'
 
@@ -34,7 +35,8 @@ export function createLane(): Lane {
 
 /** Decodes frames, checks every block in them, and writes those that a file wants to where it wants them. */
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
-  const result: DecodeResult = { damaged: [], bytes: 0 }
+  const made = new Float64Array((job.files?.times.length ?? 0) * MADE.fields)
+  const result: Result = { damaged: [], bytes: 0, made, madeCount: 0 }
   const pack = job.fetched ? readerOf(job.fetched) : await tools.blobs.open(packBlob(job.packId)).catch(codeIfLost)
   try {
     await decodeGroups(tools.sealer, lane, job, pack, result)
@@ -45,7 +47,12 @@ export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Pr
       if (typeof pack !== 'string') await pack.close()
     }
   }
-  return result
+  const { damaged, bytes, madeCount } = result
+  return { damaged, bytes, made: made.slice(0, madeCount * MADE.fields) }
+}
+
+interface Result extends DecodeResult {
+  madeCount: number
 }
 
 /** Frames that follow each other in the pack are in one of the ranges. What is in none is as if the pack had ended. */
@@ -72,7 +79,7 @@ async function decodeGroups(
   lane: Lane,
   job: DecodeJob,
   pack: BlobReader | string,
-  result: DecodeResult,
+  result: Result,
 ): Promise<void> {
   const { frames } = job
   let block = 0
@@ -87,7 +94,7 @@ async function decodeGroups(
           ? fetched
           : checkFrame(sealer, lane, job, frame, fetched.subarray(at, at + frame.storedLength))
       if (typeof checked === 'string') result.damaged.push({ what: checked, blocks: idsOf(job, frame) })
-      else await writeBlocks(lane.runs, job, frame, checked)
+      else await writeBlocks(lane.runs, job, frame, checked, result)
       result.bytes += frame.storedLength
       block = frame.blockEnd
     }
@@ -178,15 +185,18 @@ function targetAt(blocks: Float64Array, at: number): DirectTarget {
 
 async function writeBlocks(
   runs: RunWriter,
-  { blocks }: DecodeJob,
+  { blocks, files }: DecodeJob,
   { block, blockEnd }: DecodedFrame,
   raw: Uint8Array,
+  result: Result,
 ): Promise<void> {
   for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
     const target = targetAt(blocks, at)
-    if (target.fd < 0) continue
+    const file = blocks[at + BLOCK.file] ?? -1
     const inner = blocks[at + BLOCK.inner] ?? 0
     const length = blocks[at + BLOCK.length] ?? 0
+    if (files && file >= 0) makeFile(files, file, partOf(raw, inner, length), result.made, result.madeCount++)
+    if (target.fd < 0) continue
     const waits = runs.add(target, partOf(raw, inner, length), blocks[at + BLOCK.offset] ?? 0)
     if (waits) await waits
   }

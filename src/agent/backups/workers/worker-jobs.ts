@@ -3,6 +3,7 @@ import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'
+import type { NewFiles } from './new-files.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
 /** A segment that does not shrink, each of its frames encrypted. */
@@ -22,7 +23,10 @@ export interface WorkerData {
 export type Job = ReadJob | HashJob | DecodeJob
 
 export interface FileRange {
+  /** -1 where it is to be opened by its address. */
   fd: number
+  /** Of a name in a directory that stays open meanwhile. */
+  address: string | Buffer | null
   from: number
   to: number
   size: bigint
@@ -33,9 +37,20 @@ export interface FileRange {
   known: Prints | null
 }
 
+/** As rows of numbers: cloning a small object for each would cost both threads more than the rest. */
+export interface FileRanges {
+  addresses: FileRange['address'][]
+  numbers: Float64Array
+  stats: BigInt64Array
+  known: FileRange['known'][]
+}
+
+const NUMBER = { fd: 0, from: 1, to: 2, isPrinted: 3, fields: 4 } as const
+const STAT = { size: 0, mtimeNs: 1, ctimeNs: 2, fields: 3 } as const
+
 export interface ReadJob {
   kind: 'read'
-  files: FileRange[]
+  files: FileRanges
   filter: SharedArrayBuffer | null
   /**
    * Memory to fill. Shared and used again: were it made or handed over for every job, the collector would take the
@@ -46,6 +61,8 @@ export interface ReadJob {
 
 export interface RangeRead {
   error: string | null
+  /** The error is that it could not be opened. */
+  isUnopened: boolean
   /** The file was not what the walk saw, or became something else while it was read. */
   changed: boolean
   length: number
@@ -60,7 +77,11 @@ export interface FileRead extends RangeRead {
 }
 
 export interface ReadResult {
-  reads: RangeRead[]
+  /** Of each file. */
+  lengths: Float64Array
+  changed: Uint8Array
+  errors: { index: number; error: string; isUnopened: boolean }[]
+  prints: { index: number; prints: Uint8Array }[]
   /** Of each file. Their ids and flags are in one array: memory of its own for each would cost more than what it holds. */
   blockCounts: number[]
   ids: Uint8Array
@@ -96,6 +117,8 @@ export interface DecodeJob {
   blocks: Float64Array
   /** Their ids, one after another. */
   ids: Uint8Array
+  /** What blocks are the whole content of. */
+  files: NewFiles | null
   /** What is wanted of the pack, where it was fetched from elsewhere; otherwise it is read from the disk. */
   fetched?: FetchedRange[]
 }
@@ -113,16 +136,77 @@ export interface FetchedRange {
 export interface DecodeResult {
   damaged: { what: string; blocks: Uint8Array[] }[]
   bytes: number
+  /** A row for each file that was made. */
+  made: Float64Array
+}
+
+export function packRanges(files: readonly FileRange[]): FileRanges {
+  const numbers = new Float64Array(files.length * NUMBER.fields)
+  const stats = new BigInt64Array(files.length * STAT.fields)
+  for (const [index, file] of files.entries()) {
+    const number = index * NUMBER.fields
+    numbers[number + NUMBER.fd] = file.fd
+    numbers[number + NUMBER.from] = file.from
+    numbers[number + NUMBER.to] = file.to
+    numbers[number + NUMBER.isPrinted] = file.isPrinted ? 1 : 0
+    const stat = index * STAT.fields
+    stats[stat + STAT.size] = file.size
+    stats[stat + STAT.mtimeNs] = file.mtimeNs
+    stats[stat + STAT.ctimeNs] = file.ctimeNs
+  }
+  return { addresses: files.map(({ address }) => address), numbers, stats, known: files.map(({ known }) => known) }
+}
+
+export function unpackRanges({ addresses, numbers, stats, known }: FileRanges): FileRange[] {
+  return addresses.map((address, index) => {
+    const number = index * NUMBER.fields
+    const stat = index * STAT.fields
+    return {
+      fd: numbers[number + NUMBER.fd] ?? -1,
+      address,
+      from: numbers[number + NUMBER.from] ?? 0,
+      to: numbers[number + NUMBER.to] ?? 0,
+      size: stats[stat + STAT.size] ?? 0n,
+      mtimeNs: stats[stat + STAT.mtimeNs] ?? 0n,
+      ctimeNs: stats[stat + STAT.ctimeNs] ?? 0n,
+      isPrinted: numbers[number + NUMBER.isPrinted] === 1,
+      known: known[index] ?? null,
+    }
+  })
+}
+
+export function packReads(reads: readonly RangeRead[]): Pick<ReadResult, 'lengths' | 'changed' | 'errors' | 'prints'> {
+  const errors: ReadResult['errors'] = []
+  const printed: ReadResult['prints'] = []
+  for (const [index, { error, isUnopened, prints }] of reads.entries()) {
+    if (error !== null) errors.push({ index, error, isUnopened })
+    if (prints) printed.push({ index, prints })
+  }
+  const lengths = Float64Array.from(reads, ({ length }) => length)
+  return { lengths, changed: Uint8Array.from(reads, ({ changed }) => Number(changed)), errors, prints: printed }
 }
 
 /** What became of each file. */
-export function unpackReads({ reads, blockCounts, ids, flags }: ReadResult): FileRead[] {
+export function unpackReads(result: ReadResult): FileRead[] {
+  const { lengths, changed, blockCounts, ids, flags } = result
+  const reads: FileRead[] = []
   let at = 0
-  return reads.map((read, index) => {
+  for (const [index, blockCount] of blockCounts.entries()) {
     const from = at
-    at += blockCounts[index] ?? 0
-    return { ...read, ids: ids.subarray(from * ID_BYTES, at * ID_BYTES), flags: flags.subarray(from, at) }
-  })
+    at += blockCount
+    reads.push({
+      error: null,
+      isUnopened: false,
+      changed: changed[index] === 1,
+      length: lengths[index] ?? 0,
+      prints: null,
+      ids: ids.subarray(from * ID_BYTES, at * ID_BYTES),
+      flags: flags.subarray(from, at),
+    })
+  }
+  for (const { index, ...failure } of result.errors) Object.assign(reads[index] ?? {}, failure)
+  for (const { index, prints } of result.prints) Object.assign(reads[index] ?? {}, { prints })
+  return reads
 }
 
 export function errorCode(error: unknown): string {

@@ -1,7 +1,8 @@
 // The reading side of a worker thread: reads files, splits them into blocks, hashes and compresses them. It works on
-// descriptors and never sees a path.
+// descriptors, and on names in directories that somebody else holds open.
 import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
+import { openDescriptor } from '../../../kit/descriptor.ts'
 import { filterHas } from '../blocks/block-filter.ts'
 import {
   isNoName,
@@ -17,8 +18,9 @@ import { createFirsts } from '../blocks/first-blocks.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
 import { createTableBuilder, type TableBuilder } from '../format/pack-table.ts'
 import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
+import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { FileRange, HashJob, HashResult, RangeRead, ReadJob, ReadResult } from './worker-jobs.ts'
-import { errorCode, NEW_BLOCK, ZERO_BLOCK } from './worker-jobs.ts'
+import { errorCode, NEW_BLOCK, packReads, unpackRanges, ZERO_BLOCK } from './worker-jobs.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
@@ -51,7 +53,8 @@ export interface Tools {
 }
 
 export function readFiles(tools: Tools, job: ReadJob): ReadResult {
-  const blockCounts = job.files.map(({ from, to }) => Math.ceil((to - from) / BLOCK_BYTES))
+  const files = unpackRanges(job.files)
+  const blockCounts = files.map(({ from, to }) => Math.ceil((to - from) / BLOCK_BYTES))
   const blockCount = blockCounts.reduce((sum, count) => sum + count, 0)
   const ids = Buffer.alloc(blockCount * ID_BYTES)
   const flags = new Uint8Array(blockCount)
@@ -68,17 +71,26 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
     isFirst: createFirsts(ids, blockCount),
   }
   let block = 0
-  const reads = job.files.map((file, index) => {
+  const reads = files.map((file, index) => {
     const first = block
     block += blockCounts[index] ?? 0
-    try {
-      return readOne(tools, output, file, first)
-    } catch (error) {
-      return { error: errorCode(error), changed: false, length: 0, prints: null }
-    }
+    return readIfPossible(tools, output, file, first)
   })
   flushBundle(tools.sealer, output)
-  return { reads, blockCounts, ids, flags, used: output.used, table: output.table.take() }
+  return { ...packReads(reads), blockCounts, ids, flags, used: output.used, table: output.table.take() }
+}
+
+function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
+  let isUnopened = file.address !== null
+  try {
+    if (file.address === null) return readOne(tools, output, file, firstBlock)
+    using opened = openDescriptor(file.address, OPEN_FILE)
+    isUnopened = false
+    file.fd = opened.fd
+    return readOne(tools, output, file, firstBlock)
+  } catch (error) {
+    return { error: errorCode(error), isUnopened, changed: false, length: 0, prints: null }
+  }
 }
 
 function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
@@ -96,7 +108,7 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firs
     else storeBlocks(sealer, output, bytes, block)
     if (bytes.length < wanted) break
   }
-  return { error: null, changed: at < to || !isAsSeen(file), length: at - from, prints }
+  return { error: null, isUnopened: false, changed: at < to || !isAsSeen(file), length: at - from, prints }
 }
 
 /** Whether nobody has touched it from when the walk saw it until now. */

@@ -1,0 +1,80 @@
+// Files of which one block is the whole content: a worker makes such a file when it has decoded and checked the block. For
+// many small files that is most of the work of a restore (`npm run bench -- backups`, `small`).
+import { constants, fchmodSync, fchownSync, fstatSync, futimesSync, unlinkSync, writeSync } from 'node:fs'
+import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
+import { hasCode } from '../../../kit/errno.ts'
+import { secondsOf } from '../../../kit/file-times.ts'
+
+export interface NewFile {
+  /** Of a place in staging, where nobody else makes anything. */
+  address: string | Buffer
+  /** Under which its maker knows it. */
+  number: number
+  /** The nine bits. */
+  mode: number
+  uid: number
+  gid: number
+  mtimeNs: bigint
+}
+
+/** As rows of numbers, for another thread. */
+export interface NewFiles {
+  addresses: (string | Buffer)[]
+  attributes: Uint32Array
+  times: BigInt64Array
+}
+
+const ATTRIBUTE = { number: 0, mode: 1, uid: 2, gid: 3, fields: 4 } as const
+/** Of a row that says what became of a file: what it was once it was made. */
+export const MADE = { number: 0, ino: 1, size: 2, mtimeMs: 3, fields: 4 } as const
+
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+const isRoot = process.getuid?.() === 0
+
+export function newFilesOf(files: readonly NewFile[]): NewFiles {
+  const attributes = new Uint32Array(files.length * ATTRIBUTE.fields)
+  const times = new BigInt64Array(files.length)
+  for (const [index, { number, mode, uid, gid, mtimeNs }] of files.entries()) {
+    const at = index * ATTRIBUTE.fields
+    attributes[at + ATTRIBUTE.number] = number
+    attributes[at + ATTRIBUTE.mode] = mode
+    attributes[at + ATTRIBUTE.uid] = uid
+    attributes[at + ATTRIBUTE.gid] = gid
+    times[index] = mtimeNs
+  }
+  return { addresses: files.map(({ address }) => address), attributes, times }
+}
+
+/** Makes the file at that index, complete with its attributes, and notes it in a row of `made`. */
+export function makeFile(files: NewFiles, index: number, content: Uint8Array, made: Float64Array, row: number): void {
+  const { addresses, attributes, times } = files
+  const at = index * ATTRIBUTE.fields
+  const mode = attributes[at + ATTRIBUTE.mode] ?? 0
+  const uid = attributes[at + ATTRIBUTE.uid] ?? 0
+  const gid = attributes[at + ATTRIBUTE.gid] ?? 0
+  using file = create(addresses[index] ?? '', mode)
+  const { fd } = file
+  for (let done = 0; done < content.length; ) done += writeSync(fd, content, done)
+  const seconds = secondsOf(times[index] ?? 0n)
+  futimesSync(fd, seconds, seconds)
+  const stats = fstatSync(fd)
+  // Mostly both are as they should be already.
+  if (isRoot && (stats.uid !== uid || stats.gid !== gid)) fchownSync(fd, uid, gid)
+  if ((stats.mode & 0o7777) !== mode) fchmodSync(fd, mode)
+  const to = row * MADE.fields
+  made[to + MADE.number] = attributes[at + ATTRIBUTE.number] ?? 0
+  made[to + MADE.ino] = stats.ino
+  made[to + MADE.size] = stats.size
+  made[to + MADE.mtimeMs] = stats.mtimeMs
+}
+
+/** What is there already was made by the same job, which is done again where something in a pack was damaged. */
+function create(address: string | Buffer, mode: number): Descriptor {
+  try {
+    return openDescriptor(address, CREATE, mode)
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
+    unlinkSync(address)
+    return openDescriptor(address, CREATE, mode)
+  }
+}
