@@ -19,7 +19,11 @@ describe('a bucket', needs('versitygw'), () => {
   after(() => gw.stop())
 
   const targetOf = (prefix: string, keys = gw.keys) =>
-    s3Target({ place: gw.place(prefix), keys, bytesPerSecond: null, isAppendOnly: false })
+    s3Target(createBucket({ place: gw.place(prefix), keys }), {
+      place: gw.place(prefix),
+      bytesPerSecond: null,
+      isAppendOnly: false,
+    })
   const mirrorIn = (t: TestContext, prefix: string) => testMirror(t, { ...targetOf(prefix), dir: join(gw.dir, prefix) })
 
   async function backup(mirror: TestMirror): Promise<Map<string, Tree>> {
