@@ -6,7 +6,6 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
-import { createAgent } from './agent/agent.ts'
 import {
   findOffsiteStore,
   findStore,
@@ -15,7 +14,6 @@ import {
   type Taken,
   takeOver,
 } from './agent/backups/store/recovered-store.ts'
-import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
 import { keepFound, readFound } from './agent/offsite/found-bucket.ts'
 import { claimPlace, type MirrorTarget } from './agent/offsite/index.ts'
@@ -31,7 +29,6 @@ import { formatS3Place, isS3Url, PlaceFault, parseS3Place, type S3Place } from '
 import type { NewServer, Server } from './contract/servers.ts'
 import type { SignInLink } from './contract/sessions.ts'
 import type { MintedToken } from './contract/tokens.ts'
-import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
 import { openDatabase, sqliteFile } from './control/db/database.ts'
 import { lockDataDir } from './control/db/lock.ts'
@@ -41,7 +38,6 @@ import { type DatabaseLock, lockPostgres } from './control/db/postgres-lock.ts'
 import { explained } from './control/db/start-faults.ts'
 import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
-import { openProviders } from './control/subdomains/providers.ts'
 import { type ShowToken, tokenIdOf } from './control/tokens/service.ts'
 import { openCertificate } from './http/certificate.ts'
 import { openPanel } from './http/panel.ts'
@@ -108,6 +104,13 @@ async function assemble(
   cleanUp: AsyncDisposableStack,
   { logTo, directory = PANEL_DIR, mirror: givenMirror }: AssembleOptions = {},
 ) {
+  // Only now: whoever looks at a store, or tests a bucket, does not wait for the service to be read from disk.
+  const [{ createAgent }, { SHIPPED_TEMPLATES }, { buildApp }, { openProviders }] = await Promise.all([
+    import('./agent/agent.ts'),
+    import('./agent/games/templates/index.ts'),
+    import('./control/app.ts'),
+    import('./control/subdomains/providers.ts'),
+  ])
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
   const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
