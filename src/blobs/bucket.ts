@@ -45,8 +45,9 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
   // Each imports what it needs only now: a service does not wait for the client of S3 to be read from disk.
   const locate = onceDone(async () => {
     const { findPlace } = await import('./s3/probe.ts')
-    located = await findPlace(given, place.region !== null)
-    return located
+    const { address, listed } = await findPlace(given, place.region !== null)
+    located = address
+    return { address, listed }
   })
   const examineAll = onceDone(async () => {
     const { examine } = await import('./s3/examine.ts')
@@ -65,7 +66,22 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
     return { ...given, region: found.region, traits: { ...given.traits, addressing: found.addressing } }
   }
 
-  const openPlain = async () => openS3(located ?? foundLately() ?? (await locate()), { clear: false })
+  async function openPlain(): Promise<Required<BlobStore>> {
+    const known = located ?? foundLately()
+    if (known) return await openS3(known, { clear: false })
+    const { address, listed } = await locate()
+    const store = await openS3(address, { clear: false })
+    let isFirst = true
+    return {
+      ...store,
+      // Told when the bucket was found: whoever lists it first does not ask once more.
+      async listAll() {
+        if (!isFirst) return await store.listAll()
+        isFirst = false
+        return listed
+      },
+    }
+  }
 
   /** As long as it counts what was found lately, reading does without the examination. */
   function examinedBeforeWriting(options: { clear: boolean }): BlobStore {

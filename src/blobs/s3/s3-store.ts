@@ -58,7 +58,7 @@ async function* listBlobs(requests: Requests, prefix: string): AsyncGenerator<Bl
 }
 
 /** A thousand names a request. What is below the prefix and has no name of ours is somebody else's. */
-async function readPage(
+export async function readPage(
   requests: Requests,
   prefix: string,
   token?: string,
