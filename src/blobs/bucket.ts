@@ -38,7 +38,7 @@ export class BucketUnusable extends Error {}
 
 export function createBucket({ place, keys, isAppendOnly = false, found }: BucketSettings): Bucket {
   const given = s3Address(place, keys)
-  let located: S3Address | undefined
+  let located: Omit<FoundBucket, 'goodUntil'> | undefined
   /** Whether what was found lately counts no more: something has failed, or more is known by now. */
   let isSuperseded = false
 
@@ -46,8 +46,8 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
   const locate = onceDone(async () => {
     const { findPlace } = await import('./s3/probe.ts')
     const { address, listed } = await findPlace(given, place.region !== null)
-    located = address
-    return { address, listed }
+    located = whereaboutsOf(address)
+    return { listed, ...located }
   })
   const examineAll = onceDone(async () => {
     const { examine } = await import('./s3/examine.ts')
@@ -56,21 +56,23 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
       const fault = findings.find(({ status }) => status === 'fail')
       throw new BucketUnusable(fault?.detail ?? 'The bucket cannot be used.')
     }
-    located = address
+    located = whereaboutsOf(address)
     isSuperseded = true
     return address
   })
 
-  function foundLately(): S3Address | undefined {
-    if (!found || isSuperseded || Date.now() >= found.goodUntil) return undefined
-    return { ...given, region: found.region, traits: { ...given.traits, addressing: found.addressing } }
+  const foundLately = () => (found && !isSuperseded && Date.now() < found.goodUntil ? found : undefined)
+
+  /** Whatever else is known of the provider: each format of ours has checksums of its own, and says what is damaged by them. */
+  function openAt({ region, addressing }: Omit<FoundBucket, 'goodUntil'>): Promise<Required<BlobStore>> {
+    return openS3({ ...given, region, traits: { ...given.traits, addressing } }, { clear: false })
   }
 
   async function openPlain(): Promise<Required<BlobStore>> {
     const known = located ?? foundLately()
-    if (known) return await openS3(known, { clear: false })
-    const { address, listed } = await locate()
-    const store = await openS3(address, { clear: false })
+    if (known) return await openAt(known)
+    const { listed, ...where } = await locate()
+    const store = await openAt(where)
     let isFirst = true
     return {
       ...store,
@@ -119,9 +121,11 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
     async openMirror(options) {
       return foundLately() ? examinedBeforeWriting(options) : await openS3(await examineAll(), options)
     },
-    whereabouts: () => located && { region: located.region, addressing: located.traits.addressing },
+    whereabouts: () => located,
   }
 }
+
+const whereaboutsOf = ({ region, traits }: S3Address) => ({ region, addressing: traits.addressing })
 
 async function openS3(address: S3Address, options: { clear: boolean }): Promise<Required<BlobStore>> {
   const { openS3Store } = await import('./s3/s3-store.ts')

@@ -50,7 +50,7 @@ export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Pr
 
 /**
  * Frames that follow each other in the pack are in one of the ranges. What is in none is as if the pack had ended. What it
- * answers is where it was fetched to: to copy it first took a tenth of a restore (`npm run bench -- offsite`).
+ * answers is the memory that it was fetched to, not a copy (`npm run bench -- offsite`).
  */
 function readerOf(ranges: readonly FetchedRange[]): BlobReader {
   return {
