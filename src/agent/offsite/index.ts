@@ -14,7 +14,7 @@ import { guardStore, inTime, STALLED_MS } from './guarded-store.ts'
 import { listMirror } from './listing.ts'
 import type { Blobs } from './mirror-plan.ts'
 import { openMirrorRecord } from './mirror-record.ts'
-import { runMirror } from './mirror-run.ts'
+import { type Mirror, runMirror } from './mirror-run.ts'
 import { createOwnership, sendFormat } from './ownership.ts'
 
 /** Of one answer while somebody waits for it. */
@@ -53,7 +53,7 @@ export function createAgentOffsite(deps: {
   /** Known to be ours, and cleared of what an earlier process has left. */
   let opened: BlobStore | undefined
   /** Unknown until the mirror was listed, and again whenever something has failed: the mirror itself is the truth. */
-  let inventory: Blobs | undefined
+  let inventory: (Pick<Mirror, 'parts'> & { held: Blobs }) | undefined
 
   function requireTarget(): MirrorTarget {
     if (target) return target
@@ -88,9 +88,9 @@ export function createAgentOffsite(deps: {
     const known = work.isThorough ? undefined : inventory
     inventory = undefined
     const place = await ownPlace(signal)
-    const held = known ?? (await takeStock(place))
-    const done = await runMirror({ ...place, repository, inventory: held }, work, signal, report)
-    inventory = held
+    const { held, parts } = known ?? { held: await takeStock(place), parts: { areAllowed: false } }
+    const done = await runMirror({ ...place, repository, inventory: held, parts }, work, signal, report)
+    inventory = { held, parts }
     const keep = requireTarget().keepLocal
     if (keep) await leaveOffsite(repository, { keep, stored: held, now: now(), signal })
     return done
