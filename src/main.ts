@@ -6,9 +6,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { moveIntoServer, requireAdoptable } from './agent/adopt.ts'
-import { createAgent } from './agent/agent.ts'
 import {
-  type FoundStore,
   findOffsiteStore,
   findStore,
   listStore,
@@ -16,15 +14,14 @@ import {
   type Taken,
   takeOver,
 } from './agent/backups/store/recovered-store.ts'
-import { SHIPPED_TEMPLATES } from './agent/games/templates/index.ts'
 import { layout } from './agent/layout.ts'
-import type { MirrorTarget } from './agent/offsite/index.ts'
+import { keepFound, readFound } from './agent/offsite/found-bucket.ts'
+import { claimPlace, type MirrorTarget } from './agent/offsite/index.ts'
 import { s3Target } from './agent/offsite/s3-target.ts'
-import { openBucket } from './blobs/open-store.ts'
+import { type Bucket, createBucket } from './blobs/bucket.ts'
 import type { Examination, Finding } from './blobs/s3/examine.ts'
 import type { BlobStore } from './blobs/store.ts'
 import type { StoredBackup } from './contract/agent/agent-backups.ts'
-import type { Agent } from './contract/agent.ts'
 import type { Recovery } from './contract/backups/backups.ts'
 import { isFailure } from './contract/errors.ts'
 import { CONNECTIONS_MAX, DNS_CONNECTIONS_MAX } from './contract/fixed-limits.ts'
@@ -32,7 +29,6 @@ import { formatS3Place, isS3Url, PlaceFault, parseS3Place, type S3Place } from '
 import type { NewServer, Server } from './contract/servers.ts'
 import type { SignInLink } from './contract/sessions.ts'
 import type { MintedToken } from './contract/tokens.ts'
-import { buildApp } from './control/app.ts'
 import { type Config, ConfigFault } from './control/config.ts'
 import { openDatabase, sqliteFile } from './control/db/database.ts'
 import { lockDataDir } from './control/db/lock.ts'
@@ -42,7 +38,6 @@ import { type DatabaseLock, lockPostgres } from './control/db/postgres-lock.ts'
 import { explained } from './control/db/start-faults.ts'
 import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
-import { openProviders } from './control/subdomains/providers.ts'
 import { type ShowToken, tokenIdOf } from './control/tokens/service.ts'
 import { openCertificate } from './http/certificate.ts'
 import { openPanel } from './http/panel.ts'
@@ -107,8 +102,15 @@ interface AssembleOptions extends Pick<StartOptions, 'directory' | 'mirror'> {
 async function assemble(
   config: Config,
   cleanUp: AsyncDisposableStack,
-  { logTo, directory = PANEL_DIR, mirror = mirrorOf(config) }: AssembleOptions = {},
+  { logTo, directory = PANEL_DIR, mirror: givenMirror }: AssembleOptions = {},
 ) {
+  // Only now: whoever looks at a store, or tests a bucket, does not wait for the service to be read from disk.
+  const [{ createAgent }, { SHIPPED_TEMPLATES }, { buildApp }, { openProviders }] = await Promise.all([
+    import('./agent/agent.ts'),
+    import('./agent/games/templates/index.ts'),
+    import('./control/app.ts'),
+    import('./control/subdomains/providers.ts'),
+  ])
   const dataLock = lockDataDir(config.dataDir)
   cleanUp.defer(() => dataLock.release())
   const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
@@ -123,6 +125,8 @@ async function assemble(
     openOwnDatabase(config, log, cleanUp),
   )
 
+  const bucket = bucketOf(config)
+  const mirror = givenMirror === undefined ? mirrorOf(config, bucket) : givenMirror
   const agent = createAgent({
     dataDir: config.dataDir,
     trashKeepMs: config.trashHours * 3600_000,
@@ -130,7 +134,7 @@ async function assemble(
     backupKey: config.backupKey,
     backupBytesPerSecond: config.backupBytesPerSecond,
     mirror,
-    openOffsite: offsiteOf(config),
+    openOffsite: bucket?.open ?? null,
     filesAtOnce: descriptors.filesAtOnce,
     transfersAtOnce: descriptors.transfers,
     games: {
@@ -268,8 +272,9 @@ export async function recoverStore(
   config: Config,
   request: { dir: string; isListOnly: boolean; report: (done: Taken, total: Taken) => void },
 ): Promise<RecoveredStore> {
-  const found = isS3Url(request.dir)
-    ? await findBucket(config, request.dir, request.isListOnly)
+  const bucket = isS3Url(request.dir) ? requireBucket(config, request.dir, request.isListOnly) : null
+  const found = bucket
+    ? await findOffsiteStore(bucket.open, formatS3Place(bucket.place), config.backupKey)
     : await findStore(resolve(request.dir), config.backupKey)
   const { place, format } = found
   const store = { dir: place, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
@@ -277,22 +282,30 @@ export async function recoverStore(
   if (request.isListOnly) return { ...answer, done: null }
   await using cleanUp = new AsyncDisposableStack()
   // Nobody is to be answered, so no name server has to stand up.
-  const { app, agent } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
   const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
   const recovery = await app.recover()
-  const unclaimed = isS3Url(request.dir) ? await claimProblem(agent) : null
+  const unclaimed = bucket ? await claimProblem(config, bucket, found.blobs) : null
   return { ...answer, done: { taken, recovery, unclaimed } }
 }
 
-/** From now on this service sends to the bucket, and the one that did is refused. Keys that only read recover as well. */
-async function claimProblem(agent: Agent): Promise<string | null> {
+/**
+ * From now on this service sends to the bucket, and the one that did is refused. Keys that only read recover as well. With
+ * the claim the bucket was written to: a service that is started now need not try that at once.
+ */
+async function claimProblem(config: Config, bucket: Bucket, blobs: BlobStore): Promise<string | null> {
+  const target = mirrorOf(config, bucket)
+  if (!target) return null
+  const deps = { layout: layout(config.dataDir), now: () => Date.now() }
   try {
-    await agent.offsite.claim()
-    return null
+    await claimPlace(deps, target, blobs, new AbortController().signal)
   } catch (error) {
     if (!isFailure(error)) throw error
     return error.detail
   }
+  const where = bucket.whereabouts()
+  if (where) keepFound(deps.layout.bucket, bucket, where)
+  return null
 }
 
 /** How much is sent to measure the speed, and read again. */
@@ -314,14 +327,26 @@ export async function testOffsite(config: Config, report: (finding: Finding) => 
   })
 }
 
-function mirrorOf(config: Config): MirrorTarget | null {
-  const { offsite: place, offsiteKeys: keys, offsiteBytesPerSecond: bytesPerSecond, keepLocal } = config
+/** Null where nothing is mirrored. */
+function bucketOf({
+  offsite: place,
+  offsiteKeys: keys,
+  isOffsiteAppendOnly: isAppendOnly,
+  dataDir,
+}: Config): Bucket | null {
   if (!place || !keys) return null
-  return { ...s3Target({ place, keys, bytesPerSecond, isAppendOnly: config.isOffsiteAppendOnly }), keepLocal }
+  const found = readFound(layout(dataDir).bucket, { place, keys })
+  return createBucket({ place, keys, isAppendOnly, found })
+}
+
+function mirrorOf(config: Config, bucket: Bucket | null): MirrorTarget | null {
+  const { offsite: place, offsiteBytesPerSecond: bytesPerSecond, isOffsiteAppendOnly: isAppendOnly, keepLocal } = config
+  if (!place || !bucket) return null
+  return { ...s3Target(bucket, { place, bytesPerSecond, isAppendOnly }), keepLocal }
 }
 
 /** The service reads from the bucket afterwards, so it has to be the one of its settings, unless it is only looked at. */
-async function findBucket(config: Config, url: string, isListOnly: boolean): Promise<FoundStore> {
+function requireBucket(config: Config, url: string, isListOnly: boolean): Bucket {
   const { offsite, offsiteKeys: keys } = config
   const asked = parsePlace(url)
   const place = formatS3Place(asked)
@@ -335,8 +360,7 @@ async function findBucket(config: Config, url: string, isListOnly: boolean): Pro
       'not_configured',
       `Set GAMEKEEPER_OFFSITE='${place}', here and for the service: the backups stay there and are read from there.`,
     )
-  const open = () => openBucket(asked, keys, { clear: false, isReadOnly: true })
-  return await findOffsiteStore(open, place, config.backupKey)
+  return createBucket({ place: asked, keys })
 }
 
 /** By another region it is reached as well. */
@@ -350,12 +374,6 @@ function parsePlace(url: string): S3Place {
     if (!(error instanceof PlaceFault)) throw error
     throw new StoreFault('no_store', `The address of the store ${error.message}.`)
   }
-}
-
-/** Null where nothing is mirrored. */
-function offsiteOf({ offsite, offsiteKeys }: Config): (() => Promise<BlobStore>) | null {
-  if (!offsite || !offsiteKeys) return null
-  return () => openBucket(offsite, offsiteKeys, { clear: false })
 }
 
 const EVERYWHERE = ['0.0.0.0', '::']

@@ -22,15 +22,26 @@ const filesOf = (dataDir: string, serverId: string) => join(dataDir, 'servers', 
 
 describe('from a bucket', needs('versitygw'), () => {
   const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-bucket-'))
+  const log = join(folder, 'requests.log')
   let gateway: VersityGw
   before(async () => {
-    gateway = await startVersityGw()
+    gateway = await startVersityGw({ args: ['--access-log', log] })
   })
   after(async () => {
     killLeftovers()
     await gateway.stop()
     rmSync(folder, { recursive: true, force: true })
   })
+
+  let logged = 0
+  /** What was asked of the bucket since the last call. */
+  function requests(): string[] {
+    const text = readFileSync(log, 'utf8')
+    const lines = text.slice(logged).split('\n')
+    logged = text.length
+    return lines.filter((line) => line.includes(' s3_'))
+  }
+  const operationsOf = (lines: string[]) => lines.map((line) => / s3_(\w+) /.exec(line)?.[1]).sort()
 
   const place = () => formatS3Place(gateway.place('castle'))
   const keysOf = () => ({
@@ -141,12 +152,18 @@ describe('from a bucket', needs('versitygw'), () => {
     assert.deepEqual([wrong.code, wrong.error.code], [1, 'unreachable'])
     assert.match(wrong.error.detail, /The secret of the key is wrong/)
 
+    requests()
     const done = await recover(['--store', place(), '--data', fresh], settings())
+    const asked = requests()
+    for (const id of trees.keys())
+      assert.equal(asked.filter((line) => line.includes(`manifests/${castle}/${id} `)).length, 1, asked.join('\n'))
     assert.equal(done.code, 0, JSON.stringify(done))
     assert.deepEqual([done.recovered.servers, done.recovered.adopted.length], [[castle], 2])
     assert.ok(done.copied.bytes < 500_000, 'no pack is copied')
 
     await withService(fresh, async (http) => {
+      await until(async () => (await http.call('GET', '/offsite')).body.mirror !== null)
+      assert.deepEqual(operationsOf(requests()), ['GetObject', 'ListObjectsV2'])
       const read = async (id: string) => (await http.call('GET', `/backups/${castle}/${id}`)).body
       assert.deepEqual([(await read(locked)).isLocked, (await read(latest)).isLocked], [true, false])
       for (const [id, tree] of trees) assertSameTree(await restored(http, fresh, castle, id), tree)

@@ -34,6 +34,8 @@ export interface Layout {
   revoked: string
   /** By which name the mirror of the backups is claimed, and how large it was. */
   mirror: string
+  /** Where the bucket of the mirror was found by a recovery. */
+  bucket: string
   server(serverId: string): ServerFolders
 }
 
@@ -50,6 +52,7 @@ export function layout(dataDir: string): Layout {
     leftContainers: join(dataDir, 'left-containers.json'),
     revoked: join(dataDir, 'revoked-links.json'),
     mirror: join(dataDir, 'mirror.json'),
+    bucket: join(dataDir, 'bucket.json'),
     server(serverId) {
       if (!SERVER_ID.test(serverId)) throw fail('not_found', 'No such server.')
       const root = join(servers, serverId)

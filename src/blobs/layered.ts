@@ -48,6 +48,7 @@ export function asCopy(store: BlobStore): BlobStore {
         throw new StoreUnreachable(error)
       }
     },
+    listAll: () => reaching(async () => store.listAll?.()),
   }
 }
 

@@ -1,7 +1,6 @@
 // Opens a store from plain data, so that a worker thread can open the same one.
-import type { S3Keys, S3Place } from '../contract/offsite-place.ts'
 import { openLocalStore } from './local.ts'
-import { type S3Address, s3Address } from './s3/address.ts'
+import type { S3Address } from './s3/address.ts'
 import type { BlobStore } from './store.ts'
 
 export type BlobStoreAddress = { kind: 'local'; dir: string } | S3Address
@@ -14,16 +13,6 @@ export async function openBlobStore(
   // Only now: a service without a bucket does not wait for its client to be read from disk.
   const { openS3Store } = await import('./s3/s3-store.ts')
   return openS3Store(address, options)
-}
-
-/** Of which only the settings are known: in which region it is, and how it is named in a request, is asked. Nothing is written. */
-export async function openBucket(
-  place: S3Place,
-  keys: S3Keys,
-  options: { clear: boolean; isReadOnly?: boolean },
-): Promise<BlobStore> {
-  const { findPlace } = await import('./s3/probe.ts')
-  return openBlobStore(await findPlace(s3Address(place, keys), place.region !== null), options)
 }
 
 /** Opened when it is first asked for something: one that cannot be reached keeps nobody from starting. */
@@ -45,6 +34,7 @@ export function openWhenUsed(open: () => Promise<BlobStore>): BlobStore {
     async *list(prefix) {
       yield* (await opened()).list(prefix)
     },
+    listAll: async () => (await opened()).listAll?.(),
     delete: async (name) => (await opened()).delete(name),
   }
 }

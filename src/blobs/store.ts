@@ -42,6 +42,11 @@ export interface BlobStore {
   stat(name: string): Promise<BlobInfo>
   /** Every blob whose name starts with `prefix`, in no promised order, in memory that does not grow with the store. */
   list(prefix: string): AsyncIterable<BlobInfo>
+  /**
+   * Every blob, where one request tells them all; undefined where there are more. For stores over a network: whoever needs
+   * several prefixes asks once.
+   */
+  listAll?(): Promise<BlobInfo[] | undefined>
   /** Must be idempotent. Once it returns, the blob stays gone also after a power failure. */
   delete(name: string): Promise<void>
 }

@@ -68,6 +68,7 @@ export function guardStore(store: BlobStore, { signal, describe, stalledMs = STA
         yield next.value
       }
     },
+    listAll: () => bounded(async () => store.listAll?.()),
     delete: (name) => bounded(() => store.delete(name)),
   }
 }

@@ -5,6 +5,7 @@ import type { AgentOffsite, OffsiteWork } from '../../contract/agent/agent-offsi
 import { fail } from '../../contract/errors.ts'
 import type { KeepLocal } from '../../contract/keep-local.ts'
 import { createMutex } from '../../kit/mutex.ts'
+import { FORMAT_BLOB } from '../backups/format/format.ts'
 import { leaveOffsite } from '../backups/maintain/keep-local.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import type { Layout } from '../layout.ts'
@@ -13,7 +14,7 @@ import { guardStore, inTime, STALLED_MS } from './guarded-store.ts'
 import { listMirror } from './listing.ts'
 import type { Blobs } from './mirror-plan.ts'
 import { openMirrorRecord } from './mirror-record.ts'
-import { runMirror } from './mirror-run.ts'
+import { type Mirror, runMirror } from './mirror-run.ts'
 import { createOwnership, sendFormat } from './ownership.ts'
 
 /** Of one answer while somebody waits for it. */
@@ -46,13 +47,13 @@ export function createAgentOffsite(deps: {
   target: MirrorTarget | null
   now: () => number
 }): OffsiteOfAgent {
-  const { layout, target, now } = deps
+  const { target, now } = deps
   /** Two at once would each have their own idea of what the mirror holds. */
   const inTurn = createMutex()
   /** Known to be ours, and cleared of what an earlier process has left. */
   let opened: BlobStore | undefined
   /** Unknown until the mirror was listed, and again whenever something has failed: the mirror itself is the truth. */
-  let inventory: Blobs | undefined
+  let inventory: (Pick<Mirror, 'parts'> & { held: Blobs }) | undefined
 
   function requireTarget(): MirrorTarget {
     if (target) return target
@@ -71,23 +72,14 @@ export function createAgentOffsite(deps: {
     )
   }
 
-  async function placeOf(store: BlobStore, signal: AbortSignal, stalledMs = target?.stalledMs) {
-    const { place, describe, bytesPerSecond, isAppendOnly } = requireTarget()
-    const mirror = guardStore(store, { signal, describe, stalledMs })
-    const local = await openBlobStore({ kind: 'local', dir: layout.backups }, { clear: false })
-    const record = openMirrorRecord(layout.mirror, place, now)
-    const ownership = createOwnership({ mirror, local, claimId: record.claimId, now })
-    return { mirror, local, record, ownership, bytesPerSecond, isAppendOnly }
-  }
-
   /** The place, once it is known to be ours. */
   async function ownPlace(signal: AbortSignal) {
-    const place = await placeOf(opened ?? (await open(signal, false)), signal)
+    const place = await openPlace(deps, requireTarget(), opened ?? (await open(signal, false)), signal)
     await place.ownership.require()
     if (opened) return place
     // Only now: what is unfinished there may be another's.
     opened = await open(signal, true)
-    return await placeOf(opened, signal)
+    return await openPlace(deps, requireTarget(), opened, signal)
   }
 
   async function mirror(work: OffsiteWork, { signal, report }: TaskContext) {
@@ -96,10 +88,9 @@ export function createAgentOffsite(deps: {
     const known = work.isThorough ? undefined : inventory
     inventory = undefined
     const place = await ownPlace(signal)
-    if (!known) await sendFormat(place.mirror, place.local)
-    const held = known ?? (await listMirror(place.mirror))
-    const done = await runMirror({ ...place, repository, inventory: held }, work, signal, report)
-    inventory = held
+    const { held, parts } = known ?? { held: await takeStock(place), parts: { areAllowed: false } }
+    const done = await runMirror({ ...place, repository, inventory: held, parts }, work, signal, report)
+    inventory = { held, parts }
     const keep = requireTarget().keepLocal
     if (keep) await leaveOffsite(repository, { keep, stored: held, now: now(), signal })
     return done
@@ -110,9 +101,46 @@ export function createAgentOffsite(deps: {
       // Its format is compared with that of the mirror.
       await deps.repository()
       const { signal } = new AbortController()
-      const place = await placeOf(await open(signal, false), signal, CLAIM_MS)
-      await place.ownership.take()
+      await claimPlace(deps, requireTarget(), await open(signal, false), signal)
     },
     handlers: { 'backups.mirror': (work, context) => inTurn(() => mirror(work, context)) },
   }
+}
+
+type PlaceDeps = { layout: Layout; now: () => number }
+
+/** The place of the mirror as one piece of work has it, whoever it belongs to. */
+async function openPlace(
+  { layout, now }: PlaceDeps,
+  target: MirrorTarget,
+  store: BlobStore,
+  signal: AbortSignal,
+  stalledMs = target.stalledMs,
+) {
+  const { describe, bytesPerSecond, isAppendOnly } = target
+  const mirror = guardStore(store, { signal, describe, stalledMs })
+  const local = await openBlobStore({ kind: 'local', dir: layout.backups }, { clear: false })
+  const record = openMirrorRecord(layout.mirror, target.place, now)
+  const ownership = createOwnership({ mirror, local, claim: record, now })
+  return { mirror, local, record, ownership, bytesPerSecond, isAppendOnly }
+}
+
+/** As `AgentOffsite.claim`, in a store that is open already. */
+export async function claimPlace(
+  deps: PlaceDeps,
+  target: MirrorTarget,
+  store: BlobStore,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ownership } = await openPlace(deps, target, store, signal, CLAIM_MS)
+  await ownership.take()
+}
+
+/** What the mirror holds. It says how it is made before anything else is sent. */
+async function takeStock({ mirror, local }: { mirror: BlobStore; local: BlobStore }): Promise<Blobs> {
+  const { blobs, formatBytes } = await listMirror(mirror)
+  // Listed in its full size it is whole, as any other blob.
+  if (formatBytes === undefined || formatBytes !== (await local.stat(FORMAT_BLOB)).sizeBytes)
+    await sendFormat(mirror, local)
+  return blobs
 }

@@ -1,9 +1,9 @@
 // What the store holds and what the mirror holds, by name and size.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { packBlob } from '../backups/format/format.ts'
+import { FORMAT_BLOB, packBlob } from '../backups/format/format.ts'
 import type { Repository } from '../backups/store/repository.ts'
-import { type Blob, type Blobs, type Folder, inFolder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
+import { type Blob, type Blobs, type Folder, folderOf, inFolder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
 
 /** Names that `list` gives in one request of an object store. */
 const LISTED_AT_ONCE = 1000
@@ -41,10 +41,17 @@ async function blobsIn(blobs: BlobStore, folder: Folder): Promise<Blobs> {
   return found
 }
 
-export async function listMirror(mirror: BlobStore): Promise<Blobs> {
-  const found: Blobs = new Map()
-  for (const folder of SENT_FOLDERS) for (const [name, size] of await blobsIn(mirror, folder)) found.set(name, size)
-  return found
+/** `formatBytes`: of the blob that says how the mirror is made, where it was listed with the others. */
+export async function listMirror(mirror: BlobStore): Promise<{ blobs: Blobs; formatBytes: number | undefined }> {
+  const all = await mirror.listAll?.()
+  const blobs: Blobs = new Map()
+  if (!all) {
+    for (const folder of SENT_FOLDERS) for (const [name, size] of await blobsIn(mirror, folder)) blobs.set(name, size)
+    return { blobs, formatBytes: undefined }
+  }
+  const sent: readonly string[] = SENT_FOLDERS
+  for (const { name, sizeBytes } of all) if (sent.includes(folderOf(name))) blobs.set(name, sizeBytes)
+  return { blobs, formatBytes: all.find(({ name }) => name === FORMAT_BLOB)?.sizeBytes }
 }
 
 /**

@@ -27,6 +27,8 @@ export interface MirrorSize {
 
 export interface MirrorRecord {
   readonly claimId: string
+  /** Whether it was made just now: nothing is claimed by it yet. */
+  readonly isNewClaim: boolean
   /** The mirror is this large now. Durable once it returns. */
   note(size: MirrorSize): void
   /**
@@ -64,6 +66,7 @@ export function openMirrorRecord(path: string, place: string, now: () => number)
 
   return {
     claimId: kept.claimId,
+    isNewClaim: found === undefined,
     note: ({ bytes, backups }) => keep({ bytes: raised(kept.bytes, bytes), backups: raised(kept.backups, backups) }),
     wouldShrink: ({ bytes, backups }) => isHalved(kept.bytes, bytes) || isHalved(kept.backups, backups),
     reset: ({ bytes, backups }) => {

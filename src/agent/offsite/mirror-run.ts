@@ -36,6 +36,8 @@ export interface Mirror {
   mirror: BlobStore
   /** What it holds, kept up to date while nothing fails. */
   inventory: Blobs
+  /** Whether it was found, or made, to say that it may have parts; good for as long as the inventory. */
+  parts: { areAllowed: boolean }
   ownership: Ownership
   record: MirrorRecord
   bytesPerSecond: number | null
@@ -80,7 +82,7 @@ function backupOf(manifest: string) {
 
 /** False where a reclaim has changed the store meanwhile: then it is listed again. */
 async function sendMissing(
-  { repository, local, mirror, inventory }: Mirror,
+  { repository, local, mirror, inventory, parts }: Mirror,
   wire: Wire,
   listing: Listing,
   tally: Tally,
@@ -88,7 +90,10 @@ async function sendMissing(
 ): Promise<boolean> {
   const missing = new Map(SENT_FOLDERS.map((folder) => [folder, missingOf(folder, listing, inventory)]))
   tally.expect(sumOf([...missing.values()].flat()))
-  if (missing.get('parts')?.length) await sendPartsVersion(mirror, local)
+  if (missing.get('parts')?.length && !parts.areAllowed) {
+    await sendPartsVersion(mirror, local)
+    parts.areAllowed = true
+  }
   for (const [folder, blobs] of missing) {
     const arrived: Blob[] = []
     let hasVanished = false

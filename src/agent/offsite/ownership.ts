@@ -5,6 +5,7 @@ import { BlobDamaged, BlobExists, BlobMissing, type BlobStore } from '../../blob
 import { fail } from '../../contract/errors.ts'
 import { FORMAT_BLOB, PARTS_VERSION } from '../backups/format/format.ts'
 import { allowParts, readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
+import type { MirrorRecord } from './mirror-record.ts'
 
 const OWNER_BLOB = 'owner'
 
@@ -25,11 +26,12 @@ export interface Ownership {
 export interface OwnershipDeps {
   mirror: BlobStore
   local: BlobStore
-  claimId: string
+  claim: Pick<MirrorRecord, 'claimId' | 'isNewClaim'>
   now: () => number
 }
 
-export function createOwnership({ mirror, local, claimId, now }: OwnershipDeps): Ownership {
+export function createOwnership({ mirror, local, claim, now }: OwnershipDeps): Ownership {
+  const { claimId, isNewClaim } = claim
   const isOwn = (owner: Owner) => owner.claimId === claimId
 
   async function write(format: StoreFormat, isReplacing: boolean): Promise<void> {
@@ -66,7 +68,7 @@ export function createOwnership({ mirror, local, claimId, now }: OwnershipDeps):
       // Blocks that are named or sealed in another way are no use to this store, nor to a restore from the mirror.
       const isAlike = !there || (there.blockHash === format.blockHash && there.keyCheck === format.keyCheck)
       if (!isAlike) throw otherStore()
-      const owner = await readOwner(mirror)
+      const owner = isNewClaim ? undefined : await readOwner(mirror)
       if (!owner || !isOwn(owner)) await write(format, true)
     },
   }

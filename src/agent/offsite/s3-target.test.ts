@@ -1,11 +1,12 @@
 // The mirror in a real bucket, whose blobs are files that can be looked at.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { needs } from '../../../test/support/needs.ts'
 import { startVersityGw, type VersityGw } from '../../../test/support/versitygw.ts'
+import { createBucket } from '../../blobs/bucket.ts'
 import { namesIn } from '../../blobs/store.testing.ts'
 import type { Tree } from '../backups/backups.testing.ts'
 import { assertRestorable, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
@@ -19,7 +20,11 @@ describe('a bucket', needs('versitygw'), () => {
   after(() => gw.stop())
 
   const targetOf = (prefix: string, keys = gw.keys) =>
-    s3Target({ place: gw.place(prefix), keys, bytesPerSecond: null, isAppendOnly: false })
+    s3Target(createBucket({ place: gw.place(prefix), keys }), {
+      place: gw.place(prefix),
+      bytesPerSecond: null,
+      isAppendOnly: false,
+    })
   const mirrorIn = (t: TestContext, prefix: string) => testMirror(t, { ...targetOf(prefix), dir: join(gw.dir, prefix) })
 
   async function backup(mirror: TestMirror): Promise<Map<string, Tree>> {
@@ -44,6 +49,18 @@ describe('a bucket', needs('versitygw'), () => {
     assert.ok(report.removed.bytes > 3_000_000)
     await assertRestorable(t, mirror.dir, SERVER, trees, [second, third])
     assert.deepEqual(namesIn(mirror.dir, 'locks'), [second])
+  })
+
+  it('that has kept only a part of what says how it is made is put right by the next run', async (t) => {
+    const mirror = await mirrorIn(t, 'format')
+    const trees = await backup(mirror)
+    await mirror.run()
+    const format = join(mirror.dir, 'format')
+    const whole = readFileSync(format)
+    truncateSync(format, 10)
+    await mirror.run({ isThorough: true })
+    assert.ok(readFileSync(format).equals(whole))
+    await assertRestorable(t, mirror.dir, SERVER, trees)
   })
 
   it('that goes away in the middle has everything once it is back', async (t) => {

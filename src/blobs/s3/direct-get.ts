@@ -3,8 +3,12 @@
 // here: whatever else is answered, the request is made anew by the usual client, which knows what it means.
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { asBuffer } from '../../kit/bytes.ts'
 
-const READ_BYTES = 256 * 1024
+/** Of what begins an answer, and comes with it. */
+const FIRST_BYTES = 64 * 1024
+/** Of one read of what follows. */
+const READ_BYTES = 1024 * 1024
 const HEAD_BYTES_MAX = 16 * 1024
 /** Providers close what is idle for longer. */
 const IDLE_MS = 4000
@@ -42,7 +46,9 @@ interface Connection {
 }
 
 interface Reader {
-  take(bytes: Buffer): void
+  /** Where the next bytes belong; undefined while that is not known, and when all have come. */
+  room(): Uint8Array | undefined
+  take(bytes: Uint8Array): void
   fail(error: Error): void
 }
 
@@ -56,10 +62,13 @@ export function createDirectGet(connectMs: number): DirectGet {
   const idle = new Set<Connection>()
 
   function open({ protocol, hostname, port }: SignedRequest): Connection {
-    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
-    const callback = (length: number) => {
-      if (connection.reader) connection.reader.take(buffer.subarray(0, length))
-      else connection.socket.destroy()
+    const first = Buffer.allocUnsafeSlow(FIRST_BYTES)
+    const connection: Partial<Connection> = { reader: undefined }
+    // Asked before each read. Whoever leaves before all has come destroys the socket: nothing is read into their memory then.
+    const buffer = () => connection.reader?.room() ?? first
+    const callback = (length: number, bytes: Uint8Array) => {
+      if (connection.reader) connection.reader.take(bytes.subarray(0, length))
+      else connection.socket?.destroy()
       return true
     }
     const host = hostname.replace(/^\[|\]$/g, '')
@@ -70,19 +79,19 @@ export function createDirectGet(connectMs: number): DirectGet {
     const socket = isTls
       ? connectTls({ host, port: port ?? 443, ...secure, onread } as ConnectionOptions)
       : connectTcp({ host, port: port ?? 80, onread })
-    const connection: Connection = { socket, reader: undefined }
+    const opened: Connection = Object.assign(connection, { socket, reader: undefined })
     const timer = setTimeout(() => socket.destroy(timedOut()), connectMs)
     socket.setNoDelay(true)
     socket.once(isTls ? 'secureConnect' : 'connect', () => clearTimeout(timer))
     socket.on('timeout', () => socket.destroy())
-    socket.on('error', (error) => connection.reader?.fail(error))
+    socket.on('error', (error) => opened.reader?.fail(error))
     socket.on('end', () => socket.destroy())
     socket.on('close', () => {
       clearTimeout(timer)
-      idle.delete(connection)
-      connection.reader?.fail(new Unanswered('the connection was closed'))
+      idle.delete(opened)
+      opened.reader?.fail(new Unanswered('the connection was closed'))
     })
-    return connection
+    return opened
   }
 
   function takeIdle(): Connection | undefined {
@@ -167,16 +176,21 @@ function createReader(
   }
 
   return {
+    room() {
+      if (!answer || done === answer.length) return undefined
+      return into.subarray(done, Math.min(done + READ_BYTES, answer.length))
+    },
     take(bytes) {
       touch()
-      const body = answer ? bytes : takeHead(bytes)
+      const isInPlace = answer !== undefined && bytes.buffer === into.buffer
+      const body = answer ? bytes : takeHead(asBuffer(bytes))
       if (!answer || !body) return
       if (done + body.length > answer.length) {
         resolve(undefined)
         return
       }
       // Not `set`, which takes shared memory byte by byte.
-      body.copy(into, done)
+      if (!isInPlace) asBuffer(body).copy(into, done)
       done += body.length
       if (done === answer.length) resolve(answer)
     },

@@ -8,7 +8,7 @@ import { freePort } from '../../../test/support/daemons.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { useTroubledS3 } from '../../../test/support/troubled-s3.ts'
 import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
-import { openBucket } from '../open-store.ts'
+import { createBucket } from '../bucket.ts'
 import { s3Address } from './address.ts'
 import { type Examination, type ExamineOptions, examine } from './examine.ts'
 import { createRequests, type Patience } from './requests.ts'
@@ -71,7 +71,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     const examined = await look(elsewhere)
     assert.equal(examined.address?.region, REGION)
     // So does whoever only reads: on the day of a recovery nobody has tried it before.
-    const store = await openBucket(elsewhere, s3.gateway.keys, { clear: false, isReadOnly: true })
+    const store = await createBucket({ place: elsewhere, keys: s3.gateway.keys }).open()
     await assert.rejects(store.get('nothing'), { code: 'blob_missing' })
     const insisted = failureOf(await look({ ...elsewhere, region: 'us-west-2' }))
     assert.equal(insisted?.code, 'wrong_region')

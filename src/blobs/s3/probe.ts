@@ -1,11 +1,13 @@
 // What a provider can do, found out by trying it on one small blob of ours: nobody has to look up what theirs supports.
 import { isIP } from 'node:net'
 import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
+import type { BlobInfo } from '../store.ts'
 import type { S3Address, S3Traits } from './address.ts'
 import { type Digest, digestOf, memorySource } from './bodies.ts'
 import { S3Fault } from './faults.ts'
 import { beginMultipart, isRefusedCondition } from './multiparts.ts'
-import { createRequests, PATIENCE, type Patience, type Requests, rootOf, withHeaders } from './requests.ts'
+import { createRequests, type Patience, type Requests, rootOf, withHeaders } from './requests.ts'
+import { readPage } from './s3-store.ts'
 
 /** Always the same one: a key that may not delete leaves no more than that. */
 export const PROBE_BLOB = 'probe/blob'
@@ -19,17 +21,36 @@ export interface Reached {
   skewMs: number
 }
 
+export interface Found {
+  address: S3Address
+  /** What the answer has told by the way, as `BlobStore.listAll` does. */
+  listed: BlobInfo[] | undefined
+}
+
 /** For whoever only reads. Throws `S3Fault`. */
-export async function findPlace(address: S3Address, isRegionGiven: boolean): Promise<S3Address> {
-  return (await probePlace(address, isRegionGiven, PATIENCE)).address
+export async function findPlace(address: S3Address, isRegionGiven: boolean): Promise<Found> {
+  return await reachPlace(address, isRegionGiven, async (candidate) => {
+    using requests = createRequests(candidate)
+    const { blobs, next } = await readPage(requests, '')
+    return { address: candidate, listed: next === undefined ? blobs : undefined }
+  })
 }
 
 /** Throws `S3Fault` where the bucket cannot be used at all. */
-export async function probePlace(address: S3Address, isRegionGiven: boolean, patience: Patience): Promise<Reached> {
+export function probePlace(address: S3Address, isRegionGiven: boolean, patience: Patience): Promise<Reached> {
+  return reachPlace(address, isRegionGiven, (candidate) => listOne(candidate, patience))
+}
+
+/** By the first address under which the bucket answers. */
+async function reachPlace<T>(
+  address: S3Address,
+  isRegionGiven: boolean,
+  reach: (candidate: S3Address) => Promise<T>,
+): Promise<T> {
   let failure: S3Fault | undefined
   for (const candidate of [address, ...otherAddressing(address)]) {
     try {
-      return await inItsRegion(candidate, isRegionGiven, patience)
+      return await inItsRegion(candidate, isRegionGiven, reach)
     } catch (error) {
       if (!(error instanceof S3Fault)) throw error
       failure ??= error
@@ -40,13 +61,17 @@ export async function probePlace(address: S3Address, isRegionGiven: boolean, pat
 }
 
 /** Where the bucket is said to be elsewhere, and nobody has insisted on where it is. */
-async function inItsRegion(address: S3Address, isRegionGiven: boolean, patience: Patience): Promise<Reached> {
+async function inItsRegion<T>(
+  address: S3Address,
+  isRegionGiven: boolean,
+  reach: (candidate: S3Address) => Promise<T>,
+): Promise<T> {
   try {
-    return await listOne(address, patience)
+    return await reach(address)
   } catch (error) {
     const region = error instanceof S3Fault && error.code === 'wrong_region' ? error.region : undefined
     if (isRegionGiven || region === undefined || region === address.region) throw error
-    return await listOne({ ...address, region }, patience)
+    return await reach({ ...address, region })
   }
 }
 

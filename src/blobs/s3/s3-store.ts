@@ -18,7 +18,7 @@ export async function openS3Store(
   address: S3Address,
   options: { clear: boolean; isReadOnly?: boolean },
   patience?: Patience,
-): Promise<BlobStore> {
+): Promise<Required<BlobStore>> {
   const requests = createRequests(address, patience)
   if (options.clear && !options.isReadOnly) await abortAll(requests)
   return {
@@ -38,32 +38,47 @@ export async function openS3Store(
     },
 
     list: (prefix) => listBlobs(requests, prefix),
+    async listAll() {
+      const { blobs, next } = await readPage(requests, '')
+      return next === undefined ? blobs : undefined
+    },
     delete: async (name) => deleteBlob(requests, checkBlobName(name)),
   }
 }
 
-/** A thousand names a request. What is below the prefix and has no name of ours is somebody else's. */
 async function* listBlobs(requests: Requests, prefix: string): AsyncGenerator<BlobInfo, void, undefined> {
-  const { client, address } = requests
-  const root = rootOf(address)
   const folder = prefix.slice(0, Math.max(0, prefix.lastIndexOf('/')))
   if (folder) checkBlobName(folder)
   let token: string | undefined
   do {
-    const input = { Bucket: address.bucket, Prefix: root + prefix, ...(token ? { ContinuationToken: token } : {}) }
-    const page = await requests.run('ListObjectsV2', ({ signal }) =>
-      client.send(new ListObjectsV2Command(input), { abortSignal: signal }),
-    )
-    for (const { Key = '', Size: sizeBytes = 0, LastModified } of page.Contents ?? []) {
-      const name = Key.slice(root.length)
-      if (isBlobName(name)) yield { name, sizeBytes, modifiedAt: LastModified?.getTime() ?? 0 }
-    }
-    const next = page.IsTruncated ? page.NextContinuationToken : undefined
-    // A list that ends early would be taken for blobs that are missing.
-    if (page.IsTruncated && (next === undefined || next === token))
-      throw new S3Fault('not_s3', `${hostOf(address)} does not say how its list goes on.`)
-    token = next
+    const page = await readPage(requests, prefix, token)
+    yield* page.blobs
+    token = page.next
   } while (token !== undefined)
+}
+
+/** A thousand names a request. What is below the prefix and has no name of ours is somebody else's. */
+export async function readPage(
+  requests: Requests,
+  prefix: string,
+  token?: string,
+): Promise<{ blobs: BlobInfo[]; next: string | undefined }> {
+  const { client, address } = requests
+  const root = rootOf(address)
+  const input = { Bucket: address.bucket, Prefix: root + prefix, ...(token ? { ContinuationToken: token } : {}) }
+  const page = await requests.run('ListObjectsV2', ({ signal }) =>
+    client.send(new ListObjectsV2Command(input), { abortSignal: signal }),
+  )
+  const blobs: BlobInfo[] = []
+  for (const { Key = '', Size: sizeBytes = 0, LastModified } of page.Contents ?? []) {
+    const name = Key.slice(root.length)
+    if (isBlobName(name)) blobs.push({ name, sizeBytes, modifiedAt: LastModified?.getTime() ?? 0 })
+  }
+  const next = page.IsTruncated ? page.NextContinuationToken : undefined
+  // A list that ends early would be taken for blobs that are missing.
+  if (page.IsTruncated && (next === undefined || next === token))
+    throw new S3Fault('not_s3', `${hostOf(address)} does not say how its list goes on.`)
+  return { blobs, next }
 }
 
 async function deleteBlob(requests: Requests, name: string): Promise<void> {

@@ -331,8 +331,8 @@ export const verifyBackup = operation({
   description:
     'Sets `verifiedAt` when all is right. The result of the job names what is damaged and what it touches, and in `healed` ' +
     'what was put in place again from the off-site store. With `offsite` what that store has of the backup is read and ' +
-    'checked as well: damage that is only there has `isOffsite`, and the backup is sound. `offsite_unreachable` is the ' +
-    'error of a job that could not read what is only there.',
+    'checked as well: damage that is only there has `isOffsite`, and the backup is sound. Until all of it was sent there, ' +
+    'that is `backup_not_ready`. `offsite_unreachable` is the error of a job that could not read what is only there.',
   scope: 'backups:write',
   bound: BOUNDS.rows,
   params: BackupParams,

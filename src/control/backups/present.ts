@@ -143,3 +143,9 @@ export function requireCompleted<T extends BackupRow>(row: T): T {
   const detail = row.status === 'failed' ? 'The backup failed.' : 'The backup has not completed yet.'
   throw fail('backup_not_ready', detail)
 }
+
+/** What is still to be sent would be taken for lost. */
+export function requireSent({ offsite_state: state }: BackupRow): void {
+  if (state === 'pending' || state === 'failed')
+    throw fail('backup_not_ready', 'The backup is not in the off-site store yet.')
+}

@@ -15,7 +15,7 @@ import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
 import { lockReadyServer } from '../servers/service.ts'
 import type { OffsiteService } from './offsite/service.ts'
-import { noSuchBackup, requireCompleted } from './present.ts'
+import { noSuchBackup, requireCompleted, requireSent } from './present.ts'
 import { NO_SERVER } from './removal.ts'
 import * as store from './store.ts'
 
@@ -151,6 +151,7 @@ export function createVerifying(deps: {
         const row = await store.findBackup(trx, serverId, backupId)
         if (!row) throw noSuchBackup()
         requireCompleted(row)
+        if (isOffsite) requireSent(row)
         await jobs.requireRoom(trx, serverId)
         const input = { backupId, ...(isOffsite ? { isOffsite } : {}) }
         const job = await jobs.enqueue(trx, actor, { kind: VERIFY, serverId, input })

@@ -10,7 +10,7 @@ import type { WrittenPack } from './packs.ts'
 const PACK_ID_BYTES = 16
 const HEAD_BYTES = MAGIC_BYTES + 12 + ID_BYTES
 /** Of tables in one index blob: it is made and decoded whole, so it must not grow with the store. */
-const INDEX_BYTES = 1024 * 1024
+const INDEX_BYTES = 2 * 1024 * 1024
 
 /** How many blobs it takes to list packs whose tables have so many bytes together. */
 export const indexesFor = (tableBytes: number) => Math.ceil(tableBytes / INDEX_BYTES)

@@ -57,18 +57,31 @@ it('fetches what is expected of a pack with the first of it, and only that', asy
   )
 })
 
-it('fetches the next pack while one is read, and several at once', async () => {
+it('fetches the next pack while one is read, another when one was, and several at once', async () => {
   const { store, requests } = countedStore()
   using fetch = createPackFetches(store).begin()
   const packs = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   for (const pack of packs) fetch.expect(pack, range(0))
-  await bytesOf(fetch, 'a', range(0))
-  assert.deepEqual(
-    requests.map(({ name }) => name),
-    ['packs/a/a', 'packs/b/b'],
-  )
+  const names = () => requests.map(({ name }) => name)
+  await fetch.read('a', [range(0)], async () => assert.deepEqual(names(), ['packs/a/a', 'packs/b/b']))
+  assert.deepEqual(names(), ['packs/a/a', 'packs/b/b', 'packs/c/c'])
   await Promise.all(packs.slice(1).map((pack) => bytesOf(fetch, pack, range(0))))
   assert.equal(requests.length, packs.length)
+})
+
+it('gives up what will be read last, where memory is short', async () => {
+  const { store, requests } = countedStore()
+  using fetch = createPackFetches(store).begin()
+  // Each has something left when the next is read, more of them than there is room for.
+  const packs = ['a', 'b', 'c', 'd', 'e']
+  for (const pack of packs) fetch.expect(pack, range(0))
+  for (const pack of packs) fetch.expect(pack, range(1000))
+  for (const at of [0, 1000]) fetch.expect('late', range(at))
+  for (const pack of packs) await bytesOf(fetch, pack, range(0))
+  await bytesOf(fetch, 'late', range(0))
+  for (const pack of packs) await bytesOf(fetch, pack, range(1000))
+  await bytesOf(fetch, 'late', range(1000))
+  assert.deepEqual(requests.map(({ name }) => name).slice(6), ['packs/e/e'])
 })
 
 it('comes to an end however many packs are read at once, each with two that have to be there together', async () => {

@@ -38,12 +38,18 @@ export interface PackFetches {
   begin(): PackFetch
 }
 
-/** Ranges by where they begin. */
-type Ranges = Map<number, WantedRange>
+interface ExpectedRange extends WantedRange {
+  /** When it will be read, as far as that is known: after those that were expected before it. */
+  turn: number
+}
+
+/** Ranges by where they begin, the one that will be read next first. */
+type Ranges = Map<number, ExpectedRange>
 
 interface Session {
   /** By pack, in the order in which they will be read. */
   expected: Map<string, Ranges>
+  turns: number
   isClosed: boolean
 }
 
@@ -64,7 +70,6 @@ interface Entry {
 /** `copy` is one of `asCopy`. */
 export function createPackFetches(copy: BlobStore): PackFetches {
   const free: SharedArrayBuffer[] = []
-  /** In the order of their last use. */
   const entries = new Set<Entry>()
   let made = 0
   let sessions = 0
@@ -98,8 +103,16 @@ export function createPackFetches(copy: BlobStore): PackFetches {
   /** What is still expected of it comes together again when it is fetched anew. */
   function evict(entry: Entry): void {
     const { session, packId, left } = entry
-    for (const range of left.values()) expectOf(session, packId, range)
+    for (const range of left.values()) expectOf(session, packId, range, range.turn)
     release(entry)
+  }
+
+  /** The one that will be read last of all that nobody reads now. */
+  function idleEntry(): Entry | undefined {
+    let found: Entry | undefined
+    for (const entry of entries)
+      if (entry.pins === 0 && entry.slot && (!found || turnOf(entry) > turnOf(found))) found = entry
+    return found
   }
 
   /** Whoever waits here may hold another pack. Where all do, and nothing can be let go of, there is one slot more. */
@@ -107,7 +120,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     for (;;) {
       const slot = bytes <= SLOT_BYTES ? free.pop() : undefined
       if (slot) return slot
-      const idle = made < SLOTS ? undefined : entries.values().find((entry) => entry.pins === 0 && entry.slot)
+      const idle = made < SLOTS ? undefined : idleEntry()
       if (idle) evict(idle)
       else if (made < SLOTS || busy === 0) {
         made++
@@ -142,7 +155,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
   function start(session: Session, packId: string, ranges: readonly WantedRange[]): Entry {
     const left: Ranges = session.expected.get(packId) ?? new Map()
     session.expected.delete(packId)
-    for (const range of ranges) if (!left.has(range.offset)) left.set(range.offset, range)
+    for (const range of ranges) if (!left.has(range.offset)) left.set(range.offset, { ...range, turn: session.turns++ })
     const parts = joined([...left.values()])
     const entry: Entry = { session, packId, parts, slot: undefined, ready: Promise.resolve(), left, pins: 1 }
     entries.add(entry)
@@ -154,10 +167,10 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     return entry
   }
 
-  /** So that the next pack comes while this one is decoded. */
+  /** So that the next pack comes while others are decoded. One slot is left for what is not read in the order of packs. */
   function startNext(session: Session): void {
     const [next] = session.expected.keys()
-    if (next === undefined || made - free.length >= SLOTS) return
+    if (next === undefined || entries.size >= SLOTS - 1) return
     const entry = start(session, next, [])
     void entry.ready.then(
       () => unpin(entry),
@@ -168,14 +181,11 @@ export function createPackFetches(copy: BlobStore): PackFetches {
   function unpin(entry: Entry): void {
     entry.pins--
     if (entry.pins > 0 || !entries.has(entry)) return
-    if (entry.left.size === 0 || entry.session.isClosed) {
+    if (entry.left.size > 0 && !entry.session.isClosed) wake()
+    else {
       release(entry)
-      return
+      startNext(entry.session)
     }
-    // To the end of the order.
-    entries.delete(entry)
-    entries.add(entry)
-    wake()
   }
 
   /** Those that have something of what is wanted, held until they are unpinned. */
@@ -192,7 +202,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
   }
 
   function begin(): PackFetch {
-    const session: Session = { expected: new Map(), isClosed: false }
+    const session: Session = { expected: new Map(), turns: 0, isClosed: false }
     sessions++
     return {
       expect: (packId, range) => expectOf(session, packId, range),
@@ -227,10 +237,17 @@ export function createPackFetches(copy: BlobStore): PackFetches {
   return { begin }
 }
 
-function expectOf({ expected }: Session, packId: string, range: WantedRange): void {
-  const ranges: Ranges = expected.get(packId) ?? new Map()
-  expected.set(packId, ranges)
-  ranges.set(range.offset, { ...range, uses: (ranges.get(range.offset)?.uses ?? 0) + range.uses })
+function expectOf(session: Session, packId: string, range: WantedRange, turn = session.turns++): void {
+  const ranges: Ranges = session.expected.get(packId) ?? new Map()
+  session.expected.set(packId, ranges)
+  const known = ranges.get(range.offset)
+  ranges.set(range.offset, { ...range, uses: (known?.uses ?? 0) + range.uses, turn: known?.turn ?? turn })
+}
+
+/** Of what nobody has read yet, that of the first. */
+function turnOf({ left }: Entry): number {
+  const [first] = left.values()
+  return first?.turn ?? Number.POSITIVE_INFINITY
 }
 
 function use(left: Ranges, { offset, uses }: WantedRange): void {

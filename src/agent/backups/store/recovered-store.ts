@@ -13,6 +13,7 @@ import { FORMAT_BLOB, manifestBlob, PARTS_VERSION } from '../format/format.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { allowParts, holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
 import { listManifests } from './manifests.ts'
+import { readOnce } from './read-once.ts'
 
 export type StoreFaultCode =
   | 'no_store'
@@ -61,7 +62,7 @@ export async function findOffsiteStore(
   place: string,
   key: Uint8Array | null,
 ): Promise<FoundStore> {
-  const blobs = asCopy(openWhenUsed(open))
+  const blobs = readOnce(asCopy(openWhenUsed(open)))
   return await reached(() => inspect({ place, isOffsite: true, blobs }, key))
 }
 
@@ -92,31 +93,8 @@ async function inspect(
 
 /** Every manifest is read whole and checked; blocks are not. */
 export function listStore(store: FoundStore): Promise<StoredBackup[]> {
-  if (!store.isOffsite) return listManifests(store, { isThorough: true })
-  return reached(() =>
-    listManifests({ ...store, blobs: readWhole(store.blobs) }, { isThorough: true, atOnce: AT_ONCE }),
-  )
-}
-
-/** One request for a manifest, however many parts of it are read. */
-function readWhole(blobs: BlobStore): BlobStore {
-  const held = new Map<string, Promise<Uint8Array>>()
-  const whole = (name: string) => {
-    const reading = held.get(name) ?? blobs.get(name)
-    held.delete(name)
-    held.set(name, reading)
-    // Those of two manifests that are read at a time, at the most.
-    for (const oldest of [...held.keys()].slice(0, -2 * AT_ONCE)) held.delete(oldest)
-    return reading
-  }
-  return {
-    ...blobs,
-    async get(name, range) {
-      const bytes = await whole(name)
-      return range ? bytes.subarray(range.offset, range.offset + range.length) : bytes
-    },
-    stat: async (name) => ({ name, sizeBytes: (await whole(name)).length, modifiedAt: 0 }),
-  }
+  const atOnce = store.isOffsite ? AT_ONCE : 1
+  return reached(() => listManifests(store, { isThorough: true, atOnce }))
 }
 
 export interface Taken {
@@ -146,9 +124,8 @@ export async function takeOver(
   const total = { blobCount: missing.length, bytes: missing.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
   requireRoom(dir, total.bytes)
   const done = { ...nothing }
-  const from = found.isOffsite ? openedUnasked(found.blobs) : found.blobs
   const copy = async (blob: BlobInfo) => {
-    await copyBlob(from, own, blob).catch((error: unknown) => {
+    await copyBlob(found.blobs, own, blob).catch((error: unknown) => {
       if (isDiskFull(error)) throw noRoom(dir, error)
       throw error
     })
@@ -161,12 +138,6 @@ export async function takeOver(
     await reached(() => forEachAtOnce(group, found.isOffsite ? AT_ONCE : 1, copy))
   return done
 }
-
-/** What is listed is there: whoever opens it asks for its bytes at once. */
-const openedUnasked = (blobs: BlobStore): BlobStore => ({
-  ...blobs,
-  open: async (name) => ({ get: (range, into) => blobs.get(name, range, into), close: async () => {} }),
-})
 
 /** They stay where they are: a restore reads what it needs of them from there. */
 async function notePacks(from: BlobStore, own: BlobStore): Promise<void> {

@@ -2,6 +2,7 @@
 // assembled.
 import { writeSync } from 'node:fs'
 import { alignedBuffer, createWriteBehind, type DirectTarget, writeAround } from '../../../blobs/direct-io.ts'
+import { asBuffer } from '../../../kit/bytes.ts'
 
 const RUN_BYTES = 1024 * 1024
 const RUNS_AT_ONCE = 2
@@ -44,7 +45,8 @@ export function createRunWriter(): RunWriter {
 
   function append(to: Run, bytes: Uint8Array): void {
     const isThere = bytes.buffer === to.buffer.buffer && bytes.byteOffset === to.buffer.byteOffset + to.length
-    if (!isThere) to.buffer.set(bytes, to.length)
+    // Not `set`, which takes shared memory byte by byte.
+    if (!isThere) asBuffer(bytes).copy(to.buffer, to.length)
     to.length += bytes.length
   }
 

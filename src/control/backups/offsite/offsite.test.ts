@@ -61,6 +61,9 @@ onBothEngines('off-site', (engine) => {
       return now.activity === 'sending' && now.progress?.bytesTotal ? now : null
     })
     assert.equal(sending.pendingBackups, 1)
+    const early = await service.call('POST', `/backups/${server}/${id}/verify?offsite=true`)
+    assert.deepEqual([early.status, early.body.code], [409, 'backup_not_ready'])
+    assert.match(early.body.detail, /not in the off-site store yet/)
     assert.ok(sending.pendingBytes > 100_000)
     gate.resolve()
     const stored = await untilState(server, id, 'stored')
