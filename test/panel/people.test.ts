@@ -116,6 +116,35 @@ test('the palette goes to a page and stops a game without the mouse, and several
   })
 })
 
+test('the instance says how the off-site store stands, takes a confirmation, and calls nothing good that is not', async () => {
+  const holdings = { backups: 40, blobs: 120, bytes: 2_147_483_648 }
+  const offsite = {
+    ...{ place: 's3://my-games/castle', isAppendOnly: false, isReachable: true, activity: 'waiting', progress: null },
+    ...{ problem: 'Most of it would be removed.', lastRun: null, nextRunAt: null, oldestPendingAt: null },
+    ...{ pendingBackups: 2, pendingBytes: 1_048_576, mirror: holdings, surplus: { ...holdings, reason: 'shrinks' } },
+  }
+  await panel.visit('/instance', async (page) => {
+    await page.getByText('None is set up: backups are on this machine only.').waitFor()
+    await page.getByRole('heading', { name: 'Everything it needs is there' }).waitFor()
+    let confirmed: unknown = null
+    await page.route('**/v1/game/offsite', (route) => route.fulfill({ json: offsite }))
+    await page.route('**/v1/game/offsite/prune', (route) => {
+      confirmed = route.request().postDataJSON()
+      return route.fulfill({ status: 202, json: { ...offsite, problem: null, surplus: null } })
+    })
+    await page.route('**/readyz', (route) =>
+      route.fulfill({ json: { status: 'ready', checks: { offsite: 'ok' }, warnings: { offsite: 'It is behind.' } } }),
+    )
+    await page.getByText('2 backups are still to be sent, 1 MiB.').waitFor()
+    await page.getByRole('heading', { name: 'Something needs you' }).waitFor()
+    await page.getByRole('button', { name: 'Remove it there too' }).click()
+    await page.getByRole('dialog').getByText('Remove 2 GiB from the off-site store?').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove it' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.deepEqual(confirmed, { bytes: holdings.bytes })
+  })
+})
+
 test('a game that is opened on another port of the host gets the cookie, and can do nothing with it', async () => {
   const cookies: string[] = []
   const game = createServer((request, response) => {

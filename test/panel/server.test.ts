@@ -80,6 +80,46 @@ test('the console is found through beyond what is loaded, and a crash leads to i
   })
 })
 
+test('what is typed while a command is on its way is the next one, and the newest lines can be listened to', async () => {
+  const { client } = panel
+  await client.power.start(serverId)
+  await panel.visit(`/servers/${serverId}`, async (page) => {
+    const field = page.getByRole('textbox', { name: 'Command' })
+    await page.locator('.xterm-rows').getByText('anna joined').waitFor()
+    await page.getByRole('log').getByText('anna joined').waitFor()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/console', async (route) => {
+      if (route.request().method() === 'POST') await held.promise
+      await route.continue()
+    })
+    await field.press('a')
+    await field.press('Enter')
+    await field.press('b')
+    held.resolve()
+    await page.getByRole('log').getByText('› a').waitFor()
+    assert.equal(await field.inputValue(), 'b')
+    await page.unroute('**/console')
+    await page.route('**/console', (route) => (route.request().method() === 'POST' ? route.abort() : route.continue()))
+    await field.press('Enter')
+    await page.getByText('The command was not sent').waitFor()
+    assert.equal(await field.inputValue(), 'b')
+  }, { expected: [/ERR_FAILED/] })
+  await client.power.kill(serverId)
+})
+
+test('an installation is seen on the page of its server, whoever began it, and cancelled there', async () => {
+  const { client } = panel
+  const install = [{ do: 'run', args: ['/bin/sh', '-c', 'echo Fetching the moat; sleep 600'] }]
+  await client.templates.create(JSON.stringify({ ...TEMPLATE, id: 'moat', name: 'Moat', variables: [], install }))
+  const { id } = await client.servers.create({ name: 'Moat', game: 'moat', port: 25570 })
+  await client.servers.install(id)
+  await panel.visit(`/servers/${id}`, async (page) => {
+    await page.getByText('Step 1 of 1').waitFor()
+    await page.getByRole('button', { name: 'Cancel: Installing' }).click()
+    await page.getByText('Step 1 of 1').waitFor({ state: 'detached' })
+  })
+})
+
 test('scrolling up in the console reads on, and stays where it was', async () => {
   await panel.visit(`/servers/${serverId}`, async (page) => {
     const rows = page.locator('.xterm-rows')

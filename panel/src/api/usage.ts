@@ -4,7 +4,7 @@ import { client } from './client.ts'
 
 /** The service measures every ten seconds. */
 const RECENT_MS = 45_000
-const POLL_MS = 4000
+const POLL_MS = 2000
 
 /** What the game uses now; null while it does not run, and until it was measured. Only what is looked at is asked for. */
 export function useUsage({ id, power }: Server, isSeen: boolean): StatsPoint | null {

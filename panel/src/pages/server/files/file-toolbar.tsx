@@ -85,9 +85,11 @@ function SelectionTools({ serverId, directory, chosen, onDialog, onDownload, onR
 const isArchive = ({ kind, name }: FileEntry) =>
   kind === 'file' && /\.(zip|jar|mrpack|tar|tgz|tar\.gz|tar\.zst)$/i.test(name)
 
-function NewMenu({ onDialog }: Props) {
+function NewMenu({ onDialog, onUpload }: Props) {
   const { t } = useLingui()
+  const picker = useRef<HTMLInputElement>(null)
   return (
+    <>
     <Menu position="bottom-end">
       <Menu.Target>
         <Button variant="default" leftSection={<Icon name="plus" size={16} />}>
@@ -98,8 +100,21 @@ function NewMenu({ onDialog }: Props) {
         <Item icon="folder" label={t`New folder`} onClick={() => onDialog({ kind: 'folder' })} />
         <Item icon="file" label={t`New file`} onClick={() => onDialog({ kind: 'file' })} />
         <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
+        <Item icon="upload" label={t`Upload a folder`} onClick={() => picker.current?.click()} />
       </Menu.Dropdown>
     </Menu>
+    <input
+      ref={picker}
+      type="file"
+      webkitdirectory=""
+      hidden
+      aria-label={t`Folder to upload`}
+      onChange={({ currentTarget }) => {
+        onUpload([...(currentTarget.files ?? [])].map((file) => ({ name: file.webkitRelativePath, file })))
+        currentTarget.value = ''
+      }}
+    />
+    </>
   )
 }
 
