@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { type Client, createClient } from '../../src/sdk/index.ts'
+import { type Client, createClient, isApiError } from '../../src/sdk/index.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
 let panel: PanelUnderTest
@@ -116,6 +116,17 @@ test('the palette goes to a page and stops a game without the mouse, and several
   })
 })
 
+test('the room on the disks is told to whoever may do everything, and to nobody else', async () => {
+  const { data } = await client.disks.read()
+  assert.deepEqual(data.flatMap(({ folders }) => folders).sort(), ['backups', 'data', 'servers'])
+  for (const { freeBytes, totalBytes } of data) assert.ok(freeBytes > 0 && freeBytes <= totalBytes)
+  const { id } = await panel.service.createServer({ name: 'Narrow' })
+  const { token } = await panel.service.mint(['*'], [id])
+  const narrow = createClient({ baseUrl: panel.service.url, token })
+  await assert.rejects(narrow.disks.read(), (error) => isApiError(error, 'forbidden'))
+  await client.servers.deleteAndWait(id, 'Narrow')
+})
+
 test('the instance says how the off-site store stands, takes a confirmation, and calls nothing good that is not', async () => {
   const holdings = { backups: 40, blobs: 120, bytes: 2_147_483_648 }
   const offsite = {
@@ -125,6 +136,7 @@ test('the instance says how the off-site store stands, takes a confirmation, and
   }
   await panel.visit('/instance', async (page) => {
     await page.getByText('None is set up: backups are on this machine only.').waitFor()
+    await page.getByText(/ of .+ are free$/).waitFor()
     await page.getByRole('heading', { name: 'Everything it needs is there' }).waitFor()
     let confirmed: unknown = null
     await page.route('**/v1/game/offsite', (route) => route.fulfill({ json: offsite }))

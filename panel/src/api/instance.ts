@@ -52,6 +52,16 @@ export function useProblems() {
   })
 }
 
+/** The disks of the machine. Needs the right to everything. */
+export function useDisks(isEnabled: boolean) {
+  return useQuery({
+    queryKey: ['disks'],
+    queryFn: async ({ signal }) => (await client.disks.read({ signal })).data,
+    enabled: isEnabled,
+    refetchInterval: POLL_MS,
+  })
+}
+
 /** The same for every server; the service lists them by server. */
 export function useZones(serverId: string | undefined) {
   return useQuery({
