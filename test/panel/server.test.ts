@@ -83,27 +83,33 @@ test('the console is found through beyond what is loaded, and a crash leads to i
 test('what is typed while a command is on its way is the next one, and the newest lines can be listened to', async () => {
   const { client } = panel
   await client.power.start(serverId)
-  await panel.visit(`/servers/${serverId}`, async (page) => {
-    const field = page.getByRole('textbox', { name: 'Command' })
-    await page.locator('.xterm-rows').getByText('anna joined').waitFor()
-    await page.getByRole('log').getByText('anna joined').waitFor()
-    const held = Promise.withResolvers<void>()
-    await page.route('**/console', async (route) => {
-      if (route.request().method() === 'POST') await held.promise
-      await route.continue()
-    })
-    await field.press('a')
-    await field.press('Enter')
-    await field.press('b')
-    held.resolve()
-    await page.getByRole('log').getByText('› a').waitFor()
-    assert.equal(await field.inputValue(), 'b')
-    await page.unroute('**/console')
-    await page.route('**/console', (route) => (route.request().method() === 'POST' ? route.abort() : route.continue()))
-    await field.press('Enter')
-    await page.getByText('The command was not sent').waitFor()
-    assert.equal(await field.inputValue(), 'b')
-  }, { expected: [/ERR_FAILED/] })
+  await panel.visit(
+    `/servers/${serverId}`,
+    async (page) => {
+      const field = page.getByRole('textbox', { name: 'Command' })
+      await page.locator('.xterm-rows').getByText('anna joined').waitFor()
+      await page.getByRole('log').getByText('anna joined').waitFor()
+      const held = Promise.withResolvers<void>()
+      await page.route('**/console', async (route) => {
+        if (route.request().method() === 'POST') await held.promise
+        await route.continue()
+      })
+      await field.press('a')
+      await field.press('Enter')
+      await field.press('b')
+      held.resolve()
+      await page.getByRole('log').getByText('› a').waitFor()
+      assert.equal(await field.inputValue(), 'b')
+      await page.unroute('**/console')
+      await page.route('**/console', (route) =>
+        route.request().method() === 'POST' ? route.abort() : route.continue(),
+      )
+      await field.press('Enter')
+      await page.getByText('The command was not sent').waitFor()
+      assert.equal(await field.inputValue(), 'b')
+    },
+    { expected: [/ERR_FAILED/] },
+  )
   await client.power.kill(serverId)
 })
 

@@ -162,8 +162,8 @@ function Surplus({ surplus }: { surplus: NonNullable<Offsite['surplus']> }) {
     <div className="stack">
       <p className="small">
         <Trans>
-          It has <Plural value={surplus.backups} one="# backup" other="# backups" />, {size}, that this machine no longer
-          has:
+          It has <Plural value={surplus.backups} one="# backup" other="# backups" />, {size}, that this machine no
+          longer has:
         </Trans>{' '}
         {t(REASONS[surplus.reason])}.
       </p>

@@ -90,30 +90,33 @@ function NewMenu({ onDialog, onUpload }: Props) {
   const picker = useRef<HTMLInputElement>(null)
   return (
     <>
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="default" leftSection={<Icon name="plus" size={16} />}>
-          <Trans>New</Trans>
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Item icon="folder" label={t`New folder`} onClick={() => onDialog({ kind: 'folder' })} />
-        <Item icon="file" label={t`New file`} onClick={() => onDialog({ kind: 'file' })} />
-        <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
-        <Item icon="upload" label={t`Upload a folder`} onClick={() => picker.current?.click()} />
-      </Menu.Dropdown>
-    </Menu>
-    <input
-      ref={picker}
-      type="file"
-      webkitdirectory=""
-      hidden
-      aria-label={t`Folder to upload`}
-      onChange={({ currentTarget }) => {
-        onUpload([...(currentTarget.files ?? [])].map((file) => ({ name: file.webkitRelativePath, file })))
-        currentTarget.value = ''
-      }}
-    />
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" leftSection={<Icon name="plus" size={16} />}>
+            <Trans>New</Trans>
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Item icon="folder" label={t`New folder`} onClick={() => onDialog({ kind: 'folder' })} />
+          <Item icon="file" label={t`New file`} onClick={() => onDialog({ kind: 'file' })} />
+          <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
+          <Item icon="upload" label={t`Upload a folder`} onClick={() => picker.current?.click()} />
+        </Menu.Dropdown>
+      </Menu>
+      <input
+        ref={(input) => {
+          picker.current = input
+          // React does not know it.
+          input?.toggleAttribute('webkitdirectory', true)
+        }}
+        type="file"
+        hidden
+        aria-label={t`Folder to upload`}
+        onChange={({ currentTarget }) => {
+          onUpload([...(currentTarget.files ?? [])].map((file) => ({ name: file.webkitRelativePath, file })))
+          currentTarget.value = ''
+        }}
+      />
     </>
   )
 }
