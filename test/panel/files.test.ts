@@ -299,7 +299,7 @@ test('files and folders are dropped anywhere in the window, and where nothing ta
   /** Over the navigation. */
   const aside = { x: 60, y: 600 }
   await panel.visit(`/servers/${serverId}/files/mods`, async (page) => {
-    await page.getByRole('row').first().waitFor()
+    await page.getByRole('row', { name: 'two.off.zip' }).waitFor()
     await dropFiles(page, aside, files)
     await page.getByRole('row', { name: 'pack' }).waitFor()
     await page.getByRole('row', { name: 'single.txt' }).waitFor()

@@ -57,15 +57,20 @@ export function FileTable(props: Props) {
     if (event.key === 'Delete') props.onDelete()
     if (event.key === 'F2') props.onRename()
   }
+  const isCancelled = useRef(false)
   const endRename = (to: string | null, hasLeft: boolean) => {
-    if (!hasLeft) focusRow(to ?? renamed)
-    onRenamed(to)
+    const taken = isCancelled.current ? null : to
+    if (!hasLeft || isCancelled.current) focusRow(taken ?? renamed)
+    isCancelled.current = false
+    onRenamed(taken)
   }
   // The keys of the table move through rows and cells, and find a row by its first letters.
   const keepFromTable = (event: React.KeyboardEvent) => {
     if (!(event.target instanceof HTMLInputElement)) return
     event.stopPropagation()
-    if (event.key === 'Escape') endRename(null, false)
+    if (event.key !== 'Escape') return
+    isCancelled.current = true
+    event.target.blur()
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys belong to the grid within, which has the focus
