@@ -48,6 +48,14 @@ test('the first visit offers games, and ends on the console of one that runs', a
     await page.getByRole('main').getByRole('link', { name: 'Gatehouse' }).click()
     await page.getByRole('button', { name: 'Create and start' }).click()
     await page.locator('.xterm-rows', { hasText: 'The gates are open' }).waitFor()
+    // Also before the service has measured it by itself.
+    assert.match(
+      await page
+        .locator('dt', { hasText: /^Disk$/ })
+        .locator('xpath=..')
+        .innerText(),
+      /\d B|KiB/,
+    )
   })
 })
 

@@ -20,11 +20,16 @@ export function DiskCard() {
   const total = servers.reduce((sum, server) => sum + bytesOf(server), 0)
   const largest = servers.toSorted((a, b) => bytesOf(b) - bytesOf(a)).slice(0, SHOWN_AT_MOST)
   const all = formatBytes(total, i18n.locale)
+  const isMeasured = servers.some(({ diskUsage }) => diskUsage !== null)
   return (
     <section className={`card ${css.card}`}>
       <Disks />
       <h2>
-        <Trans>Files of all servers: {all}</Trans>
+        {isMeasured ? (
+          <Trans>Files of all servers: {all}</Trans>
+        ) : (
+          <Trans>Files of all servers: not measured yet</Trans>
+        )}
       </h2>
       <ul className={css.list}>
         {largest.map((server) => (
