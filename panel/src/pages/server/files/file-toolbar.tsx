@@ -99,8 +99,8 @@ function NewMenu({ onDialog, onUpload }: Props) {
         <Menu.Dropdown>
           <Item icon="folder" label={t`New folder`} onClick={() => onDialog({ kind: 'folder' })} />
           <Item icon="file" label={t`New file`} onClick={() => onDialog({ kind: 'file' })} />
-          <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
           <Item icon="upload" label={t`Upload a folder`} onClick={() => picker.current?.click()} />
+          <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
         </Menu.Dropdown>
       </Menu>
       <input
