@@ -8,7 +8,7 @@ import { CONNECTIONS_MAX } from '../contract/fixed-limits.ts'
 import type { Forward } from '../http/forward.ts'
 import { createSignedLinks } from '../http/signed-links.ts'
 import { createAgentBackups } from './backups/index.ts'
-import { probeDisks } from './disk-probe.ts'
+import { measureDisks, probeDisks } from './disk-probe.ts'
 import { createTransferShares } from './fair-shares.ts'
 import { createAgentFiles } from './files/index.ts'
 import { explainedDisk } from './files/sandbox/errors.ts'
@@ -185,7 +185,10 @@ export function createAgent(deps: AgentDeps): LocalAgent {
       purpose === 'download-backup' ? serveBackup(link, request, reply) : forwardFiles(purpose, link, request, reply),
     routes: async (app) => agentRoutes(app, { files, door, uploads, serveBackup }),
     links: revocations,
-    disks: { probe: () => explainedDisk(() => probeDisks(dataDir, layout)) },
+    disks: {
+      probe: () => explainedDisk(() => probeDisks(dataDir, layout)),
+      measure: () => explainedDisk(() => measureDisks(dataDir, layout)),
+    },
     async start() {
       await servers.recover()
       await files.settle()

@@ -1,8 +1,9 @@
 // Whether this machine's disks accept writes, found out by writing: a full or read-only disk still answers everything
-// else.
+// else. And how much room they have.
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, stat, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DISK_FOLDERS, type Disk } from '../contract/disks.ts'
 import { fail } from '../contract/errors.ts'
 import { ignoreAbsent } from '../kit/errno.ts'
 import { DISK_MARGIN_BYTES } from './files/space/disk.ts'
@@ -19,6 +20,25 @@ export async function probeDisks(dataDir: string, layout: Layout): Promise<void>
     await mkdir(folder, { recursive: true })
     await probeFolder(folder, probed)
   }
+}
+
+/** Each disk once, with what lies on it. */
+export async function measureDisks(dataDir: string, { servers, backups }: Layout): Promise<Disk[]> {
+  const disks = new Map<number, Disk>()
+  const folders = { data: dataDir, servers, backups } as const
+  for (const name of DISK_FOLDERS) {
+    const path = folders[name]
+    const found = await stat(path).catch(ignoreAbsent)
+    if (!found) continue
+    const known = disks.get(found.dev)
+    if (known) {
+      known.folders.push(name)
+      continue
+    }
+    const { blocks, bavail, bsize } = await statfs(path)
+    disks.set(found.dev, { folders: [name], totalBytes: blocks * bsize, freeBytes: bavail * bsize })
+  }
+  return [...disks.values()]
 }
 
 async function probeFolder(folder: string, probed: Set<number>): Promise<void> {

@@ -6,6 +6,7 @@ import type { AgentBackups, BackupsResults, BackupsWork } from './agent/agent-ba
 import type { AgentFiles, FilesResults, FilesWork } from './agent/agent-files.ts'
 import type { AgentGames, GamesResults, GamesWork, RehearsalResults, RehearsalWork } from './agent/agent-games.ts'
 import type { AgentOffsite, OffsiteResults, OffsiteWork } from './agent/agent-offsite.ts'
+import type { Disk } from './disks.ts'
 import type { ErrorCode } from './errors.ts'
 
 export interface Agent {
@@ -23,6 +24,8 @@ export interface Agent {
 export interface AgentDisks {
   /** Writes and syncs a few bytes on each disk, and fails with the code that a request would fail with. Costs a sync. */
   probe(): Promise<void>
+  /** Each disk once, with what lies on it. */
+  measure(): Promise<Disk[]>
 }
 
 export interface AgentLinks {

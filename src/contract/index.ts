@@ -6,6 +6,7 @@ import { previewBackup } from './backups/backup-preview.ts'
 import { BACKUP_OPERATIONS } from './backups/backups.ts'
 import { OFFSITE_OPERATIONS } from './backups/offsite.ts'
 import { REHEARSAL_OPERATIONS } from './backups/rehearsal-operations.ts'
+import { readDisks } from './disks.ts'
 import { FILE_OPERATIONS } from './files/files.ts'
 import * as gameConsole from './games/console.ts'
 import { installServer } from './games/install-operations.ts'
@@ -41,6 +42,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...BACKUP_CONTENT_OPERATIONS,
   ...BACKUP_PLAN_OPERATIONS,
   ...OFFSITE_OPERATIONS,
+  readDisks,
   ...FILE_OPERATIONS,
   ...SUBDOMAIN_OPERATIONS,
   ...TEMPLATE_OPERATIONS,

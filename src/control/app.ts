@@ -31,6 +31,7 @@ import { SYSTEM } from './http/actor.ts'
 import { createAuth } from './http/auth.ts'
 import { createBaseUrl, createIsOwnOrigin } from './http/base-url.ts'
 import { createBodyPace } from './http/body-pace.ts'
+import { diskRoutes } from './http/disk-routes.ts'
 import { describeRoutes, documentRoutes } from './http/document/docs.ts'
 import { frontPage } from './http/document/front-page.ts'
 import { atMostOncePer, countRequests, createMetrics, type HealthCheck, healthRoutes } from './http/health.ts'
@@ -244,6 +245,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     backupRoutes(api, backups, streams)
     backupPlanRoutes(api, backups)
     offsiteRoutes(api, backups)
+    diskRoutes(api, agent)
     subdomainRoutes(api, subdomains)
     templateRoutes(api, templates)
     activityRoutes(api, { db, activity, streams })

@@ -1,5 +1,6 @@
 import { createActivityApi } from './activity.ts'
 import { createBackupsApi } from './backups.ts'
+import { createDisksApi } from './disks.ts'
 import { createFilesApi } from './files.ts'
 import { createConsoleApi, createPlayersApi, createPowerApi, createStatsApi } from './games.ts'
 import { createJobsApi } from './jobs.ts'
@@ -25,6 +26,7 @@ export function createClient(options: ClientOptions) {
     players: createPlayersApi(transport),
     backups: createBackupsApi(transport),
     offsite: createOffsiteApi(transport),
+    disks: createDisksApi(transport),
     files: createFilesApi(transport),
     subdomains: createSubdomainsApi(transport),
     dns: createDnsApi(transport),

@@ -1,10 +1,11 @@
 // Files and backups in a real browser. What tenants upload is hostile: none of it may act as whoever looks at it.
 import assert from 'node:assert/strict'
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { dropFiles } from './support/drop.ts'
 import { furnish } from './support/furnish.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
@@ -245,5 +246,85 @@ test('a download that fails leaves the page where it is', async () => {
     assert.ok(await (await download).failure())
     await page.getByRole('row', { name: 'server.properties' }).waitFor()
     assert.equal(new URL(page.url()).pathname, `/servers/${serverId}/files`)
+  })
+})
+
+test('a name is typed where it stands; what changes is shown before the service has answered, and taken back where it refuses', async () => {
+  const { client } = panel
+  for (const name of ['apple.txt', 'pear.txt']) await client.files.write(serverId, `/fruit/${name}`, name)
+  await panel.visit(
+    `/servers/${serverId}/files/fruit`,
+    async (page) => {
+      const row = (name: string) => page.getByRole('row', { name })
+      const rename = async (from: string, to: string, key: string) => {
+        await row(from).click()
+        await page.keyboard.press('F2')
+        await page.getByLabel(`New name of ${from}`).waitFor()
+        await page.keyboard.type(to)
+        await page.keyboard.press(key)
+      }
+      const held = Promise.withResolvers<void>()
+      await page.route('**/move', async (route) => {
+        await held.promise
+        await route.continue()
+      })
+      // The part before the ending is selected, and letters and arrows are those of the text.
+      await rename('apple.txt', 'p lum', 'ArrowLeft')
+      await page.keyboard.press('Enter')
+      await row('p lum.txt').waitFor()
+      assert.deepEqual(await namesIn('/fruit'), ['apple.txt', 'pear.txt'])
+      held.resolve()
+      await page.waitForResponse((response) => response.url().endsWith('/move'))
+      assert.deepEqual(await namesIn('/fruit'), ['p lum.txt', 'pear.txt'])
+      await page.locator('[role=row]:focus', { hasText: 'p lum.txt' }).waitFor()
+      await rename('pear.txt', 'other', 'Escape')
+      await page.locator('[role=row]:focus', { hasText: 'pear.txt' }).waitFor()
+      // A name that is taken.
+      await rename('pear.txt', 'p lum', 'Enter')
+      await page.getByText('pear.txt could not be renamed').waitFor()
+      await row('pear.txt').waitFor()
+    },
+    { expected: [/409/] },
+  )
+  assert.deepEqual(await namesIn('/fruit'), ['p lum.txt', 'pear.txt'])
+})
+
+test('files and folders are dropped anywhere in the window, and where nothing takes them the page stays as it is', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'gamekeeper-drop-'))
+  await mkdir(join(folder.path, 'pack', 'assets'), { recursive: true })
+  await writeFile(join(folder.path, 'pack', 'pack.mcmeta'), '{}')
+  await writeFile(join(folder.path, 'pack', 'assets', 'sky.txt'), 'blue')
+  await writeFile(join(folder.path, 'single.txt'), 'one')
+  const files = [join(folder.path, 'pack'), join(folder.path, 'single.txt')]
+  /** Over the navigation. */
+  const aside = { x: 60, y: 600 }
+  await panel.visit(`/servers/${serverId}/files/mods`, async (page) => {
+    await page.getByRole('row', { name: 'two.off.zip' }).waitFor()
+    await dropFiles(page, aside, files)
+    await page.getByRole('row', { name: 'pack' }).waitFor()
+    await page.getByRole('row', { name: 'single.txt' }).waitFor()
+    await page.goto(`${panel.service.url}/servers/${serverId}/settings`)
+    await page.getByLabel('Name', { exact: true }).waitFor()
+    await dropFiles(page, aside, files)
+    assert.equal(new URL(page.url()).pathname, `/servers/${serverId}/settings`)
+    await page.getByLabel('Name', { exact: true }).waitFor()
+  })
+  assert.equal(await textOf('/mods/pack/assets/sky.txt'), 'blue')
+  assert.equal(await textOf('/mods/pack/pack.mcmeta'), '{}')
+})
+
+test('a picture or a log that was found is looked at, and a file that is no text can be downloaded', async () => {
+  const { client } = panel
+  await client.files.write(serverId, '/found/latest.log', 'Found it\n')
+  await client.files.write(serverId, '/found/level.bin', new Blob([new Uint8Array([0, 1, 2, 255])]))
+  await panel.visit(`/servers/${serverId}/files/found?search=l`, async (page) => {
+    await page.getByRole('link', { name: '/found/latest.log' }).click()
+    await page.locator('pre', { hasText: 'Found it' }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: '/found/level.bin' }).click()
+    await page.getByText('This is not a text').waitFor()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download' }).click()
+    assert.equal((await download).suggestedFilename(), 'level.bin')
   })
 })

@@ -7,7 +7,7 @@ import { createWorld } from '../support/backups.ts'
 import { freePort } from '../support/free-port.ts'
 import { putFlyingSquid, SQUID_VARIABLES } from '../support/minecraft/flying-squid.ts'
 import { needs } from '../support/needs.ts'
-import { uploadThroughCut } from './support/large-upload.ts'
+import { uploadFolderThroughCut, uploadThroughCut } from './support/large-upload.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
 const MIB = 1024 * 1024
@@ -83,4 +83,8 @@ test('a large file arrives whole, though the connection is cut midway, without w
   const bytes = 500 * MIB
   const passed = await uploadThroughCut(panel, bytes)
   assert.ok(passed < bytes * 1.5, `${passed} bytes for ${bytes}`)
+})
+
+test('a folder of a thousand files is dropped and arrives whole, though the connection is cut midway', async () => {
+  await uploadFolderThroughCut(panel, 1000)
 })

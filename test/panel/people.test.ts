@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { type Client, createClient } from '../../src/sdk/index.ts'
+import { type Client, createClient, isApiError } from '../../src/sdk/index.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
 
 let panel: PanelUnderTest
@@ -48,6 +48,14 @@ test('the first visit offers games, and ends on the console of one that runs', a
     await page.getByRole('main').getByRole('link', { name: 'Gatehouse' }).click()
     await page.getByRole('button', { name: 'Create and start' }).click()
     await page.locator('.xterm-rows', { hasText: 'The gates are open' }).waitFor()
+    // Also before the service has measured it by itself.
+    assert.match(
+      await page
+        .locator('dt', { hasText: /^Disk$/ })
+        .locator('xpath=..')
+        .innerText(),
+      /\d B|KiB/,
+    )
   })
 })
 
@@ -113,6 +121,47 @@ test('the palette goes to a page and stops a game without the mouse, and several
     await page.getByRole('combobox').fill('instance')
     await page.keyboard.press('Enter')
     await page.getByText('Everything it needs is there').waitFor()
+  })
+})
+
+test('the room on the disks is told to whoever may do everything, and to nobody else', async () => {
+  const { data } = await client.disks.read()
+  assert.deepEqual(data.flatMap(({ folders }) => folders).sort(), ['backups', 'data', 'servers'])
+  for (const { freeBytes, totalBytes } of data) assert.ok(freeBytes > 0 && freeBytes <= totalBytes)
+  const { id } = await panel.service.createServer({ name: 'Narrow' })
+  const { token } = await panel.service.mint(['*'], [id])
+  const narrow = createClient({ baseUrl: panel.service.url, token })
+  await assert.rejects(narrow.disks.read(), (error) => isApiError(error, 'forbidden'))
+  await client.servers.deleteAndWait(id, 'Narrow')
+})
+
+test('the instance says how the off-site store stands, takes a confirmation, and calls nothing good that is not', async () => {
+  const holdings = { backups: 40, blobs: 120, bytes: 2_147_483_648 }
+  const offsite = {
+    ...{ place: 's3://my-games/castle', isAppendOnly: false, isReachable: true, activity: 'waiting', progress: null },
+    ...{ problem: 'Most of it would be removed.', lastRun: null, nextRunAt: null, oldestPendingAt: null },
+    ...{ pendingBackups: 2, pendingBytes: 1_048_576, mirror: holdings, surplus: { ...holdings, reason: 'shrinks' } },
+  }
+  await panel.visit('/instance', async (page) => {
+    await page.getByText('None is set up: backups are on this machine only.').waitFor()
+    await page.getByText(/ of .+ are free$/).waitFor()
+    await page.getByRole('heading', { name: 'Everything it needs is there' }).waitFor()
+    let confirmed: unknown = null
+    await page.route('**/v1/game/offsite', (route) => route.fulfill({ json: offsite }))
+    await page.route('**/v1/game/offsite/prune', (route) => {
+      confirmed = route.request().postDataJSON()
+      return route.fulfill({ status: 202, json: { ...offsite, problem: null, surplus: null } })
+    })
+    await page.route('**/readyz', (route) =>
+      route.fulfill({ json: { status: 'ready', checks: { offsite: 'ok' }, warnings: { offsite: 'It is behind.' } } }),
+    )
+    await page.getByText('2 backups are still to be sent, 1 MiB.').waitFor()
+    await page.getByRole('heading', { name: 'Something needs you' }).waitFor()
+    await page.getByRole('button', { name: 'Remove it there too' }).click()
+    await page.getByRole('dialog').getByText('Remove 2 GiB from the off-site store?').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove it' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.deepEqual(confirmed, { bytes: holdings.bytes })
   })
 })
 

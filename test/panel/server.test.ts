@@ -80,6 +80,53 @@ test('the console is found through beyond what is loaded, and a crash leads to i
   })
 })
 
+test('what is typed while a command is on its way is the next one, and the newest lines can be listened to', async () => {
+  const { client } = panel
+  await client.power.start(serverId)
+  await panel.visit(
+    `/servers/${serverId}`,
+    async (page) => {
+      const field = page.getByRole('textbox', { name: 'Command' })
+      await page.locator('.xterm-rows').getByText('anna joined').waitFor()
+      await page.getByRole('log').getByText('anna joined').waitFor()
+      const held = Promise.withResolvers<void>()
+      await page.route('**/console', async (route) => {
+        if (route.request().method() === 'POST') await held.promise
+        await route.continue()
+      })
+      await field.press('a')
+      await field.press('Enter')
+      await field.press('b')
+      held.resolve()
+      await page.getByRole('log').getByText('› a').waitFor()
+      assert.equal(await field.inputValue(), 'b')
+      await page.unroute('**/console')
+      await page.route('**/console', (route) =>
+        route.request().method() === 'POST' ? route.abort() : route.continue(),
+      )
+      await field.press('Enter')
+      await page.getByText('The command was not sent').waitFor()
+      assert.equal(await field.inputValue(), 'b')
+    },
+    { expected: [/ERR_FAILED/] },
+  )
+  await client.power.kill(serverId)
+})
+
+test('an installation is seen on the page of its server, whoever began it, and cancelled there', async () => {
+  const { client } = panel
+  const install = [{ do: 'run', args: ['/bin/sh', '-c', 'echo Fetching the moat; sleep 600'] }]
+  await client.templates.create(JSON.stringify({ ...TEMPLATE, id: 'moat', name: 'Moat', variables: [], install }))
+  const { id } = await client.servers.create({ name: 'Moat', game: 'moat', port: 25570 })
+  await client.servers.install(id)
+  await panel.visit(`/servers/${id}`, async (page) => {
+    const strip = page.getByRole('region', { name: 'Under way' })
+    await strip.getByText('Step 1 of 1').waitFor()
+    await strip.getByRole('button', { name: 'Cancel: Installing' }).click()
+    await strip.waitFor({ state: 'detached' })
+  })
+})
+
 test('scrolling up in the console reads on, and stays where it was', async () => {
   await panel.visit(`/servers/${serverId}`, async (page) => {
     const rows = page.locator('.xterm-rows')
@@ -101,7 +148,7 @@ test('activity is narrowed down by what happened and by who did it', async () =>
     await entries.filter({ hasText: 'created the server' }).waitFor()
     await page.getByLabel('What').selectOption({ label: 'Commands' })
     await entries.filter({ hasText: 'created the server' }).waitFor({ state: 'detached' })
-    assert.match(await entries.innerText(), /admin sent the command fall/)
+    await entries.filter({ hasText: 'admin sent the command fall' }).waitFor()
     await page.getByLabel('Who').selectOption({ label: 'Gamekeeper' })
     await page.getByText('Nothing matches').waitFor()
     await page.getByRole('button', { name: 'Show everything' }).first().click()

@@ -80,8 +80,8 @@ test('files are uploaded, renamed, deleted, and put back by Undo', async () => {
     })
     await row('whitelist.json').click()
     await page.keyboard.press('F2')
-    await page.getByLabel('Name', { exact: true }).last().fill('friends.json')
-    await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
+    await page.getByLabel('New name of whitelist.json').fill('friends.json')
+    await page.keyboard.press('Enter')
     await row('friends.json').click()
     await page.keyboard.press('Delete')
     await page.getByText('friends.json is in the trash').waitFor()
@@ -91,7 +91,7 @@ test('files are uploaded, renamed, deleted, and put back by Undo', async () => {
   })
 })
 
-test('a file is edited and saved, and a change by somebody else meanwhile is not overwritten unseen', async () => {
+test('a file is edited in two browsers, and what one has saved the other does not overwrite unseen', async () => {
   const { client } = panel
   const read = async () => new Response((await client.files.read(serverId, '/server.properties')).bytes).text()
   await panel.visit(
@@ -103,10 +103,16 @@ test('a file is edited and saved, and a change by somebody else meanwhile is not
       await page.getByText('server.properties is saved.').waitFor()
       assert.equal(await read(), 'motd=By hand')
       await retype(page, text, 'motd=Again by hand')
-      await client.files.write(serverId, '/server.properties', 'motd=By another\n')
+      // In another browser.
+      await panel.visit(`/servers/${serverId}/files?edit=server.properties`, async (other) => {
+        const theirs = other.getByRole('textbox', { name: 'Text of server.properties' })
+        await retype(other, theirs, 'motd=By another')
+        await theirs.press('Control+s')
+        await other.getByText('server.properties is saved.').waitFor()
+      })
       await text.press('Control+s')
       await page.getByText('server.properties has changed on the server').waitFor()
-      assert.equal(await read(), 'motd=By another\n')
+      assert.equal(await read(), 'motd=By another')
       await page.getByRole('button', { name: 'Keep mine' }).click()
       await page.getByText('server.properties has changed on the server').waitFor({ state: 'detached' })
       assert.equal(await read(), 'motd=Again by hand')

@@ -234,6 +234,7 @@ const WANTED: Record<OperationId, (things: Things) => Promise<Wanted>> = {
   readOffsite: nothing,
   pruneOffsite: async () => ({ body: { bytes: 0 } }),
   claimOffsite: nothing,
+  readDisks: nothing,
   deleteFiles: async (things) => ({ ...(await onServer(things)), body: { root: '/', files: ['a.txt'] } }),
   createFolder: async (things) => ({ ...(await onServer(things)), body: { name: 'mods', path: '/' } }),
   copyFile: async (things) => ({ ...(await onServer(things)), body: { location: '/a.txt' } }),

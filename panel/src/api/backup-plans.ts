@@ -1,8 +1,9 @@
 // Which backups are made by themselves, and which are kept.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { NewSchedule, RetentionPolicy } from '../../../src/sdk/index.ts'
+import type { NewSchedule, RetentionPolicy, Schedule } from '../../../src/sdk/index.ts'
 import { backupsKey } from './backups.ts'
 import { client } from './client.ts'
+import { shownAtOnce } from './optimistic.ts'
 
 const POLL_MS = 2000
 const schedulesKey = (serverId: string) => ['schedules', serverId] as const
@@ -31,6 +32,11 @@ export function useScheduleActions(serverId: string) {
     setEnabled: useMutation({
       mutationFn: ({ id, isEnabled }: { id: string; isEnabled: boolean }) =>
         client.backups.changeSchedule(serverId, id, { isEnabled }),
+      ...shownAtOnce<Schedule[], { id: string; isEnabled: boolean }>(
+        queries,
+        { queryKey: schedulesKey(serverId), exact: true },
+        (schedules, { id, isEnabled }) => schedules.map((each) => (each.id === id ? { ...each, isEnabled } : each)),
+      ),
       onSettled,
     }),
     remove: useMutation({ mutationFn: (id: string) => client.backups.deleteSchedule(serverId, id), onSettled }),

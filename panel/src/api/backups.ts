@@ -1,8 +1,16 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { Backup, BackupFormat, NewBackup, RestoreRequest } from '../../../src/sdk/index.ts'
+import {
+  type InfiniteData,
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
+import type { Backup, BackupFormat, NewBackup, Page, RestoreRequest } from '../../../src/sdk/index.ts'
 import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
+import { shownAtOnce } from './optimistic.ts'
 import { pollPages, useItemsOf } from './paged-list.ts'
 
 const POLL_MS = 2000
@@ -79,6 +87,17 @@ export function useBackupActions(serverId: string) {
     setLocked: useMutation({
       mutationFn: ({ id, isLocked }: { id: string; isLocked: boolean }) =>
         isLocked ? client.backups.lock(serverId, id) : client.backups.unlock(serverId, id),
+      ...shownAtOnce<InfiniteData<Page<Backup>>, { id: string; isLocked: boolean }>(
+        queries,
+        { queryKey: backupsKey(serverId), exact: true },
+        (list, { id, isLocked }) => ({
+          ...list,
+          pages: list.pages.map((page) => ({
+            ...page,
+            data: page.data.map((backup) => (backup.id === id ? { ...backup, isLocked } : backup)),
+          })),
+        }),
+      ),
       onSettled,
     }),
     remove: useMutation({ mutationFn: (id: string) => client.backups.delete(serverId, id), onSettled }),

@@ -1,8 +1,16 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import {
+  type InfiniteData,
+  type QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
 import type { ArchiveFormat, FileEntry, Page } from '../../../src/sdk/index.ts'
 import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
+import { shownAtOnce } from './optimistic.ts'
 import { pollPages, useItemsOf } from './paged-list.ts'
 
 export interface FileOrder {
@@ -19,12 +27,13 @@ const POLL_MS = 2000
 const POLLED_PAGES = 10
 const nameOf = ({ name }: FileEntry) => name
 export const filesKey = (serverId: string) => ['files', serverId] as const
+const foldersKey = (serverId: string) => [...filesKey(serverId), 'folder'] as const
 export const joinPath = (directory: string, name: string) => `${directory === '/' ? '' : directory}/${name}`
 
 /** Directories first, a page at a time; as long as a thousand entries are shown at most, they are kept up to date. */
 export function useDirectory(serverId: string, path: string, order: FileOrder) {
   const pages = useInfiniteQuery({
-    queryKey: [...filesKey(serverId), path, order],
+    queryKey: [...foldersKey(serverId), path, order],
     queryFn: ({ signal, pageParam }) =>
       client.files.list(
         serverId,
@@ -34,7 +43,7 @@ export function useDirectory(serverId: string, path: string, order: FileOrder) {
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }: Page<FileEntry>) => nextCursor,
     refetchInterval: pollPages(POLL_MS, POLLED_PAGES),
-    placeholderData: (before, query) => (query?.queryKey[2] === path ? before : undefined),
+    placeholderData: (before, query) => (query?.queryKey[3] === path ? before : undefined),
   })
   return { ...pages, entries: useItemsOf(pages.data?.pages, nameOf) }
 }
@@ -66,6 +75,7 @@ export function useFileActions(serverId: string) {
     /** All of them, or none. */
     move: useMutation({
       mutationFn: (moves: Move[]) => client.files.move(serverId, { moves }),
+      ...entriesAtOnce<Move[]>(queries, serverId, movedEntry),
       onSettled,
     }),
     setMode: useMutation({
@@ -76,6 +86,9 @@ export function useFileActions(serverId: string) {
     remove: useMutation({
       mutationFn: ({ directory, names }: { directory: string; names: string[] }) =>
         client.files.delete(serverId, { root: directory, files: names }),
+      ...entriesAtOnce<{ directory: string; names: string[] }>(queries, serverId, (entry, { directory, names }) =>
+        names.some((name) => joinPath(directory, name) === entry.path) ? null : entry,
+      ),
       onSettled,
     }),
     undelete: useMutation({
@@ -119,6 +132,34 @@ export function useFileJobs(serverId: string) {
       onSettled,
     }),
   }
+}
+
+/** In the lists of folders that are here. `change` answers null for an entry that goes. */
+function entriesAtOnce<Variables>(
+  queries: QueryClient,
+  serverId: string,
+  change: (entry: FileEntry, variables: Variables) => FileEntry | null,
+) {
+  return shownAtOnce<InfiniteData<Page<FileEntry>>, Variables>(
+    queries,
+    { queryKey: foldersKey(serverId) },
+    (folder, variables) => ({
+      ...folder,
+      pages: folder.pages.map((page) => ({
+        ...page,
+        data: page.data.map((entry) => change(entry, variables)).filter((entry) => entry !== null),
+      })),
+    }),
+  )
+}
+
+/** Within its folder it has another name; out of it, it is gone from there. */
+function movedEntry(entry: FileEntry, moves: readonly Move[]): FileEntry | null {
+  const to = moves.find(({ from }) => from === entry.path)?.to
+  if (to === undefined) return entry
+  const folder = entry.path.slice(0, entry.path.lastIndexOf('/') + 1)
+  const name = to.slice(to.lastIndexOf('/') + 1)
+  return to === folder + name ? { ...entry, name, path: to } : null
 }
 
 /** The newest deletion of each path. What was deleted a moment ago is at the beginning of the trash. */

@@ -1,9 +1,9 @@
 // The service itself: whether it can work, what went wrong lately, and what DNS holds.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ActivityEntry } from '../../../src/sdk/index.ts'
+import type { ActivityEntry, Offsite } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 
-const POLL_READINESS_MS = 2000
+const POLL_MS = 2000
 const POLL_PROBLEMS_MS = 10_000
 const PROBLEM_DAYS = 7
 const PROBLEMS_OF_A_KIND = 20
@@ -16,6 +16,8 @@ export const PROBLEM_EVENTS = [
   'backup.failed',
   'backup.damage_found',
   'backup.lost',
+  'backup.offsite_failed',
+  'offsite.removal_held',
   'backup.rehearsal_failed',
   'backup.restore_failed',
   'backup.restore_unfinished',
@@ -29,7 +31,7 @@ export function useReadiness() {
   return useQuery({
     queryKey: ['readiness'],
     queryFn: ({ signal }) => client.service.readiness({ signal }),
-    refetchInterval: POLL_READINESS_MS,
+    refetchInterval: POLL_MS,
   })
 }
 
@@ -47,6 +49,16 @@ export function useProblems() {
       return pages.flatMap(({ data }) => data).sort((a, b) => b.timestamp.localeCompare(a.timestamp))
     },
     refetchInterval: POLL_PROBLEMS_MS,
+  })
+}
+
+/** The disks of the machine. Needs the right to everything. */
+export function useDisks(isEnabled: boolean) {
+  return useQuery({
+    queryKey: ['disks'],
+    queryFn: async ({ signal }) => (await client.disks.read({ signal })).data,
+    enabled: isEnabled,
+    refetchInterval: POLL_MS,
   })
 }
 
@@ -77,4 +89,24 @@ export function useDnsRepair() {
     mutationFn: () => client.dns.check({ repair: true }),
     onSuccess: (result) => queries.setQueryData(DNS, result),
   })
+}
+
+const OFFSITE = ['offsite'] as const
+
+export function useOffsite() {
+  return useQuery({
+    queryKey: OFFSITE,
+    queryFn: ({ signal }) => client.offsite.read({ signal }),
+    refetchInterval: POLL_MS,
+  })
+}
+
+export function useOffsiteActions() {
+  const queries = useQueryClient()
+  const onSuccess = (state: Offsite) => queries.setQueryData(OFFSITE, state)
+  return {
+    /** What may be removed, as `surplus.bytes` said when somebody was asked. */
+    prune: useMutation({ mutationFn: (bytes: number) => client.offsite.prune(bytes), onSuccess }),
+    claim: useMutation({ mutationFn: () => client.offsite.claim(), onSuccess }),
+  }
 }

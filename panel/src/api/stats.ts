@@ -10,11 +10,10 @@ export type Range = keyof typeof RANGES
 /** Fine steps are kept for exactly an hour and a day: a request that takes a moment must not be answered in coarse ones. */
 const MARGIN_MS = 15_000
 const REFRESH_MS = 60_000
-/** A game is measured that often. Asked for, not streamed: a stream would hold one of the browser's six connections. */
-const MEASURED_MS = 10_000
+/** How late a new point may be. Asked for, not streamed: a stream would hold one of the browser's six connections. */
+const POLL_MS = 2000
 /** More than lies between two answers of the whole series. */
 const RECENT_MS = 2 * REFRESH_MS
-const PLAYERS_POLL_MS = 2000
 
 export interface Series {
   points: readonly StatsPoint[]
@@ -33,7 +32,7 @@ export function useStats(serverId: string, range: Range) {
   const { data: recent } = useQuery({
     queryKey: ['stats', serverId, 'recent'],
     queryFn: ({ signal }) => readSince(serverId, RECENT_MS, signal),
-    refetchInterval: MEASURED_MS,
+    refetchInterval: POLL_MS,
   })
   const { data } = query
   const series: Series | null = useMemo(
@@ -71,6 +70,6 @@ export function usePlayers({ id, power }: Server) {
     queryKey: ['players', id, isOn],
     queryFn: ({ signal }) => client.players.read(id, { signal }),
     enabled: isOn,
-    refetchInterval: PLAYERS_POLL_MS,
+    refetchInterval: POLL_MS,
   })
 }

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Server, StatsPoint } from '../../../src/sdk/index.ts'
+import { useMay } from './access/session.ts'
 import { client } from './client.ts'
 
 /** The service measures every ten seconds. */
 const RECENT_MS = 45_000
-const POLL_MS = 4000
+const POLL_MS = 2000
 
 /** What the game uses now; null while it does not run, and until it was measured. Only what is looked at is asked for. */
 export function useUsage({ id, power }: Server, isSeen: boolean): StatsPoint | null {
@@ -19,4 +20,18 @@ export function useUsage({ id, power }: Server, isSeen: boolean): StatsPoint | n
     refetchInterval: POLL_MS,
   })
   return isRunning ? (data ?? null) : null
+}
+
+const UNMEASURED_POLL_MS = 10_000
+
+/** Of its files and trash, as the service measured them last. It does so every few minutes: until the first time it is asked. */
+export function useDiskBytes({ id, diskUsage }: Server, isSeen = true): number | null {
+  const mayAsk = useMay()('files:read')
+  const { data } = useQuery({
+    queryKey: ['disk-usage', id],
+    queryFn: ({ signal }) => client.files.usage(id, { signal }),
+    enabled: diskUsage === null && mayAsk && isSeen,
+    refetchInterval: UNMEASURED_POLL_MS,
+  })
+  return diskUsage?.sizeBytes ?? data?.usedBytes ?? null
 }

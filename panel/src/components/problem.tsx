@@ -1,6 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Button } from '@mantine/core'
 import { ApiError, TransportError } from '../../../src/sdk/index.ts'
+import { adviceFor } from '../i18n/advice.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Icon } from './icon.tsx'
 import css from './problem.module.css'
@@ -28,9 +29,11 @@ export function ProblemText({ error }: { error: unknown }) {
     return <p>{t`The service cannot be reached. The panel keeps trying.`}</p>
   }
   if (!(error instanceof ApiError)) return <p>{error instanceof Error ? error.message : String(error)}</p>
+  const advice = adviceFor(error)
   return (
     <>
       <p>{error.detail}</p>
+      {advice && <p className="small">{t(advice)}</p>}
       {error.errors.map(({ path, message }) => (
         <p key={path} className="small">
           <span className="mono">{path}</span> {message}

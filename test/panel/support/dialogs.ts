@@ -56,7 +56,6 @@ export function dialogsOf(serverId: string, stoppedId: string): PageWithDialogs[
       dialogs: {
         'new folder': menu('New', 'New folder'),
         fetch: menu('New', 'From an address'),
-        rename: onFile('server.properties', press('F2')),
         move: onFile('server.properties', forSelected('Move…')),
         mode: onFile('server.properties', forSelected('Mode…')),
         pack: onFile('server.properties', forSelected('Pack…')),

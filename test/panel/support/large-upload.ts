@@ -1,10 +1,12 @@
-// A large file goes from a real browser to the service over a connection that is cut in the middle.
+// A large file, or a folder of many, goes from a real browser to the service over a connection that is cut in the middle.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { mkdtempDisposable, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProxy } from '../../support/unreliable.ts'
+import { dropFiles } from './drop.ts'
 import type { PanelUnderTest } from './panel.ts'
 
 const PARTS = 64
@@ -43,4 +45,37 @@ export async function uploadThroughCut(panel: PanelUnderTest, bytes: number): Pr
   assert.ok(isCut)
   execFileSync('cmp', [source, join(service.dataDir, 'servers', id, 'files', 'world.bin')])
   return passed
+}
+
+/** So many files in folders of a hundred, dropped as one. */
+export async function uploadFolderThroughCut(panel: PanelUnderTest, files: number): Promise<void> {
+  const { service } = panel
+  const { id } = await service.createServer({ name: 'Many' })
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'gamekeeper-many-'))
+  const source = join(folder.path, 'world')
+  const target = join(service.dataDir, 'servers', id, 'files', 'world')
+  for (let file = 0; file < files; file++) {
+    const region = join(source, `region-${Math.floor(file / 100)}`)
+    mkdirSync(region, { recursive: true })
+    writeFileSync(join(region, `${file}.txt`), `file ${file}`)
+  }
+  let isCut = false
+  await using proxy = await startProxy(service.url, () => {
+    if (isCut || !existsSync(target) || readdirSync(target).length <= files / 200) return
+    isCut = true
+    proxy.cut()
+  })
+  await panel.visit(
+    `/servers/${id}/files`,
+    async (page) => {
+      const uploads = page.getByRole('list', { name: 'Uploads' })
+      await page.getByText('This folder is empty').waitFor()
+      await dropFiles(page, { x: 640, y: 500 }, [source])
+      await uploads.waitFor()
+      await uploads.waitFor({ state: 'detached', timeout: 300_000 })
+    },
+    { baseUrl: proxy.url, expected: [/ERR_|409/] },
+  )
+  assert.ok(isCut)
+  execFileSync('diff', ['-r', source, target])
 }

@@ -60,7 +60,7 @@ export function ServerCard({ server, selection }: { server: Server; selection: S
 function Facts({ server, isSeen }: { server: Server; isSeen: boolean }) {
   const { t } = useLingui()
   const words = useUsageWords(useUsage(server, isSeen))
-  const disk = useDiskWords(server)
+  const disk = useDiskWords(server, isSeen)
   const facts = [
     [t`Players`, words.players],
     [t`CPU`, words.cpu],

@@ -69,7 +69,7 @@ function Row({ server, selection }: { server: Server; selection: Selection | nul
   const { t } = useLingui()
   const { ref, inViewport } = useInViewport<HTMLTableRowElement>()
   const words = useUsageWords(useUsage(server, inViewport))
-  const disk = useDiskWords(server)
+  const disk = useDiskWords(server, inViewport)
   const address = addressOf(server)
   return (
     <tr ref={ref} data-chosen={selection?.has(server.id) || undefined}>

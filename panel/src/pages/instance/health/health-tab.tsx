@@ -2,6 +2,7 @@ import { Trans } from '@lingui/react/macro'
 import { useMay } from '../../../api/access/session.ts'
 import { DiskCard } from './disk-card.tsx'
 import css from './health-tab.module.css'
+import { OffsiteCard } from './offsite-card.tsx'
 import { ProblemsCard } from './problems-card.tsx'
 import { ReadinessCard } from './readiness-card.tsx'
 
@@ -14,6 +15,7 @@ export function HealthTab() {
         <ReadinessCard />
         <DiskCard />
       </div>
+      {may('*') && <OffsiteCard />}
       {may('activity:read') && <ProblemsCard />}
       <p className="small faint">
         <Trans>

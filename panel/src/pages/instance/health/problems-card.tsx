@@ -24,6 +24,16 @@ const WORDS = {
   'backup.failed': { text: msg`A backup failed`, remedy: msg`Make another`, tab: '/backups' },
   'backup.damage_found': { text: msg`A backup is damaged`, remedy: msg`Make a new one now`, tab: '/backups' },
   'backup.lost': { text: msg`A backup is gone from the store`, remedy: msg`Make a new one now`, tab: '/backups' },
+  'backup.offsite_failed': {
+    text: msg`Backups could not be sent to the off-site store`,
+    remedy: msg`It is tried again by itself; the off-site store above says how it stands`,
+    tab: '/backups',
+  },
+  'offsite.removal_held': {
+    text: msg`Most of the off-site store would have been removed, so nothing was`,
+    remedy: msg`Confirm it at the off-site store above, or look for what is missing here`,
+    tab: '',
+  },
   'backup.rehearsal_failed': {
     text: msg`The game did not come up from a backup`,
     remedy: msg`Read what it wrote, and keep an older backup`,

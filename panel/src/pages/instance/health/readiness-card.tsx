@@ -1,6 +1,7 @@
 import { msg } from '@lingui/core/macro'
 import { Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
+import type { Readiness } from '../../../../../src/sdk/index.ts'
 import { useReadiness } from '../../../api/instance.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { Problem } from '../../../components/problem.tsx'
@@ -26,7 +27,7 @@ const CHECKS = {
   offsite: {
     name: msg`Off-site store`,
     good: msg`Backups are sent to it`,
-    remedy: msg`Run "gamekeeper offsite status" on the machine: it says what is wrong and what to do.`,
+    remedy: msg`See below what is still to be sent, and why it is not.`,
   },
 } as const
 const wordsOf = (check: string) => (Object.hasOwn(CHECKS, check) ? CHECKS[check as keyof typeof CHECKS] : null)
@@ -36,18 +37,28 @@ export function ReadinessCard() {
   return (
     <section className={`card ${css.card}`}>
       <h2>
-        {data?.ready === false ? <Trans>Something needs you</Trans> : <Trans>Everything it needs is there</Trans>}
+        <Heading readiness={error ? undefined : data} />
       </h2>
       {error && <Problem error={error} />}
       {!data && !error && <Skeleton height={110} />}
       {data && (
         <ul className={css.list}>
-          {Object.entries(data.checks).map(([check, state]) => (
-            <Check key={check} check={check} state={data.warnings[check] ?? state} />
+          {Object.entries({ ...data.checks, ...data.warnings }).map(([check, state]) => (
+            <Check key={check} check={check} state={state} />
           ))}
         </ul>
       )}
     </section>
+  )
+}
+
+function Heading({ readiness }: { readiness: Readiness | undefined }) {
+  if (!readiness) return <Trans>Health</Trans>
+  const hasWarnings = Object.keys(readiness.warnings).length > 0
+  return readiness.ready && !hasWarnings ? (
+    <Trans>Everything it needs is there</Trans>
+  ) : (
+    <Trans>Something needs you</Trans>
   )
 }
 

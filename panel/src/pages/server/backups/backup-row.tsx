@@ -76,7 +76,6 @@ function LockButton({ server, backup: { id, isLocked, name, status } }: { server
         color={isLocked ? undefined : 'gray'}
         size="lg"
         aria-label={label}
-        loading={setLocked.isPending}
         onClick={() =>
           setLocked.mutate(
             { id, isLocked: !isLocked },

@@ -5,7 +5,7 @@ import type { Selection } from 'react-aria-components'
 import { useLocation } from 'wouter'
 import type { FileEntry, Server } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/access/session.ts'
-import { type FileOrder, useDirectory, useFileActions } from '../../../api/files.ts'
+import { type FileOrder, joinPath, useDirectory, useFileActions } from '../../../api/files.ts'
 import { Empty } from '../../../components/empty.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showFailure } from '../../../components/toasts.tsx'
@@ -18,7 +18,7 @@ import { TEXT_MAX_BYTES } from './editor/text-file.ts'
 import { FileTable } from './file-table.tsx'
 import { FileToolbar } from './file-toolbar.tsx'
 import { hrefOf } from './paths.ts'
-import { looksLikeImage, looksLikeLog } from './preview/image-type.ts'
+import { isLookedAt } from './preview/image-type.ts'
 import { useRemoval } from './removal.ts'
 import { SearchField } from './search/search-field.tsx'
 import { UploadList } from './upload-list.tsx'
@@ -32,8 +32,9 @@ export function Directory({ server, directory }: { server: Server; directory: st
   const [order, setOrder] = useState<FileOrder>({ sort: 'name', order: 'asc' })
   const [selected, setSelected] = useState<Selection>(new Set())
   const [dialog, setDialog] = useState<Dialog | null>(null)
+  const [renamed, setRenamed] = useState<string | null>(null)
   const listing = useDirectory(server.id, directory, order)
-  const { copy, refresh } = useFileActions(server.id)
+  const { copy, move, refresh } = useFileActions(server.id)
   const removeWithUndo = useRemoval(server.id, directory)
   const { open, save } = useOpening(server.id, directory)
   const { entries } = listing
@@ -48,7 +49,19 @@ export function Directory({ server, directory }: { server: Server; directory: st
   const renameChosen = () => {
     const [entry] = chosen
     if (!entry || !mayWrite) return
-    setDialog(chosen.length === 1 ? { kind: 'rename', entry } : { kind: 'batch-rename', entries: chosen })
+    if (chosen.length === 1) setRenamed(entry.name)
+    else setDialog({ kind: 'batch-rename', entries: chosen })
+  }
+  const rename = (to: string | null) => {
+    setRenamed(null)
+    if (renamed === null || to === null) return
+    setSelected(new Set([to]))
+    move.mutate([{ from: joinPath(directory, renamed), to: joinPath(directory, to) }], {
+      onError: (error) => {
+        setSelected(new Set([renamed]))
+        showFailure(t`${renamed} could not be renamed`, error)
+      },
+    })
   }
   const copyChosen = () =>
     copy.mutate(
@@ -57,7 +70,7 @@ export function Directory({ server, directory }: { server: Server; directory: st
     )
 
   return (
-    <DropZone isOpen={mayWrite} onDrop={send}>
+    <DropZone directory={mayWrite ? directory : null} onDrop={send}>
       <div className="row spread">
         <Breadcrumbs server={server} directory={directory} />
         <SearchField serverId={server.id} directory={directory} />
@@ -88,6 +101,8 @@ export function Directory({ server, directory }: { server: Server; directory: st
           onOpen={open}
           onDelete={removeChosen}
           onRename={renameChosen}
+          renamed={renamed}
+          onRenamed={rename}
           hasMore={listing.hasNextPage}
           isLoadingMore={listing.isFetchingNextPage}
           onLoadMore={() => void listing.fetchNextPage()}
@@ -121,7 +136,7 @@ function useOpening(serverId: string, directory: string) {
   const open = (entry: FileEntry) => {
     if (entry.kind === 'directory') return navigate(hrefOf(serverId, entry.path))
     const { name, isText, sizeBytes } = entry
-    if (looksLikeImage(name) || looksLikeLog(name) || (isText && sizeBytes > TEXT_MAX_BYTES)) return show('view', entry)
+    if (isLookedAt(name) || (isText && sizeBytes > TEXT_MAX_BYTES)) return show('view', entry)
     return isText ? show('edit', entry) : save(entry)
   }
   return { open, save }

@@ -6,6 +6,10 @@ export interface DroppedFile {
   file: File
 }
 
+/** Rather than text, or a link of the page. */
+export const bringsFiles = (transfer: DataTransfer | null): transfer is DataTransfer =>
+  transfer?.types.includes('Files') ?? false
+
 /** To be called while the drop is handled: the browser empties it afterwards. */
 export function readDrop(transfer: DataTransfer): Promise<DroppedFile[]> {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null)

@@ -1,7 +1,7 @@
 // React Aria's table: keyboard, selection and screen readers as in a desktop's file manager, and only the rows in sight are made.
 import { useLingui } from '@lingui/react/macro'
 import { useMediaQuery } from '@mantine/hooks'
-import { useMemo } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import {
   Cell,
   Column,
@@ -21,6 +21,7 @@ import { Icon } from '../../../components/icon.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import { formatBytes } from '../../../i18n/format.ts'
 import css from './file-table.module.css'
+import { RenameField } from './rename-field.tsx'
 
 interface Props {
   entries: readonly FileEntry[]
@@ -31,6 +32,9 @@ interface Props {
   onOpen: (entry: FileEntry) => void
   onDelete: () => void
   onRename: () => void
+  /** The entry whose name is being typed. */
+  renamed: string | null
+  onRenamed: (to: string | null) => void
   hasMore: boolean
   isLoadingMore: boolean
   onLoadMore: () => void
@@ -40,20 +44,37 @@ const LAYOUT = { rowHeight: 40, headingHeight: 38, loaderHeight: 40 }
 
 export function FileTable(props: Props) {
   const { t, i18n } = useLingui()
-  const { entries, order, selected } = props
+  const { entries, order, selected, renamed, onRenamed } = props
   const isNarrow = useMediaQuery('(max-width: 560px)', false, { getInitialValueInEffect: false })
   const sortDescriptor: SortDescriptor = {
     column: order.sort,
     direction: order.order === 'asc' ? 'ascending' : 'descending',
   }
   const byName = useMemo(() => new Map(entries.map((entry) => [entry.name, entry])), [entries])
+  const frame = useRef<HTMLDivElement>(null)
+  const focusRow = useRowFocus(frame)
   const handleKey = (event: React.KeyboardEvent) => {
     if (event.key === 'Delete') props.onDelete()
     if (event.key === 'F2') props.onRename()
   }
+  const isCancelled = useRef(false)
+  const endRename = (to: string | null, hasLeft: boolean) => {
+    const taken = isCancelled.current ? null : to
+    if (!hasLeft || isCancelled.current) focusRow(taken ?? renamed)
+    isCancelled.current = false
+    onRenamed(taken)
+  }
+  // The keys of the table move through rows and cells, and find a row by its first letters.
+  const keepFromTable = (event: React.KeyboardEvent) => {
+    if (!(event.target instanceof HTMLInputElement)) return
+    event.stopPropagation()
+    if (event.key !== 'Escape') return
+    isCancelled.current = true
+    event.target.blur()
+  }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys belong to the grid within, which has the focus
-    <div className={css.frame} onKeyDown={handleKey}>
+    <div ref={frame} className={css.frame} onKeyDown={handleKey} onKeyDownCapture={keepFromTable}>
       <Virtualizer layout={TableLayout} layoutOptions={LAYOUT}>
         <Table
           aria-label={t`Files`}
@@ -90,7 +111,11 @@ export function FileTable(props: Props) {
                 <Cell className={css.cell}>
                   <span className={css.name} data-kind={entry.kind}>
                     <Icon name={entry.kind === 'directory' ? 'folder' : 'file'} size={17} />
-                    <span className="cut">{entry.name}</span>
+                    {entry.name === renamed ? (
+                      <RenameField name={entry.name} onEnd={endRename} />
+                    ) : (
+                      <span className="cut">{entry.name}</span>
+                    )}
                     {entry.symlinkTarget !== null && <span className="faint cut">→ {entry.symlinkTarget}</span>}
                   </span>
                 </Cell>
@@ -116,4 +141,19 @@ export function FileTable(props: Props) {
       </Virtualizer>
     </div>
   )
+}
+
+/** Gives the focus back to a row, as soon as there is one of that name. */
+function useRowFocus(frame: React.RefObject<HTMLElement | null>) {
+  const wanted = useRef<string | null>(null)
+  useEffect(() => {
+    if (wanted.current === null) return
+    const row = frame.current?.querySelector<HTMLElement>(`[role=row][data-key="${CSS.escape(wanted.current)}"]`)
+    if (!row) return
+    wanted.current = null
+    row.focus()
+  })
+  return (name: string | null) => {
+    wanted.current = name
+  }
 }

@@ -85,21 +85,39 @@ function SelectionTools({ serverId, directory, chosen, onDialog, onDownload, onR
 const isArchive = ({ kind, name }: FileEntry) =>
   kind === 'file' && /\.(zip|jar|mrpack|tar|tgz|tar\.gz|tar\.zst)$/i.test(name)
 
-function NewMenu({ onDialog }: Props) {
+function NewMenu({ onDialog, onUpload }: Props) {
   const { t } = useLingui()
+  const picker = useRef<HTMLInputElement>(null)
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="default" leftSection={<Icon name="plus" size={16} />}>
-          <Trans>New</Trans>
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Item icon="folder" label={t`New folder`} onClick={() => onDialog({ kind: 'folder' })} />
-        <Item icon="file" label={t`New file`} onClick={() => onDialog({ kind: 'file' })} />
-        <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" leftSection={<Icon name="plus" size={16} />}>
+            <Trans>New</Trans>
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Item icon="folder" label={t`New folder`} onClick={() => onDialog({ kind: 'folder' })} />
+          <Item icon="file" label={t`New file`} onClick={() => onDialog({ kind: 'file' })} />
+          <Item icon="upload" label={t`Upload a folder`} onClick={() => picker.current?.click()} />
+          <Item icon="link" label={t`From an address`} onClick={() => onDialog({ kind: 'pull' })} />
+        </Menu.Dropdown>
+      </Menu>
+      <input
+        ref={(input) => {
+          picker.current = input
+          // React does not know it.
+          input?.toggleAttribute('webkitdirectory', true)
+        }}
+        type="file"
+        hidden
+        aria-label={t`Folder to upload`}
+        onChange={({ currentTarget }) => {
+          onUpload([...(currentTarget.files ?? [])].map((file) => ({ name: file.webkitRelativePath, file })))
+          currentTarget.value = ''
+        }}
+      />
+    </>
   )
 }
 

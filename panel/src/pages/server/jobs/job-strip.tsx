@@ -1,6 +1,7 @@
 import { useLingui } from '@lingui/react/macro'
 import { CloseButton, Progress } from '@mantine/core'
 import type { Job } from '../../../../../src/sdk/index.ts'
+import { useMay } from '../../../api/access/session.ts'
 import { client } from '../../../api/client.ts'
 import { isUnderWay, useJobs } from '../../../api/jobs.ts'
 import { showFailure } from '../../../components/toasts.tsx'
@@ -29,6 +30,7 @@ export function JobStrip({ serverId, kinds }: Props) {
 
 function JobProgress({ serverId, job }: { serverId: string; job: Job }) {
   const { t, i18n } = useLingui()
+  const mayCancel = useMay()('servers:write')
   const titles: Record<string, string> = {
     restore: t`Restoring`,
     'restore.finish': t`Finishing the restore`,
@@ -37,10 +39,14 @@ function JobProgress({ serverId, job }: { serverId: string; job: Job }) {
     pack: t`Packing`,
     unpack: t`Unpacking`,
     pull: t`Fetching`,
+    install: t`Installing`,
   }
   const title = titles[job.kind] ?? job.kind
-  const { bytesDone, bytesTotal, filesDone } = job.progress
-  const percent = bytesTotal ? Math.min(100, (bytesDone / bytesTotal) * 100) : null
+  const { bytesDone, bytesTotal, filesDone, filesTotal } = job.progress
+  // An installation counts its steps as files.
+  const isInstall = job.kind === 'install'
+  const [done, total] = isInstall ? [filesDone, filesTotal] : [bytesDone, bytesTotal]
+  const percent = total ? Math.min(100, (done / total) * 100) : null
   const cancel = () =>
     client.jobs.cancel(serverId, job.id).catch((error: unknown) => showFailure(t`It could not be cancelled`, error))
   return (
@@ -50,9 +56,11 @@ function JobProgress({ serverId, job }: { serverId: string; job: Job }) {
         <span className="small faint">
           {job.status === 'queued'
             ? t`Waiting for its turn`
-            : t`${formatCount(filesDone, i18n.locale)} files, ${formatBytes(bytesDone, i18n.locale)}`}
+            : isInstall
+              ? filesTotal !== null && t`Step ${Math.min(filesDone + 1, filesTotal)} of ${filesTotal}`
+              : t`${formatCount(filesDone, i18n.locale)} files, ${formatBytes(bytesDone, i18n.locale)}`}
         </span>
-        <CloseButton size="sm" aria-label={t`Cancel: ${title}`} onClick={() => void cancel()} />
+        {mayCancel && <CloseButton size="sm" aria-label={t`Cancel: ${title}`} onClick={() => void cancel()} />}
       </div>
       <Progress value={job.status === 'queued' ? 0 : (percent ?? 100)} animated size="sm" aria-label={title} />
     </div>

@@ -31,9 +31,13 @@ export function CommandInput({ server, readHistory }: Props) {
     event.preventDefault()
     if (command.trim() === '') return
     back.current = 0
+    // At once: whatever is typed while it is on its way is the next one.
+    setCommand('')
     send.mutate(command, {
-      onSuccess: () => setCommand(''),
-      onError: (error) => showFailure(t`The command was not sent`, error),
+      onError: (error) => {
+        setCommand((typed) => (typed === '' ? command : typed))
+        showFailure(t`The command was not sent`, error)
+      },
     })
   }
   const recall = (event: KeyboardEvent<HTMLInputElement>) => {

@@ -8,8 +8,9 @@ import { Problem } from '../../../components/problem.tsx'
 import { showToast } from '../../../components/toasts.tsx'
 import { CommandInput } from './command-input.tsx'
 import css from './console.module.css'
-import { type ConsoleFeed, openConsoleFeed } from './console-feed.ts'
+import { type ConsoleFeed, type ConsoleSink, openConsoleFeed } from './console-feed.ts'
 import { ConsoleTools, FindField } from './console-tools.tsx'
+import { createSpokenLines } from './spoken-lines.ts'
 import { type ConsoleTerminal, createTerminal } from './terminal.ts'
 
 type FeedState = Parameters<Parameters<typeof openConsoleFeed>[2]['onState']>[0]
@@ -24,6 +25,7 @@ export default function Console({ server, wanted }: Props) {
   const { t, i18n } = useLingui()
   const may = useMay()
   const host = useRef<HTMLDivElement>(null)
+  const spoken = useRef<HTMLDivElement>(null)
   const terminal = useRef<ConsoleTerminal>(null)
   const feed = useRef<ConsoleFeed>(null)
   const [state, setState] = useState<FeedState>('loading')
@@ -32,17 +34,30 @@ export default function Console({ server, wanted }: Props) {
   const [isEmpty, setEmpty] = useState(false)
 
   useEffect(() => {
-    if (!host.current) return
+    if (!host.current || !spoken.current) return
     const opened = createTerminal(host.current, {
       locale: i18n.locale,
       onFollowing: setFollowing,
       onTop: () => void feed.current?.readOlder().catch(() => {}),
     })
     terminal.current = opened
-    const lines = openConsoleFeed(server.id, opened, { onState: setState, onOlder: setOlder, onEmpty: setEmpty })
+    const heard = createSpokenLines(spoken.current)
+    const sink: ConsoleSink = {
+      append(added) {
+        opened.append(added)
+        heard.add(added)
+      },
+      replace(all, firstShown) {
+        // Older ones that were asked for come before those that are there.
+        if (firstShown === undefined) heard.replace(all)
+        return opened.replace(all, firstShown)
+      },
+    }
+    const lines = openConsoleFeed(server.id, sink, { onState: setState, onOlder: setOlder, onEmpty: setEmpty })
     feed.current = lines
     return () => {
       lines.close()
+      heard.dispose()
       opened.dispose()
     }
   }, [server.id, i18n.locale])
@@ -90,6 +105,7 @@ export default function Console({ server, wanted }: Props) {
       {typeof state === 'object' && <Problem error={state.error} />}
       <div className={css.screen}>
         <div ref={host} className={css.host} />
+        <div ref={spoken} className={css.spoken} role="log" aria-label={t`Newest lines of the console`} />
         {isEmpty && (
           <p className={css.empty}>
             <Trans>Nothing is written yet. Start the server, and what it says appears here.</Trans>

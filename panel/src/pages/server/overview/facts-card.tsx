@@ -1,13 +1,15 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import type { ReactNode } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
+import { useDiskBytes } from '../../../api/usage.ts'
 import { Moment } from '../../../components/moment.tsx'
 import { formatBytes } from '../../../i18n/format.ts'
 import css from './overview-tab.module.css'
 
 export function FactsCard({ server }: { server: Server }) {
   const { t, i18n } = useLingui()
-  const { power, diskUsage, limits, runtime } = server
+  const { power, limits, runtime } = server
+  const diskBytes = useDiskBytes(server)
   const bytes = (count: number) => formatBytes(count, i18n.locale)
   return (
     <dl className={`card ${css.facts}`}>
@@ -17,7 +19,7 @@ export function FactsCard({ server }: { server: Server }) {
         </Fact>
       )}
       <Fact name={t`Disk`}>
-        {diskUsage ? bytes(diskUsage.sizeBytes) : <Trans>not measured yet</Trans>}
+        {diskBytes === null ? <Trans>not measured yet</Trans> : bytes(diskBytes)}
         {limits.diskBytes !== null && (
           <span className="faint">
             {' '}

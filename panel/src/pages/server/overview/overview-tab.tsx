@@ -4,6 +4,7 @@ import { Suspense, useState } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/access/session.ts'
 import { lazyPart } from '../../../components/lazy-part.ts'
+import { JobStrip } from '../jobs/job-strip.tsx'
 import { FactsCard } from './facts-card.tsx'
 import { LastExit } from './last-exit.tsx'
 import css from './overview-tab.module.css'
@@ -14,6 +15,8 @@ import { PowerStep } from './power-step.tsx'
 const Console = lazyPart(() => import('./console.tsx'))
 const Charts = lazyPart(() => import('./charts.tsx'))
 
+const KINDS = ['install']
+
 export function OverviewTab({ server }: { server: Server }) {
   const may = useMay()
   const mayRead = may('console:read')
@@ -23,6 +26,7 @@ export function OverviewTab({ server }: { server: Server }) {
     <div className={css.overview}>
       <div className="stack grow">
         <PowerStep server={server} />
+        <JobStrip serverId={server.id} kinds={KINDS} />
         <LastExit server={server} onJump={mayRead ? (line) => setWanted({ line }) : null} />
         {mayRead ? (
           <Suspense fallback={<Skeleton height={420} radius="md" />}>

@@ -15,7 +15,6 @@ export type Dialog =
   | { kind: 'folder' }
   | { kind: 'file' }
   | { kind: 'pull' }
-  | { kind: 'rename'; entry: FileEntry }
   | { kind: 'batch-rename'; entries: readonly FileEntry[] }
   | { kind: 'move'; entries: readonly FileEntry[] }
   | { kind: 'mode'; entries: readonly FileEntry[] }
@@ -39,8 +38,6 @@ export function Dialogs({ serverId, directory, taken, dialog, onClose }: Props) 
       return <NewFolder {...place} />
     case 'file':
       return <NewFile {...place} />
-    case 'rename':
-      return <Rename {...place} name={dialog.entry.name} />
     case 'batch-rename':
       return <BatchRename {...place} names={dialog.entries.map(({ name }) => name)} taken={taken} />
     case 'move':
@@ -69,7 +66,6 @@ function NewFolder({ serverId, directory, onClose }: Place) {
     <NameDialog
       title={t`New folder`}
       action={t`Create`}
-      initial=""
       error={makeFolder.error}
       isPending={makeFolder.isPending}
       onSubmit={(name) => makeFolder.mutate({ path: directory, name }, { onSuccess: onClose })}
@@ -87,27 +83,9 @@ function NewFile({ serverId, directory, onClose }: Place) {
     <NameDialog
       title={t`New file`}
       action={t`Create`}
-      initial=""
       error={makeFile.error}
       isPending={makeFile.isPending}
       onSubmit={(name) => makeFile.mutate(joinPath(directory, name), { onSuccess: () => open(name) })}
-      onClose={onClose}
-    />
-  )
-}
-
-function Rename({ serverId, directory, onClose, name }: Place & { name: string }) {
-  const { t } = useLingui()
-  const { move } = useFileActions(serverId)
-  const moveTo = (to: string) => [{ from: joinPath(directory, name), to: joinPath(directory, to) }]
-  return (
-    <NameDialog
-      title={t`Rename ${name}`}
-      action={t`Rename`}
-      initial={name}
-      error={move.error}
-      isPending={move.isPending}
-      onSubmit={(to) => move.mutate(moveTo(to), { onSuccess: onClose })}
       onClose={onClose}
     />
   )

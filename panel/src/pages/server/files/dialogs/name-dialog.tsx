@@ -6,7 +6,6 @@ import { FormDialog } from './form-dialog.tsx'
 interface Props {
   title: string
   action: string
-  initial: string
   error: Error | null
   isPending: boolean
   onSubmit: (name: string) => void
@@ -14,10 +13,10 @@ interface Props {
 }
 
 /** Asks for the name of a file or folder. Mounted for as long as it is open. */
-export function NameDialog({ initial, onSubmit, ...dialog }: Props) {
+export function NameDialog({ onSubmit, ...dialog }: Props) {
   const { t } = useLingui()
-  const [name, setName] = useState(initial)
-  const isGood = name.trim() !== '' && name !== initial && !name.includes('/')
+  const [name, setName] = useState('')
+  const isGood = name.trim() !== '' && !name.includes('/')
   return (
     <FormDialog {...dialog} isGood={isGood} onSubmit={() => onSubmit(name)}>
       <TextInput

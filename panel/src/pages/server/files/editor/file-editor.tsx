@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'react'
 import { isApiError, type WriteOptions } from '../../../../../../src/sdk/index.ts'
 import { useMay, useSession } from '../../../../api/access/session.ts'
 import { client } from '../../../../api/client.ts'
+import { useFileActions } from '../../../../api/files.ts'
 import { Empty } from '../../../../components/empty.tsx'
 import { Icon } from '../../../../components/icon.tsx'
 import { Problem } from '../../../../components/problem.tsx'
@@ -36,12 +37,17 @@ export default function FileEditor({ serverId, path, onClose }: Props) {
     gcTime: 0,
     refetchOnWindowFocus: false,
   })
+  const { download } = useFileActions(serverId)
+  const save = () => download.mutate(path, { onError: (why) => showFailure(t`It could not be downloaded`, why) })
   if (error) return <Problem error={error} onRetry={() => void refetch()} />
   if (data === undefined) return <Skeleton height={420} radius="md" />
   if (data === null) {
     return (
       <div className="card">
         <Empty icon="file" title={t`This is not a text, or too large to edit here.`}>
+          <Button leftSection={<Icon name="download" size={16} />} onClick={save}>
+            <Trans>Download</Trans>
+          </Button>
           <Button variant="default" onClick={onClose}>
             <Trans>Close</Trans>
           </Button>
@@ -215,6 +221,10 @@ function Editor({ serverId, path, file, onClose }: Props & { file: TextFile }) {
         />
       )}
       <div ref={host} className={`card ${css.code}`} />
+      {/* Tab indents, so it has to be said how to leave by keyboard. */}
+      <p className="small faint">
+        <Trans>Ctrl-S saves, Ctrl-F finds. Escape, then Tab, leaves the text.</Trans>
+      </p>
     </section>
   )
 }

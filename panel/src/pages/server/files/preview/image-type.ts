@@ -18,4 +18,6 @@ export function imageTypeOf(bytes: Uint8Array): string | null {
 }
 
 export const looksLikeImage = (name: string) => /\.(png|jpe?g|gif|webp|avif|bmp)$/i.test(name)
-export const looksLikeLog = (name: string) => /\.log(\.\d+)?$/i.test(name)
+const looksLikeLog = (name: string) => /\.log(\.\d+)?$/i.test(name)
+/** Rather than edited. */
+export const isLookedAt = (name: string) => looksLikeImage(name) || looksLikeLog(name)

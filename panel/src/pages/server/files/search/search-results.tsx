@@ -10,6 +10,7 @@ import { Empty } from '../../../../components/empty.tsx'
 import { Icon } from '../../../../components/icon.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 import { hrefOf } from '../paths.ts'
+import { isLookedAt } from '../preview/image-type.ts'
 import css from './search.module.css'
 import { SearchField } from './search-field.tsx'
 
@@ -76,10 +77,11 @@ export default function SearchResults({ server, directory, query, onClose }: Pro
 function MatchRow({ server, match: { path, kind, lineNumber, line } }: { server: Server; match: Match }) {
   const at = path.lastIndexOf('/')
   const folder = path.slice(0, at) || '/'
+  const name = path.slice(at + 1)
   const href =
     kind === 'directory'
       ? hrefOf(server.id, path)
-      : `${hrefOf(server.id, folder)}?edit=${encodeURIComponent(path.slice(at + 1))}`
+      : `${hrefOf(server.id, folder)}?${isLookedAt(name) ? 'view' : 'edit'}=${encodeURIComponent(name)}`
   return (
     <li>
       <Icon name={kind === 'directory' ? 'folder' : 'file'} size={17} />
