@@ -238,7 +238,7 @@ function makeSecondFormat(folder: string, strip: (operation: Line) => Line = (op
     const file = join(folder, `d${within}`, (path as string[]).at(-1) ?? '')
     if (existsSync(file)) renameSync(file, join(folder, String(staged)))
   }
-  const digests = { ...head.digests, made: head.digests['made-3'] ?? '' }
+  const digests: RestoreHead['digests'] = { ...head.digests, made: head.digests['made-3'] ?? '' }
   for (const section of SECTIONS.filter((name) => name !== 'inside')) {
     const operations = [...readLines(join(folder, section)), ...(section === 'place' ? inside : [])]
     const text = operations.map(({ folder: _, ...line }) => `${JSON.stringify(strip(line))}\n`).join('')
