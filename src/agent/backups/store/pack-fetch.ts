@@ -167,10 +167,10 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     return entry
   }
 
-  /** So that the next pack comes while others are decoded. One slot is left for what is not read in the order of packs. */
+  /** So that the next pack comes while this one is decoded. */
   function startNext(session: Session): void {
     const [next] = session.expected.keys()
-    if (next === undefined || entries.size >= SLOTS - 1) return
+    if (next === undefined || made - free.length >= SLOTS) return
     const entry = start(session, next, [])
     void entry.ready.then(
       () => unpin(entry),
@@ -182,10 +182,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     entry.pins--
     if (entry.pins > 0 || !entries.has(entry)) return
     if (entry.left.size > 0 && !entry.session.isClosed) wake()
-    else {
-      release(entry)
-      startNext(entry.session)
-    }
+    else release(entry)
   }
 
   /** Those that have something of what is wanted, held until they are unpinned. */
