@@ -38,9 +38,18 @@ let running = 0
 /** The service no longer knows the session, and nobody has signed in since. */
 let isRefused = false
 
+/** A thousand small files change it several thousand times: whoever shows it is told a few times a second. */
+const TELL_EVERY_MS = 100
+let isTelling = false
+
 function set(next: readonly Upload[]): void {
   uploads = next
-  for (const listener of listeners) listener()
+  if (isTelling) return
+  isTelling = true
+  setTimeout(() => {
+    isTelling = false
+    for (const listener of listeners) listener()
+  }, TELL_EVERY_MS)
 }
 
 const update = (id: number, change: Partial<Upload>) =>
