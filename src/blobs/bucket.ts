@@ -1,6 +1,7 @@
 // A bucket as one process uses it: where it is, and what its provider can do, is found out once, and only as far as that is
 // needed.
 import type { S3Keys, S3Place } from '../contract/offsite-place.ts'
+import { onceDone } from '../kit/once-done.ts'
 import { type S3Address, type S3Traits, s3Address } from './s3/address.ts'
 import { type BlobStore, isLost } from './store.ts'
 
@@ -130,16 +131,4 @@ const whereaboutsOf = ({ region, traits }: S3Address) => ({ region, addressing: 
 async function openS3(address: S3Address, options: { clear: boolean }): Promise<Required<BlobStore>> {
   const { openS3Store } = await import('./s3/s3-store.ts')
   return await openS3Store(address, options)
-}
-
-/** Whoever comes meanwhile waits for the same; what has failed is tried again by the next. */
-function onceDone<T>(work: () => Promise<T>): () => Promise<T> {
-  let under: Promise<T> | undefined
-  return () => {
-    under ??= work().catch((error: unknown) => {
-      under = undefined
-      throw error
-    })
-    return under
-  }
 }

@@ -1,4 +1,5 @@
 // Opens a store from plain data, so that a worker thread can open the same one.
+import { onceDone } from '../kit/once-done.ts'
 import { openLocalStore } from './local.ts'
 import type { S3Address } from './s3/address.ts'
 import type { BlobStore } from './store.ts'
@@ -17,14 +18,7 @@ export async function openBlobStore(
 
 /** Opened when it is first asked for something: one that cannot be reached keeps nobody from starting. */
 export function openWhenUsed(open: () => Promise<BlobStore>): BlobStore {
-  let opening: Promise<BlobStore> | undefined
-  const opened = () => {
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined
-      throw error
-    })
-    return opening
-  }
+  const opened = onceDone(open)
   return {
     create: async (name) => (await opened()).create(name),
     put: async (name, bytes) => (await opened()).put(name, bytes),

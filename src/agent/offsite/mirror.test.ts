@@ -1,12 +1,12 @@
 // The mirror, with a directory in the place of a bucket: what it holds restores without the store that it was made from.
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
 import { namesIn } from '../../blobs/store.testing.ts'
 import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from '../backups/backups.testing.ts'
-import { assertRestorable, backups, change, remove, SERVER, testMirror } from './mirror.testing.ts'
+import { assertRestorable, backups, change, killEverywhere, remove, SERVER, testMirror } from './mirror.testing.ts'
 
 const DAY_MS = 24 * 3600_000
 
@@ -60,34 +60,14 @@ describe('sending', () => {
   it('the bucket holds a complete store at every instant', async (t) => {
     const mirror = await testMirror(t)
     const trees = await backups(mirror, 2)
-    /** From what is there now, a run that is killed before each thing that it would write or remove in turn. */
-    const killEverywhere = async (deletedBackups: string[]) => {
-      const before = join(temporaryFolder(t), 'before')
-      mkdirSync(mirror.dir, { recursive: true })
-      cpSync(mirror.dir, before, { recursive: true })
-      for (let calls = 1; ; calls++) {
-        rmSync(mirror.dir, { recursive: true })
-        cpSync(before, mirror.dir, { recursive: true })
-        let made = 0
-        mirror.faults.before = (call) => {
-          if (['put', 'commit', 'delete'].includes(call) && ++made >= calls) throw new Error('killed')
-        }
-        mirror.restart()
-        const isDone = await mirror.run({ isThorough: true, deletedBackups }).then(
-          () => true,
-          () => false,
-        )
-        await assertRestorable(t, mirror.dir, SERVER, trees)
-        if (isDone) return calls - 1
-      }
-    }
+    const check = () => assertRestorable(t, mirror.dir, SERVER, trees)
     // Who it belongs to, its format, two packs, two indexes, two manifests.
-    assert.equal(await killEverywhere([]), 8)
+    assert.equal(await killEverywhere(t, mirror, [], check), 8)
     const [first = '', second = ''] = trees.keys()
     await remove(mirror, first)
     const [third = '', tree = {}] = [...(await backups(mirror, 1))][0] ?? []
     trees.set(third, tree)
-    assert.ok((await killEverywhere([first])) >= 6)
+    assert.ok((await killEverywhere(t, mirror, [first], check)) >= 6)
     await assertRestorable(t, mirror.dir, SERVER, trees, [second, third])
     assert.deepEqual(namesIn(mirror.dir, 'packs'), namesIn(mirror.agent.storeDir, 'packs'))
     assert.deepEqual(namesIn(mirror.dir, 'index'), namesIn(mirror.agent.storeDir, 'index'))

@@ -1,7 +1,7 @@
 // What the tests of this folder share: an agent's backups, a directory in the place of a bucket, and what can go wrong there.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
@@ -107,6 +107,37 @@ export async function assertRestorable(
 
 /** Whose backups they are. */
 export const SERVER = 'srv_a'
+
+/**
+ * From what is there now, a run that is killed before each thing that it would write or remove in turn. `check` what it has left
+ * each time. Answers how many of them there were.
+ */
+export async function killEverywhere(
+  t: TestContext,
+  mirror: TestMirror,
+  deletedBackups: string[],
+  check: () => Promise<void>,
+): Promise<number> {
+  const { dir, faults } = mirror
+  const before = join(temporaryFolder(t), 'before')
+  mkdirSync(dir, { recursive: true })
+  cpSync(dir, before, { recursive: true })
+  for (let calls = 1; ; calls++) {
+    rmSync(dir, { recursive: true })
+    cpSync(before, dir, { recursive: true })
+    let made = 0
+    faults.before = (call) => {
+      if (['put', 'commit', 'delete'].includes(call) && ++made >= calls) throw new Error('killed')
+    }
+    mirror.restart()
+    const isDone = await mirror.run({ isThorough: true, deletedBackups }).then(
+      () => true,
+      () => false,
+    )
+    await check()
+    if (isDone) return calls - 1
+  }
+}
 
 /** Files that no other backup shares. */
 export function change({ agent }: TestMirror, bytes = 200_000): void {

@@ -1,11 +1,11 @@
 // The mirror and the parts that manifests share: at every instant a manifest in it has those that it names.
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { blobsIn, namesIn } from '../../blobs/store.testing.ts'
-import { type Tree, temporaryFolder } from '../backups/backups.testing.ts'
-import { assertRestorable, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
+import type { Tree } from '../backups/backups.testing.ts'
+import { assertRestorable, killEverywhere, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
 
 /** Two backups that share a part. */
 async function sharing(t: TestContext): Promise<{ mirror: TestMirror; trees: Map<string, Tree> }> {
@@ -35,29 +35,11 @@ function sayFormatOne({ agent, dir }: TestMirror): void {
 it('a run that is killed before anything that it would write or remove leaves no manifest without its parts', async (t) => {
   const { mirror, trees } = await sharing(t)
   const { agent, dir } = mirror
-  /** As in `mirror.test.ts`, with parts in the store. */
-  const killEverywhere = async (deletedBackups: string[]) => {
-    const before = join(temporaryFolder(t), 'before')
-    mkdirSync(dir, { recursive: true })
-    cpSync(dir, before, { recursive: true })
-    for (let calls = 1; ; calls++) {
-      rmSync(dir, { recursive: true })
-      cpSync(before, dir, { recursive: true })
-      let made = 0
-      mirror.faults.before = (call) => {
-        if (['put', 'commit', 'delete'].includes(call) && ++made >= calls) throw new Error('killed')
-      }
-      mirror.restart()
-      const isDone = await mirror.run({ isThorough: true, deletedBackups }).then(
-        () => true,
-        () => false,
-      )
-      if (namesIn(dir, 'parts').length > 0) assert.equal(versionOf(dir), 2)
-      await assertRestorable(t, dir, SERVER, trees)
-      if (isDone) return
-    }
+  const check = async () => {
+    if (namesIn(dir, 'parts').length > 0) assert.equal(versionOf(dir), 2)
+    await assertRestorable(t, dir, SERVER, trees)
   }
-  await killEverywhere([])
+  await killEverywhere(t, mirror, [], check)
   const [first = ''] = trees.keys()
   await agent.backups.remove({ serverId: SERVER, backupId: first })
   for (let index = 0; index < 60; index++)
@@ -65,7 +47,7 @@ it('a run that is killed before anything that it would write or remove leaves no
   const third = await mirror.backup(SERVER)
   trees.set(third.backupId, third.tree)
   await agent.run({ kind: 'backups.reclaim' })
-  await killEverywhere([first])
+  await killEverywhere(t, mirror, [first], check)
   assert.deepEqual(namesIn(dir, 'parts'), namesIn(agent.storeDir, 'parts'))
 })
 

@@ -171,7 +171,7 @@ export async function checkIndexes(repository: Repository, findings: Findings): 
 }
 
 /** `seen`: what was checked of others already, and is not checked again. */
-export function checkManifest(
+export async function checkManifest(
   repository: Repository,
   findings: Findings,
   name: ManifestName,
@@ -179,11 +179,11 @@ export function checkManifest(
 ): Promise<void> {
   const read = () =>
     unlessGone(async () => {
-      const manifest = await openIfThere(repository, name)
-      await manifest?.checkOwn()
-      for await (const _ of manifest?.rawChunks(seen) ?? []);
+      for await (const _ of (await openIfThere(repository, name))?.rawChunks(seen) ?? []);
     })
-  return noting(findings, () => withManifest(repository, name, read, (blob) => void findings.healed.push(blob)))
+  const healed = (blob: string) => void findings.healed.push(blob)
+  const isRead = await noting(findings, () => withManifest(repository, name, read, healed))
+  if (!isRead) await checkOwnChunks(repository, findings, name)
 }
 
 /** All of each, also what no manifest needs any more: no byte of the store changes unseen. */
@@ -201,13 +201,22 @@ export async function checkParts(repository: Repository, findings: Findings, nam
   }
 }
 
-export async function noting(findings: Findings, read: () => Promise<unknown>): Promise<void> {
+/** Answers whether all could be read. */
+export async function noting(findings: Findings, read: () => Promise<unknown>): Promise<boolean> {
   try {
     await read()
+    return true
   } catch (error) {
     if (!(error instanceof Damage)) throw error
     findings.blobs.set(error.blob, error.message)
+    return false
   }
+}
+
+/** For a manifest that could not be read to its end: the damage may be that of a part, and the manifest have its own. */
+export async function checkOwnChunks(repository: Repository, findings: Findings, name: ManifestName): Promise<void> {
+  const read = () => unlessGone(async () => (await openIfThere(repository, name))?.checkOwn())
+  await noting(findings, () => withManifest(repository, name, read, (blob) => void findings.healed.push(blob)))
 }
 
 /** So that the next backup heals what it can. */

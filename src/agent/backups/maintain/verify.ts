@@ -22,6 +22,7 @@ import {
   asDamage,
   checkAndHeal,
   checkIndexes,
+  checkOwnChunks,
   checkPack,
   checkParts,
   createFindings,
@@ -49,15 +50,15 @@ export async function runVerify(
   const findings = createFindings()
   const wanted: Wanted = new Map()
   let parts: string[] = []
-  await noting(findings, () =>
+  const isRead = await noting(findings, () =>
     withManifest(repository, name, async () => {
       wanted.clear()
       const manifest = await openManifest(repository.blobs, repository.sealer, name)
       parts = partsOf(manifest)
-      await manifest.checkOwn()
       for await (const chunk of manifest.chunks()) for (const entry of chunk) want(repository, entry, wanted, findings)
     }),
   )
+  if (!isRead) await checkOwnChunks(repository, findings, name)
   await checkParts(repository, findings, parts)
   const store = storeAsItIs(repository, fetch)
   expectAll(fetch, wanted, (packId) => repository.isAway(packId))

@@ -10,6 +10,7 @@ import {
   mkdirAt,
   NO_LINKS,
   renameAt,
+  renameNewAt,
   statsIfThere,
   unlinkAt,
 } from '../../files/sandbox/directory.ts'
@@ -143,17 +144,13 @@ function createHeldTrash(openTrash: Swap['openTrash']) {
   }
 }
 
-/**
- * Where nothing has the name. A file is never replaced by a directory: at most an empty directory that somebody makes in this
- * very instant is. One that is not in staging has been moved before.
- */
+/** Where nothing has the name. One that is not in staging has been moved before. */
 function isFolderMoved(staging: Directory, folder: number, parent: Directory, name: string): boolean {
-  if (statsIfThere(parent, name)) return false
   try {
-    renameAt(staging, stagedFolder(folder), parent, name)
+    renameNewAt(staging, stagedFolder(folder), parent, name)
     return true
   } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error
+    if (!hasCode(error, 'EEXIST', 'ENOENT')) throw error
     return false
   }
 }
