@@ -156,7 +156,9 @@ describe('from a bucket', needs('versitygw'), () => {
     const done = await recover(['--store', place(), '--data', fresh], settings())
     const asked = requests()
     for (const id of trees.keys())
-      assert.equal(asked.filter((line) => line.includes(`manifests/${castle}/${id} `)).length, 1, asked.join('\n'))
+      assert.ok(asked.filter((line) => line.includes(`manifests/${castle}/${id} `)).length <= 1, asked.join('\n'))
+    // Most of what is small came in it.
+    assert.equal(asked.filter((line) => line.includes('s3_GetObject castle/bundles/')).length, 1, asked.join('\n'))
     assert.equal(done.code, 0, JSON.stringify(done))
     assert.deepEqual([done.recovered.servers, done.recovered.adopted.length], [[castle], 2])
     assert.ok(done.copied.bytes < 500_000, 'no pack is copied')

@@ -1,7 +1,7 @@
 // A bucket as one process uses it: where it is, and what its provider can do, is found out once, and only as far as that is
 // needed.
 import type { S3Keys, S3Place } from '../contract/offsite-place.ts'
-import { onceDone } from '../kit/once-done.ts'
+import { onceDone } from './once-done.ts'
 import { type S3Address, type S3Traits, s3Address } from './s3/address.ts'
 import { type BlobStore, isLost } from './store.ts'
 

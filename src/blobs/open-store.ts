@@ -1,6 +1,7 @@
 // Opens a store from plain data, so that a worker thread can open the same one.
-import { onceDone } from '../kit/once-done.ts'
+
 import { openLocalStore } from './local.ts'
+import { onceDone } from './once-done.ts'
 import type { S3Address } from './s3/address.ts'
 import type { BlobStore } from './store.ts'
 

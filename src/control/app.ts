@@ -53,6 +53,7 @@ import { createServerJobs } from './servers/jobs.ts'
 import { serverRoutes } from './servers/routes.ts'
 import { createServers } from './servers/service.ts'
 import { createSleepSettings } from './servers/sleep.ts'
+import { createStartWishes } from './servers/start-wishes.ts'
 import { createStats } from './servers/stats.ts'
 import type { Providers } from './subdomains/providers.ts'
 import { subdomainRoutes } from './subdomains/routes.ts'
@@ -154,8 +155,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     parts,
   })
   const factKeeper = createFactKeeper({ db, facts: agent.facts, activity, idempotency, log })
-  const installs = createInstalls({ db, agent, activity, jobs, templates })
-  const games = createGames({ db, agent, facts: factKeeper, templates, installs, sleeps, log })
+  const wishes = createStartWishes({ db, activity, jobs })
+  const installs = createInstalls({ db, agent, activity, jobs, templates, wishes })
+  const games = createGames({ db, agent, facts: factKeeper, templates, installs, wishes, sleeps, log })
   const deletion = createDeletion({
     db,
     agent,

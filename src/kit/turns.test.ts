@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTurns } from './turns.ts'
+import { beginUrgent } from './urgent.ts'
+
+const spend = (ms: number) => {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
 
 /** Goes over entries, each of some processor time, and gives the loop its turns. */
 async function walk(share: string, entries: number, onEntry: () => void): Promise<void> {
   const turn = createTurns(share)
   for (let entry = 0; entry < entries; entry++) {
     if (turn.due()) await turn.take()
-    for (const end = performance.now() + 0.05; performance.now() < end; );
+    spend(0.05)
     onEntry()
   }
 }
@@ -31,4 +36,40 @@ test('a signal is seen at the next turn', async () => {
   const turn = createTurns('', abort.signal)
   abort.abort(new Error('enough'))
   await assert.rejects(turn.take(), /enough/)
+})
+
+test('who looks at a few entries does not wait for those who have used up the turn', () => {
+  const walk = createTurns('noisy')
+  walk.due()
+  spend(2)
+  assert.equal(walk.due(), true)
+  const few = createTurns('quiet')
+  assert.equal(few.due(), false)
+  spend(1)
+  assert.equal(few.due(), true)
+})
+
+const nextTurn = () => new Promise(setImmediate)
+
+test('a walk pauses while a change is under way that somebody waits for, and goes on beside one that does not end', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  // The turn of the tests before.
+  await nextTurn()
+  let taken = 0
+  const take = async () => {
+    await createTurns('bulk').take()
+    taken++
+  }
+  const urgent = beginUrgent()
+  const first = take()
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  assert.equal(taken, 0)
+  urgent[Symbol.dispose]()
+  await first
+  using _urgent = beginUrgent()
+  const second = take()
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  assert.equal(taken, 1)
+  t.mock.timers.tick(10)
+  await second
 })

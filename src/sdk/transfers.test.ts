@@ -86,6 +86,28 @@ describe('uploads', () => {
     assert.deepEqual(unfinished(), [])
   })
 
+  test('many small files whose answer is lost are sent again, are there once, and are told of once', async () => {
+    let isLost = false
+    const losing = async (url: unknown, init?: RequestInit) => {
+      const response = await fetch(String(url), init)
+      if (isLost || !(init?.body instanceof FormData)) return response
+      isLost = true
+      throw new TypeError('the answer was lost')
+    }
+    const { id } = await service.createServer()
+    const lossy = createClient({ baseUrl: service.url, token: service.adminToken, fetch: losing })
+    const blobs = ['a', 'b', 'c'].map((name) => ({ name: `pack/${name}.txt`, blob: new Blob([name]) }))
+    const entries = await lossy.files.uploadMany(id, blobs, { directory: '/mods' })
+    assert.ok(isLost)
+    assert.deepEqual(
+      entries.map(({ path }) => path),
+      ['/mods/pack/a.txt', '/mods/pack/b.txt', '/mods/pack/c.txt'],
+    )
+    assert.deepEqual((await client.files.listTrash(id)).data, [])
+    const { data } = await client.activity.list(id, { event: 'file.uploaded' })
+    assert.equal(data.length, 1)
+  })
+
   test('connections that are cut again and again do not matter', async () => {
     const bytes = randomBytes(20 * MIB)
     let cuts = 0

@@ -13,6 +13,8 @@ export interface FormOptions {
   directory?: string
   /** False refuses to replace anything; then a break is an error, since nobody knows whether all was done before it. */
   overwrite?: boolean
+  /** Leaves a file as it is that is there already with the same bytes. What is sent again after a break does so anyway. */
+  skipIdentical?: boolean
   signal?: AbortSignal
   link?: string
   retries?: number
@@ -25,11 +27,12 @@ export async function uploadForm(
   options: FormOptions,
 ): Promise<FileEntry[]> {
   const { signal, directory = '/', overwrite = true } = options
-  const query = new URLSearchParams({ directory, overwrite: String(overwrite) })
   let { link } = options
   for (let failures = 0; ; ) {
     try {
       link ??= (await transport.call(requestUpload, { params: { serverId }, ...(signal ? { signal } : {}) })).url
+      const query = new URLSearchParams({ directory, overwrite: String(overwrite) })
+      if (options.skipIdentical || failures > 0) query.set('skipIdentical', 'true')
       const body = new FormData()
       for (const { name, blob } of files) body.append('files', blob, name)
       const response = await transport.follow(`${link}?${query}`, { method: 'POST', body, signal, timeoutMs: 0 })

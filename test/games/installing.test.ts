@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 const TEMPLATE = {
   ...{ format: 1, id: 'slow', name: 'Slow', runtimes: ['process'], stop: [{ command: 'stop', timeoutSeconds: 5 }] },
   variables: [{ name: 'GREETING', type: 'text', default: 'hello' }],
-  start: { args: ['./start'], environment: { GREETING: '{{GREETING}}' } },
+  start: { args: ['sh', '-c', 'echo up; read -r line'], environment: { GREETING: '{{GREETING}}' } },
   install: [
     { do: 'write', path: '/eula.txt', text: 'eula=true\n' },
     { do: 'run', args: ['sh', '-c', 'echo "$GREETING" >> runs; until [ -e go ]; do sleep 0.05; done; echo went'] },
@@ -40,7 +40,7 @@ suite('installing', needs('bubblewrap'), () => {
     const { id } = (await call('POST', '/servers', { name: 'Castle', game: 'slow' })).body
     const file = (name: string) => join(dataDir, 'servers', id, 'files', name)
     writeFileSync(file('old.txt'), 'x')
-    const asked = await call('POST', `/servers/${id}/install`, { wipe: true })
+    const asked = await call('POST', `/servers/${id}/install`, { wipe: true, start: true })
     assert.equal(asked.status, 202, asked.text)
     await until(async () => existsSync(file('runs')))
     const refused = await call('POST', `/servers/${id}/power`, { action: 'start' })
@@ -62,9 +62,15 @@ suite('installing', needs('bubblewrap'), () => {
     assert.equal(existsSync(file('old.txt')), false)
     const events = (await call('GET', `/servers/${id}/activity`)).body.data.map(({ event }: { event: string }) => event)
     for (const event of ['job.started', 'file.deleted', 'server.installed']) assert.ok(events.includes(event), event)
-    const lines = (await call('GET', `/servers/${id}/console`)).body.data.map(({ text }: { text: string }) => text)
-    assert.equal(lines[0], 'Installed.')
+    // Asked for before the crash, and done after it.
+    const lines: string[] = await until(async () => {
+      const { data } = (await call('GET', `/servers/${id}/console`)).body
+      const texts = data.map(({ text }: { text: string }) => text)
+      return texts.includes('up') && texts
+    })
+    assert.ok(lines.indexOf('Installed.') > lines.indexOf('up'), 'newest first')
     assert.ok(lines.includes('went'))
+    await call('POST', `/servers/${id}/power`, { action: 'kill' })
     await service.kill('SIGTERM')
   })
 })

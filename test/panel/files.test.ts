@@ -4,7 +4,7 @@ import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { dropFiles } from './support/drop.ts'
 import { furnish } from './support/furnish.ts'
 import { type PanelUnderTest, startPanel } from './support/panel.ts'
@@ -117,6 +117,45 @@ test('an upload goes on by itself after the page was reloaded in the middle of i
     assert.equal(offsets[0], String(4 * 1024 * 1024))
   })
   assert.equal(await textOf('/big.bin'), content)
+})
+
+test('small files that had arrived when the page was reloaded are there once, and each that finds no room says so', async () => {
+  const { id } = await panel.service.createServer({ name: 'Small', limits: { diskBytes: 700 * 1024 } })
+  const files = (names: string[], bytes: number) =>
+    names.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.alloc(bytes, name) }))
+  const LARGER = ['d.txt', 'e.txt', 'f.txt', 'g.txt', 'h.txt']
+  const uploaded = async () => (await panel.client.activity.list(id, { event: 'file.uploaded' })).data
+  await panel.visit(
+    `/servers/${id}/files`,
+    async (page) => {
+      const row = (name: string) => page.getByRole('row', { name })
+      const arrived = Promise.withResolvers<void>()
+      // It arrives, and its answer is lost.
+      const swallow = async (route: Route) => {
+        await route.fetch()
+        arrived.resolve()
+      }
+      await page.route('**/uploads/**', swallow, { times: 1 })
+      await page.getByLabel('Files to upload').setInputFiles(files(['a.txt', 'b.txt', 'c.txt'], 10))
+      await arrived.promise
+      await page.reload()
+      await row('c.txt').waitFor()
+      await page.getByRole('list', { name: 'Uploads' }).waitFor({ state: 'detached' })
+      assert.equal((await uploaded()).length, 1)
+      await page.getByLabel('Files to upload').setInputFiles(files(LARGER, 200 * 1024))
+      const refused = page
+        .getByRole('list', { name: 'Uploads' })
+        .getByRole('listitem')
+        .filter({ hasText: 'disk quota' })
+      await refused.nth(1).waitFor()
+      await page.getByText('Done').first().waitFor({ state: 'detached' })
+      assert.equal(await refused.count(), 2)
+      await refused.first().getByText('Delete files or empty the trash').waitFor()
+    },
+    { expected: [/409/] },
+  )
+  assert.deepEqual((await panel.client.files.listTrash(id)).data, [])
+  assert.equal((await panel.client.files.list(id, { path: '/' })).data.length, 6)
 })
 
 test('files are renamed together, moved and packed, brought back from the trash and from a backup', async () => {

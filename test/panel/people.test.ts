@@ -165,6 +165,37 @@ test('the instance says how the off-site store stands, takes a confirmation, and
   })
 })
 
+test('an off-site store that belongs to another service is taken over only after a question', async () => {
+  const error = { code: 'offsite_taken', message: 'Another service sends its backups there.' }
+  const taken = {
+    ...{ place: 's3://my-games/castle', isAppendOnly: false, isReachable: true, activity: 'waiting', progress: null },
+    ...{ problem: error.message, nextRunAt: null, oldestPendingAt: null, surplus: null, mirror: null },
+    ...{ pendingBackups: 0, pendingBytes: 0 },
+    lastRun: { endedAt: new Date().toISOString(), sentBytes: 0, error },
+  }
+  await panel.visit('/instance', async (page) => {
+    let claims = 0
+    await page.route('**/v1/game/offsite', (route) => route.fulfill({ json: taken }))
+    await page.route('**/v1/game/offsite/claim', (route) => {
+      claims++
+      return route.fulfill({ status: 202, json: { ...taken, problem: null, lastRun: null } })
+    })
+    await page.getByText(error.message).waitFor()
+    await page.getByRole('button', { name: 'Take it over' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Take the off-site store over?').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    assert.equal(claims, 0)
+    await page.getByRole('button', { name: 'Take it over' }).click()
+    const claimed = page.waitForRequest('**/v1/game/offsite/claim')
+    await dialog.getByRole('button', { name: 'Take it over' }).click()
+    await claimed
+    await dialog.waitFor({ state: 'detached' })
+    assert.equal(claims, 1)
+  })
+})
+
 test('a game that is opened on another port of the host gets the cookie, and can do nothing with it', async () => {
   const cookies: string[] = []
   const game = createServer((request, response) => {

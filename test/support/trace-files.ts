@@ -7,7 +7,9 @@ const { fsync, fsyncSync, fdatasync, fdatasyncSync, linkSync, renameSync, readli
 
 /** A name below an open directory is addressed by its descriptor. */
 const real = (path: unknown) =>
-  String(path).replace(/^\/proc\/self\/fd\/(\d+)/, (_, descriptor) => readlinkSync(`/proc/self/fd/${descriptor}`))
+  String(path).replace(/^\/proc\/(?:self|\d+)\/fd\/(\d+)/, (_, descriptor) =>
+    readlinkSync(`/proc/self/fd/${descriptor}`),
+  )
 const note = (call: string, ...paths: unknown[]) => appendFileSync(file, `${[call, ...paths.map(real)].join(' ')}\n`)
 const ofDescriptor = (descriptor: number) => `/proc/self/fd/${descriptor}`
 

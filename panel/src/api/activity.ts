@@ -2,8 +2,8 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import type { ActivityEntry, ActivityQuery, ExportFormat, Page } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
-import { type Connection, followInSight } from './live-stream.ts'
-import { useItemsOf } from './paged-list.ts'
+import { type Connection, followInSight } from './live/live-stream.ts'
+import { useItemsOf } from './live/paged-list.ts'
 
 /** What is looked for; a field that is absent does not matter. */
 export type ActivityFilter = Pick<ActivityQuery, 'event' | 'actor' | 'since' | 'until' | 'q'>

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { NewSchedule, RetentionPolicy, Schedule } from '../../../src/sdk/index.ts'
 import { backupsKey } from './backups.ts'
 import { client } from './client.ts'
-import { shownAtOnce } from './optimistic.ts'
+import { shownAtOnce } from './live/optimistic.ts'
 
 const POLL_MS = 2000
 const schedulesKey = (serverId: string) => ['schedules', serverId] as const

@@ -10,11 +10,13 @@ import type { Backup, BackupFormat, NewBackup, Page, RestoreRequest } from '../.
 import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
-import { shownAtOnce } from './optimistic.ts'
-import { pollPages, useItemsOf } from './paged-list.ts'
+import { useRefreshWhenRecorded } from './live/newest.ts'
+import { shownAtOnce } from './live/optimistic.ts'
+import { isLong, pollAfter, pollPages, useItemsOf } from './live/paged-list.ts'
 
 const POLL_MS = 2000
 const POLL_WORKING_MS = 600
+const ALL_LIMIT = 100
 const idOf = ({ id }: Backup) => id
 export const backupsKey = (serverId: string) => ['backups', serverId] as const
 
@@ -34,16 +36,19 @@ export function useBackups(serverId: string) {
       return pollPages(isAnyWorking ? POLL_WORKING_MS : POLL_MS)(query)
     },
   })
+  useRefreshWhenRecorded(serverId, 'backup.*', backupsKey(serverId), isLong(pages.data?.pages.length ?? 0))
   return { ...pages, backups: useItemsOf(pages.data?.pages, idOf) }
 }
 
 /** Every backup, for what has to know them all. */
 export function useAllBackups(serverId: string) {
-  return useQuery({
+  const all = useQuery({
     queryKey: [...backupsKey(serverId), 'all'],
-    queryFn: ({ signal }) => Array.fromAsync(client.backups.all(serverId, { limit: 100 }, { signal })),
-    refetchInterval: POLL_MS * 5,
+    queryFn: ({ signal }) => Array.fromAsync(client.backups.all(serverId, { limit: ALL_LIMIT }, { signal })),
+    refetchInterval: ({ state: { data } }) => pollAfter(POLL_MS, (data?.length ?? 0) / ALL_LIMIT),
   })
+  useRefreshWhenRecorded(serverId, 'backup.*', backupsKey(serverId), isLong((all.data?.length ?? 0) / ALL_LIMIT))
+  return all
 }
 
 export function useBackup(serverId: string, backupId: string) {

@@ -1,17 +1,20 @@
 import {
   type InfiniteData,
   type QueryClient,
+  type QueryKey,
   useInfiniteQuery,
   useMutation,
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query'
-import type { ArchiveFormat, FileEntry, Page } from '../../../src/sdk/index.ts'
+import type { RefObject } from 'react'
+import { type ArchiveFormat, type FileEntry, isApiError, type Page } from '../../../src/sdk/index.ts'
 import { saveFrom } from '../components/save-file.ts'
 import { client } from './client.ts'
 import { jobsKey } from './jobs.ts'
-import { shownAtOnce } from './optimistic.ts'
-import { pollPages, useItemsOf } from './paged-list.ts'
+import { shownAtOnce } from './live/optimistic.ts'
+import { pollPages, useItemsOf } from './live/paged-list.ts'
+import { readInSight, type Sight } from './live/pages-in-sight.ts'
 
 export interface FileOrder {
   sort: 'name' | 'size' | 'time'
@@ -24,28 +27,60 @@ export interface Move {
 }
 
 const POLL_MS = 2000
-const POLLED_PAGES = 10
+/** So many times as long as it takes. */
+const RESTS_FOR = 2
 const nameOf = ({ name }: FileEntry) => name
 export const filesKey = (serverId: string) => ['files', serverId] as const
 const foldersKey = (serverId: string) => [...filesKey(serverId), 'folder'] as const
 export const joinPath = (directory: string, name: string) => `${directory === '/' ? '' : directory}/${name}`
 
-/** Directories first, a page at a time; as long as a thousand entries are shown at most, they are kept up to date. */
-export function useDirectory(serverId: string, path: string, order: FileOrder) {
+/** Directories first, a page at a time. What is in sight is kept up to date, the rest when it comes into sight; null: all of it. */
+export function useDirectory(serverId: string, path: string, order: FileOrder, sight: RefObject<Sight> | null) {
+  const queryKey = [...foldersKey(serverId), path, order]
+  const read = (cursor: string | null, signal: AbortSignal) =>
+    client.files.list(serverId, { path, ...order, limit: 100, ...(cursor === null ? {} : { cursor }) }, { signal })
   const pages = useInfiniteQuery({
-    queryKey: [...foldersKey(serverId), path, order],
-    queryFn: ({ signal, pageParam }) =>
-      client.files.list(
-        serverId,
-        { path, ...order, limit: 100, ...(pageParam === null ? {} : { cursor: pageParam }) },
-        { signal },
-      ),
+    queryKey,
+    queryFn: ({ signal, pageParam }) => read(pageParam, signal),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }: Page<FileEntry>) => nextCursor,
-    refetchInterval: pollPages(POLL_MS, POLLED_PAGES),
+    refetchInterval: (query) => (sight === null || isOnePage(query.state.data) ? pollPages(POLL_MS)(query) : false),
     placeholderData: (before, query) => (query?.queryKey[3] === path ? before : undefined),
   })
+  usePagesInSight(queryKey, !isOnePage(pages.data), sight, read)
   return { ...pages, entries: useItemsOf(pages.data?.pages, nameOf) }
+}
+
+type Folder = InfiniteData<Page<FileEntry>, string | null>
+const isOnePage = (folder: { pages: readonly unknown[] } | undefined) => (folder?.pages.length ?? 1) === 1
+
+function usePagesInSight(
+  queryKey: QueryKey,
+  isWanted: boolean,
+  sight: RefObject<Sight> | null,
+  read: (cursor: string | null, signal: AbortSignal) => Promise<Page<FileEntry>>,
+): void {
+  const queries = useQueryClient()
+  /** Where the folder is gone, its list says so. */
+  const toldByList = (error: unknown): never => {
+    if (isApiError(error)) void queries.invalidateQueries({ queryKey })
+    throw error
+  }
+  useQuery({
+    queryKey: ['in-sight', ...queryKey],
+    queryFn: async ({ signal }) => {
+      const startedAt = performance.now()
+      const shown = queries.getQueryData<Folder>(queryKey)
+      const now =
+        shown && sight && (await readInSight(shown, sight.current, (cursor) => read(cursor, signal)).catch(toldByList))
+      // Whatever was put there meanwhile is newer.
+      if (now && now !== shown && queries.getQueryData(queryKey) === shown) queries.setQueryData(queryKey, now)
+      return performance.now() - startedAt
+    },
+    enabled: isWanted && sight !== null,
+    // A folder of so many entries that it takes the service long is asked for less often.
+    refetchInterval: ({ state: { data: tookMs = 0 } }) => Math.max(POLL_MS, tookMs * RESTS_FOR),
+  })
 }
 
 export function useUsage(serverId: string) {

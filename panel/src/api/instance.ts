@@ -1,31 +1,17 @@
 // The service itself: whether it can work, what went wrong lately, and what DNS holds.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ActivityEntry, Offsite } from '../../../src/sdk/index.ts'
+import { useEffect, useRef } from 'react'
+import type { Offsite } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
+import { hasNewProblem, NEWEST, PROBLEM_EVENTS } from './live/problem-watch.ts'
 
 const POLL_MS = 2000
-const POLL_PROBLEMS_MS = 10_000
+/** What is older than a week goes by itself. */
+const RENEW_PROBLEMS_MS = 60_000
+const PROBLEMS = ['problems'] as const
 const PROBLEM_DAYS = 7
 const PROBLEMS_OF_A_KIND = 20
 const DAY_MS = 86_400_000
-
-/** What went wrong, as the activity names it. */
-export const PROBLEM_EVENTS = [
-  'game.crashed',
-  'game.over_quota',
-  'backup.failed',
-  'backup.damage_found',
-  'backup.lost',
-  'backup.offsite_failed',
-  'offsite.removal_held',
-  'backup.rehearsal_failed',
-  'backup.restore_failed',
-  'backup.restore_unfinished',
-  'schedule.failed',
-  'job.failed',
-  'subdomain.provider_failed',
-] as const satisfies readonly ActivityEntry['event'][]
-export type ProblemEvent = (typeof PROBLEM_EVENTS)[number]
 
 export function useReadiness() {
   return useQuery({
@@ -35,10 +21,11 @@ export function useReadiness() {
   })
 }
 
-/** The last week, newest first. */
+/** The last week, newest first. Each kind is a list of its own: they are read when one of the newest entries is of these. */
 export function useProblems() {
+  useProblemWatch()
   return useQuery({
-    queryKey: ['problems'],
+    queryKey: PROBLEMS,
     queryFn: async ({ signal }) => {
       const since = new Date(Date.now() - PROBLEM_DAYS * DAY_MS).toISOString()
       const pages = await Promise.all(
@@ -48,8 +35,23 @@ export function useProblems() {
       )
       return pages.flatMap(({ data }) => data).sort((a, b) => b.timestamp.localeCompare(a.timestamp))
     },
-    refetchInterval: POLL_PROBLEMS_MS,
+    refetchInterval: RENEW_PROBLEMS_MS,
   })
+}
+
+function useProblemWatch(): void {
+  const queries = useQueryClient()
+  const { data: newest } = useQuery({
+    queryKey: ['newest-of-all'],
+    queryFn: async ({ signal }) => (await client.activity.listEverything({ limit: NEWEST }, { signal })).data,
+    refetchInterval: POLL_MS,
+  })
+  const known = useRef<string>(undefined)
+  useEffect(() => {
+    if (!newest) return
+    if (hasNewProblem(newest, known.current)) void queries.invalidateQueries({ queryKey: PROBLEMS })
+    known.current = newest[0]?.id ?? ''
+  }, [newest, queries])
 }
 
 /** The disks of the machine. Needs the right to everything. */

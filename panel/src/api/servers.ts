@@ -5,28 +5,31 @@ import { client } from './client.ts'
 const ALL = ['servers'] as const
 const one = (serverId: string) => ['server', serverId] as const
 const POLL_MS = 2000
-/** A list of many pages is asked for less often. */
-const POLL_MANY_MS = 10_000
 const POLL_CHANGING_MS = 700
-const MANY = 100
+const PAGE = 100
+/** More than that are asked for less often, and the page says when it was. */
+const MANY = 1000
 
 const isChanging = (server: Server) =>
   server.power.state === 'starting' || server.power.state === 'stopping' || server.status !== 'ready'
 
 export const SERVERS = queryOptions({
   queryKey: ALL,
-  queryFn: async ({ signal }) => Array.fromAsync(client.servers.all({ limit: 100 }, { signal })),
+  queryFn: async ({ signal }) => Array.fromAsync(client.servers.all({ limit: PAGE }, { signal })),
 })
 
 export function useServers() {
   return useQuery({
     ...SERVERS,
     refetchInterval: ({ state: { data } }) => {
-      if (data && data.length > MANY) return POLL_MANY_MS
+      if (data && data.length > PAGE) return POLL_MS * Math.max(1, data.length / MANY)
       return data?.some(isChanging) ? POLL_CHANGING_MS : POLL_MS
     },
   })
 }
+
+/** Whether there are so many that the list is older than two seconds at times. */
+export const isLateList = (servers: readonly unknown[]) => servers.length > MANY
 
 /** Those that can be brought back. */
 export function useDeletedServers() {
@@ -85,7 +88,7 @@ export function useTemplates() {
   return useQuery({
     queryKey: ['templates'],
     queryFn: ({ signal }) => Array.fromAsync(client.templates.all({ limit: 100 }, { signal })),
-    staleTime: 60_000,
+    refetchInterval: POLL_MS,
   })
 }
 
@@ -94,8 +97,14 @@ export function useTemplate(templateId: string | null) {
     queryKey: ['template', templateId],
     queryFn: ({ signal }) => client.templates.read(templateId ?? '', { signal }),
     enabled: templateId !== null,
-    staleTime: 60_000,
+    refetchInterval: POLL_MS,
   })
+}
+
+/** What people call the game of a server; null where it has none, and its id until the name is here. */
+export function useGameName({ game }: Pick<Server, 'game'>): string | null {
+  const { data: templates } = useTemplates()
+  return templates?.find(({ id }) => id === game)?.name ?? game
 }
 
 /** What a player types. */

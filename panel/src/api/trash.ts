@@ -2,7 +2,8 @@ import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-q
 import type { TrashItem } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 import { filesKey } from './files.ts'
-import { pollPages, useItemsOf } from './paged-list.ts'
+import { useRefreshWhenRecorded } from './live/newest.ts'
+import { isLong, pollPages, useItemsOf } from './live/paged-list.ts'
 
 const POLL_MS = 2000
 const idOf = ({ id }: TrashItem) => id
@@ -21,6 +22,7 @@ export function useTrash(serverId: string) {
     getNextPageParam: ({ nextCursor }) => nextCursor,
     refetchInterval: pollPages(POLL_MS),
   })
+  useRefreshWhenRecorded(serverId, 'file.*', keyOf(serverId), isLong(pages.data?.pages.length ?? 0))
   return { ...pages, items: useItemsOf(pages.data?.pages, idOf) }
 }
 

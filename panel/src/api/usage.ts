@@ -24,14 +24,21 @@ export function useUsage({ id, power }: Server, isSeen: boolean): StatsPoint | n
 
 const UNMEASURED_POLL_MS = 10_000
 
+export interface DiskUse {
+  bytes: number
+  /** It is counted every few minutes: whoever shows it says of when it is. */
+  at: string
+}
+
 /** Of its files and trash, as the service measured them last. It does so every few minutes: until the first time it is asked. */
-export function useDiskBytes({ id, diskUsage }: Server, isSeen = true): number | null {
+export function useDiskUse({ id, diskUsage }: Server, isSeen = true): DiskUse | null {
   const mayAsk = useMay()('files:read')
-  const { data } = useQuery({
+  const { data, dataUpdatedAt } = useQuery({
     queryKey: ['disk-usage', id],
     queryFn: ({ signal }) => client.files.usage(id, { signal }),
     enabled: diskUsage === null && mayAsk && isSeen,
     refetchInterval: UNMEASURED_POLL_MS,
   })
-  return diskUsage?.sizeBytes ?? data?.usedBytes ?? null
+  if (diskUsage) return { bytes: diskUsage.sizeBytes, at: diskUsage.measuredAt }
+  return data ? { bytes: data.usedBytes, at: new Date(dataUpdatedAt).toISOString() } : null
 }

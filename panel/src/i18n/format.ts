@@ -36,6 +36,11 @@ export function formatBytes(bytes: number, locale: string): string {
 
 export const formatCount = (count: number, locale: string) => new Intl.NumberFormat(locale).format(count)
 
+/** "13:05:20", in the viewer's zone. */
+export function clockTime(at: Date, locale: string): string {
+  return new Intl.DateTimeFormat(locale, { timeStyle: 'medium' }).format(at)
+}
+
 /** "16 Nov 2026, 13:05" */
 export function shortTime(at: Date, locale: string): string {
   return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(at)

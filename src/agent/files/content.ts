@@ -27,6 +27,7 @@ import type { ServerFiles } from './server-files.ts'
 import { spaceOf } from './space/amounts.ts'
 import { prepareReplaced, type RoomForParents, roomForParents } from './space/parents.ts'
 import { countingGrowth, type Room } from './space/usage.ts'
+import type { TrashBatch } from './trash/trash-records.ts'
 import { receiveBytes, spaceFrom } from './uploads/receive.ts'
 
 export interface Content {
@@ -94,9 +95,10 @@ export async function writeContent(
     const bytes = await receiveBytes(file, source, spaceFrom(reservation), options)
     options.signal?.throwIfAborted()
     await reservation.clear(spaceOf(bytes), 1)
-    const place = async (): Promise<Placed> => {
+    const place = async (ready?: Promise<unknown>): Promise<Placed> => {
       options.signal?.throwIfAborted()
-      const placed = await placeFile(server, segments, { folder: staged.folder, name: staged.name }, options)
+      const source = { folder: staged.folder, name: staged.name }
+      const placed = await placeFile(server, segments, source, { ...options, ready })
       reservation.commit()
       return placed
     }
@@ -109,22 +111,23 @@ export async function writeContent(
   })
 }
 
-/** The bytes and the intent go to the disk together, before the file is put in its place. */
+/** The bytes, the intent and the record of what is replaced go to the disk together, before the file is put in its place. */
 function placeJournaled(
   server: ServerFiles,
   change: Change,
   written: { path: string; sizeBytes: number },
   file: OpenFile,
-  place: () => Promise<Placed>,
+  place: (ready: Promise<unknown>) => Promise<Placed>,
 ): Promise<Placed> {
   const probe = { op: 'written', file: { ...written, inode: inodeOf(file.stats) } } as const
   return server.claims.alone(
     () => [written.path],
     () =>
       journaled(server, change, probe, async (durable) => {
-        await fsyncFile(file)
-        await durable
-        return { answer: await place(), properties: written }
+        const ready = Promise.all([fsyncFile(file), durable])
+        // Whoever places the file hears of a failure, unless it is refused before that.
+        ready.catch(() => {})
+        return { answer: await place(ready), properties: written }
       }),
   )
 }
@@ -157,12 +160,12 @@ function checkReplaced(stats: BigIntStats | undefined, segments: Segments, optio
     throw fail('precondition_failed', 'The file was changed since it was read.')
 }
 
-/** Puts a finished, synced file in its place. What was there goes to the trash. */
+/** Puts a finished file in its place. What was there goes to the trash. */
 export async function placeFile(
   server: ServerFiles,
   segments: Segments,
   source: Source,
-  options: Pick<WriteOptions, 'ifMatch' | 'overwrite'>,
+  options: Omit<PlaceOptions, 'records'>,
 ): Promise<Placed> {
   using _held = server.lock.share()
   using room = await roomForParents(server, [segments])
@@ -170,6 +173,8 @@ export async function placeFile(
 }
 
 interface PlaceOptions extends Pick<WriteOptions, 'ifMatch' | 'overwrite'> {
+  /** For a file that is not synced yet: resolves once it is, and the server's files may be touched. */
+  ready?: Promise<unknown> | undefined
   /** Room for the record of what is replaced, where it was taken before. */
   records?: Room | undefined
 }
@@ -182,6 +187,8 @@ export async function placeWithRoom(
   options: PlaceOptions,
   room: RoomForParents,
 ): Promise<Placed> {
+  using early = options.ready && (await prepareBeforehand(server, segments, options))
+  await options.ready
   // Below a directory that is not there nothing has a tag.
   const isPlaced =
     options.ifMatch === undefined && (await placedWithParents(server, source, segments, { isOurs: true }))
@@ -190,9 +197,8 @@ export async function placeWithRoom(
   const before = isPlaced ? undefined : statsIfThere(place.parent, place.name)
   if (!isPlaced) {
     checkReplaced(before, segments, options)
-    if (before) await replaceFile(server, segments, place, source, options)
-    else placeNew(server, place, source)
-    await fsyncDirectory(place.parent)
+    if (before) await replaceFile(server, segments, place, source, options, early)
+    else await placeNew(server, place, source)
   }
   const stats = statsIfThere(place.parent, place.name)
   return {
@@ -202,9 +208,23 @@ export async function placeWithRoom(
   }
 }
 
-function placeNew(server: ServerFiles, place: Place, source: Source): void {
+async function placeNew(server: ServerFiles, place: Place, source: Source): Promise<void> {
   giveTo(server.files.owner(), addressOf(source.folder, source.name))
   countingGrowth(server.usage, place.parent, () => moveToNewName(source, place.parent, place.name))
+  await fsyncDirectory(place.parent)
+}
+
+/**
+ * The trash has its record by the time the new file is synced. Where nothing comes to be replaced after all, the batch stays
+ * empty, shows nothing, and goes when it expires.
+ */
+async function prepareBeforehand(
+  server: ServerFiles,
+  segments: Segments,
+  options: PlaceOptions,
+): Promise<TrashBatch | undefined> {
+  if (!checkTarget(server, segments, options)) return undefined
+  return await prepareReplaced(server, [{ path: formatPath(segments), kind: 'file' }], options.records)
 }
 
 async function replaceFile(
@@ -213,16 +233,16 @@ async function replaceFile(
   place: Place,
   source: Source,
   options: PlaceOptions,
+  early: TrashBatch | undefined,
 ): Promise<void> {
-  using batch = await prepareReplaced(server, [{ path: place.path, kind: 'file' }], options.records)
+  using held = new DisposableStack()
+  const prepare = () => prepareReplaced(server, [{ path: place.path, kind: 'file' }], options.records)
+  const batch = early ?? held.use(await prepare())
   const stats = statsIfThere(place.parent, place.name)
   checkReplaced(stats, segments, options)
-  if (!stats) {
-    placeNew(server, place, source)
-    return
-  }
+  if (!stats) return await placeNew(server, place, source)
   takeAfter(addressOf(source.folder, source.name), stats)
   moveReplacing(source, place.parent, place.name, batch, 0)
-  await fsyncDirectory(batch.folder)
   server.usage.touch()
+  await Promise.all([fsyncDirectory(batch.folder), fsyncDirectory(place.parent)])
 }

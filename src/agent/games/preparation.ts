@@ -6,7 +6,7 @@ import type { Launch, LaunchConfigFile, LaunchRequirement } from '../../contract
 import { type ConfigFiller, createConfigFiller } from '../../templates/config-files/config-filler.ts'
 import { ConfigFault } from '../../templates/config-files/fill.ts'
 import { BY_THE_SYSTEM } from '../files/changes/changes.ts'
-import { openContent, streamContent, writeContent } from '../files/content.ts'
+import { type Content, openContent, streamContent, writeContent } from '../files/content.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 
 /** Somebody else may write the file at the same moment. */
@@ -15,17 +15,45 @@ const ATTEMPTS = 3
 export type Prepare = (server: ServerFiles, launch: Launch) => Promise<void>
 
 export function createPreparation(): Prepare {
-  const filler = createConfigFiller()
+  const filling = { filler: createConfigFiller(), filled: createFilled() }
   return async (server, { configFiles, requires }) => {
-    for (const file of configFiles) await fillIn(server, filler, file)
+    for (const file of configFiles) await fillIn(server, filling, file)
     for (const required of requires) await requireOfFiles(server, required)
   }
 }
 
-async function fillIn(server: ServerFiles, filler: ConfigFiller, file: LaunchConfigFile): Promise<void> {
+interface Filling {
+  filler: ConfigFiller
+  filled: Filled
+}
+
+/** Which files were found to be as they have to be: as long as nothing touches them, they are. */
+interface Filled {
+  has(server: ServerFiles, file: LaunchConfigFile, found: Content): boolean
+  add(server: ServerFiles, file: LaunchConfigFile, found: Content): void
+}
+
+const FILLED_MAX = 1000
+
+function createFilled(): Filled {
+  const known = new Map<string, string>()
+  const keyOf = ({ serverId }: ServerFiles, { path }: LaunchConfigFile) => `${serverId} ${path}`
+  const stateOf = ({ format, settings }: LaunchConfigFile, { etag, file }: Content) =>
+    JSON.stringify([etag, String(file.stats.ctimeNs), format, settings])
+  return {
+    has: (server, file, found) => known.get(keyOf(server, file)) === stateOf(file, found),
+    add(server, file, found) {
+      const [oldest] = known.keys()
+      if (known.size === FILLED_MAX && oldest !== undefined) known.delete(oldest)
+      known.set(keyOf(server, file), stateOf(file, found))
+    },
+  }
+}
+
+async function fillIn(server: ServerFiles, filling: Filling, file: LaunchConfigFile): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await fillInOnce(server, filler, file)
+      return await fillInOnce(server, filling, file)
     } catch (error) {
       const isOvertaken = isFailure(error, 'precondition_failed') || isFailure(error, 'already_exists')
       if (!isOvertaken || attempt === ATTEMPTS) throw error
@@ -33,16 +61,19 @@ async function fillIn(server: ServerFiles, filler: ConfigFiller, file: LaunchCon
   }
 }
 
-async function fillInOnce(server: ServerFiles, filler: ConfigFiller, file: LaunchConfigFile): Promise<void> {
+async function fillInOnce(server: ServerFiles, { filler, filled }: Filling, file: LaunchConfigFile): Promise<void> {
   const { path, format, settings } = file
-  const found = await readText(server, path)
+  const found = openIfThere(server, path)
+  using _file = found?.file
   // What a plain text would have to say is not known.
   if (!found && format === 'text') return
-  const text = await filler.fill({ format, settings, text: found?.text ?? '' }).catch((error: unknown) => {
+  if (found && filled.has(server, file, found)) return
+  const before = found && (await textOf(found, path))
+  const text = await filler.fill({ format, settings, text: before ?? '' }).catch((error: unknown) => {
     if (!(error instanceof ConfigFault)) throw error
     throw cannotFill(path, error.message)
   })
-  if (text === found?.text) return
+  if (found && text === before) return filled.add(server, file, found)
   const source = (async function* () {
     yield Buffer.from(text)
   })()
@@ -55,16 +86,19 @@ async function fillInOnce(server: ServerFiles, filler: ConfigFiller, file: Launc
 const cannotFill = (path: string, why: string) =>
   fail('not_startable', `${path} cannot be filled in: ${why}. Correct the file or delete it, then start again.`)
 
-async function readText(server: ServerFiles, path: string): Promise<{ text: string; etag: string } | undefined> {
+async function readText(server: ServerFiles, path: string): Promise<string | undefined> {
   const content = openIfThere(server, path)
-  if (!content) return undefined
-  using _file = content.file
+  using _file = content?.file
+  return content && textOf(content, path)
+}
+
+async function textOf(content: Content, path: string): Promise<string> {
   if (content.sizeBytes > CONFIG_FILE_MAX_BYTES)
     throw cannotFill(path, `it is larger than ${CONFIG_FILE_MAX_BYTES} bytes`)
   const bytes = await buffer(streamContent(content.file, { start: 0, end: CONFIG_FILE_MAX_BYTES - 1 }))
   try {
     // The mark at its beginning is part of it.
-    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), etag: content.etag }
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw cannotFill(path, 'it is not UTF-8')
   }
@@ -93,6 +127,6 @@ function hasFile(server: ServerFiles, path: string): boolean {
 }
 
 async function hasLine(server: ServerFiles, path: string, line: string | undefined): Promise<boolean> {
-  const lines = (await readText(server, path))?.text.split(/\r?\n/) ?? []
+  const lines = (await readText(server, path))?.split(/\r?\n/) ?? []
   return lines.some((each) => each.trim() === line)
 }

@@ -15,9 +15,11 @@ export interface StartRequest {
   limits: GameLimits
 }
 
+export type CheckRequest = Omit<StartRequest, 'runId'>
+
 export interface GameRuntime {
   /** Fails with a code, and what to do, where it is known before that the game cannot start. Changes nothing. */
-  check(request: Omit<StartRequest, 'runId'>): Promise<void>
+  check(request: CheckRequest): Promise<void>
   start(request: StartRequest, events: RunEvents): Promise<{ run: Run; runtime: Runtime }>
   /** A run of an earlier service: as it is, or how it ended. `lost`: nothing of it is left, nor was ever started. */
   find(request: { serverId: string; runId: string }, events: RunEvents): Promise<Run | RunEnd | 'lost'>

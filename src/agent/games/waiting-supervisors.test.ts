@@ -4,6 +4,7 @@ import { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { childrenNow } from '../../../test/support/children.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { type GamesHarness, openGames } from './games.testing.ts'
@@ -13,9 +14,6 @@ import type { RunRecord } from './supervisor/protocol.ts'
 import { spawnSupervisor } from './supervisor/supervisor-client.ts'
 
 const S = 'srv_castle'
-
-const childrenNow = () =>
-  readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 function supervisorOf({ dataDir }: GamesHarness): number {
   const folder = join(dataDir, 'servers', S, 'game')
@@ -38,15 +36,18 @@ suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
     await using harness = await openGames({ options: { keepsSupervisorReady: true } })
     await harness.create(S, 'plain')
     await startAndStop(harness)
+    await until(async () => childrenNow().length > 0)
     const [ready, ...others] = childrenNow() as [number, ...number[]]
     assert.deepEqual(others, [])
     assert.equal(await startAndStop(harness), ready)
 
+    await until(async () => childrenNow().length > 0)
     const [next] = childrenNow() as [number]
     const identity = identify(next)
     process.kill(next, 'SIGKILL')
     await until(async () => !identity || !isAlive(identity))
     assert.notEqual(await startAndStop(harness), next)
+    await until(async () => childrenNow().length > 0)
     assert.deepEqual(harness.errors, [])
     for (const pid of childrenNow()) process.kill(pid, 'SIGKILL')
   })

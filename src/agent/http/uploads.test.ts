@@ -149,6 +149,42 @@ test('else a file is replaced and its former version goes to the trash', async (
   )
 })
 
+test('a file that is there already with the same bytes is left as it is: a form that is sent again changes nothing.', async (t) => {
+  const agent = await startAgent(t)
+  const url = `${await agent.uploadUrl()}?directory=/mods&skipIdentical=true`
+  const large = Buffer.alloc(300_000, 'x')
+  const files = { 'a.txt': 'one', 'deep/b.txt': 'two', 'empty.txt': '', 'large.bin': large }
+  const [first, again] = [await post(url, formOf(files)), await post(url, formOf(files))]
+  assert.deepEqual([first.status, again.status], [200, 200])
+  assert.deepEqual(again.body, first.body)
+  assert.equal((await agent.facts()).length, 1)
+  const trashed = async () => (await agent.agent.files.listTrash({ serverId })).items.map(({ path }) => path)
+  assert.deepEqual(await trashed(), [])
+  const changed = {
+    ...files,
+    'a.txt': 'ONE',
+    'large.bin': Buffer.concat([large.subarray(1), Buffer.from('y')]),
+    'c.txt': '3',
+  }
+  const { body } = await post(url, formOf(changed))
+  assert.deepEqual(
+    body.data.map(({ path }: { path: string }) => path),
+    Object.keys(changed).map((name) => `/mods/${name}`),
+  )
+  assert.deepEqual((await trashed()).sort(), ['/mods/a.txt', '/mods/large.bin'])
+  assert.deepEqual((await agent.facts()).at(-1)?.properties.files, ['a.txt', 'large.bin', 'c.txt'])
+  assert.equal(agent.read('mods/a.txt'), 'ONE')
+  // Two at once: one of them waits, and finds what the other has brought.
+  const next = formOf({ 'd.txt': '4' })
+  await Promise.all([post(url, next), post(url, formOf({ 'd.txt': '4' }))])
+  assert.equal((await trashed()).length, 2)
+  assert.equal((await agent.facts()).length, 3)
+  const { usedBytes, reservedBytes } = await agent.agent.files.usage({ serverId })
+  assert.equal(reservedBytes, 0)
+  assert.ok(usedBytes > 0)
+  assert.deepEqual(agent.staged(), [])
+})
+
 test('an upload never goes through a symlink nor into a file', async (t) => {
   const agent = await startAgent(t)
   const outside = makeTree(t, { 'victim.txt': 'safe' })

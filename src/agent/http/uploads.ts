@@ -16,6 +16,7 @@ const FRAMING_BYTES = 1024 * 1024
 export interface UploadQuery {
   directory?: string
   overwrite?: boolean
+  skipIdentical?: boolean
 }
 
 export async function acceptForm(
@@ -25,13 +26,14 @@ export async function acceptForm(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { directory = '/', overwrite = true } = request.query as UploadQuery
+  const { directory = '/', overwrite = true, skipIdentical = false } = request.query as UploadQuery
   const boundary = boundaryOf(request.headers['content-type'])
   const onBytes = () => door.renew(opened.detail.uploadId)
   const parts = readMultipart(bodyOf(request.raw, { signal, onBytes }), boundary)
   const entries = await writeBatch(files.server(opened.serverId), filesOf(parts), {
     directory,
     overwrite,
+    skipIdentical,
     maxBytes: opened.detail.maxBytes,
     expectedBytes: Math.max(0, (announcedBytes(request) ?? 0) - FRAMING_BYTES),
     signal,

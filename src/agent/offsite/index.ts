@@ -10,6 +10,7 @@ import { leaveOffsite } from '../backups/maintain/keep-local.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import type { Layout } from '../layout.ts'
 import type { TaskContext, TaskHandlers } from '../tasks.ts'
+import { type Bundles, listedBundles } from './bundles.ts'
 import { guardStore, inTime, STALLED_MS } from './guarded-store.ts'
 import { listMirror } from './listing.ts'
 import type { Blobs } from './mirror-plan.ts'
@@ -53,7 +54,9 @@ export function createAgentOffsite(deps: {
   /** Known to be ours, and cleared of what an earlier process has left. */
   let opened: BlobStore | undefined
   /** Unknown until the mirror was listed, and again whenever something has failed: the mirror itself is the truth. */
-  let inventory: (Pick<Mirror, 'parts'> & { held: Blobs }) | undefined
+  let inventory: Stock | undefined
+  /** What a bundle holds, never changes while it has its size. */
+  let bundles: Bundles | undefined
 
   function requireTarget(): MirrorTarget {
     if (target) return target
@@ -88,9 +91,11 @@ export function createAgentOffsite(deps: {
     const known = work.isThorough ? undefined : inventory
     inventory = undefined
     const place = await ownPlace(signal)
-    const { held, parts } = known ?? { held: await takeStock(place), parts: { areAllowed: false } }
-    const done = await runMirror({ ...place, repository, inventory: held, parts }, work, signal, report)
-    inventory = { held, parts }
+    const stock = known ?? (await takeStock(place, bundles))
+    const { held } = stock
+    bundles = stock.bundles
+    const done = await runMirror({ ...place, ...stock, repository, inventory: held }, work, signal, report)
+    inventory = stock
     const keep = requireTarget().keepLocal
     if (keep) await leaveOffsite(repository, { keep, stored: held, now: now(), signal })
     return done
@@ -136,11 +141,16 @@ export async function claimPlace(
   await ownership.take()
 }
 
+type Stock = Pick<Mirror, 'parts' | 'bundles'> & { held: Blobs }
+
 /** What the mirror holds. It says how it is made before anything else is sent. */
-async function takeStock({ mirror, local }: { mirror: BlobStore; local: BlobStore }): Promise<Blobs> {
-  const { blobs, formatBytes } = await listMirror(mirror)
+async function takeStock(
+  { mirror, local }: { mirror: BlobStore; local: BlobStore },
+  known: Bundles | undefined,
+): Promise<Stock> {
+  const { blobs, bundles, formatBytes } = await listMirror(mirror)
   // Listed in its full size it is whole, as any other blob.
   if (formatBytes === undefined || formatBytes !== (await local.stat(FORMAT_BLOB)).sizeBytes)
     await sendFormat(mirror, local)
-  return blobs
+  return { held: blobs, bundles: listedBundles(bundles, known), parts: { areAllowed: false } }
 }

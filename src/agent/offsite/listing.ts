@@ -35,23 +35,33 @@ export async function listStore(
   return { manifests, locks, index, parts, packs: there, away, lost }
 }
 
-async function blobsIn(blobs: BlobStore, folder: Folder): Promise<Blobs> {
+async function blobsIn(blobs: BlobStore, folder: Folder | 'bundles'): Promise<Blobs> {
   const found: Blobs = new Map()
   for await (const { name, sizeBytes } of blobs.list(`${folder}/`)) found.set(name, sizeBytes)
   return found
 }
 
-/** `formatBytes`: of the blob that says how the mirror is made, where it was listed with the others. */
-export async function listMirror(mirror: BlobStore): Promise<{ blobs: Blobs; formatBytes: number | undefined }> {
+export interface MirrorListing {
+  blobs: Blobs
+  bundles: Blobs
+  /** Of the blob that says how the mirror is made, where it was listed with the others. */
+  formatBytes: number | undefined
+}
+
+export async function listMirror(mirror: BlobStore): Promise<MirrorListing> {
   const all = await mirror.listAll?.()
   const blobs: Blobs = new Map()
   if (!all) {
     for (const folder of SENT_FOLDERS) for (const [name, size] of await blobsIn(mirror, folder)) blobs.set(name, size)
-    return { blobs, formatBytes: undefined }
+    return { blobs, bundles: await blobsIn(mirror, 'bundles'), formatBytes: undefined }
   }
+  const bundles: Blobs = new Map()
   const sent: readonly string[] = SENT_FOLDERS
-  for (const { name, sizeBytes } of all) if (sent.includes(folderOf(name))) blobs.set(name, sizeBytes)
-  return { blobs, formatBytes: all.find(({ name }) => name === FORMAT_BLOB)?.sizeBytes }
+  for (const { name, sizeBytes } of all) {
+    if (sent.includes(folderOf(name))) blobs.set(name, sizeBytes)
+    else if (name.startsWith('bundles/')) bundles.set(name, sizeBytes)
+  }
+  return { blobs, bundles, formatBytes: all.find(({ name }) => name === FORMAT_BLOB)?.sizeBytes }
 }
 
 /**

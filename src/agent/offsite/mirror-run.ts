@@ -7,6 +7,7 @@ import type { TaskProgress } from '../../contract/agent.ts'
 import { createRateLimit } from '../../kit/rate-limit.ts'
 import { forEachAtOnce } from '../../kit/work-group.ts'
 import type { Repository } from '../backups/store/repository.ts'
+import { type Bundles, bundleSmall } from './bundles.ts'
 import { confirmArrived, listStore } from './listing.ts'
 import {
   type Blob,
@@ -38,6 +39,7 @@ export interface Mirror {
   inventory: Blobs
   /** Whether it was found, or made, to say that it may have parts; good for as long as the inventory. */
   parts: { areAllowed: boolean }
+  bundles: Bundles
   ownership: Ownership
   record: MirrorRecord
   bytesPerSecond: number | null
@@ -61,6 +63,7 @@ export async function runMirror(
   const { repository, inventory } = mirror
   const repair = await repairMirror({ repository, wire, inventory, listing, sent })
   const removal = await removeSurplus(mirror, listing, work)
+  await bundleSmall(mirror, wire, sent)
   // What is sent before as much is removed does not count: it would make half of what was there before.
   mirror.record.note(holdingsOf(inventory))
   const manifests = [...listing.manifests.keys()].filter((name) => work.isThorough || sent.has(name))

@@ -41,6 +41,8 @@ describe('sending', () => {
     assert.deepEqual(calls, [
       'get owner',
       ...['commit packs', 'stat packs', 'commit index', 'stat index', 'commit manifests', 'stat manifests'],
+      // Four small blobs by now.
+      'commit bundles',
     ])
     await assertRestorable(t, mirror.dir, SERVER, trees, [...trees.keys()])
   })

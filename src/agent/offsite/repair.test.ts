@@ -68,6 +68,38 @@ it('what is gone from the mirror is sent again', async (t) => {
   await assertRestorable(t, there.mirror.dir, SERVER, there.trees, [there.backupId])
 })
 
+it('a pack that a reclaim has written is not missed before it was sent: what it was made of is checked', async (t) => {
+  const there = await scene(t)
+  const { mirror, agent } = there
+  const root = agent.filesOf(SERVER)
+  const kept = randomBytes(20_000)
+  writeFileSync(join(root, 'kept'), kept)
+  writeFileSync(join(root, 'region'), randomBytes(300_000))
+  const second = await mirror.backup(SERVER)
+  writeFileSync(join(root, 'region'), randomBytes(300_000))
+  const third = await mirror.backup(SERVER)
+  await mirror.run()
+  await agent.backups.remove({ serverId: SERVER, backupId: second.backupId })
+  assert.equal((await agent.run({ kind: 'backups.reclaim' })).packsRewritten, 1)
+  const verify = async () =>
+    (await agent.run({ kind: 'backups.verify', backupId: third.backupId, isOffsite: true }, SERVER)).damage
+  assert.deepEqual(await verify(), [])
+
+  // The only place in the mirror that has it.
+  const path = blobsIn(mirror.dir, 'packs').find((pack) => readFileSync(pack).includes(kept)) ?? ''
+  flip(path, readFileSync(path).indexOf(kept))
+  const named = await verify()
+  assert.ok(named.length > 0 && named.every(({ blob, isOffsite }) => isOffsite && path.endsWith(blob)))
+  rmSync(path)
+  const [fresh = ''] = blobsIn(agent.storeDir, 'packs').filter((pack) => readFileSync(pack).includes(kept))
+  const missing = await verify()
+  assert.ok(missing.length > 0 && missing.every(({ blob, isOffsite }) => isOffsite && fresh.endsWith(blob)))
+
+  await mirror.run({ deletedBackups: [second.backupId] })
+  assert.deepEqual(await verify(), [])
+  await assertRestorable(t, mirror.dir, SERVER, new Map([...there.trees, [third.backupId, third.tree]]))
+})
+
 it('a part is replaced also where another has what is damaged in it', async (t) => {
   const there = await scene(t, {}, MANY)
   const path = fileIn(there, 'parts')

@@ -11,14 +11,16 @@ export const install = command({
   args: ['server'],
   options: {
     wipe: { type: 'boolean', help: 'Move everything that is there to the trash first' },
+    start: { type: 'boolean', help: 'Start the game once it is installed' },
     'no-wait': { type: 'boolean', help: 'Return once the installation has started' },
   },
-  examples: ['gamekeeper server install Castle', 'gamekeeper server install Castle --wipe'],
+  examples: ['gamekeeper server install Castle', 'gamekeeper server install Castle --wipe --start'],
   async run(context, options, { server: reference }) {
     const client = context.client()
     const { signal } = context.io
     const server = await findServer(client, reference, signal)
-    const started = await client.servers.install(server.id, { wipe: options.wipe ?? false }, { signal })
+    const { wipe = false, start = false } = options
+    const started = await client.servers.install(server.id, { wipe, start }, { signal })
     if (options['no-wait']) {
       if (context.json) context.print(started)
       else context.say(`${server.name} is being installed by ${started.id}.`)

@@ -7,7 +7,13 @@ import { Closed, Path, type TSchema, Type } from '../schema.ts'
 import { entryExample, FileEntry } from './file-schemas.ts'
 
 /** Also where an upload by tus goes on: clients may keep the query of the address that they were given. */
-export const UPLOAD_QUERY = Closed({ directory: Type.Optional(Path), overwrite: Type.Optional(Type.Boolean()) })
+export const UPLOAD_QUERY = Closed({
+  directory: Type.Optional(Path),
+  overwrite: Type.Optional(Type.Boolean()),
+  skipIdentical: Type.Optional(
+    Type.Boolean({ description: 'Of a form: leaves a file as it is that is there already with the same bytes' }),
+  ),
+})
 
 export interface LinkAnswer {
   description: string

@@ -22,6 +22,7 @@ import type { Installs } from './install.ts'
 import { gameLimitsOf, launchOf } from './launch.ts'
 import { present } from './present.ts'
 import { type SleepSettings, sleepOf } from './sleep.ts'
+import type { StartWishes } from './start-wishes.ts'
 import * as store from './store.ts'
 
 const HEARTBEAT_MS = 15_000
@@ -56,6 +57,7 @@ export function createGames(deps: {
   templates: Pick<Templates, 'find'>
   sleeps: SleepSettings
   installs: Pick<Installs, 'requireNone'>
+  wishes: Pick<StartWishes, 'cancelAllOf' | 'register'>
   log: Logger
 }): Games {
   const { db, log } = deps
@@ -85,6 +87,27 @@ export function createGames(deps: {
 
   const templateOf = async ({ game }: ServerRow) => (game === null ? undefined : await deps.templates.find(game))
   const launchFor = async (row: ServerRow) => launchOf(row, await templateOf(row))
+
+  async function act(row: ServerRow, action: PowerAction, actor: Actor, signal?: AbortSignal) {
+    const launch = action === 'start' || action === 'restart' ? await launchFor(row) : null
+    signal?.throwIfAborted()
+    const { isChange } = await games.power({
+      ...{ serverId: row.id, action, launch },
+      limits: gameLimitsOf(row),
+      autoRestart: row.auto_restart === 1,
+      sleep: sleepOf(row),
+      origin: originOf(actor),
+    })
+    if (isChange) await recordNow(row.id)
+    return { isChange }
+  }
+
+  deps.wishes.register(async ({ actor, serverId, signal }) => {
+    const row = await requireReadyServer(db, actor, serverId)
+    await deps.installs.requireNone(serverId)
+    await act(row, 'start', actor, signal)
+    await refresh(serverId)
+  })
 
   async function refreshAll(serverIds: readonly string[]): Promise<void> {
     for (const serverId of serverIds) {
@@ -119,16 +142,9 @@ export function createGames(deps: {
       const row = await requireReadyServer(db, actor, serverId)
       const mayStart = action === 'start' || action === 'restart'
       if (mayStart) await deps.installs.requireNone(serverId)
-      const { isChange } = await games.power({
-        serverId,
-        action,
-        launch: mayStart ? await launchFor(row) : null,
-        limits: gameLimitsOf(row),
-        autoRestart: row.auto_restart === 1,
-        sleep: sleepOf(row),
-        origin: originOf(actor),
-      })
-      if (isChange) await recordNow(serverId)
+      // A kill waits for nothing: it ends a start that is under way.
+      else await deps.wishes.cancelAllOf(serverId, { isPatient: action !== 'kill' })
+      const { isChange } = await act(row, action, actor)
       const answer = { server: present(await refresh(serverId)), isChange }
       if (actor.remember) await transact(db, actor, async () => answer)
       return answer

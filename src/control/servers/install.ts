@@ -10,7 +10,7 @@ import type { Activity } from '../activity/service.ts'
 import { lockServer } from '../db/lock-server.ts'
 import type { Db, ServerRow } from '../db/tables.ts'
 import { transact } from '../db/transact.ts'
-import type { Actor } from '../http/actor.ts'
+import { type Actor, requireScope } from '../http/actor.ts'
 import { runAgentTask } from '../jobs/agent-task.ts'
 import type { JobContext, Jobs } from '../jobs/runner.ts'
 import { activeJobsOf, presentJob } from '../jobs/store.ts'
@@ -24,6 +24,7 @@ import {
   requireStopped,
 } from './access.ts'
 import { gameLimitsOf, serverFactsOf } from './launch.ts'
+import type { StartWishes } from './start-wishes.ts'
 import { variablesOf } from './variables.ts'
 
 const KIND = 'install'
@@ -31,6 +32,8 @@ const AT_ONCE = 4
 
 interface InstallInput {
   wipe: boolean
+  /** The job that starts the game afterwards; null where nobody asked for that. Absent in what older versions left. */
+  startJobId?: string | null
 }
 
 export interface Installs {
@@ -45,8 +48,9 @@ export function createInstalls(deps: {
   activity: Activity
   jobs: Jobs
   templates: Pick<Templates, 'find'>
+  wishes: Pick<StartWishes, 'make' | 'grant' | 'drop'>
 }): Installs {
-  const { db, agent, activity, jobs } = deps
+  const { db, agent, activity, jobs, wishes } = deps
 
   async function templateOf({ game }: ServerRow): Promise<Template> {
     const template = game === null ? undefined : await deps.templates.find(game)
@@ -61,32 +65,36 @@ export function createInstalls(deps: {
     async run(job: JobContext<InstallInput>) {
       const row = found(await findServer(db, job.serverId))
       const { launch, install: steps } = resolveTemplate(await templateOf(row), variablesOf(row), serverFactsOf(row))
-      const { wipe } = job.input
+      const { wipe, startJobId = null } = job.input
       const limits = gameLimitsOf(row)
       const result = await runAgentTask(agent.tasks, job, { kind: 'games.install', launch, limits, steps, wipe })
       await transact(db, {}, async (trx) => {
         await lockServer(trx, job.serverId)
         const properties = { jobId: job.jobId, game: row.game, wipe, ...result }
         await activity.record(trx, job.actor, 'server.installed', job.serverId, properties)
+        if (startJobId !== null) await wishes.grant(trx, startJobId)
         await job.complete(trx, result)
       })
     },
-    async onEnd(trx, { actor, serverId, jobId }, { status, error }) {
+    async onEnd(trx, { actor, serverId, jobId, input }, { status, error }) {
+      if (input.startJobId) await wishes.drop(trx, serverId, input.startJobId)
       if (status === 'cancelled') return
       await activity.record(trx, actor, 'job.failed', serverId, { jobId, kind: KIND, error })
     },
   })
 
   return {
-    async start(actor, serverId, { wipe = false }) {
+    async start(actor, serverId, { wipe = false, start = false }) {
+      if (start) requireScope(actor, 'power:write')
       await templateOf(await requireReadyServer(db, actor, serverId))
       return transact(db, actor, async (trx) => {
         const row = await lockReadyServer(trx, actor, serverId)
         requireFinishedRestore(row)
         requireStopped(row)
         await jobs.requireRoom(trx, serverId, { wipe })
-        const job = await jobs.enqueue(trx, actor, { kind: KIND, serverId, input: { wipe } })
-        await activity.record(trx, actor, 'job.started', serverId, { jobId: job.id, kind: KIND, wipe })
+        const startJobId = start ? await wishes.make(trx, actor, serverId) : null
+        const job = await jobs.enqueue(trx, actor, { kind: KIND, serverId, input: { wipe, startJobId } })
+        await activity.record(trx, actor, 'job.started', serverId, { jobId: job.id, kind: KIND, wipe, start })
         return presentJob(job)
       })
     },

@@ -47,9 +47,9 @@ export async function uploadThroughCut(panel: PanelUnderTest, bytes: number): Pr
   return passed
 }
 
-/** So many files in folders of a hundred, dropped as one. */
-export async function uploadFolderThroughCut(panel: PanelUnderTest, files: number): Promise<void> {
-  const { service } = panel
+/** So many files in folders of a hundred, dropped as one. Answers how many requests it took. */
+export async function uploadFolderThroughCut(panel: PanelUnderTest, files: number): Promise<number> {
+  const { service, client } = panel
   const { id } = await service.createServer({ name: 'Many' })
   await using folder = await mkdtempDisposable(join(tmpdir(), 'gamekeeper-many-'))
   const source = join(folder.path, 'world')
@@ -65,9 +65,13 @@ export async function uploadFolderThroughCut(panel: PanelUnderTest, files: numbe
     isCut = true
     proxy.cut()
   })
+  let requests = 0
   await panel.visit(
     `/servers/${id}/files`,
     async (page) => {
+      page.on('request', (request) => {
+        if (/\/uploads?(\/|$)/.test(new URL(request.url()).pathname)) requests++
+      })
       const uploads = page.getByRole('list', { name: 'Uploads' })
       await page.getByText('This folder is empty').waitFor()
       await dropFiles(page, { x: 640, y: 500 }, [source])
@@ -78,4 +82,11 @@ export async function uploadFolderThroughCut(panel: PanelUnderTest, files: numbe
   )
   assert.ok(isCut)
   execFileSync('diff', ['-r', source, target])
+  assert.deepEqual((await client.files.listTrash(id)).data, [])
+  const told = await Array.fromAsync(client.activity.all(id, { event: 'file.uploaded' }))
+  assert.equal(
+    told.reduce((sum, { properties }) => sum + Number(properties.count), 0),
+    files,
+  )
+  return requests
 }

@@ -126,9 +126,9 @@ const refuse = {
 
 function closedIn(path: unknown): number | undefined {
   const text = Buffer.isBuffer(path) ? path.toString('latin1', 0, 64) : path
-  if (typeof text !== 'string' || !text.startsWith('/proc/self/fd/')) return undefined
-  const fd = Number.parseInt(text.slice(14), 10)
-  return isClosed(fd) ? fd : undefined
+  const [, number] = typeof text === 'string' ? (/^\/proc\/(?:self|\d+)\/fd\/(\d+)/.exec(text) ?? []) : []
+  const fd = Number(number)
+  return number !== undefined && isClosed(fd) ? fd : undefined
 }
 
 function guardUse(name: string, original: Call, fail: (error: Error, args: unknown[]) => unknown): Call {

@@ -108,10 +108,8 @@ function useCreateAndStart(template: StoredTemplate | null) {
   }
 }
 
+/** The service starts it once it is installed, whether this page is open by then or not. */
 async function installAndStart(serverId: string, { install = [] }: StoredTemplate): Promise<void> {
-  if (install.length > 0) {
-    const job = await client.servers.install(serverId)
-    await client.jobs.wait(serverId, job.id)
-  }
-  await client.power.start(serverId)
+  if (install.length > 0) await client.servers.install(serverId, { start: true })
+  else await client.power.start(serverId)
 }

@@ -3,7 +3,7 @@ import { Checkbox, Progress } from '@mantine/core'
 import { useInViewport } from '@mantine/hooks'
 import { Link } from 'wouter'
 import type { Server } from '../../../../src/sdk/index.ts'
-import { addressOf } from '../../api/servers.ts'
+import { addressOf, useGameName } from '../../api/servers.ts'
 import { useUsage } from '../../api/usage.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Moment } from '../../components/moment.tsx'
@@ -18,6 +18,7 @@ export function ServerCard({ server, selection }: { server: Server; selection: S
   const { t } = useLingui()
   const { ref, inViewport } = useInViewport<HTMLLIElement>()
   const address = addressOf(server)
+  const game = useGameName(server)
   const { power } = server
   return (
     <li ref={ref} className={`card ${css.card}`} data-chosen={selection?.has(server.id) || undefined}>
@@ -34,7 +35,7 @@ export function ServerCard({ server, selection }: { server: Server; selection: S
           <Link href={`/servers/${server.id}`} className={`${css.name} cut`}>
             {server.name}
           </Link>
-          <p className="small faint cut">{server.game ?? <Trans>Own files</Trans>}</p>
+          <p className="small faint cut">{game ?? <Trans>Own files</Trans>}</p>
         </div>
         <StateBadge state={power.state} />
       </div>
@@ -77,6 +78,13 @@ function Facts({ server, isSeen }: { server: Server; isSeen: boolean }) {
           </div>
         ))}
       </dl>
+      {disk && (
+        <p className={`small faint cut ${css.measured}`}>
+          <Trans>
+            Disk measured <Moment at={disk.at} />
+          </Trans>
+        </p>
+      )}
       {disk?.percent != null && (
         <Progress value={disk.percent} size="xs" color={disk.isFull ? 'red' : 'moss'} aria-label={t`Disk`} />
       )}

@@ -4,12 +4,13 @@ import { useDeferredValue, useState } from 'react'
 import { Link } from 'wouter'
 import type { Server } from '../../../../src/sdk/index.ts'
 import { useMay, useMayCreate } from '../../api/access/session.ts'
-import { addressOf, useServers } from '../../api/servers.ts'
+import { addressOf, isLateList, useServers } from '../../api/servers.ts'
 import { Empty } from '../../components/empty.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { lazyPart } from '../../components/lazy-part.ts'
 import { PageTitle } from '../../components/page-title.tsx'
 import { Problem } from '../../components/problem.tsx'
+import { clockTime } from '../../i18n/format.ts'
 import { DeletedServers } from './deleted-servers.tsx'
 import { GroupBar } from './group-bar.tsx'
 import { allLabels, hasLabels } from './labels.ts'
@@ -23,7 +24,7 @@ import { useServersView, ViewChoice } from './view-choice.tsx'
 const Welcome = lazyPart(() => import('../new-server/welcome.tsx'))
 
 export function ServersPage() {
-  const { data: servers, error, refetch } = useServers()
+  const { data: servers, error, refetch, dataUpdatedAt } = useServers()
   const mayCreate = useMayCreate()
   if (servers?.length === 0) {
     return (
@@ -36,6 +37,7 @@ export function ServersPage() {
   return (
     <>
       {servers && <Servers servers={servers} error={error} />}
+      {servers && isLateList(servers) && <ReadAt at={dataUpdatedAt} />}
       <DeletedServers />
       {!servers && error && <Problem error={error} onRetry={() => void refetch()} />}
       {!servers && !error && <CardSkeletons />}
@@ -134,6 +136,16 @@ function NoMatch({ onShowAll }: { onShowAll: () => void }) {
         <Trans>Show all</Trans>
       </Button>
     </Empty>
+  )
+}
+
+function ReadAt({ at }: { at: number }) {
+  const { i18n } = useLingui()
+  const time = clockTime(new Date(at), i18n.locale)
+  return (
+    <p className="small faint">
+      <Trans>As of {time}</Trans>
+    </p>
   )
 }
 

@@ -3,9 +3,10 @@ import { Checkbox } from '@mantine/core'
 import { useInViewport } from '@mantine/hooks'
 import { Link } from 'wouter'
 import type { Server } from '../../../../src/sdk/index.ts'
-import { addressOf } from '../../api/servers.ts'
+import { addressOf, useGameName } from '../../api/servers.ts'
 import { useUsage } from '../../api/usage.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { Moment } from '../../components/moment.tsx'
 import { PowerButtons } from '../../components/power-buttons.tsx'
 import { StateBadge } from '../../components/power-state.tsx'
 import { useDiskWords } from './disk-words.ts'
@@ -71,6 +72,7 @@ function Row({ server, selection }: { server: Server; selection: Selection | nul
   const words = useUsageWords(useUsage(server, inViewport))
   const disk = useDiskWords(server, inViewport)
   const address = addressOf(server)
+  const game = useGameName(server)
   return (
     <tr ref={ref} data-chosen={selection?.has(server.id) || undefined}>
       {selection && (
@@ -86,7 +88,7 @@ function Row({ server, selection }: { server: Server; selection: Selection | nul
         <Link href={`/servers/${server.id}`} className={css.name}>
           {server.name}
         </Link>
-        <span className="small faint">{server.game ?? t`Own files`}</span>
+        <span className="small faint">{game ?? t`Own files`}</span>
       </td>
       <td>
         <StateBadge state={server.power.state} />
@@ -96,6 +98,11 @@ function Row({ server, selection }: { server: Server; selection: Selection | nul
       <td className={css.number}>{words.memory}</td>
       <td className={css.number} data-full={disk?.isFull || undefined}>
         {disk?.text ?? '–'}
+        {disk && (
+          <span className={`small faint ${css.measured}`}>
+            <Moment at={disk.at} />
+          </span>
+        )}
       </td>
       <td>
         {address && (

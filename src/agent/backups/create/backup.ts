@@ -11,6 +11,7 @@ import { deleteManifest } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'
 import { createNotes, isReadable, type Notes } from '../tree/backup-entries.ts'
 import { createIgnoreRules } from '../tree/ignore-rules.ts'
+import type { Pool } from '../workers/pool.ts'
 import { createEntryQueue, type EntryQueue } from './entry-queue.ts'
 import { createEntrySource, type EntrySource } from './entry-source.ts'
 import { createFileReader, type FileReader } from './file-reader.ts'
@@ -48,6 +49,7 @@ interface Run {
   request: BackupRequest
   signal: AbortSignal
   startedAt: number
+  pool: Pool
   manifest: ManifestWriter
   sink: PackSink
   reader: FileReader
@@ -77,7 +79,7 @@ export async function runBackup(
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
   const onDamage = manifest.replace
   const source = createEntrySource({ repository, serverId, previous, onDamage, isWhole, sink, reader, notes, queue })
-  const run: Run = { sandbox, request, signal, startedAt, manifest, sink, reader, notes, queue, source }
+  const run: Run = { sandbox, request, signal, startedAt, pool, manifest, sink, reader, notes, queue, source }
   try {
     const result = await complete(run, await readAll(run))
     // The count as it was at first: of what was lost meanwhile, files that came before may have need.
@@ -119,14 +121,18 @@ async function readAll(run: Run): Promise<HeldWorld> {
 
 const NOBODY: HeldWorld = { how: 'idle', heldMs: null, warnings: [] }
 
-async function walkAll({ sandbox, request, signal, reader, notes, queue, source }: Run): Promise<void> {
+async function walkAll({ sandbox, request, signal, pool, reader, notes, queue, source }: Run): Promise<void> {
   const rules = createIgnoreRules(request.ignored)
   const isLeftOut = (found: WalkEntry) => rules.isIgnored(found.path, found.stats.isDirectory())
   const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
-  using tree = sandbox.openWalk('/', { sorted: true, enter })
+  using tree = sandbox.openWalk('/', { sorted: true, enter, lookAt: pool.look })
   const turn = createTurns(sandbox.share, signal)
-  for (let found = tree.next(); found; found = tree.next()) {
+  for (;;) {
     if (turn.due()) await turn.take()
+    const looks = tree.waits()
+    if (looks) await looks
+    const found = tree.next()
+    if (!found) break
     if (isLeftOut(found)) continue
     const waits = source.visit(found)
     if (waits) await waits

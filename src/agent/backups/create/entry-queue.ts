@@ -5,6 +5,8 @@ import type { ManifestWriter } from '../format/manifest-writer.ts'
 
 export interface QueuedEntry {
   entry: Entry
+  /** The order key of its path. */
+  key: string
   /** The entry, where it is that of the last manifest, unchanged. */
   kept: StoredEntry | undefined
   isReady: boolean
@@ -48,7 +50,7 @@ export function createEntryQueue(
         const entry = linked(head)
         if (!entry) continue
         count(entry)
-        const written = head.kept ? manifest.addAsItStands(head.kept) : manifest.add(entry)
+        const written = head.kept ? manifest.addAsItStands(head.kept) : manifest.add(entry, head.key)
         if (written) await written
       }
       waiting.splice(0, done)

@@ -1,12 +1,12 @@
 // For each entry the walk finds: reused from the last manifest, or described anew and, if it is a file whose content is
 // not known, read.
-import type { BigIntStats } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
 import { eachBlock } from '../format/block-runs.ts'
-import { type ChunkPlace, type Entry, orderKey, type StoredEntry } from '../format/entries.ts'
+import { type ChunkPlace, createOrderKeys, type Entry, type StoredEntry } from '../format/entries.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import type { Manifest } from '../format/manifest.ts'
 import { createManifestCursor } from '../store/manifest-cursor.ts'
@@ -44,30 +44,31 @@ export interface EntrySource {
 export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   const { sink, notes, queue, isWhole } = deps
   const cursor = createManifestCursor(deps.previous, deps.onDamage)
+  const keyOf = createOrderKeys()
   const links = new Map<string, QueuedEntry>()
   const read = createReadStarter(deps)
 
-  function take(found: WalkEntry, known: StoredEntry | undefined): void {
-    if (found.stats.isFile()) takeFile(found, known)
-    else if (known && isAsBefore(found, known)) push(known, known)
+  function take(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
+    if (found.stats.isFile()) takeFile(found, key, known)
+    else if (known && isAsBefore(found, known)) push(known, key, known)
     else {
       const entry = entryOf(found, notes)
-      if (entry) push(entry)
+      if (entry) push(entry, key)
     }
   }
 
-  function push(entry: Entry, kept?: StoredEntry): void {
-    queue.push({ entry, kept, isReady: true, isDropped: false, firstLink: undefined })
+  function push(entry: Entry, key: string, kept?: StoredEntry): void {
+    queue.push({ entry, key, kept, isReady: true, isDropped: false, firstLink: undefined })
   }
 
-  function takeFile(found: WalkEntry, known: StoredEntry | undefined): void {
+  function takeFile(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
     const { size, mtimeNs, ctimeNs, ino: inode, nlink, dev } = found.stats
     const isKnown =
       known !== undefined &&
       isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
       (isWhole() || isStored(sink, known))
     if (isKnown && nlink === 1n && known.hardLink === null) {
-      push(known, known)
+      push(known, key, known)
       return
     }
     const entry = entryOf(found, notes)
@@ -75,6 +76,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
     const firstLink = nlink > 1n ? links.get(`${dev} ${inode}`) : undefined
     const queued: QueuedEntry = {
       entry,
+      key,
       kept: undefined,
       isReady: firstLink !== undefined,
       isDropped: false,
@@ -91,9 +93,10 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
 
   return {
     visit(found) {
-      const known = cursor.seek(orderKey(found.path))
-      if (known instanceof Promise) return known.then((late) => take(found, late))
-      take(found, known)
+      const key = keyOf(found.parent.path, found.name)
+      const known = cursor.seek(key)
+      if (known instanceof Promise) return known.then((late) => take(found, key, late))
+      take(found, key, known)
       return undefined
     },
   }
@@ -119,11 +122,12 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
     }
     if (outcome.attempts > 1) notes.changed()
     if (outcome.isTorn) notes.warn(`${path} kept changing while it was read; what was read last is in the backup.`)
-    Object.assign(queued.entry, statsOf(outcome.stats, outcome.seenAt), {
-      content: outcome.content,
-      sizeBytes: outcome.sizeBytes,
-    })
-    queued.entry.isSettled &&= !outcome.isTorn
+    const { entry } = queued
+    // Otherwise it is described by these stats already.
+    if (outcome.attempts > 1) Object.assign(entry, statsOf(outcome.stats, outcome.seenAt))
+    entry.content = outcome.content
+    entry.sizeBytes = outcome.sizeBytes
+    entry.isSettled &&= !outcome.isTorn
     if (outcome.prints) repository.prints.set(serverId, path, outcome.prints)
   }
 
@@ -149,7 +153,7 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
     }
     const done = (outcome: ReadOutcome) => settle(queued, outcome)
     if (size < PRINTED_FROM_BYTES) {
-      reader.addNamed(found.parent, found.name, found.stats, done)
+      reader.addNamed(found, done)
       return
     }
     let file: Descriptor
@@ -159,7 +163,7 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
       dropUnopened(queued, errorCode(error))
       return
     }
-    reader.add(file, found.stats, repository.prints.get(serverId, found.path), done)
+    reader.add(file, found, repository.prints.get(serverId, found.path), done)
   }
 }
 
@@ -168,7 +172,7 @@ function isAsBefore({ stats, isMountPoint, isTooDeep }: WalkEntry, known: Stored
 }
 
 /** Both a directory, or both a symlink. */
-function isAlike(now: BigIntStats, { kind }: Entry): boolean {
+function isAlike(now: EntryStats, { kind }: Entry): boolean {
   return kind === 'directory' ? now.isDirectory() : kind === 'symlink' && now.isSymbolicLink()
 }
 

@@ -1,14 +1,14 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
-import { type BigIntStats, fstatSync } from 'node:fs'
-import { concat } from '../../../kit/bytes.ts'
+import { fstatSync } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
 import { createRateLimit } from '../../../kit/rate-limit.ts'
 import { createWorkGroup } from '../../../kit/work-group.ts'
-import { addressOf, type Directory } from '../../files/sandbox/directory.ts'
+import { addressOf } from '../../files/sandbox/directory.ts'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
+import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import type { HoleBudget } from '../../files/space/hole-budget.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
-import { contentOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Repository } from '../store/repository.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
@@ -20,9 +20,9 @@ import {
   packRanges,
   SEGMENT_BYTES,
   unpackReads,
-  ZERO_BLOCK,
 } from '../workers/worker-jobs.ts'
 import { createDirectoryHolds } from './directory-holds.ts'
+import { type JoinedReads, joinReads } from './joined-reads.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -32,19 +32,16 @@ const ATTEMPTS_AT_MOST = 4
 /** Instead of an error code: the file is not read, since nearly all of it is a hole. */
 export const TOO_SPARSE = 'too sparse'
 
-export interface ReadOutcome {
+export interface ReadOutcome extends JoinedReads {
   error: string | null
   /** The error is that it could not be opened. */
   isUnopened: boolean
   attempts: number
   /** It changed during the last attempt too. */
   isTorn: boolean
-  stats: BigIntStats
+  stats: EntryStats
   /** When the stats were taken. */
   seenAt: number
-  sizeBytes: number
-  content: Uint8Array
-  prints: Prints | undefined
 }
 
 /** What to read: an open file, or a name in a directory that is held open. Changed files are opened to be read again. */
@@ -52,7 +49,7 @@ type Source = { file: Descriptor } | { address: string | Buffer; hold: Disposabl
 
 interface OpenedFile {
   source: Source
-  stats: BigIntStats
+  stats: EntryStats
   seenAt: number
   attempts: number
   known: Prints | undefined
@@ -68,14 +65,16 @@ interface Part {
   to: number
 }
 
+type Found = Pick<WalkEntry, 'stats' | 'seenAt'>
+
 export interface FileReader {
   /**
    * Takes the descriptor over. `known`: what the file was when it was last read. `done` is called once, from `step` or
    * `finish`.
    */
-  add(descriptor: Descriptor, stats: BigIntStats, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
+  add(descriptor: Descriptor, found: Found, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
   /** A small file, opened by whoever reads it. */
-  addNamed(parent: Directory, name: string, stats: BigIntStats, done: (outcome: ReadOutcome) => void): void
+  addNamed(found: Found & Pick<WalkEntry, 'parent' | 'name'>, done: (outcome: ReadOutcome) => void): void
   /** Whether to `step` before adding more. */
   isFull(): boolean
   /** Starts what it can and waits until something was read. */
@@ -118,7 +117,7 @@ export function createFileReader(deps: {
     }
     const size = Number(file.stats.size)
     const count = Math.max(1, Math.ceil(size / SEGMENT_BYTES))
-    file.segments = new Array(count).fill(undefined)
+    file.segments = count === 1 ? [undefined] : new Array(count).fill(undefined)
     file.segmentsLeft = count
     if (count > 1) {
       large.push({ file, segment: 0, count })
@@ -195,7 +194,7 @@ export function createFileReader(deps: {
   function finishPart({ file, segment }: Part, read: FileRead): void {
     file.segments[segment] = read
     if (--file.segmentsLeft > 0) return
-    const reads = file.segments.filter((part) => part !== undefined)
+    const reads = file.segments.length === 1 ? [read] : file.segments.filter((part) => part !== undefined)
     const error = reads.find((part) => part.error !== null)?.error ?? null
     const isTorn = reads.some((part) => part.changed)
     if (error === null && isTorn && file.attempts < ATTEMPTS_AT_MOST) {
@@ -205,7 +204,7 @@ export function createFileReader(deps: {
     release(file)
     const { attempts, stats, seenAt } = file
     const isUnopened = reads.some((part) => part.isUnopened)
-    file.done({ error, isUnopened, attempts, isTorn, stats, seenAt, ...join(reads) })
+    file.done({ error, isUnopened, attempts, isTorn, stats, seenAt, ...joinReads(reads) })
   }
 
   function readAgain(file: OpenedFile): void {
@@ -238,8 +237,8 @@ export function createFileReader(deps: {
     else source.hold[Symbol.dispose]()
   }
 
-  function addFile(source: Source, stats: BigIntStats, known: Prints | undefined, done: OpenedFile['done']): void {
-    const seenAt = Date.now()
+  function addFile(source: Source, found: Found, known: Prints | undefined, done: OpenedFile['done']): void {
+    const { stats, seenAt } = found
     const file: OpenedFile = { source, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
     opened.add(file)
     enqueue(file)
@@ -265,9 +264,10 @@ export function createFileReader(deps: {
   }
 
   return {
-    add: (file, stats, known, done) => addFile({ file }, stats, known, done),
-    addNamed(parent, name, stats, done) {
-      addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, stats, undefined, done)
+    add: (file, found, known, done) => addFile({ file }, found, known, done),
+    addNamed(found, done) {
+      const { parent, name } = found
+      addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, found, undefined, done)
     },
     isFull: () => jobs.length + segmentsWaiting() > 2 || opened.size >= repository.filesAtOnce,
     step,
@@ -284,25 +284,4 @@ export function createFileReader(deps: {
       for (const file of opened) release(file)
     },
   }
-}
-
-/** Up to where the file ended: one that was cut while it was read ends there. */
-function join(reads: FileRead[]): Pick<ReadOutcome, 'sizeBytes' | 'content' | 'prints'> {
-  const [ids, flags] = [joined(reads.map((read) => read.ids)), joined(reads.map((read) => read.flags))]
-  const cut = reads.findIndex(({ length }) => length < SEGMENT_BYTES)
-  const last = cut < 0 ? reads.length - 1 : cut
-  const sizeBytes = last * SEGMENT_BYTES + (reads[last]?.length ?? 0)
-  const held = ids.subarray(0, Math.ceil(sizeBytes / BLOCK_BYTES) * ID_BYTES)
-  const content = contentOf(held, (block) => flags[block] === ZERO_BLOCK)
-  return { sizeBytes, content, prints: joinPrints(reads) }
-}
-
-/** Mostly there is one. */
-const joined = (parts: Uint8Array[]) => (parts.length === 1 && parts[0] ? parts[0] : concat(parts))
-
-/** In memory of their own: they are kept. */
-function joinPrints(reads: FileRead[]): Prints | undefined {
-  const prints = reads.flatMap((read) => read.prints ?? [])
-  if (prints.length < reads.length) return undefined
-  return { prints: concat(prints), ids: concat(reads.map(({ ids }) => ids)) }
 }

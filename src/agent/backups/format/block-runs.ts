@@ -4,6 +4,7 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 
 /** Of the blocks in order: the ids of all, and which of them are of nothing but zeros. */
 export function contentOf(ids: Uint8Array, isZero: (block: number) => boolean): Uint8Array {
+  if (ids.length === ID_BYTES && !isZero(0)) return onlyBlock(ids)
   const parts: Uint8Array[] = []
   const count = ids.length / ID_BYTES
   for (let block = 0; block < count; ) {
@@ -22,6 +23,14 @@ export function isOneBlock({ content, sizeBytes }: { content: Uint8Array; sizeBy
 }
 
 export const ONLY_ID = 1
+
+/** Of most files. */
+function onlyBlock(id: Uint8Array): Uint8Array {
+  const content = new Uint8Array(ONLY_ID + ID_BYTES)
+  content[0] = 2
+  content.set(id, ONLY_ID)
+  return content
+}
 
 function varintBytes(value: number): Uint8Array {
   const bytes: number[] = []

@@ -1,5 +1,5 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
-import { nameFromBytes, nameToBytes } from '../../files/sandbox/names.ts'
+import { nameToBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength, visitRuns } from './block-runs.ts'
 
 export type EntryKind = 'file' | 'directory' | 'symlink'
@@ -28,20 +28,30 @@ export interface Entry {
   content: Uint8Array
 }
 
-const KINDS: readonly EntryKind[] = ['file', 'directory', 'symlink']
-const SETTLED = 1
-const HARD_LINK = 2
+export const KINDS: readonly EntryKind[] = ['file', 'directory', 'symlink']
+export const SETTLED = 1
+export const HARD_LINK = 2
 /** Mode, owner and group. */
 const VARINT_FIELDS = 3
 /** Times, inode and size. */
-const FIXED_BYTES = 32
+export const FIXED_BYTES = 32
 export const NO_CONTENT = new Uint8Array()
-const ASCII = /^[ -~]*$/
+export const ASCII = /^[ -~]*$/
 
 /** Sorts as a walk does: a directory, then what it holds, then its next neighbour. By bytes, with `/` before all. */
-export function orderKey(path: string): string {
-  const bytes = ASCII.test(path) ? path.slice(1) : nameToBytes(path.slice(1)).toString('latin1')
-  return keyOfPath(bytes)
+export const orderKey = (path: string): string => keyOfPath(bytesOf(path.slice(1)))
+
+const bytesOf = (name: string) => (ASCII.test(name) ? name : nameToBytes(name).toString('latin1'))
+
+/** As `orderKey`, for whoever asks for what one directory holds after another: of each, most has been made before. */
+export function createOrderKeys(): (directory: string, name: string) => string {
+  let last: string | undefined
+  let prefix = ''
+  return (directory, name) => {
+    if (directory !== last) prefix = directory === '/' ? '' : `${orderKey(directory)}\0`
+    last = directory
+    return prefix + bytesOf(name)
+  }
 }
 
 export interface EntryEncoder {
@@ -137,7 +147,7 @@ export function createEntryEncoder(): EntryEncoder {
 }
 
 /** Numbers of 64 bits are read and written by it: a Buffer's own methods take ten times as long. */
-const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+export const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
 
 function sharedPrefix(a: string, b: string): number {
   const limit = Math.min(a.length, b.length)
@@ -197,69 +207,6 @@ export interface StoredEntry extends KeyedEntry {
   recordEnd: number
 }
 
-export function decodeEntries(chunk: Chunk): StoredEntry[] {
-  const entries: StoredEntry[] = []
-  const next = createEntryDecoder(chunk)
-  for (let entry = next(); entry; entry = next()) entries.push(entry)
-  return entries
-}
-
-/** One entry after another, undefined at the end. The chunk's own digest has been checked before. */
-export function createEntryDecoder(chunk: Chunk): () => StoredEntry | undefined {
-  const { raw } = chunk
-  const view = viewOf(raw)
-  let at = 0
-  let ordinal = 0
-  let key = ''
-
-  function varint(): number {
-    const value = varintAt(raw, at)
-    at += varintLength(raw, at)
-    return value
-  }
-
-  function bytes(): Buffer {
-    const length = varint()
-    at += length
-    return raw.subarray(at - length, at)
-  }
-
-  function path(): string {
-    const shared = varint()
-    const length = varint()
-    at += length
-    return key.slice(0, shared) + keyOfPath(raw.toString('latin1', at - length, at))
-  }
-
-  return () => {
-    if (at >= raw.length) return undefined
-    key = path()
-    const recordAt = at
-    const kind = KINDS[raw[at++] ?? 0] ?? 'file'
-    const flags = raw[at++] ?? 0
-    const mode = varint()
-    const uid = varint()
-    const gid = varint()
-    const mtimeNs = view.getBigInt64(at, true)
-    const ctimeNs = view.getBigInt64(at + 8, true)
-    const inode = view.getBigUint64(at + 16, true)
-    const sizeBytes = view.getUint32(at + 24, true) + view.getUint32(at + 28, true) * 0x1_0000_0000
-    at += FIXED_BYTES
-    const hardLink = flags & HARD_LINK ? `/${nameFromBytes(bytes())}` : null
-    const target = kind === 'symlink' ? nameFromBytes(bytes()) : null
-    const content = kind === 'file' ? bytes() : NO_CONTENT
-    const isSettled = (flags & SETTLED) !== 0
-    // Written out: this runs once for every file of every backup, and spreading objects triples its cost.
-    // biome-ignore format: one line a group
-    return {
-      key, path: pathFromLatin1(pathOfKey(key)), kind,
-      mode, uid, gid, mtimeNs, ctimeNs, inode, sizeBytes, isSettled,
-      target, hardLink, content,
-      chunk, ordinal: ordinal++, recordAt, recordEnd: at,
-    }
-  }
-}
-
 /** Where in a chunk the ids of its files' blocks stand: all that marking needs, at a fraction of what decoding costs. */
 export function visitIds(chunk: Buffer, visit: (idAt: number) => void): void {
   let at = 0
@@ -289,12 +236,8 @@ export function visitIds(chunk: Buffer, visit: (idAt: number) => void): void {
   }
 }
 
-const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
-const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
-
-function pathFromLatin1(latin1: string): string {
-  return ASCII.test(latin1) ? `/${latin1}` : `/${nameFromBytes(Buffer.from(latin1, 'latin1'))}`
-}
+export const keyOfPath = (latin1: string) => (latin1.includes('/') ? latin1.replaceAll('/', '\0') : latin1)
+export const pathOfKey = (key: string) => (key.includes('\0') ? key.replaceAll('\0', '/') : key)
 
 /** A manifest is not trusted further than its digest: no name in it may lead out of the tree. */
 export function segmentsOf(path: string): string[] {

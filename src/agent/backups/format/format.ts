@@ -13,6 +13,7 @@ export const PACK_MAGIC = 'GKPACK01'
 export const INDEX_MAGIC = 'GKINDX01'
 export const MANIFEST_MAGIC = 'GKMANI01'
 export const PART_MAGIC = 'GKPART01'
+export const BUNDLE_MAGIC = 'GKBUND01'
 export const MAGIC_BYTES = 8
 
 export const FORMAT_BLOB = 'format'
@@ -23,6 +24,7 @@ export const SCRUB_BLOB = 'state/scrub'
 export const packBlob = (packId: string) => `packs/${packId.slice(0, 2)}/${packId}`
 export const indexBlob = (indexId: string) => `index/${indexId}`
 export const manifestBlob = (serverId: string, backupId: string) => `manifests/${serverId}/${backupId}`
+export const bundleBlob = (bundleId: string) => `bundles/${bundleId}`
 export const partBlob = (serverId: string, partId: string) => `parts/${serverId}/${partId}`
 
 /** The name of a blob's last segment: its pack, index or backup id. */

@@ -30,8 +30,8 @@ const LARGEST = 1.25
 const SMALLEST = 0.25
 
 export interface ManifestWriter {
-  /** A promise only where something must be waited for. */
-  add(entry: Entry): Promise<void> | undefined
+  /** `key`: the order key of its path. A promise only where something must be waited for. */
+  add(entry: Entry, key?: string): Promise<void> | undefined
   /** An entry of an earlier manifest of the same server, unchanged. */
   addAsItStands(entry: StoredEntry): Promise<void> | undefined
   /**
@@ -135,8 +135,7 @@ export function createManifest(
   }
 
   return {
-    add(entry) {
-      const key = orderKey(entry.path)
+    add(entry, key = orderKey(entry.path)) {
       encodeHeld()
       const begins = firsts.size > 0 && encoder.sizeBytes >= smallestBytes && firsts.has(listedKey(key))
       return begins ? flush().then(() => encode(entry, key)) : encode(entry, key)

@@ -4,16 +4,8 @@ import type { BlobStore } from '../../../blobs/store.ts'
 import type { BackupReport } from '../../../contract/agent/agent-backups.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { asNotFound, createChunkReader, decodeOwn, type ManifestBlobs, sharedParts } from './chunk-reader.ts'
-import {
-  type Chunk,
-  type ChunkPlace,
-  createEntryDecoder,
-  decodeEntries,
-  orderKey,
-  type PartRef,
-  type SharedPart,
-  type StoredEntry,
-} from './entries.ts'
+import { type Chunk, type ChunkPlace, orderKey, type PartRef, type SharedPart, type StoredEntry } from './entries.ts'
+import { createEntryDecoder, decodeEntries } from './entry-decoder.ts'
 import { Damage, digest, ID_BYTES, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob } from './format.ts'
 import type { Sealer } from './seal.ts'
 

@@ -56,6 +56,8 @@ export function addFindings(to: Findings, from: Findings): void {
 export interface CheckedStore {
   blobs: BlobStore
   decode(job: Parameters<Pool['decode']>[0]): Promise<DecodeResult>
+  /** A block that was found damaged and stored anew elsewhere is no damage any more. */
+  isReadFrom(id: Uint8Array, packId: string): boolean
 }
 
 /** The store as it is: each pack from the disk, or from the copy where it is only there. */
@@ -63,7 +65,11 @@ export function storeAsItIs(repository: Repository, fetch: PackFetch): CheckedSt
   const { blobs, pool } = repository
   const decode: CheckedStore['decode'] = (job) =>
     repository.isAway(job.packId) ? decodeCopy({ pool, fetch }, job) : pool.decode(job)
-  return { blobs, decode }
+  const isReadFrom: CheckedStore['isReadFrom'] = (id, packId) => {
+    const block = repository.index.findAny(id)
+    return block < 0 || repository.index.place(block).packId === packId
+  }
+  return { blobs, decode, isReadFrom }
 }
 
 /** Answers whether all that was wanted is what was written; damage of blocks that are read from elsewhere is no finding. */
@@ -91,7 +97,7 @@ export async function checkPack(
     if (damaged.length > 0) isSound = false
     for (const { what, blocks } of damaged)
       for (const id of blocks)
-        if (isReadFrom(repository, id, packId))
+        if (store.isReadFrom(id, packId))
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
   }
   findings.blocksChecked += wanted.length
@@ -146,12 +152,6 @@ export async function asDamage<T>(blob: string, read: () => Promise<T>): Promise
     if (!isLost(error)) throw error
     throw new Damage(blob, error instanceof BlobMissing ? 'is not there' : 'cannot be read')
   }
-}
-
-/** A block that was found damaged and stored anew elsewhere is no damage any more. */
-function isReadFrom({ index }: Repository, id: Uint8Array, packId: string): boolean {
-  const block = index.findAny(id)
-  return block < 0 || index.place(block).packId === packId
 }
 
 /** The copy of a pack's table that an index has. */

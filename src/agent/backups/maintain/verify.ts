@@ -1,29 +1,21 @@
 // Verifies one backup: its manifest, every block it needs, and the tables and indexes by which they are found. On request
 // what the off-site copy has of it as well.
 import { StoreUnreachable } from '../../../blobs/layered.ts'
-import type { BlobStore } from '../../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
-import { asBuffer } from '../../../kit/bytes.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
-import { type Damage, ID_BYTES, manifestBlob } from '../format/format.ts'
+import { ID_BYTES } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
-import { checkPart } from '../format/parts.ts'
-import { decodeCopy } from '../store/decode-pack.ts'
 import { inDoubt, settleDoubts } from '../store/healing.ts'
 import { withManifest } from '../store/healing-blobs.ts'
-import { listedPacks } from '../store/index-blobs.ts'
 import { type ManifestName, partsOf } from '../store/manifests.ts'
-import type { PackFetch } from '../store/pack-fetch.ts'
 import type { Repository } from '../store/repository.ts'
-import { inMemory } from '../store/sound-blobs.ts'
+import { checkCopy, expectAll, type Wanted, wantFrame } from './check-copy.ts'
 import {
-  asDamage,
   checkAndHeal,
   checkIndexes,
   checkOwnChunks,
-  checkPack,
   checkParts,
   createFindings,
   describe,
@@ -32,9 +24,6 @@ import {
   noting,
   storeAsItIs,
 } from './checks.ts'
-
-/** By pack: where the frames are that the backup needs, and how long each is. */
-type Wanted = Map<string, Map<number, number>>
 
 export async function runVerify(
   repository: Repository,
@@ -71,9 +60,10 @@ export async function runVerify(
   for (const blob of findings.healed) repository.onHealed({ blob, serverId: name.serverId })
   const said = await describe(repository, findings)
   if (!isOffsite || !repository.offsite) return said
-  const inCopy = await checkCopy(repository, repository.offsite, { name, parts, wanted, fetch }, signal, (bytesDone) =>
-    report(findings.bytesChecked + bytesDone),
-  )
+  const inCopy = await checkCopy({
+    ...{ repository, offsite: repository.offsite, name, parts, wanted, fetch, signal },
+    report: (bytesDone) => report(findings.bytesChecked + bytesDone),
+  })
   // Before anybody is told: what mirrors the store replaces them.
   await repository.copyDamage.add(blobsOf(inCopy))
   const { damage } = await describe(repository, inCopy)
@@ -93,42 +83,6 @@ function ifOutOfReach(error: unknown): void {
   if (!(error instanceof StoreUnreachable)) throw error
 }
 
-/** What the copy has of the backup; packs that are only there have been read from there already. */
-async function checkCopy(
-  repository: Repository,
-  offsite: BlobStore,
-  { name, parts, wanted, fetch }: { name: ManifestName; parts: string[]; wanted: Wanted; fetch: PackFetch },
-  signal: AbortSignal,
-  report: (bytesDone: number) => void,
-): Promise<Findings> {
-  const findings = createFindings()
-  const { pool, sealer } = repository
-  const blob = manifestBlob(name.serverId, name.backupId)
-  const named = new Set(parts)
-  await noting(findings, async () => {
-    await asDamage(blob, () => offsite.stat(blob))
-    const manifest = await openManifest(offsite, sealer, name)
-    for (const part of partsOf(manifest)) named.add(part)
-    await manifest.checkOwn()
-  })
-  // All of each, also what another part would stand in for: every one that is damaged is to be replaced.
-  for (const part of named)
-    await noting(findings, () =>
-      asDamage(part, async () => checkPart(inMemory(asBuffer(await offsite.get(part))), sealer, part)),
-    )
-  const store = { blobs: offsite, decode: (job: Parameters<typeof decodeCopy>[1]) => decodeCopy({ pool, fetch }, job) }
-  const packs = new Map([...wanted].filter(([packId]) => !repository.isAway(packId)))
-  expectAll(fetch, packs, () => true)
-  for (const [packId, frames] of packs) {
-    signal.throwIfAborted()
-    await checkPack(repository, store, packId, (frame) => frames.has(frame.offset), findings)
-    report(findings.bytesChecked)
-  }
-  const note = ({ blob: index, message }: Damage) => void findings.blobs.set(index, message)
-  for await (const _ of listedPacks(offsite, sealer, note));
-  return findings
-}
-
 const blobsOf = ({ blocks, blobs }: Findings) => [
   ...new Set([...blobs.keys(), ...blocks.values().map(({ blob }) => blob)]),
 ]
@@ -144,13 +98,6 @@ function want({ index, doubtful }: Repository, entry: Entry, wanted: Wanted, fin
       findings.blocks.set(id, { blob: 'packs', what: 'the block is in no pack' })
       return
     }
-    const { packId, offset, storedLength } = index.framePlace(index.frameOf(block))
-    const frames = wanted.get(packId) ?? new Map<number, number>()
-    wanted.set(packId, frames.set(offset, storedLength))
+    wantFrame(index, block, wanted)
   })
-}
-
-function expectAll(fetch: PackFetch, wanted: Wanted, isFetched: (packId: string) => boolean): void {
-  for (const [packId, frames] of wanted)
-    if (isFetched(packId)) for (const [offset, length] of frames) fetch.expect(packId, { offset, length, uses: 1 })
 }

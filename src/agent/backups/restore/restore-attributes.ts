@@ -1,6 +1,5 @@
 // Owner, mode and times, as a backup has them.
 import {
-  type BigIntStats,
   chmodSync,
   chownSync,
   fchmodSync,
@@ -12,6 +11,7 @@ import {
   utimesSync,
 } from 'node:fs'
 import { secondsOf } from '../../../kit/file-times.ts'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { keptModeOf, openReference, permissionsOf } from '../../files/sandbox/ownership.ts'
 import type { Entry } from '../format/entries.ts'
 
@@ -56,7 +56,7 @@ export function setMadeAttributes(
 }
 
 /** Of what is there. */
-export function attributesFrom(stats: BigIntStats): Attributes {
+export function attributesFrom(stats: EntryStats): Attributes {
   const mode = keptModeOf(stats, stats.isDirectory())
   const isSymlink = stats.isSymbolicLink()
   return { mode, uid: Number(stats.uid), gid: Number(stats.gid), mtime: String(stats.mtimeNs), isSymlink }

@@ -1,8 +1,8 @@
 // What a restore has to do: the live tree and the manifest side by side, in the same order.
-import type { BigIntStats } from 'node:fs'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { type Directory, lstatAt, readlinkAt } from '../../files/sandbox/directory.ts'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { formatPath, outermost, parsePath, type Segments } from '../../files/sandbox/paths.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { type KeyedEntry, orderKey } from '../format/entries.ts'
@@ -15,7 +15,7 @@ export interface LiveEntry {
   /** Open until the step has been taken. */
   parent: Directory
   name: string
-  stats: BigIntStats
+  stats: EntryStats
 }
 
 export type Step =
@@ -105,9 +105,9 @@ async function planSubtree(request: PlanRequest, root: Segments, take: Take): Pr
 }
 
 /** FIFOs, sockets and devices are in no backup, so that they are not in this one says nothing. */
-const isOurs = (stats: BigIntStats) => kindOf(stats) !== undefined
+const isOurs = (stats: EntryStats) => kindOf(stats) !== undefined
 
-function kindOf(stats: BigIntStats): KeyedEntry['kind'] | undefined {
+function kindOf(stats: EntryStats): KeyedEntry['kind'] | undefined {
   if (stats.isFile()) return 'file'
   if (stats.isDirectory()) return 'directory'
   return stats.isSymbolicLink() ? 'symlink' : undefined

@@ -1,9 +1,10 @@
 // What a walk finds, as entries of a manifest, and what a backup has to say about it.
-import { accessSync, type BigIntStats, constants } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import type { Consistency } from '../../../contract/agent/agent-backups.ts'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import type { HeldWorld } from '../../games/world-holds.ts'
@@ -51,8 +52,8 @@ export function isReadable(found: WalkEntry, notes: Notes): boolean {
 }
 
 export function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
-  const { stats, path } = found
-  const seen = statsOf(stats, Date.now())
+  const { stats, path, seenAt } = found
+  const seen = statsOf(stats, seenAt)
   if (stats.isFile()) return { ...seen, path, kind: 'file', target: null, hardLink: null, content: NO_CONTENT }
   const base = { ...seen, path, sizeBytes: 0, target: null, hardLink: null, content: NO_CONTENT }
   if (stats.isDirectory()) {
@@ -74,9 +75,17 @@ export function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
   }
 }
 
-export function statsOf(stats: BigIntStats, seenAt: number) {
+/** Many are seen at the same time. */
+let last = { seenAt: 0, before: 0n }
+
+function settledBeforeAt(seenAt: number): bigint {
+  if (last.seenAt !== seenAt) last = { seenAt, before: BigInt(seenAt) * 1_000_000n - SETTLED_NS }
+  return last.before
+}
+
+export function statsOf(stats: EntryStats, seenAt: number) {
   const { mtimeNs, ctimeNs } = stats
-  const settledBefore = BigInt(seenAt) * 1_000_000n - SETTLED_NS
+  const settledBefore = settledBeforeAt(seenAt)
   return {
     mode: keptModeOf(stats, stats.isDirectory()),
     uid: Number(stats.uid),

@@ -1,11 +1,12 @@
 // How a file is opened for reading, and whether something on disk matches its manifest entry without reading it.
-import { type BigIntStats, constants } from 'node:fs'
+import { constants } from 'node:fs'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { Entry } from '../format/entries.ts'
 
 /** A file that the walk has seen as one: nothing is followed, and a pipe put in its place does not block. */
 export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
-export const touchOf = ({ mtimeNs, ctimeNs, ino: inode }: BigIntStats): Touch => ({ mtimeNs, ctimeNs, inode })
+export const touchOf = ({ mtimeNs, ctimeNs, ino: inode }: EntryStats): Touch => ({ mtimeNs, ctimeNs, inode })
 
 type Touch = Pick<Entry, 'mtimeNs' | 'ctimeNs' | 'inode'>
 

@@ -4,11 +4,13 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { alignedSharedBuffer } from '../../../blobs/direct-io.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
+import type { LookAt } from '../../files/sandbox/look-ahead.ts'
 import {
   type DecodeJob,
   type DecodeResult,
   type HashJob,
   type HashResult,
+  type LookJob,
   type ReadJob,
   type ReadResult,
   SLOT_BYTES,
@@ -25,6 +27,8 @@ export interface Pool {
   /** How many jobs keep every thread busy; whoever starts more only fills memory. */
   readonly width: number
   read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult & { slot: SharedArrayBuffer }>
+  /** For `createLookAhead`. */
+  look: LookAt
   hash(job: Omit<HashJob, 'kind'>): Promise<HashResult>
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
@@ -34,7 +38,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-type QueuedJob = Omit<ReadJob, 'slot'> | HashJob | DecodeJob
+type QueuedJob = LookJob | Omit<ReadJob, 'slot'> | HashJob | DecodeJob
 
 interface Waiting {
   job: QueuedJob
@@ -124,7 +128,10 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
     return new Promise((resolve, reject) => {
       const waiting = queues.get(owner) ?? []
       queues.set(owner, waiting)
-      waiting.push({ job, resolve: resolve as (value: unknown) => void, reject })
+      const next = { job, resolve: resolve as (value: unknown) => void, reject }
+      // A look is short, and what gives the other jobs waits for it.
+      if (job.kind === 'look') waiting.unshift(next)
+      else waiting.push(next)
       dispatch()
     })
   }
@@ -132,6 +139,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
   const shareOf = (owner: string): Pool => ({
     width: threads * JOBS_A_THREAD + 1,
     read: (job) => run(owner, { kind: 'read', ...job }),
+    look: (address, names) => run(owner, { kind: 'look', address, names: names.join('/') }),
     hash: (job) => run(owner, { kind: 'hash', ...job }),
     decode: (job) => run(owner, { kind: 'decode', ...job }),
     recycle(slot) {

@@ -20,7 +20,15 @@ export interface WorkerData {
   nice: number
 }
 
-export type Job = ReadJob | HashJob | DecodeJob
+export type Job = LookJob | ReadJob | HashJob | DecodeJob
+
+export interface LookJob {
+  kind: 'look'
+  /** Of a directory that stays open meanwhile. */
+  address: string
+  /** Bytes as latin1, with a slash between them: one text is cloned faster than many. */
+  names: string
+}
 
 export interface FileRange {
   /** -1 where it is to be opened by its address. */

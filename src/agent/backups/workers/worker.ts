@@ -2,6 +2,7 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../../blobs/open-store.ts'
+import { look } from '../../files/sandbox/looked.ts'
 import { createPrinter, type Printer } from '../blocks/block-prints.ts'
 import { arePrintsWorthwhile } from '../blocks/block-speed.ts'
 import { createSealer } from '../format/seal.ts'
@@ -37,15 +38,15 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
     }
   }
 
+  async function resultOf(job: Job): Promise<unknown> {
+    if (job.kind === 'look') return look(job.address, job.names.split('/'))
+    if (job.kind === 'read') return readFiles({ sealer, print: printer() }, job)
+    return job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
+  }
+
   async function answer({ id, job }: { id: number; job: Job }): Promise<void> {
     try {
-      const result =
-        job.kind === 'read'
-          ? readFiles({ sealer, print: printer() }, job)
-          : job.kind === 'hash'
-            ? hashFile(sealer, job)
-            : await decode(job)
-      port.postMessage({ id, result })
+      port.postMessage({ id, result: await resultOf(job) })
     } catch (error) {
       port.postMessage({ id, error: errorCode(error) })
     }

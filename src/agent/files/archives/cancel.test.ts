@@ -8,6 +8,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { createTurns } from '../../../kit/turns.ts'
 import { PULL_OPTIONS, pull } from '../pull/pull.ts'
 import { openDescriptors } from '../trees.testing.ts'
 import { archiveOf, entry, serverId, start } from './archives.testing.ts'
@@ -33,7 +34,8 @@ for (const format of FORMATS)
       }
       let readBytes = 0
       const reading = async () => {
-        for await (const { content } of readArchive(format, file, { signal: abort.signal, onInflated }))
+        const turn = createTurns('a reader', abort.signal)
+        for await (const { content } of readArchive(format, file, { signal: abort.signal, turn, onInflated }))
           for await (const chunk of content()) {
             readBytes += chunk.length
             abort.abort()

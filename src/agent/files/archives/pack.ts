@@ -1,5 +1,4 @@
 // Packing files and directories of a server, into a file beside them or into a download.
-import type { BigIntStats } from 'node:fs'
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/errno.ts'
@@ -9,6 +8,7 @@ import { writeContent } from '../content.ts'
 import { describePath } from '../reading/entries.ts'
 import { type Directory, lstatAt, type OpenFile, openChild, openFileAt, readlinkAt } from '../sandbox/directory.ts'
 import { explained } from '../sandbox/errors.ts'
+import type { EntryStats } from '../sandbox/looked.ts'
 import { permissionsOf } from '../sandbox/ownership.ts'
 import { formatPath, outermost, parseEntry, parsePath, type Segments, splitPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -113,7 +113,7 @@ function archiveName(paths: readonly Segments[], format: ArchiveFormat): string 
 
 interface Looked {
   path: Segments
-  stats: BigIntStats
+  stats: EntryStats
 }
 
 /** All of them are there before the first is counted. */
@@ -131,7 +131,7 @@ async function look(files: Sandbox, paths: readonly Segments[], signal: AbortSig
 async function count(files: Sandbox, found: readonly Looked[], signal: AbortSignal): Promise<number> {
   const holes = createHoleBudget()
   let total = 0
-  const add = (path: string, stats: BigIntStats) => {
+  const add = (path: string, stats: EntryStats) => {
     total++
     if (stats.isFile()) requireReadable(holes, JSON.stringify(path), stats)
   }

@@ -1,5 +1,6 @@
 // The bytes of an archive as they are read: by position, from a file that somebody else owns and closes.
 import { pipeline, Readable, type Transform } from 'node:stream'
+import type { Turns } from '../../../kit/turns.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 
 const CHUNK_BYTES = 256 * 1024
@@ -7,6 +8,8 @@ const CHUNK_BYTES = 256 * 1024
 export interface ReadOptions {
   /** Looked at by every loop that reads. */
   signal: AbortSignal
+  /** Asked by every loop that grows with the archive and may wait for nothing else. */
+  turn: Turns
   /** Called for every piece as it comes out of a decompressor, whatever it is then used for; throws when it is too much. */
   onInflated(bytes: number): void
 }

@@ -66,6 +66,7 @@ export async function unpack(
     let filesDone = 0
     for await (const entry of readArchive(detectFormat(archive), archive, {
       signal,
+      turn,
       onInflated: budget.takeInflated,
     })) {
       signal.throwIfAborted()
@@ -201,7 +202,7 @@ async function unpackFile(
   giveTo(owner, file.fd)
   fchmodSync(file.fd, permissionsOf(entry))
   futimesSync(file.fd, entry.modifiedAt, entry.modifiedAt)
-  await syncs.add(file)
+  await syncs.add(file, size)
 }
 
 /** Inside staging there is nothing but what the archive put there: a name in the way is the archive's own fault. */

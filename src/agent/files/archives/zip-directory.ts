@@ -1,14 +1,17 @@
-// The central directory at the end of a zip. It may be as large as an archive: it is read in steps, yielding to the
-// event loop between them, and only one number is kept per entry.
+// The central directory at the end of a zip. It may be as large as an archive: it is read in steps, parsed in turns of the
+// event loop, and only one number is kept per entry.
 import { ARCHIVE_MAX_ENTRIES, ZIP_DIRECTORY_MAX_BYTES } from '../../../contract/fixed-limits.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 import { invalidArchive } from './entry.ts'
+import type { ReadOptions } from './source.ts'
 
 const END_BYTES = 22
 const MAX_COMMENT_BYTES = 65_535
 const RECORD_BYTES = 46
 /** A record holds three texts of at most 64 KiB, so at least one whole record is in every step. */
 const STEP_BYTES = 256 * 1024
+/** Parsed without a turn in between: a fraction of a millisecond. */
+const RECORDS_AT_ONCE = 64
 const MAX16 = 0xffff
 const MAX32 = 0xffffffff
 
@@ -62,34 +65,44 @@ async function findDirectory64(file: OpenFile, end: number): Promise<ZipDirector
   return { count: number(32), length: number(40), start: number(48) }
 }
 
-/** In the order of the directory. The name of a record is good until the next records are asked for. */
+/** In the order of the directory. */
 export async function* recordsOf(
   file: OpenFile,
   { start, length, count }: ZipDirectory,
-  signal: AbortSignal,
+  { signal, turn }: Pick<ReadOptions, 'signal' | 'turn'>,
 ): AsyncGenerator<ZipRecord[]> {
   const end = start + length
   let found = 0
   for (let at = start, isLast = false; at < end && !isLast; ) {
     signal.throwIfAborted()
     const bytes = await readAt(file, at, Math.min(STEP_BYTES, end - at))
-    const step = parseRecords(bytes, at + bytes.length === end)
-    found += step.records.length
-    if (found > ARCHIVE_MAX_ENTRIES) throw invalidArchive('The archive holds too many entries.')
-    yield step.records
-    at += step.length
-    isLast = step.isLast
+    const isEnd = at + bytes.length === end
+    let parsed = 0
+    for (let group = parseRecords(bytes, 0, isEnd); group.records.length > 0; ) {
+      parsed = group.end
+      found += group.records.length
+      if (found > ARCHIVE_MAX_ENTRIES) throw invalidArchive('The archive holds too many entries.')
+      yield group.records
+      if (turn.due()) await turn.take()
+      group = parseRecords(bytes, parsed, isEnd)
+    }
+    at += parsed
+    isLast = isEnd || parsed === 0
   }
   // What a directory that was cut would leave out must not be taken for an archive without it.
   if (count !== undefined && found % (MAX16 + 1) !== count % (MAX16 + 1))
     throw invalidArchive('The archive is damaged.')
 }
 
-/** As many as there are whole ones. Something else than a record ends the directory. */
-function parseRecords(bytes: Buffer, isEnd: boolean): { records: ZipRecord[]; length: number; isLast: boolean } {
+/** The next few whole ones, and where they end. Something else than a record ends the directory. */
+function parseRecords(bytes: Buffer, start: number, isEnd: boolean): { records: ZipRecord[]; end: number } {
   const records: ZipRecord[] = []
-  let at = 0
-  while (at + RECORD_BYTES <= bytes.length && bytes.readUInt32LE(at) === 0x02014b50) {
+  let at = start
+  while (
+    records.length < RECORDS_AT_ONCE &&
+    at + RECORD_BYTES <= bytes.length &&
+    bytes.readUInt32LE(at) === 0x02014b50
+  ) {
     const nameEnd = at + RECORD_BYTES + bytes.readUInt16LE(at + 28)
     const extraEnd = nameEnd + bytes.readUInt16LE(at + 30)
     const next = extraEnd + bytes.readUInt16LE(at + 32)
@@ -100,7 +113,7 @@ function parseRecords(bytes: Buffer, isEnd: boolean): { records: ZipRecord[]; le
     records.push(parseRecord(bytes, at, nameEnd, extraEnd))
     at = next
   }
-  return { records, length: at, isLast: isEnd || records.length === 0 }
+  return { records, end: at }
 }
 
 function parseRecord(bytes: Buffer, at: number, nameEnd: number, extraEnd: number): ZipRecord {

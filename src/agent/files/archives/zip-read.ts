@@ -9,20 +9,23 @@ import { findDirectory, readAt, recordsOf, type ZipRecord } from './zip-director
 
 const MAX_TARGET_BYTES = 4096
 const HEADER_BYTES = 30
+/** Small files lie close together: a round through the thread pool for each header would cost more than the rest of it. */
+const HEADERS_READ_BYTES = 16 * 1024
 
 export async function* readZip(file: OpenFile, options: ReadOptions): AsyncGenerator<ArchiveEntry> {
   const directory = await findDirectory(file)
   const starts = createStarts(directory.start)
-  for await (const records of recordsOf(file, directory, options.signal))
+  for await (const records of recordsOf(file, directory, options))
     for (const record of records) {
       checkRecord(record)
       starts.add(record.offset)
     }
   starts.seal()
-  for await (const records of recordsOf(file, directory, options.signal))
+  const readHeader = createHeaderReader(file)
+  for await (const records of recordsOf(file, directory, options))
     for (const record of records) {
       options.signal.throwIfAborted()
-      const data = await dataStart(file, record)
+      const data = dataStart(record, await readHeader(record.offset, HEADER_BYTES + record.name.length))
       if (data + record.compressed > starts.after(record.offset))
         throw invalidArchive('Entries of the archive overlap.')
       yield await toEntry(file, record, data, options)
@@ -121,10 +124,22 @@ async function* contentOf(
   if (crc !== record.crc) throw invalidArchive('An entry of the archive is damaged: its checksum is wrong.')
 }
 
+/** Reads ahead: mostly the next header is in what was read with the one before it. */
+function createHeaderReader(file: OpenFile) {
+  const total = Number(file.stats.size)
+  let start = 0
+  let ahead: Buffer = Buffer.alloc(0)
+  return async (offset: number, length: number): Promise<Buffer> => {
+    if (offset < start || offset + length > start + ahead.length) {
+      ahead = await readAt(file, offset, Math.max(length, Math.min(HEADERS_READ_BYTES, total - offset)))
+      start = offset
+    }
+    return ahead.subarray(offset - start, offset - start + length)
+  }
+}
+
 /** The local header must tell of the same thing, else two readers would see two archives. */
-async function dataStart(file: OpenFile, record: ZipRecord): Promise<number> {
-  const { name, offset } = record
-  const header = await readAt(file, offset, HEADER_BYTES + name.length)
+function dataStart({ name, offset }: ZipRecord, header: Buffer): number {
   if (header.readUInt32LE(0) !== 0x04034b50) throw invalidArchive('The archive is damaged.')
   if (header.readUInt16LE(26) !== name.length || !header.subarray(HEADER_BYTES).equals(name))
     throw invalidArchive('The archive gives two names to one entry.')

@@ -2,6 +2,7 @@
 // afterwards. A change that fails, or that a crash interrupts, is settled by what is on the disk.
 import type { ChangeOrigin } from '../../../contract/agent.ts'
 import { fail } from '../../../contract/errors.ts'
+import { beginUrgent } from '../../../kit/urgent.ts'
 import type { Intent } from '../../journal/journal.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { type Probe, settleProbe } from './probes.ts'
@@ -29,6 +30,7 @@ export async function journaled<T>(
   work: (durable: Promise<void>) => Promise<Made<T>>,
 ): Promise<T> {
   const { kind, requestId, origin } = change
+  using _urgent = beginUrgent()
   // While nothing else has changed, the disk still says how far they came.
   for (const left of [...server.unsettled]) await settleOrKeep(server, left)
   const { intent, durable } = server.journal.begin({ serverId: server.serverId, kind, requestId, ...origin, probe })

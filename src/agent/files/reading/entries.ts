@@ -1,25 +1,25 @@
 // What a caller is told about one thing on disk.
-import type { BigIntStats } from 'node:fs'
 import type { FileEntry, FileKind } from '../../../contract/agent/agent-files.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { type Directory, lstatAt, readlinkAt } from '../sandbox/directory.ts'
 import { explained } from '../sandbox/errors.ts'
+import type { EntryStats } from '../sandbox/looked.ts'
 import { childPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { guess } from './mime.ts'
 
-export function kindOf(stats: BigIntStats): FileKind {
+export function kindOf(stats: EntryStats): FileKind {
   if (stats.isFile()) return 'file'
   if (stats.isDirectory()) return 'directory'
   return stats.isSymbolicLink() ? 'symlink' : 'other'
 }
 
 /** Changes whenever the content may have: a strong entity tag. */
-export function etagOf(stats: BigIntStats): string {
+export function etagOf(stats: EntryStats): string {
   return `"${stats.ino.toString(36)}-${stats.size.toString(36)}-${stats.mtimeNs.toString(36)}"`
 }
 
-export function describe(parent: Directory, name: string, stats: BigIntStats): FileEntry {
+export function describe(parent: Directory, name: string, stats: EntryStats): FileEntry {
   const kind = kindOf(stats)
   const looks = kind === 'file' ? guess(parent, name) : undefined
   return {

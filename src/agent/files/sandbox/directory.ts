@@ -1,5 +1,5 @@
 // An open directory, and the operations that end in (directory descriptor, one name). The kernel resolves
-// `/proc/self/fd/<fd>/<name>` from the descriptor, whatever has become of the directory's path meanwhile, and every call
+// `/proc/<pid>/fd/<fd>/<name>` from the descriptor, whatever has become of the directory's path meanwhile, and every call
 // here treats a symlink as the last name as itself: so nothing swapped in while we work leads out.
 import {
   type BigIntStats,
@@ -24,7 +24,7 @@ import { hasCode } from '../../../kit/errno.ts'
 import { nameFromBytes, nameToDisk } from './names.ts'
 import { childPath } from './paths.ts'
 
-const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+export const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
 /** Both are closed once, however often they are disposed of, and throw when they are used after that. */
@@ -37,7 +37,7 @@ interface Opened extends Disposable {
 export interface Directory extends Opened {
   /** As the caller would name it: "/" is the top of the sandbox. For messages and answers, never for system calls. */
   readonly path: string
-  /** How the kernel is told of this directory: `/proc/self/fd/<fd>`, or its real path where there is no /proc. */
+  /** How the kernel is told of this directory: `/proc/<pid>/fd/<fd>`, or its real path where there is no /proc. */
   readonly address: string
 }
 
@@ -52,6 +52,12 @@ export interface OpenFile extends Opened {
 }
 
 export const hasDescriptorPaths = existsSync('/proc/self/fd')
+
+/** By our number there: following the link `self` is a third of what a look at a name costs. */
+const OWN_DESCRIPTORS = hasDescriptorPaths ? `/proc/${readlinkSync('/proc/self')}/fd/` : ''
+
+/** What the descriptor is open on, for calls that want a path. Only where `hasDescriptorPaths`. */
+export const descriptorPath = (fd: number) => `${OWN_DESCRIPTORS}${fd}`
 
 /** `realPath` is trusted: it comes from the layout, never from a caller. */
 export function openRoot(realPath: string, descriptors = hasDescriptorPaths): Directory {
@@ -99,7 +105,7 @@ export function openAbove(child: Directory, path: string): Directory {
 }
 
 /** Whether its address stays right whatever becomes of its path. */
-export const usesDescriptors = (opened: Directory) => opened.address.startsWith('/proc/self/fd/')
+export const usesDescriptors = (opened: Directory) => hasDescriptorPaths && opened.address.startsWith(OWN_DESCRIPTORS)
 
 /** A class, since walks make very many of them. */
 class DirectoryByDescriptor implements Directory {
@@ -110,7 +116,7 @@ class DirectoryByDescriptor implements Directory {
   constructor(opened: Descriptor, path: string, realPath: string | undefined) {
     this.path = path
     this.#opened = opened
-    this.#address = realPath ?? `/proc/self/fd/${opened.fd}`
+    this.#address = realPath ?? descriptorPath(opened.fd)
   }
 
   get fd(): number {
@@ -133,11 +139,12 @@ class DirectoryByDescriptor implements Directory {
 }
 
 /** For calls that this module does not have. The caller must not let the last name be followed. */
-export function addressOf(parent: Directory, name: string): string | Buffer {
+export const addressOf = (parent: Directory, name: string): string | Buffer => addressIn(parent.address, name)
+
+/** Of a name in a directory that somebody holds open under that address. */
+export function addressIn(address: string, name: string): string | Buffer {
   const onDisk = nameToDisk(name)
-  return typeof onDisk === 'string'
-    ? `${parent.address}/${onDisk}`
-    : Buffer.concat([Buffer.from(`${parent.address}/`), onDisk])
+  return typeof onDisk === 'string' ? `${address}/${onDisk}` : Buffer.concat([Buffer.from(`${address}/`), onDisk])
 }
 
 export function lstatAt(parent: Directory, name: string): BigIntStats {
@@ -186,7 +193,7 @@ function checked(opened: Descriptor, parent: Directory, name: string): OpenFile 
     return new FileByDescriptor(
       opened,
       stats,
-      usesDescriptors(parent) ? `/proc/self/fd/${opened.fd}` : addressOf(parent, name),
+      usesDescriptors(parent) ? descriptorPath(opened.fd) : addressOf(parent, name),
     )
   } catch (error) {
     opened[Symbol.dispose]()

@@ -14,7 +14,7 @@ import {
   lstatSync,
 } from 'node:fs'
 import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { hasDescriptorPaths } from './directory.ts'
+import { descriptorPath, hasDescriptorPaths } from './directory.ts'
 
 const isRoot = process.getuid?.() === 0
 const PERMISSIONS = 0o777
@@ -72,7 +72,7 @@ export function openReference(named: string | Buffer): Reference {
   try {
     const unfollowed = hasDescriptorPaths ? 0 : constants.O_NOFOLLOW
     // Asked for again each time: a closed number may be another file by then, and throws.
-    const address = () => (hasDescriptorPaths ? `/proc/self/fd/${opened.fd}` : named)
+    const address = () => (hasDescriptorPaths ? descriptorPath(opened.fd) : named)
     return {
       stats: fstatSync(opened.fd, { bigint: true }),
       get address() {

@@ -248,6 +248,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
         const entries = openWalk(top, options)
         return {
           next: entries.next,
+          waits: entries.waits,
           [Symbol.dispose]() {
             entries[Symbol.dispose]()
             top[Symbol.dispose]()

@@ -1,11 +1,13 @@
 // Goes through a tree without ever following a symlink or crossing into another file system. System calls here are
 // synchronous: on a local disk one costs a few microseconds, a round trip through the thread pool ten times that
 // (`npm run bench -- backups`, `unchanged`); the event loop gets its turn every few milliseconds instead.
-import { type BigIntStats, type Dir, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { type Dir, fstatSync, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'
+import { createLookAhead, type LookAhead, type LookAt } from './look-ahead.ts'
+import { type EntryStats, type Listed, namesIn, type Seen } from './looked.ts'
 import { nameFromLatin1 } from './names.ts'
 import { childPath, splitPath } from './paths.ts'
 
@@ -18,7 +20,9 @@ export interface WalkEntry {
   readonly parent: Directory
   readonly name: string
   readonly path: string
-  readonly stats: BigIntStats
+  readonly stats: EntryStats
+  /** When the stats were taken, or just before. */
+  readonly seenAt: number
   /** A directory of another file system: given, never entered. */
   readonly isMountPoint: boolean
   /** A directory with something in it that is nested deeper than `MAX_DEPTH`: given, never entered, unless `anyDepth`. */
@@ -33,12 +37,16 @@ export interface WalkOptions {
   enter?: (entry: WalkEntry) => boolean
   /** To the very bottom. For whoever counts, and needs no path: at such a depth it is long. */
   anyDepth?: boolean
+  /** Has what comes next looked at meanwhile, where it is `sorted`: see `Walk.waits`. */
+  lookAt?: LookAt
 }
 
 /** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
 export interface Walk extends Disposable {
   /** Undefined at the end. What an entry was given with is open until the next is asked for. */
   next(): WalkEntry | undefined
+  /** To be awaited before the next is asked for, where others are looking at it: otherwise it is looked at twice. */
+  waits(): Promise<void> | undefined
 }
 
 /**
@@ -65,12 +73,28 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
   const descent = openDescent(top)
   const levelsBelowTop = options.anyDepth ? Number.POSITIVE_INFINITY : MAX_DEPTH - splitPath(top.path).length - 1
   /** Of the directories that one is in, from the top. */
-  const levels: Names[] = [namesOf(top, isSorted)]
+  const ahead = isSorted && options.lookAt ? createLookAhead(options.lookAt) : undefined
+  const levels: Names[] = [isSorted ? sortedNames(top, ahead) : streamedNames(top)]
   let given: WalkEntry | undefined
 
   function descend(entry: WalkEntry): void {
     if (!entry.stats.isDirectory() || entry.isMountPoint || entry.isTooDeep || options.enter?.(entry) === false) return
-    if (descent.enter(entry.name)) levels.push(namesOf(descent.current, isSorted || levels.length >= STREAMED_LEVELS))
+    const listed = levels.at(-1)?.listed()
+    if (!descent.enter(entry.name)) return
+    const { current } = descent
+    const isAtOnce = isSorted || levels.length >= STREAMED_LEVELS
+    levels.push(isAtOnce ? sortedNames(current, ahead, listed) : streamedNames(current))
+  }
+
+  /** To where the next name is. */
+  function proceed(): Names | undefined {
+    if (given) descend(given)
+    given = undefined
+    for (let names = levels.at(-1); names; names = levels.at(-1)) {
+      if (names.hasNext()) return names
+      ascend()
+    }
+    return undefined
   }
 
   function ascend(): void {
@@ -78,30 +102,28 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
     for (let left = isAtTop ? 1 : descent.leave(); left > 0; left--) levels.pop()?.close()
   }
 
-  function describe(parent: Directory, name: string, stats: BigIntStats): WalkEntry {
-    const isMountPoint = stats.isDirectory() && mounts.isCrossing(parent, name, stats)
-    const isTooDeep = stats.isDirectory() && descent.depth >= levelsBelowTop && !isMountPoint && !isEmpty(parent, name)
-    return { parent, name, path: childPath(parent.path, name), stats, isMountPoint, isTooDeep }
+  function describe(parent: Directory, name: string, stats: EntryStats, seenAt: number): WalkEntry {
+    const isDirectory = stats.isDirectory()
+    const isMountPoint = isDirectory && mounts.isCrossing(parent, name, stats)
+    const isTooDeep = isDirectory && descent.depth >= levelsBelowTop && !isMountPoint && !isEmpty(parent, name)
+    return { parent, name, path: childPath(parent.path, name), stats, seenAt, isMountPoint, isTooDeep }
   }
 
   return {
     next() {
-      if (given) descend(given)
-      given = undefined
-      for (let names = levels.at(-1); names; names = levels.at(-1)) {
+      for (let names = proceed(); names; names = proceed()) {
         const name = names.next()
-        if (name === undefined) {
-          ascend()
-          continue
-        }
         const parent = descent.current
-        const stats = statsIfThere(parent, name)
+        const seenAt = Date.now()
+        const seen = names.seen()
+        const stats = seen === undefined ? statsIfThere(parent, name) : seen
         if (!stats) continue
-        given = describe(parent, name, stats)
+        given = describe(parent, name, stats, seen?.seenAt ?? seenAt)
         return given
       }
       return undefined
     },
+    waits: () => proceed()?.waits(),
     [Symbol.dispose]() {
       for (const names of levels.splice(0)) names.close()
       descent[Symbol.dispose]()
@@ -117,29 +139,55 @@ function isEmpty(parent: Directory, name: string): boolean {
 }
 
 interface Names {
-  next(): string | undefined
+  hasNext(): boolean
+  /** Only where there is one. */
+  next(): string
+  /** Of the last name, what others have seen: undefined where they have not looked. */
+  seen(): Seen | undefined
+  /** Of the last name, what the directory held. */
+  listed(): Listed | undefined
+  /** What the next name waits for. */
+  waits(): Promise<void> | undefined
   close(): void
 }
 
-function namesOf(directory: Directory, sorted: boolean): Names {
-  if (sorted) {
-    const names = readdirSync(directory.address, { encoding: 'latin1' }).sort()
-    let index = 0
-    return {
-      next() {
-        const name = names[index++]
-        return name === undefined ? undefined : nameFromLatin1(name)
-      },
-      close() {},
-    }
+/** `listed`: what others have read there, if it was this directory. */
+function sortedNames(directory: Directory, lookAhead: LookAhead | undefined, listed?: Listed): Names {
+  const known = listed && isOf(listed, directory) ? listed : undefined
+  const names = known ? namesIn(known) : readdirSync(directory.address, { encoding: 'latin1' }).sort()
+  const ahead = lookAhead?.within(directory, names, known)
+  let index = 0
+  return {
+    hasNext: () => index < names.length,
+    next: () => nameFromLatin1(names[index++] ?? ''),
+    seen: () => ahead?.seen(index - 1),
+    listed: () => ahead?.listed(index - 1),
+    waits: () => ahead?.waitFor(index),
+    close: () => ahead?.end(),
   }
+}
+
+function isOf({ dev, ino }: Listed, directory: Directory): boolean {
+  const stats = fstatSync(directory.fd, { bigint: true })
+  return stats.dev === dev && stats.ino === ino
+}
+
+const nothing = () => undefined
+
+function streamedNames(directory: Directory): Names {
   const stream: Dir = opendirSync(directory.address, { encoding: 'latin1', bufferSize: BUFFERED_ENTRIES })
   let open = true
+  let next = stream.readSync()
   return {
+    hasNext: () => next !== null,
     next() {
-      const entry = stream.readSync()
-      return entry === null ? undefined : nameFromLatin1(entry.name)
+      const name = next?.name ?? ''
+      next = stream.readSync()
+      return nameFromLatin1(name)
     },
+    seen: nothing,
+    listed: nothing,
+    waits: nothing,
     close() {
       if (open) stream.closeSync()
       open = false
@@ -156,7 +204,7 @@ export function createMountCheck(top: Directory) {
   const mounted = somethingIsMountedBeneath(top)
   const topMount = mounted ? mountId(top) : undefined
   return {
-    isCrossing(parent: Directory, name: string, stats: BigIntStats): boolean {
+    isCrossing(parent: Directory, name: string, stats: Pick<EntryStats, 'dev'>): boolean {
       if (stats.dev !== device) return true
       if (!mounted) return false
       using child = openIfStillThere(parent, name)

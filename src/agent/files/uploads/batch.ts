@@ -14,11 +14,15 @@ import { formatPath, parseEntry, parsePath, type Segments } from '../sandbox/pat
 import type { ServerFiles } from '../server-files.ts'
 import { NOTHING, spaceOf, sum } from '../space/amounts.ts'
 import { recordsOf, roomForParents } from '../space/parents.ts'
+import type { Reservation } from '../space/reservation.ts'
+import { findIdentical } from './identical.ts'
 import { receiveBytes, spaceFrom } from './receive.ts'
 
 export interface BatchOptions {
   directory: string
   overwrite: boolean
+  /** Leaves a file as it is that is there already with the same bytes. */
+  skipIdentical?: boolean
   /** Of each file. */
   maxBytes: number
   /** Of all files together, where the sender has said so, which may be a lie; else 0. */
@@ -35,6 +39,7 @@ export interface NamedSource {
 
 interface Received {
   segments: Segments
+  path: string
   stagedName: string
   inode: string
   sizeBytes: number
@@ -75,24 +80,59 @@ export async function writeBatch(
       // What the last block of each has over counts too: small files take more than their bytes.
       await arriving.need(spaceOf(sizeBytes) - sizeBytes, 0)
       await fsyncFile(file)
-      received.push({ segments, stagedName, inode: inodeOf(file.stats), sizeBytes })
+      received.push({ segments, path: formatPath(segments), stagedName, inode: inodeOf(file.stats), sizeBytes })
     }
     options.signal.throwIfAborted()
-    const space = received.reduce((bytes, { sizeBytes }) => bytes + spaceOf(sizeBytes), 0)
-    await reservation.clear(space, received.length)
-    const files = received.map(({ segments, inode, sizeBytes }) => ({ path: formatPath(segments), inode, sizeBytes }))
-    const probe = { op: 'uploaded', directory: options.directory, files } as const
-    const place = async (durable: Promise<void>) => {
-      await durable
-      const entries = await placeAll(server, staged(), received, options)
-      reservation.commit()
-      return { answer: entries, properties: uploadProperties(options.directory, entries, 'multipart') }
-    }
     return await server.claims.alone(
-      () => files.map(({ path }) => path),
-      () => journaled(server, options.change, probe, place),
+      () => received.map(({ path }) => path),
+      () => placeChanged(server, staged(), received, reservation, options),
     )
   })
+}
+
+/** In the order in which they were sent; one entry of the activity tells of those that change something. */
+async function placeChanged(
+  server: ServerFiles,
+  folder: Directory,
+  received: readonly Received[],
+  reservation: Reservation,
+  options: BatchOptions,
+): Promise<FileEntry[]> {
+  const entries = options.skipIdentical ? await identicalOf(server, folder, received) : new Map<Received, FileEntry>()
+  const changed = received.filter((file) => !entries.has(file))
+  if (changed.length > 0) {
+    const placed = await placeJournaled(server, folder, changed, reservation, options)
+    for (const [index, file] of changed.entries()) entries.set(file, placed[index] as FileEntry)
+  }
+  return received.map((file) => entries.get(file) as FileEntry)
+}
+
+async function placeJournaled(
+  server: ServerFiles,
+  folder: Directory,
+  received: readonly Received[],
+  reservation: Reservation,
+  options: BatchOptions,
+): Promise<FileEntry[]> {
+  const space = received.reduce((bytes, { sizeBytes }) => bytes + spaceOf(sizeBytes), 0)
+  await reservation.clear(space, received.length)
+  const files = received.map(({ path, inode, sizeBytes }) => ({ path, inode, sizeBytes }))
+  const probe = { op: 'uploaded', directory: options.directory, files } as const
+  return await journaled(server, options.change, probe, async (durable) => {
+    await durable
+    const entries = await placeAll(server, folder, received, options)
+    reservation.commit()
+    return { answer: entries, properties: uploadProperties(options.directory, entries, 'multipart') }
+  })
+}
+
+async function identicalOf(server: ServerFiles, folder: Directory, received: readonly Received[]) {
+  const identical = new Map<Received, FileEntry>()
+  for (const file of received) {
+    const entry = await findIdentical(server, file.segments, { folder, name: file.stagedName })
+    if (entry) identical.set(file, entry)
+  }
+  return identical
 }
 
 function openStagedFolder(server: ServerFiles, held: AsyncDisposableStack): Directory {

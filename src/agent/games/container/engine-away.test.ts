@@ -41,7 +41,7 @@ function open(answers: Partial<Engine>) {
     server: () => ({ folders: { files: join(folder, 'files') } }) as unknown as ServerFiles,
     gameFolder: () => join(folder, 'game'),
     consoleFolder: () => join(folder, 'console'),
-    users: { assign: async () => null, ownsFiles: async () => true, giveFiles: async () => {} },
+    users: { assign: async () => null, ownershipOf: () => null, giveFiles: async () => {} },
     onUnexpected() {},
   })
   const ends: RunEnd[] = []

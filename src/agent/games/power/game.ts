@@ -100,13 +100,14 @@ export function createGame(deps: GameDeps): Game {
       await runtime.check({ serverId, launch, limits })
       await deps.prepare(launch)
       mine.signal.throwIfAborted()
-      await accept()
-      mine.signal.throwIfAborted()
       const runId = newId('run', timers.now())
       const fresh = { readyFactId: newId('act', timers.now()), runningSince: null, restartAt: null, asked: null }
       const ofRun = { runId, runLaunch: launch, bootId: bootId() }
+      const noted = accept()
       // Without it, nobody would find the game again.
       game.saveDurably({ ...fresh, isWanted: true, ...ofRun, ...game.inState('starting') })
+      await noted
+      mine.signal.throwIfAborted()
       const started = await runtime.start({ serverId, runId, launch, limits }, eventsOf(runId))
       run = started.run
       save({ runtime: started.runtime })
@@ -148,7 +149,8 @@ export function createGame(deps: GameDeps): Game {
 
   async function comeUp(): Promise<void> {
     if (record().power.state !== 'starting') return
-    enter('running', { runningSince: timers.now() })
+    // Others wait to hear of it, and the disk takes a while.
+    game.enterUnsaved('running', { runningSince: timers.now() })
     const id = record().readyFactId
     if (id !== null) await addFact({ id, serverId, kind: 'game.running', cause: null, properties: {} })
   }
@@ -278,6 +280,7 @@ export function createGame(deps: GameDeps): Game {
 
     detach() {
       isDetached = true
+      game.flush()
       sleep.follow()
       diskWatch.follow()
       stopping.cancel()

@@ -1,12 +1,12 @@
 // Control groups of games: what the kernel holds all processes of a game to, together. Both versions of them, since machines
 // have either; where the service may make none, there is none.
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
-import { hasCode } from '../../../kit/errno.ts'
 import { readIfThere } from '../../../kit/kernel-files.ts'
+import { removeGroup } from '../supervisor/cgroup-entry.ts'
 import type { GroupFolder } from '../supervisor/protocol.ts'
 
 export type Controller = 'memory' | 'cpu' | 'pids'
@@ -82,16 +82,6 @@ function makeGroup(folder: string, { version, names }: Parent, limits: GameLimit
     // Not ours to make here, or not with this limit: the limit is held in another way, or not, and said so.
     removeGroup(folder)
     return false
-  }
-}
-
-/** False while something in it still ends. */
-function removeGroup(folder: string): boolean {
-  try {
-    rmdirSync(folder)
-    return true
-  } catch (error) {
-    return hasCode(error, 'ENOENT')
   }
 }
 

@@ -40,7 +40,7 @@ suite('a run that is not followed', needs('bubblewrap'), () => {
         return folder
       },
       consoleFolder: () => join(top, 'console'),
-      users: { assign: async () => null, ownsFiles: async () => true, giveFiles: async () => {} },
+      users: { assign: async () => null, ownershipOf: () => null, giveFiles: async () => {} },
       hidden: [],
       allowUnisolated: false,
       onUnexpected: (error) => void errors.push(error),

@@ -1,18 +1,16 @@
 // The user of each server's game, where the service is root. It is whoever the top of the server's files belongs to, so the
 // disk says it, and what the API puts there belongs to the game too.
-import { execFile } from 'node:child_process'
 import { chownSync, lchownSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { fail } from '../../../contract/errors.ts'
 import { createMutex } from '../../../kit/mutex.ts'
 import { addressOf, openRoot } from '../../files/sandbox/directory.ts'
 import { walk } from '../../files/sandbox/walk.ts'
 import type { Layout } from '../../layout.ts'
-import { findProgram, type GameUser, PATH } from './isolation.ts'
-
-const run = promisify(execFile)
+import { isOwner } from '../supervisor/ownership.ts'
+import type { OwnershipQuestion } from '../supervisor/protocol.ts'
+import { findProgram, type GameUser } from './isolation.ts'
 
 export interface UserRange {
   first: number
@@ -22,8 +20,8 @@ export interface UserRange {
 export interface GameUsers {
   /** Null where the service is not root: then a game runs as the user that the service runs as. */
   assign(serverId: string): Promise<GameUser | null>
-  /** Whether everything of the server belongs to its user. What the service writes from then on does too. */
-  ownsFiles(serverId: string, user: GameUser): Promise<boolean>
+  /** Asks whether everything of the server belongs to its user. What the service writes from then on does too. Null: nobody can say. */
+  ownershipOf(serverId: string, user: GameUser): OwnershipQuestion | null
   /** Everything of the server that does not belong to its user is given to it. */
   giveFiles(serverId: string, user: GameUser): Promise<void>
 }
@@ -53,6 +51,17 @@ export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): 
     return uids
   }
 
+  /**
+   * Of `find`, since it is so at almost every start, and going through all files here takes ten times as long
+   * (`npm run bench -- games`).
+   */
+  function ownershipOf(serverId: string, { uid }: GameUser): OwnershipQuestion | null {
+    const file = findProgram('find')
+    if (!file) return null
+    const isOthers = ['!', '-uid', String(uid), '!', '(', '-type', 'f', '-links', '+1', ')']
+    return { file, args: [layout.server(serverId).files, ...isOthers, '-printf', 'x', '-quit'] }
+  }
+
   return {
     assign(serverId) {
       return mutex(async () => {
@@ -75,10 +84,11 @@ export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): 
       })
     },
 
-    ownsFiles: (serverId, { uid }) => ownsAll(layout.server(serverId).files, uid),
+    ownershipOf,
 
     async giveFiles(serverId, { uid, gid }) {
-      if (await ownsAll(layout.server(serverId).files, uid)) return
+      const question = ownershipOf(serverId, { uid, gid })
+      if (question && (await isOwner(question))) return
       using top = openRoot(layout.server(serverId).files)
       for await (const { parent, name, stats } of walk(top, serverId, { anyDepth: true })) {
         // A file with two names may have the other one elsewhere.
@@ -86,23 +96,6 @@ export function createGameUsers({ layout, range, others = [] }: GameUsersDeps): 
         if (Number(stats.uid) !== uid && !isShared) lchownSync(addressOf(parent, name), uid, gid)
       }
     },
-  }
-}
-
-/**
- * Asked of `find`, since it is so at almost every start, and going through all files here takes ten times as long
- * (`npm run bench -- games`). False where there is none.
- */
-async function ownsAll(folder: string, uid: number): Promise<boolean> {
-  const find = findProgram('find')
-  if (!find) return false
-  const isOthers = ['!', '-uid', String(uid), '!', '(', '-type', 'f', '-links', '+1', ')']
-  try {
-    const { stdout } = await run(find, [folder, ...isOthers, '-printf', 'x', '-quit'], { env: { PATH } })
-    return stdout === ''
-  } catch {
-    // Something vanished, or cannot be read.
-    return false
   }
 }
 

@@ -2,20 +2,20 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Failure, fail } from '../../../contract/errors.ts'
-import type { Launch } from '../../../contract/games/launch.ts'
 import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
+import { newId } from '../../../kit/ids.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity } from '../process-identity.ts'
-import { type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
+import { type CheckRequest, type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
 import { exitFile, NO_WORD, NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
-import { createWaitingSupervisors } from '../supervisor/waiting-supervisors.ts'
-import { type Controller, makeGroups, removeGroups } from './cgroups.ts'
+import { makeGroups, removeGroups } from './cgroups.ts'
 import type { GameUsers } from './game-users.ts'
 import { findBubblewrap, type GameUser, type Isolation, wrap } from './isolation.ts'
 import { checkLaunch } from './preflight.ts'
 import { endedRun, followRun } from './process-run.ts'
 import { endForgotten } from './run-ending.ts'
 import type { UserIsolation } from './user-isolation.ts'
+import { createWaitingSupervisors, type ReadySupervisor } from './waiting-supervisors.ts'
 
 export interface ProcessRuntimeDeps {
   server(serverId: string): ServerFiles
@@ -41,16 +41,17 @@ export interface ProcessRuntimeDeps {
 export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   let bubblewrap: string | null = null
   const supervisors = createWaitingSupervisors({ keepsSpare: deps.keepsSupervisorReady ?? false })
-  /** Of starts that have been checked, and of no other: whether the files of the server are its game's own. */
-  const owning = new WeakMap<Launch, Promise<boolean>>()
 
   /** What takes a while, and is in nobody's way: it goes on while the rest of a start is done. */
-  async function begin(serverId: string, launch: Launch): Promise<void> {
+  async function begin({ serverId, launch, limits }: CheckRequest): Promise<void> {
     const folder = deps.gameFolder(serverId)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    supervisors.reserve(serverId, folder)
     const user = await deps.users.assign(serverId)
-    if (user) owning.set(launch, deps.users.ownsFiles(serverId, user))
+    supervisors.reserve(launch, {
+      gameFolder: folder,
+      makeGroups: () => makeGroups(newId('run', Date.now()), limits),
+      ownership: user && deps.users.ownershipOf(serverId, user),
+    })
   }
 
   async function requireIsolation(): Promise<Isolation> {
@@ -68,18 +69,17 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
     )
   }
 
-  async function ownFiles(serverId: string, launch: Launch): Promise<GameUser | null> {
+  async function ownFiles(serverId: string, isOwner: () => Promise<boolean>): Promise<GameUser | null> {
     const user = await deps.users.assign(serverId)
-    const isOwner = await owning.get(launch)
-    owning.delete(launch)
-    if (user && !isOwner) await deps.users.giveFiles(serverId, user)
+    if (user && !(await isOwner())) await deps.users.giveFiles(serverId, user)
     return user
   }
 
-  async function orderOf({ serverId, runId, launch, limits }: StartRequest, controllers: ReadonlySet<Controller>) {
+  async function orderOf({ serverId, runId, launch, limits }: StartRequest, { groups, isOwner }: ReadySupervisor) {
     await removeOldRuns(deps.gameFolder(serverId))
     const isolation = await requireIsolation()
-    const user = await ownFiles(serverId, launch)
+    const user = await ownFiles(serverId, isOwner)
+    const { controllers } = groups
     if (isolation.kind === 'user' && user) deps.userIsolation?.prepare(serverId, user)
     const { network, hidden, killAfterMs } = deps
     const filesFolder = deps.server(serverId).folders.files
@@ -115,19 +115,23 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   }
 
   return {
-    async check({ serverId, launch }) {
+    async check(request) {
       await requireIsolation()
-      await checkLaunch(launch, deps.server(serverId))
-      await begin(serverId, launch)
+      await checkLaunch(request.launch, deps.server(request.serverId))
+      await begin(request)
     },
 
     async start({ serverId, runId, launch, limits }: StartRequest, events) {
       const folder = deps.gameFolder(serverId)
-      using supervisor = supervisors.take(serverId, folder)
-      const { folders: cgroups, controllers } = makeGroups(runId, limits)
+      const ready = supervisors.take(launch, {
+        gameFolder: folder,
+        makeGroups: () => makeGroups(runId, limits),
+        ownership: null,
+      })
+      using supervisor = ready.supervisor
+      const cgroups = ready.groups.folders
       const begun = async () => {
-        supervisor.enter(cgroups)
-        const { order, runtime } = await orderOf({ serverId, runId, launch, limits }, controllers)
+        const { order, runtime } = await orderOf({ serverId, runId, launch, limits }, ready)
         const said = await supervisor.begin(folder, { ...order, cgroups })
         if (!said.started && !(await mayBeLeft(serverId, runId, said))) throw notStarted(said)
         return runtime
@@ -137,7 +141,7 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
         void removeGroups(cgroups)
         throw error
       })
-      const loadSpare = () => supervisors.loadSpare(folder)
+      const loadSpare = () => void setTimeout(() => supervisors.loadSpare(folder), SPARE_AFTER_MS).unref()
       const run = await follow(serverId, runId, whenUp(events, loadSpare), true)
       if (hasEnded(run)) return { run: endedRun(runId, run, events), runtime }
       if (run.isReady()) loadSpare()
@@ -165,6 +169,9 @@ function notStarted({ code, message }: NotStarted): Failure {
     `bubblewrap may not do its work here, so the game was not started. It says: ${message}.`,
   )
 }
+
+/** By then those who wait for the game have heard that it is up. */
+const SPARE_AFTER_MS = 250
 
 /** Not before: a game that starts needs the processors itself. */
 function whenUp(events: RunEvents, work: () => void): RunEvents {

@@ -1,7 +1,8 @@
 // A control group holds whatever is started by those in it. So the supervisor enters the groups of the game, starts it, and
 // leaves: the game is in them from its first instruction on, and the supervisor is not ended by their limits.
-import { writeFileSync } from 'node:fs'
+import { rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { hasCode } from '../../../kit/errno.ts'
 import { readIfThere } from '../../../kit/kernel-files.ts'
 import type { GroupFolder } from './protocol.ts'
 
@@ -12,6 +13,23 @@ export function enterGroups(groups: readonly GroupFolder[]): void {
 
 export function leaveGroups(groups: readonly GroupFolder[]): void {
   for (const { leaveTo } of groups) move(leaveTo)
+}
+
+/** Of a game that is not started after all. */
+export function dropGroups(groups: readonly GroupFolder[]): void {
+  leaveGroups(groups)
+  // Where it fails, whoever made it removes it too, unless it has ended.
+  for (const { folder } of groups) removeGroup(folder)
+}
+
+/** False while something in it still ends. */
+export function removeGroup(folder: string): boolean {
+  try {
+    rmdirSync(folder)
+    return true
+  } catch (error) {
+    return hasCode(error, 'ENOENT')
+  }
 }
 
 const move = (group: string) => writeFileSync(join(group, 'cgroup.procs'), String(process.pid))

@@ -13,7 +13,20 @@ export interface GroupFolder {
 export const ENVIRONMENT_FD = 3
 export const INFO_FD = 4
 
-/** On the supervisor's standard input, once, after a line with the control groups (`GroupFolder[]`) that it is to start the game in. */
+/** On the supervisor's standard input, in a line of its own: what it does while its order is still being made. */
+export interface Preparation {
+  /** Control groups that it is to start the game in. */
+  groups: readonly GroupFolder[]
+  ownership: OwnershipQuestion | null
+}
+
+/** A program that says nothing, and ends well, where all files of the server belong to its user. */
+export interface OwnershipQuestion {
+  file: string
+  args: readonly string[]
+}
+
+/** On the supervisor's standard input, once, after a `Preparation`. */
 export interface SupervisorInput {
   /** Of the game: where its socket and its records are. */
   folder: string
@@ -51,7 +64,12 @@ export interface PipesOrder extends RunOrder {
   isSuccessor: boolean
 }
 
-/** On the supervisor's descriptor 3, once: whether the game was started. */
+/** On the supervisor's descriptor 3, in a line, where it was asked. */
+export interface OwnershipAnswer {
+  isOwner: boolean
+}
+
+/** On the supervisor's descriptor 3, in its last line: whether the game was started. */
 export type StartAnswer = { started: true } | { started: false; code: string; message: string }
 /** The code of an answer: bubblewrap could not do its work. */
 export const NOT_ISOLATED = 'NOT_ISOLATED'

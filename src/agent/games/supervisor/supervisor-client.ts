@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { getCompileCacheDir } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDescriptor } from '../../../kit/descriptor.ts'
@@ -11,9 +10,10 @@ import { moduleBeside } from '../../../kit/module-beside.ts'
 import { isAlive, statOf } from '../process-identity.ts'
 import {
   createMessageReader,
-  type GroupFolder,
   type Message,
   NO_WORD,
+  type OwnershipAnswer,
+  type Preparation,
   type Request,
   type RunRecord,
   type RunStatus,
@@ -41,8 +41,10 @@ function environment(folder: string): Record<string, string> {
 /** A supervisor that has not been told yet what to start. It ends by itself if nobody does, also when we end. */
 export interface WaitingSupervisor extends Disposable {
   isAlive(): boolean
-  /** At most once, before `begin`: it enters them, to start the game in. */
-  enter(groups: readonly GroupFolder[]): void
+  /** At most once, before `begin`. */
+  prepare(preparation: Preparation): void
+  /** Once `prepare` has asked; false where there is no answer. */
+  isOwner(): Promise<boolean>
   /** Resolves once the game of this folder has been started, or could not be. The supervisor stays whatever becomes of us. */
   begin(folder: string, order: SupervisorOrder): Promise<StartAnswer>
 }
@@ -65,32 +67,50 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
   const pipes = answerPipe ? [child.stdin as Socket, answerPipe] : []
   child.unref()
   for (const pipe of pipes) pipe.unref()
-  const said = answerPipe ? text(answerPipe).then(answerOf) : failed
+  const answers = answerPipe ? readAnswers(answerPipe) : { said: failed, isOwner: Promise.resolve(false) }
   /** Then its number may be another's. */
   const hasExited = () => child.exitCode !== null || child.signalCode !== null
-  let hasEntered = false
-  function enter(groups: readonly GroupFolder[]): void {
-    hasEntered = true
-    child.stdin?.write(`${JSON.stringify(groups)}\n`)
+  let isPrepared = false
+  function prepare(preparation: Preparation): void {
+    isPrepared = true
+    child.stdin?.write(`${JSON.stringify(preparation)}\n`)
   }
-  // Whoever lets go of it before has no use for the answer.
-  said.catch(() => {})
+  const wait = () => {
+    for (const pipe of pipes) pipe.ref()
+  }
   return {
     isAlive: () => child.pid !== undefined && !hasExited() && statOf(child.pid) !== undefined,
-    enter,
+    prepare,
+    isOwner() {
+      wait()
+      return answers.isOwner
+    },
     begin(folder, order) {
-      if (!hasEntered) enter([])
-      for (const pipe of pipes) pipe.ref()
+      if (!isPrepared) prepare({ groups: [], ownership: null })
+      wait()
       child.stdin?.end(JSON.stringify({ folder, order } satisfies SupervisorInput))
-      return Promise.race([said, failed])
+      return Promise.race([answers.said, failed])
     },
     [Symbol.dispose]: () => void child.stdin?.end(),
   }
 }
 
-function answerOf(line: string): StartAnswer {
-  if (line === '') return { started: false, code: NO_WORD, message: 'its supervisor ended' }
-  return JSON.parse(line)
+/** Never fails. */
+function readAnswers(pipe: Socket): { said: Promise<StartAnswer>; isOwner: Promise<boolean> } {
+  const said = Promise.withResolvers<StartAnswer>()
+  const owner = Promise.withResolvers<boolean>()
+  const read = createMessageReader<StartAnswer | OwnershipAnswer>((answer) => {
+    if ('isOwner' in answer) owner.resolve(answer.isOwner)
+    else said.resolve(answer)
+  })
+  pipe.setEncoding('utf8')
+  pipe.on('data', read)
+  pipe.on('error', () => {})
+  pipe.once('close', () => {
+    owner.resolve(false)
+    said.resolve({ started: false, code: NO_WORD, message: 'its supervisor ended' })
+  })
+  return { said: said.promise, isOwner: owner.promise }
 }
 
 export interface SupervisorLine {

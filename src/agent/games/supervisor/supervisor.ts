@@ -11,15 +11,17 @@ import { openConsoleWriter } from '../console/console-writer.ts'
 import { createLineMatcher } from '../console/line-pattern.ts'
 import { createLineSplitter } from '../console/line-splitter.ts'
 import { identify, type ProcessIdentity, signalGroup } from '../process-identity.ts'
-import { enterGroups } from './cgroup-entry.ts'
+import { dropGroups, enterGroups } from './cgroup-entry.ts'
 import { type GameEvents, type GameProcess, startGame } from './game-process.ts'
+import { isOwner } from './ownership.ts'
 import { holdPipes, type PipedGame } from './piped-game.ts'
 import {
   createMessageReader,
   exitFile,
   type GameEnd,
-  type GroupFolder,
   type Message,
+  type OwnershipAnswer,
+  type Preparation,
   type Request,
   type RunEnd,
   type RunRecord,
@@ -44,14 +46,18 @@ const UNREAD_MAX_BYTES = 256 * 1024
 
 const answerTo = new Descriptor(ANSWER_FD)
 
-/** The first answer counts. */
-function answer(said: StartAnswer): void {
+function say(said: StartAnswer | OwnershipAnswer): void {
   if (!answerTo.isOpen) return
   try {
     writeSync(answerTo.fd, `${JSON.stringify(said)}\n`)
   } catch {
     // The service is gone. The game is not.
   }
+}
+
+/** The first answer counts. */
+function answer(said: StartAnswer): void {
+  say(said)
   answerTo[Symbol.dispose]()
 }
 
@@ -64,7 +70,10 @@ function main(order: SupervisorOrder): void {
     user: 'user' in order ? order.user : null,
   }
   if ('isSuccessor' in order && order.isSuccessor) succeed(record)
-  else if (!claimRecord(runFile(order.runId), record)) process.exit(0)
+  else if (!claimRecord(runFile(order.runId), record)) {
+    dropGroups(record.cgroups)
+    process.exit(0)
+  }
   const console = openConsoleWriter(order.consoleFolder, Date.now)
   const status: RunStatus = {
     runId: order.runId,
@@ -251,19 +260,26 @@ function describeEnd({ code, signal, isOutOfMemory }: GameEnd): string {
   return signal ? `Ended by ${signal}.` : `Ended with exit code ${code ?? 'unknown'}.`
 }
 
-/** The groups on a line of their own, so that they are entered while the order is still being made. */
+function prepare({ groups, ownership }: Preparation): void {
+  // Before the groups are entered: it is none of the game's.
+  if (ownership) void isOwner(ownership).then((isTheirs) => say({ isOwner: isTheirs }))
+  enterGroups(groups)
+}
+
 async function readInput(): Promise<SupervisorInput | undefined> {
   let unread = ''
-  let hasEntered = false
+  let prepared: Preparation | undefined
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     unread += chunk
     const end = unread.indexOf('\n')
-    if (hasEntered || end < 0) continue
-    hasEntered = true
-    enterGroups(JSON.parse(unread.slice(0, end)) as GroupFolder[])
+    if (prepared || end < 0) continue
+    prepared = JSON.parse(unread.slice(0, end)) as Preparation
     unread = unread.slice(end + 1)
+    prepare(prepared)
   }
-  return unread === '' ? undefined : JSON.parse(unread)
+  if (unread !== '') return JSON.parse(unread)
+  dropGroups(prepared?.groups ?? [])
+  return undefined
 }
 
 // A terminal that closes, or a machine that shuts down, means the game: it is told by the same signal.

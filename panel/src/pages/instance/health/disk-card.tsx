@@ -6,6 +6,7 @@ import type { Disk } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/access/session.ts'
 import { useDisks } from '../../../api/instance.ts'
 import { useServers } from '../../../api/servers.ts'
+import { Moment } from '../../../components/moment.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { formatBytes } from '../../../i18n/format.ts'
 import css from './health-tab.module.css'
@@ -41,6 +42,12 @@ export function DiskCard() {
               <span className="soft">
                 {server.diskUsage ? formatBytes(server.diskUsage.sizeBytes, i18n.locale) : '–'}
                 {server.limits.diskBytes !== null && ` / ${formatBytes(server.limits.diskBytes, i18n.locale)}`}
+                {server.diskUsage && (
+                  <>
+                    {', '}
+                    <Moment at={server.diskUsage.measuredAt} />
+                  </>
+                )}
               </span>
             </p>
             <Progress

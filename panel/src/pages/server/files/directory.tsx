@@ -1,19 +1,18 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
 import { Skeleton } from '@mantine/core'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { Selection } from 'react-aria-components'
 import { useLocation } from 'wouter'
 import type { FileEntry, Server } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/access/session.ts'
 import { type FileOrder, joinPath, useDirectory, useFileActions } from '../../../api/files.ts'
+import type { Sight } from '../../../api/live/pages-in-sight.ts'
 import { Empty } from '../../../components/empty.tsx'
 import { Problem } from '../../../components/problem.tsx'
 import { showFailure } from '../../../components/toasts.tsx'
 import { JobStrip } from '../jobs/job-strip.tsx'
 import { Breadcrumbs } from './breadcrumbs.tsx'
 import { type Dialog, Dialogs } from './dialogs/dialogs.tsx'
-import { DropZone } from './drop-zone.tsx'
-import type { DroppedFile } from './dropped.ts'
 import { TEXT_MAX_BYTES } from './editor/text-file.ts'
 import { FileTable } from './file-table.tsx'
 import { FileToolbar } from './file-toolbar.tsx'
@@ -21,8 +20,10 @@ import { hrefOf } from './paths.ts'
 import { isLookedAt } from './preview/image-type.ts'
 import { useRemoval } from './removal.ts'
 import { SearchField } from './search/search-field.tsx'
-import { UploadList } from './upload-list.tsx'
-import { startUploads } from './uploads.ts'
+import { DropZone } from './uploads/drop-zone.tsx'
+import type { DroppedFile } from './uploads/dropped.ts'
+import { UploadList } from './uploads/upload-list.tsx'
+import { startUploads } from './uploads/uploads.ts'
 
 const KINDS = ['pack', 'unpack', 'pull']
 
@@ -33,7 +34,8 @@ export function Directory({ server, directory }: { server: Server; directory: st
   const [selected, setSelected] = useState<Selection>(new Set())
   const [dialog, setDialog] = useState<Dialog | null>(null)
   const [renamed, setRenamed] = useState<string | null>(null)
-  const listing = useDirectory(server.id, directory, order)
+  const sight = useRef<Sight>({ first: 0, last: 0 })
+  const listing = useDirectory(server.id, directory, order, sight)
   const { copy, move, refresh } = useFileActions(server.id)
   const removeWithUndo = useRemoval(server.id, directory)
   const { open, save } = useOpening(server.id, directory)
@@ -94,6 +96,7 @@ export function Directory({ server, directory }: { server: Server; directory: st
       {entries && entries.length > 0 && (
         <FileTable
           entries={entries}
+          sight={sight}
           order={order}
           onOrder={setOrder}
           selected={selected}

@@ -1,7 +1,7 @@
 // React Aria's table: keyboard, selection and screen readers as in a desktop's file manager, and only the rows in sight are made.
 import { useLingui } from '@lingui/react/macro'
 import { useMediaQuery } from '@mantine/hooks'
-import { useEffect, useMemo, useRef } from 'react'
+import { type RefObject, useEffect, useMemo, useRef } from 'react'
 import {
   Cell,
   Column,
@@ -17,6 +17,7 @@ import {
 } from 'react-aria-components'
 import type { FileEntry } from '../../../../../src/sdk/index.ts'
 import type { FileOrder } from '../../../api/files.ts'
+import type { Sight } from '../../../api/live/pages-in-sight.ts'
 import { Icon } from '../../../components/icon.tsx'
 import { Moment } from '../../../components/moment.tsx'
 import { formatBytes } from '../../../i18n/format.ts'
@@ -25,6 +26,8 @@ import { RenameField } from './rename-field.tsx'
 
 interface Props {
   entries: readonly FileEntry[]
+  /** Kept up to date: the rows that somebody sees. */
+  sight: RefObject<Sight>
   order: FileOrder
   onOrder: (order: FileOrder) => void
   selected: Selection
@@ -53,6 +56,7 @@ export function FileTable(props: Props) {
   const byName = useMemo(() => new Map(entries.map((entry) => [entry.name, entry])), [entries])
   const frame = useRef<HTMLDivElement>(null)
   const focusRow = useRowFocus(frame)
+  useSight(frame, props.sight)
   const handleKey = (event: React.KeyboardEvent) => {
     if (event.key === 'Delete') props.onDelete()
     if (event.key === 'F2') props.onRename()
@@ -141,6 +145,24 @@ export function FileTable(props: Props) {
       </Virtualizer>
     </div>
   )
+}
+
+/** All rows are of one height. */
+function useSight(frame: RefObject<HTMLElement | null>, sight: RefObject<Sight>): void {
+  useEffect(() => {
+    const element = frame.current
+    if (!element) return
+    const look = (event?: Event) => {
+      const scrolled = event?.target instanceof HTMLElement ? event.target : element.querySelector('[role=grid]')
+      const { scrollTop = 0, clientHeight = 0 } = scrolled ?? {}
+      const first = Math.max(0, Math.floor((scrollTop - LAYOUT.headingHeight) / LAYOUT.rowHeight))
+      sight.current = { first, last: first + Math.ceil(clientHeight / LAYOUT.rowHeight) }
+    }
+    look()
+    // Of whatever is scrolled within.
+    element.addEventListener('scroll', look, { capture: true, passive: true })
+    return () => element.removeEventListener('scroll', look, { capture: true })
+  }, [frame, sight])
 }
 
 /** Gives the focus back to a row, as soon as there is one of that name. */

@@ -6,9 +6,9 @@ import type { FileEntry } from '../../../../../src/sdk/index.ts'
 import { useMay } from '../../../api/access/session.ts'
 import { Icon, type IconName } from '../../../components/icon.tsx'
 import type { Dialog } from './dialogs/dialogs.tsx'
-import type { DroppedFile } from './dropped.ts'
 import css from './files-tab.module.css'
 import { hrefOf } from './paths.ts'
+import type { DroppedFile } from './uploads/dropped.ts'
 
 interface Props {
   serverId: string

@@ -40,6 +40,7 @@ function JobProgress({ serverId, job }: { serverId: string; job: Job }) {
     unpack: t`Unpacking`,
     pull: t`Fetching`,
     install: t`Installing`,
+    start: t`Start`,
   }
   const title = titles[job.kind] ?? job.kind
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job.progress
@@ -55,7 +56,9 @@ function JobProgress({ serverId, job }: { serverId: string; job: Job }) {
         <span className="grow">{title}</span>
         <span className="small faint">
           {job.status === 'queued'
-            ? t`Waiting for its turn`
+            ? job.kind === 'start'
+              ? t`Once it is installed, also if you leave`
+              : t`Waiting for its turn`
             : isInstall
               ? filesTotal !== null && t`Step ${Math.min(filesDone + 1, filesTotal)} of ${filesTotal}`
               : t`${formatCount(filesDone, i18n.locale)} files, ${formatBytes(bytesDone, i18n.locale)}`}

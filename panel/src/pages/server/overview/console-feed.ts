@@ -2,7 +2,7 @@
 // also before earlier starts, as far back as somebody scrolls.
 import type { ConsoleLine } from '../../../../../src/sdk/index.ts'
 import { client } from '../../../api/client.ts'
-import { type Connection, followInSight, type StreamState } from '../../../api/live-stream.ts'
+import { type Connection, followInSight, type StreamState } from '../../../api/live/live-stream.ts'
 import { LINES_AT_MOST } from './terminal.ts'
 
 const PAGE = 500

@@ -1,7 +1,7 @@
 import { Trans, useLingui } from '@lingui/react/macro'
 import type { ReactNode } from 'react'
 import type { Server } from '../../../../../src/sdk/index.ts'
-import { useDiskBytes } from '../../../api/usage.ts'
+import { useDiskUse } from '../../../api/usage.ts'
 import { Moment } from '../../../components/moment.tsx'
 import { formatBytes } from '../../../i18n/format.ts'
 import css from './overview-tab.module.css'
@@ -9,7 +9,7 @@ import css from './overview-tab.module.css'
 export function FactsCard({ server }: { server: Server }) {
   const { t, i18n } = useLingui()
   const { power, limits, runtime } = server
-  const diskBytes = useDiskBytes(server)
+  const disk = useDiskUse(server)
   const bytes = (count: number) => formatBytes(count, i18n.locale)
   return (
     <dl className={`card ${css.facts}`}>
@@ -19,11 +19,17 @@ export function FactsCard({ server }: { server: Server }) {
         </Fact>
       )}
       <Fact name={t`Disk`}>
-        {diskBytes === null ? <Trans>not measured yet</Trans> : bytes(diskBytes)}
+        {disk === null ? <Trans>not measured yet</Trans> : bytes(disk.bytes)}
         {limits.diskBytes !== null && (
           <span className="faint">
             {' '}
             <Trans>of {bytes(limits.diskBytes)}</Trans>
+          </span>
+        )}
+        {disk && (
+          <span className="faint">
+            {', '}
+            <Moment at={disk.at} />
           </span>
         )}
       </Fact>

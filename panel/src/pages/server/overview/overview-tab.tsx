@@ -6,6 +6,7 @@ import { useMay } from '../../../api/access/session.ts'
 import { lazyPart } from '../../../components/lazy-part.ts'
 import { JobStrip } from '../jobs/job-strip.tsx'
 import { FactsCard } from './facts-card.tsx'
+import { FailedSetup } from './failed-setup.tsx'
 import { LastExit } from './last-exit.tsx'
 import css from './overview-tab.module.css'
 import { PlayersCard } from './players-card.tsx'
@@ -15,7 +16,7 @@ import { PowerStep } from './power-step.tsx'
 const Console = lazyPart(() => import('./console.tsx'))
 const Charts = lazyPart(() => import('./charts.tsx'))
 
-const KINDS = ['install']
+const KINDS = ['install', 'start']
 
 export function OverviewTab({ server }: { server: Server }) {
   const may = useMay()
@@ -27,6 +28,7 @@ export function OverviewTab({ server }: { server: Server }) {
       <div className="stack grow">
         <PowerStep server={server} />
         <JobStrip serverId={server.id} kinds={KINDS} />
+        <FailedSetup server={server} kinds={KINDS} />
         <LastExit server={server} onJump={mayRead ? (line) => setWanted({ line }) : null} />
         {mayRead ? (
           <Suspense fallback={<Skeleton height={420} radius="md" />}>

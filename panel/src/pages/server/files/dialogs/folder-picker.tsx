@@ -50,7 +50,12 @@ export function FolderPicker(props: Props) {
 /** Directories come first in a listing, so its first pages have them. */
 function FolderList({ serverId, folder, onChange }: Props) {
   const { t } = useLingui()
-  const { entries, error, hasNextPage, fetchNextPage } = useDirectory(serverId, folder, { sort: 'name', order: 'asc' })
+  const { entries, error, hasNextPage, fetchNextPage } = useDirectory(
+    serverId,
+    folder,
+    { sort: 'name', order: 'asc' },
+    null,
+  )
   const folders = entries?.filter(({ kind }) => kind === 'directory')
   const mayHaveMore = hasNextPage && entries?.at(-1)?.kind === 'directory'
   const parent = folder.slice(0, folder.lastIndexOf('/')) || '/'

@@ -1,11 +1,12 @@
 import { Plural, Trans, useLingui } from '@lingui/react/macro'
-import { Progress, Skeleton, Tooltip } from '@mantine/core'
+import { Button, Progress, Skeleton, Tooltip } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
 import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { Server, DiskUsage as Usage } from '../../../../../../src/sdk/index.ts'
 import { useUsage } from '../../../../api/files.ts'
 import { Empty } from '../../../../components/empty.tsx'
+import { Moment } from '../../../../components/moment.tsx'
 import { Problem } from '../../../../components/problem.tsx'
 import { formatBytes } from '../../../../i18n/format.ts'
 import { hrefOf } from '../paths.ts'
@@ -20,8 +21,13 @@ const SHOWN_AT_MOST = 60
 
 export default function DiskUsage({ server, directory }: { server: Server; directory: string }) {
   const { t } = useLingui()
-  const { data: usage } = useUsage(server.id)
-  const { measured, error, isDone } = useMeasured(server.id, directory)
+  const { data: usage, refetch } = useUsage(server.id)
+  const [round, setRound] = useState(0)
+  const { measured, error, isDone, beganAt } = useMeasured(server.id, directory, round)
+  const countAgain = () => {
+    setRound(round + 1)
+    void refetch()
+  }
   const isEmpty = isDone && measured.every(({ sizeBytes }) => sizeBytes === 0)
   return (
     <section className="stack" aria-label={t`Disk usage`}>
@@ -39,20 +45,34 @@ export default function DiskUsage({ server, directory }: { server: Server; direc
         {isDone && measured.some(({ isPartial }) => isPartial) && (
           <Trans>There is too much here to count it all. Open a folder to see it in full.</Trans>
         )}
+        {isDone && (
+          <>
+            {' '}
+            <Trans>
+              Counted <Moment at={beganAt} />.
+            </Trans>{' '}
+            <Button variant="subtle" size="compact-xs" onClick={countAgain}>
+              <Trans>Count again</Trans>
+            </Button>
+          </>
+        )}
       </p>
     </section>
   )
 }
 
-function useMeasured(serverId: string, directory: string) {
-  const [state, setState] = useState<{ measured: Measured[]; error: unknown; isDone: boolean }>({
+/** Counted anew in each round. */
+function useMeasured(serverId: string, directory: string, round: number) {
+  const [state, setState] = useState<{ measured: Measured[]; error: unknown; isDone: boolean; beganAt: string }>({
     measured: [],
     error: null,
     isDone: false,
+    beganAt: '',
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round counts again
   useEffect(() => {
     const left = new AbortController()
-    setState({ measured: [], error: null, isDone: false })
+    setState({ measured: [], error: null, isDone: false, beganAt: new Date().toISOString() })
     measure(
       serverId,
       directory,
@@ -63,7 +83,7 @@ function useMeasured(serverId: string, directory: string) {
       (error: unknown) => !left.signal.aborted && setState((before) => ({ ...before, error })),
     )
     return () => left.abort()
-  }, [serverId, directory])
+  }, [serverId, directory, round])
   return state
 }
 

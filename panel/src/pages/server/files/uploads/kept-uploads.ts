@@ -67,7 +67,10 @@ export const keepUploads = (uploads: readonly KeptUpload[]) =>
     for (const upload of uploads) store.put(upload)
   })
 
-export const forgetUpload = (key: string) => change((store) => store.delete(key))
+export const forgetUploads = (keys: readonly string[]) =>
+  change((store) => {
+    for (const key of keys) store.delete(key)
+  })
 
 /** What they had under way in this tab before it was reloaded. What is too old is forgotten, whosever it was. */
 export async function readKeptUploads(owner: string): Promise<KeptUpload[]> {

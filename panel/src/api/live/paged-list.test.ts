@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinPages, pollPages } from './paged-list.ts'
+import { isLong, joinPages, pollPages } from './paged-list.ts'
 
 const page = (...ids: string[]) => ({ data: ids.map((id) => ({ id })), nextCursor: null })
 const idOf = ({ id }: { id: string }) => id
@@ -23,9 +23,9 @@ test('a page that is read in addition is put behind the others, and what was rea
   assert.deepEqual(joinPages([page('new', 'a'), page('c')], idOf, both).items.map(idOf), ['new', 'a', 'c'])
 })
 
-test('more pages are read again less often, and none beyond the most', () => {
+test('a few pages are read again every two seconds, more of them less often', () => {
   assert.equal(pollPages(2000)({ state: { data: undefined } }), 2000)
-  assert.equal(pollPages(2000)(stateOf(3)), 6000)
-  assert.equal(pollPages(2000, 10)(stateOf(10)), 20_000)
-  assert.equal(pollPages(2000, 10)(stateOf(11)), false)
+  assert.equal(pollPages(2000)(stateOf(5)), 2000)
+  assert.equal(pollPages(2000)(stateOf(10)), 4000)
+  assert.deepEqual([isLong(5), isLong(6)], [false, true])
 })

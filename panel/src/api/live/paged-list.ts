@@ -1,19 +1,26 @@
 // Lists that are read a page at a time while things come and go. A cursor says after which item the next page begins, so whatever
 // comes or goes before it moves nothing behind it.
 import { useRef } from 'react'
-import type { Page } from '../../../src/sdk/index.ts'
+import type { Page } from '../../../../src/sdk/index.ts'
 
 interface PagesState {
   state: { data: { pages: readonly unknown[] } | undefined }
 }
 
-/** When to read all pages that are shown again: one request in `pollMs` on average, however many they are. Not beyond `most` of them. */
+/** So many pages are read again in one go without being a burden. */
+const PAGES_AT_ONCE = 5
+
+/** Whether a list of so many pages is read again less often than every `pollMs`: what it shows needs another way to be true. */
+export const isLong = (pageCount: number) => pageCount > PAGES_AT_ONCE
+
+/** When to read so many pages again: longer lists less often. */
+export const pollAfter = (pollMs: number, pageCount: number) => pollMs * Math.max(1, pageCount / PAGES_AT_ONCE)
+
+/** When to read all pages that are shown again. */
 export const pollPages =
-  (pollMs: number, most = Number.POSITIVE_INFINITY) =>
-  ({ state: { data } }: PagesState): number | false => {
-    const count = data?.pages.length ?? 1
-    return count > most ? false : pollMs * Math.max(1, count)
-  }
+  (pollMs: number) =>
+  ({ state: { data } }: PagesState): number =>
+    pollAfter(pollMs, data?.pages.length ?? 1)
 
 interface Joined<T> {
   pages: readonly Page<T>[]

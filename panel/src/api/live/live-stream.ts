@@ -1,6 +1,6 @@
 // A stream that is followed while somebody looks. A browser has six connections to the service for all of its tabs together, and a
 // stream holds one of them: in a tab that is hidden it ends, and it goes on where it was as soon as the tab is shown.
-import { ApiError, isApiError, TransportError } from '../../../src/sdk/index.ts'
+import { ApiError, isApiError, TransportError } from '../../../../src/sdk/index.ts'
 
 const RETRY_MS = 2000
 

@@ -1,7 +1,7 @@
 import { Trans } from '@lingui/react/macro'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
+import css from '../files-tab.module.css'
 import { bringsFiles, type DroppedFile, readDrop } from './dropped.ts'
-import css from './files-tab.module.css'
 
 interface Props {
   /** Where it goes to. Null: nothing may be uploaded. */

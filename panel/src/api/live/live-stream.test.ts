@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TransportError } from '../../../src/sdk/index.ts'
+import { TransportError } from '../../../../src/sdk/index.ts'
 import { type Connection, followInSight, type StreamState } from './live-stream.ts'
 
 function createSight(isHidden: boolean) {

@@ -1,9 +1,10 @@
 import { useLingui } from '@lingui/react/macro'
 import { CloseButton, Progress } from '@mantine/core'
-import { ProblemText } from '../../../components/problem.tsx'
-import { formatBytes } from '../../../i18n/format.ts'
-import css from './files-tab.module.css'
-import { dismissUpload, type Upload, useUploads } from './uploads.ts'
+import { ProblemText } from '../../../../components/problem.tsx'
+import { formatBytes } from '../../../../i18n/format.ts'
+import css from '../files-tab.module.css'
+import { type Upload, useUploads } from './shown-uploads.ts'
+import { dismissUpload } from './uploads.ts'
 
 /** More than that at once, as in a folder of a thousand files, are summed up. */
 const SHOWN_AT_MOST = 6
