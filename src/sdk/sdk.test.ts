@@ -164,7 +164,7 @@ describe('the client against the service', () => {
     const { ready, checks, time } = await createClient({ baseUrl: service.url }).service.readiness()
     assert.equal(ready, true)
     assert.equal(checks.database, 'ok')
-    assert.ok(time && Math.abs(time.getTime() - Date.now()) < 5000)
+    assert.ok(time && Math.abs(time.getTime() - Date.now()) < 60_000)
   })
 
   test('any operation can be called by itself', async () => {

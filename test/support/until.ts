@@ -1,7 +1,7 @@
 // Waits for something that no event tells of, by asking again; fails when it takes far longer than it ever should.
 import { setTimeout as delay } from 'node:timers/promises'
 
-const GIVE_UP_MS = 30_000
+const GIVE_UP_MS = 60_000
 
 export async function until<T>(ask: () => Promise<T | undefined | false | null>): Promise<T> {
   const deadline = Date.now() + GIVE_UP_MS

@@ -7,6 +7,7 @@ import { openEvents } from '../../../test/support/events.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { until } from '../../../test/support/until.ts'
 import type { Backup } from '../../contract/backups/backups.ts'
+import { HEARTBEAT_MS } from '../http/streams/state-stream.ts'
 
 onBothEngines('backups', (engine) => {
   let service: TestService
@@ -186,8 +187,8 @@ onBothEngines('backups', (engine) => {
     let last: Backup | undefined
     for (let event = await running.next(); event; event = await running.next()) last = event.data
     assert.equal(last?.status, 'completed')
-    const lateMs = Date.now() - Date.parse(last?.completedAt ?? '')
-    assert.ok(lateMs < 5000 && performance.now() - begun < 14_000, `${lateMs} ms late`)
+    // Whoever waited for the next look would have waited for it four times.
+    assert.ok(performance.now() - begun < 4 * HEARTBEAT_MS)
   })
 
   test('scopes are asked for, and another server stays hidden', async () => {

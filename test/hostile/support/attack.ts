@@ -1,20 +1,19 @@
 // The one way in which a hostile test asserts: the attack runs while the victim works, and afterwards the victim's data is
-// right, its requests were quick, and the service is up with bounded memory, and was never in one turn of its event loop for
-// longer than a turn may take.
+// right, all its requests were answered, and the service is up with bounded memory, and was never in one turn of its event
+// loop for longer than a turn may take, counted in processor time. By the clock the victim is judged in the whole form alone,
+// which has the machine to itself; how much slower it gets is what `npm run bench -- noisy` measures.
 import assert from 'node:assert/strict'
 import { peakBytes } from '../../../bench/measure.ts'
 import { LONG_TURN } from '../../support/turns.ts'
 import { inspectVictim } from './inspect.ts'
 import type { Scene, Tenant } from './scene.ts'
+import { TIMES } from './size.ts'
 import { startVictim, type Timing, type VictimReport } from './victim.ts'
 
-/**
- * A turn of the event loop that an attack stretches lasts for many seconds. The floors are above what a machine of two cores
- * makes of a quiet service while it runs other tests too; above them the victim's own pace counts.
- */
+/** The floors are above what a machine of two cores makes of a quiet service; above them the victim's own pace counts. */
 const SLOWEST = { floorMs: 5000, times: 20 }
 const MEDIAN = { floorMs: 750, times: 20 }
-const HEALTH_WITHIN_MS = 10_000
+const HEALTH_WITHIN_MS = 60_000
 
 export type Attack = (attacker: Tenant, signal: AbortSignal) => Promise<void>
 
@@ -35,7 +34,7 @@ export async function attack(scene: Scene, work: Attack): Promise<void> {
   assert.deepEqual(report.faults, [], `${keeper.output().slice(-3000)}`)
   await assertUp(scene, pid)
   assert.doesNotMatch(keeper.output(), LONG_TURN)
-  assertQuick(report)
+  if (TIMES > 1) assertQuick(report)
   await inspectVictim(scene, report)
 }
 

@@ -14,7 +14,7 @@ const CYCLES_AT_LEAST = 4
 const FILES_KEPT = 12
 const BACKUPS_KEPT = 3
 const BACKUP_EVERY_MS = 1500
-const GIVE_UP_MS = 30_000
+const GIVE_UP_MS = 60_000
 const FAULTS_MAX = 10
 
 interface Answer {

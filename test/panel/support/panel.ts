@@ -28,6 +28,9 @@ export interface PanelUnderTest {
   close(): Promise<void>
 }
 
+/** What a page does not show by then will not come, on the slowest of machines. */
+const GIVE_UP_MS = 90_000
+
 /** `env`: settings of the service. */
 export async function startPanel(env: Record<string, string> = {}): Promise<PanelUnderTest> {
   requireFreshBuild()
@@ -42,6 +45,7 @@ export async function startPanel(env: Record<string, string> = {}): Promise<Pane
     client: createClient({ baseUrl: service.url, token: service.adminToken }),
     async visit(path, act, { token = service.adminToken, expected = [], baseUrl = service.url } = {}) {
       const context = await browser.newContext({ locale: 'en-GB' })
+      context.setDefaultTimeout(GIVE_UP_MS)
       const messages: string[] = []
       try {
         const page = await context.newPage()

@@ -6,7 +6,8 @@ import { negotiate } from '../negotiate.ts'
 import type { Streams } from './open-streams.ts'
 import { sendEvents } from './sse.ts'
 
-const HEARTBEAT_MS = 15_000
+/** Between two looks without a change, and two signs of life. */
+export const HEARTBEAT_MS = 15_000
 
 /** The row each time something about it changes, until it has ended or is gone; null is a sign of life. */
 export async function* followRow<Row extends { status: string }>(
