@@ -115,7 +115,7 @@ for (const isAppendOnly of [false, true])
     assert.ok(deleted.every((backupId) => !backupIds.includes(backupId)))
   })
 
-it('a place that refuses a bundle keeps no backup from being stored', async (t) => {
+it('A place that refuses a bundle keeps no backup from being stored.', async (t) => {
   const mirror = await testMirror(t)
   mirror.faults.before = (call, name) => {
     if (call === 'commit' && name.startsWith('bundles/')) throw new Error('refused')

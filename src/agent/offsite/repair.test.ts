@@ -68,7 +68,7 @@ it('what is gone from the mirror is sent again', async (t) => {
   await assertRestorable(t, there.mirror.dir, SERVER, there.trees, [there.backupId])
 })
 
-it('a pack that a reclaim has written is not missed before it was sent: what it was made of is checked', async (t) => {
+it('A pack that a reclaim has written is not missed before it was sent: what it was made of is checked.', async (t) => {
   const there = await scene(t)
   const { mirror, agent } = there
   const root = agent.filesOf(SERVER)

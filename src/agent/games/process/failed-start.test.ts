@@ -90,6 +90,14 @@ test('a start that is not made after its check leaves no supervisor and no contr
   await untilGone(second)
 })
 
+test('a start whose check is refused leaves no supervisor behind', async () => {
+  using opened = openRuntime()
+  const before = childrenNow()
+  const launch = launchOf({ argv: ['./not-there'] })
+  await assert.rejects(opened.runtime.check({ serverId: S, launch, limits: NO_LIMITS }), /not-there is missing/)
+  await until(async () => childrenNow().every((pid) => before.includes(pid)))
+})
+
 test('the control groups of a supervisor that ended before it made its record are removed', async (context) => {
   const runId = `run_failed_${process.pid}`
   const { folders } = makeGroups(runId, NO_LIMITS)

@@ -117,8 +117,13 @@ export function createProcessRuntime(deps: ProcessRuntimeDeps): GameRuntime {
   return {
     async check(request) {
       await requireIsolation()
-      await checkLaunch(request.launch, deps.server(request.serverId))
       await begin(request)
+      try {
+        await checkLaunch(request.launch, deps.server(request.serverId))
+      } catch (error) {
+        supervisors.giveUp(request.launch)
+        throw error
+      }
     },
 
     async start({ serverId, runId, launch, limits }: StartRequest, events) {

@@ -28,6 +28,8 @@ export interface ReadyWith {
 export interface WaitingSupervisors {
   /** For a start that is about to come. */
   reserve(launch: Launch, ready: ReadyWith): void
+  /** The start does not come. */
+  giveUp(launch: Launch): void
   /** The one that was reserved, or else any. */
   take(launch: Launch, ready: ReadyWith): ReadySupervisor
   /** For the next start, whosever that is. Never fails: the game whose start it comes after runs already. */
@@ -69,6 +71,7 @@ export function createWaitingSupervisors({ keepsSpare }: { keepsSpare: boolean }
       reserved.set(launch, made)
       setTimeout(() => reserved.get(launch) === made && giveUp(launch), ORDERED_WITHIN_MS).unref()
     },
+    giveUp,
     take: (launch, ready) => takeReserved(launch) ?? makeReady(ready),
     loadSpare(gameFolder) {
       if (!keepsSpare) return

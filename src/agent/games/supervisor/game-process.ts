@@ -38,6 +38,12 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     stdio: Array.from({ length: order.isBubblewrap ? INFO_FD + 1 : ENVIRONMENT_FD + 1 }, () => 'pipe' as const),
     detached: true,
   })
+  const environment = child.stdio[ENVIRONMENT_FD] as Duplex | undefined
+  // What ends before it was read is heard of as the end of the game.
+  environment?.on('error', () => {})
+  environment?.resume()
+  // The game waits for it, and to leave the groups takes a while.
+  environment?.end(order.environment)
   leaveGroups(cgroups)
   let leader: ProcessIdentity | null = null
   let hasEnded = false
@@ -45,11 +51,6 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
     if (!hasEnded && leader) events.started()
   }
 
-  const environment = child.stdio[ENVIRONMENT_FD] as Duplex | undefined
-  // What ends before it was read is heard of as the end of the game.
-  environment?.on('error', () => {})
-  environment?.resume()
-  environment?.end(order.environment)
   child.once('error', events.failed)
   const inner = order.isBubblewrap ? hearBubblewrap(child) : undefined
   child.once('spawn', () => {
