@@ -10,14 +10,12 @@ const ELLIPSIS = '…'
  * characters were left out there.
  */
 export function jsonWithin(value: object, maxBytes: number): string {
-  const whole = JSON.stringify(value)
-  return fits(whole, maxBytes) ? whole : cutDown(JSON.parse(whole), maxBytes)
+  return wholeWithin(value, maxBytes) ?? cutDown(value, maxBytes)
 }
 
 /** The same as a value; the one that was given if it fits. */
 export function shortened<T extends object>(value: T, maxBytes: number): T | Record<string, unknown> {
-  const whole = JSON.stringify(value)
-  return fits(whole, maxBytes) ? value : JSON.parse(cutDown(JSON.parse(whole), maxBytes))
+  return wholeWithin(value, maxBytes) === undefined ? JSON.parse(cutDown(value, maxBytes)) : value
 }
 
 /** The same for what is JSON already. */
@@ -26,12 +24,31 @@ export function parsedWithin(text: string, maxBytes: number): Record<string, unk
   return fits(text, maxBytes) ? value : JSON.parse(cutDown(value, maxBytes))
 }
 
-function cutDown(plain: object, maxBytes: number): string {
+/** Undefined where it does not fit, which is found out without making a text of all of it. */
+function wholeWithin(value: object, maxBytes: number): string | undefined {
+  if (leastChars(value, maxBytes) > maxBytes) return undefined
+  const whole = JSON.stringify(value)
+  return fits(whole, maxBytes) ? whole : undefined
+}
+
+/** How many characters its texts take at least; not counted on once that is too many. */
+function leastChars(value: unknown, enough: number): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let chars = 0
+  for (const item of Object.values(value)) {
+    chars += leastChars(item, enough - chars)
+    if (chars > enough) break
+  }
+  return chars
+}
+
+function cutDown(value: object, maxBytes: number): string {
   for (const maxChars of TEXT_CHARS) {
-    const text = withMostItems(plain, maxChars, maxBytes)
+    const text = withMostItems(value, maxChars, maxBytes)
     if (text !== undefined) return text
   }
-  return JSON.stringify({ cut: { '': Object.keys(plain).length } })
+  return JSON.stringify({ cut: { '': Object.keys(value).length } })
 }
 
 /** A character takes three bytes at most; counting them is only worth it near the limit. */
@@ -44,13 +61,23 @@ function withMostItems(value: object, maxChars: number, maxBytes: number): strin
     return JSON.stringify({ ...(short as object), cut })
   }
   let best: string | undefined
-  for (let low = 1, high = Math.max(1, longestList(value)); low <= high; ) {
+  const fitsWith = (maxItems: number) => {
+    const text = textWith(maxItems)
+    if (!fits(text, maxBytes)) return false
+    best = text
+    return true
+  }
+  const most = Math.max(1, longestList(value))
+  // By doubling, so that no text is tried that is much longer than what fits.
+  let items = 1
+  while (fitsWith(items)) {
+    if (items === most) return best
+    items = Math.min(2 * items, most)
+  }
+  for (let low = Math.floor(items / 2) + 1, high = items - 1; low <= high; ) {
     const middle = Math.floor((low + high) / 2)
-    const text = textWith(middle)
-    if (fits(text, maxBytes)) {
-      best = text
-      low = middle + 1
-    } else high = middle - 1
+    if (fitsWith(middle)) low = middle + 1
+    else high = middle - 1
   }
   return best
 }
@@ -74,6 +101,7 @@ function shorten(value: unknown, bounds: Bounds, pointer: string): unknown {
     return value.slice(0, maxItems).map((item, index) => shorten(item, bounds, `${pointer}/${index}`))
   }
   if (typeof value !== 'object' || value === null) return value
+  if ('toJSON' in value && typeof value.toJSON === 'function') return value.toJSON()
   const fields = Object.entries(value).map(([name, field]) => [name, shorten(field, bounds, `${pointer}/${name}`)])
   return Object.fromEntries(fields)
 }
