@@ -120,7 +120,7 @@ export const PIPELINED_MAX = 100
 /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
 export const BODY_LINGER_MS = 2_000
 /** At which pace, of all connections from one address together, after the first `burstBytes`. */
-export const THROWN_AWAY = { bytesPerSecond: 1024 ** 2, burstBytes: 16 * 1024 ** 2 } as const
+export const THROWN_AWAY = { bytesPerSecond: 1024 ** 2, burstBytes: 4 * 1024 ** 2 } as const
 /** Of a body for which nobody has asked yet. One read can bring twice as much. */
 export const UNREAD_BODY_BYTES = 32 * 1024
 /**
