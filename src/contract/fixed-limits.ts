@@ -119,6 +119,8 @@ export const UNREAD_ANSWER_MS = 3_600_000
 export const PIPELINED_MAX = 100
 /** How long a body that nobody wants any more is thrown away, so that a client that still sends can read its answer. */
 export const BODY_LINGER_MS = 2_000
+/** Connections from one address on which that is done at a time. The one that began first gives way to the next. */
+export const LINGERING_PER_ADDRESS_MAX = 32
 /** At which pace, of all connections from one address together, after the first `burstBytes`. */
 export const THROWN_AWAY = { bytesPerSecond: 1024 ** 2, burstBytes: 4 * 1024 ** 2 } as const
 /** Of a body for which nobody has asked yet. One read can bring twice as much. */

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { fail } from '../contract/errors.ts'
-import { THROWN_AWAY } from '../contract/fixed-limits.ts'
+import { LINGERING_PER_ADDRESS_MAX, THROWN_AWAY } from '../contract/fixed-limits.ts'
 import { answerBeforeTheEnd, bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { createHttpServer } from './server.ts'
 
@@ -36,9 +36,9 @@ async function start(t: TestContext) {
     refused: refused.promise,
     answer: () => answered.resolve(),
     /** Both of its ends. */
-    async connect(): Promise<{ socket: Socket; accepted: Socket }> {
+    async connect(localAddress = '127.0.0.1'): Promise<{ socket: Socket; accepted: Socket }> {
       const accepting = once(app.server, 'connection')
-      const socket = connect(port, '127.0.0.1')
+      const socket = connect({ port, host: '127.0.0.1', localAddress })
       t.after(() => socket.destroy())
       socket.on('error', () => {})
       const [accepted] = (await accepting) as [Socket]
@@ -70,6 +70,41 @@ test('a body that is refused by its first bytes is read no further until it is a
   // The first of an address are read on, so that a client that sends everything first can read its answer.
   await once(refused.accepted, 'close')
   assert.ok(refused.accepted.bytesRead > BODY.length, `${refused.accepted.bytesRead} bytes`)
+})
+
+test('of the refused that still send, the one that was refused first gives way where there are many', async (t) => {
+  const service = await start(t)
+  service.answer()
+  const send = async () => {
+    const connection = await service.connect()
+    const closed = once(connection.accepted, 'close')
+    connection.socket.write(`${post(BODY.length)}x`)
+    await once(connection.socket, 'data')
+    return { connection, closed }
+  }
+  const first = await send()
+  const others = []
+  for (let count = 1; count < LINGERING_PER_ADDRESS_MAX; count++) others.push(await send())
+  assert.equal(first.connection.accepted.destroyed, false)
+  await send()
+  await first.closed
+  assert.ok(others.every(({ connection }) => !connection.accepted.destroyed))
+})
+
+test('where much was refused, the next connections from there are read at a pace too, and no others', async (t) => {
+  const service = await start(t)
+  service.answer()
+  const reads = THROWN_AWAY.burstBytes / (64 * 1024)
+  const connections = await Promise.all(Array.from({ length: 2 * reads }, () => service.connect()))
+  for (const { socket } of connections) socket.write(post(BODY.length) + 'x'.repeat(64 * 1024))
+  await Promise.all(connections.map(({ socket }) => once(socket, 'data')))
+  const answered: string[] = []
+  const asks = async (name: string, address: string) => {
+    await ask(await service.connect(address), 1)
+    answered.push(name)
+  }
+  await Promise.all([asks('late', '127.0.0.1'), asks('other', '127.0.0.3')])
+  assert.deepEqual(answered, ['other', 'late'])
 })
 
 test('what refused requests still send is read at a pace', async (t) => {

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
-import { BODY_LINGER_MS, THROWN_AWAY } from '../contract/fixed-limits.ts'
+import { BODY_LINGER_MS, LINGERING_PER_ADDRESS_MAX, THROWN_AWAY } from '../contract/fixed-limits.ts'
 import { networkOf } from '../kit/networks.ts'
 import { createPace } from '../kit/pace.ts'
 import { holdSocket, releaseSocket } from './held-sockets.ts'
@@ -99,11 +99,32 @@ export function hasBody({ headers }: FastifyRequest): boolean {
 async function* lingering(request: IncomingMessage, answer: Buffer): AsyncGenerator<Buffer> {
   if (answer.length > 0) yield answer
   const { promise, resolve } = Promise.withResolvers<void>()
+  using _place = takePlace(networkOf(request.socket.remoteAddress ?? ''), resolve)
   const timer = setTimeout(resolve, BODY_LINGER_MS)
   request.once('end', resolve).once('close', resolve)
   throwAway(request)
   await promise
   clearTimeout(timer)
+}
+
+/** By address, those that linger, the one that began first before the others. */
+const places = new Map<string, Set<() => void>>()
+
+/** Each of them holds what has arrived of its body: whoever is refused again and again would have the memory of hundreds. */
+function takePlace(network: string, giveWay: () => void): Disposable {
+  const taken = places.get(network) ?? new Set()
+  places.set(network, taken.add(giveWay))
+  const [first] = taken
+  if (taken.size > LINGERING_PER_ADDRESS_MAX && first) {
+    taken.delete(first)
+    first()
+  }
+  return {
+    [Symbol.dispose]() {
+      taken.delete(giveWay)
+      if (taken.size === 0 && places.get(network) === taken) places.delete(network)
+    },
+  }
 }
 
 /** Those of which something may still come, and nothing is read. */
@@ -126,6 +147,12 @@ const thrownAway = createPace({
   burst: THROWN_AWAY.burstBytes,
   waitMs: BODY_LINGER_MS,
 })
+
+/**
+ * How long a new connection from there is to be left unread: until it is its turn, where more was refused than is read at once.
+ * What comes with its first headers is read before anybody can know that it is refused.
+ */
+export const waitOfRefused = (network: string): number => Math.min(thrownAway.take(network, 0).waitMs, BODY_LINGER_MS)
 
 /**
  * All of an address together at a pace, since what is read at full speed is garbage to collect at full speed, for everybody.

@@ -12,6 +12,8 @@ import {
   UNREAD_ANSWER_MS,
 } from '../contract/fixed-limits.ts'
 import { networkOf } from '../kit/networks.ts'
+import { waitOfRefused } from './bodies.ts'
+import { holdSocket, releaseSocket } from './held-sockets.ts'
 
 export interface ConnectionLimits {
   /** In all. */
@@ -92,6 +94,7 @@ export function guardConnections(
     handshaking.delete(entry.addresses)
     entry.socket = secure
     held.set(secure, entry)
+    awaitTurn(entry)
   })
 
   server.on('connection', (socket: Socket) => {
@@ -115,7 +118,20 @@ export function guardConnections(
     waiting.add(entry)
     byNetwork.set(network, neighbours.add(entry))
     socket.once('close', () => forget(entry))
+    if (!isTls) awaitTurn(entry)
   })
+
+  /** Those behind a proxy are not known apart. */
+  function awaitTurn({ socket, network }: Held): void {
+    const waitMs = network === '' ? 0 : waitOfRefused(network)
+    if (waitMs <= 0) return
+    // Once Node has made it flow, and before the first of it can have been read.
+    setImmediate(() => holdSocket(socket))
+    setTimeout(() => {
+      releaseSocket(socket)
+      socket.resume()
+    }, waitMs).unref()
+  }
 
   function forget(entry: Held): void {
     clearTimeout(entry.cut)
