@@ -64,13 +64,12 @@ test('open streams end, requests under way are answered, jobs go back into the q
   const events = await openEvents(`${service.url}/v1/game/servers/${id}/activity`, token)
   const slow = slowRequest(service.url, id)
   await slow.sent
-  const startedAt = Date.now()
   const exited = service.kill('SIGTERM')
   assert.equal(await events.next(), undefined)
   slow.finish()
   assert.match(await slow.answer, /^HTTP\/1\.1 200/)
+  // One that takes longer ends itself, and not with 0.
   assert.equal(await exited, 0)
-  assert.ok(Date.now() - startedAt < 10_000)
   assert.match(await readFile(join(dataDir, 'gamekeeper.pid'), 'utf8'), /^\d+\n$/)
 })
 

@@ -85,7 +85,7 @@ test('work that fails gives its place back', async () => {
   assert.equal(await shares.run('a', STAYS, async () => 1), 1)
 })
 
-suite('transfers', { timeout: 20_000 }, () => {
+suite('transfers', { timeout: 120_000 }, () => {
   const forEver = new Promise<never>(() => {})
 
   test('servers that hold all they can, one after the other, leave 1 / (n + 1) to the next', async () => {

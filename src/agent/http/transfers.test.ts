@@ -12,7 +12,7 @@ import { begun, call, offsetOf, patch } from './tus.testing.ts'
 
 /** More than the buffers of both sides take, so that an answer waits for its reader. */
 const LARGE_BYTES = 64 * 1024 * 1024
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 120_000
 
 async function send(t: TestContext, agent: TestAgent, text: string): Promise<Socket> {
   const socket = connect(agent.port, '127.0.0.1')

@@ -13,7 +13,9 @@ import type { Patience } from './requests.ts'
 import { openS3Store } from './s3-store.ts'
 
 const MIB = 1024 * 1024
-const QUICK: Patience = { attempts: 4, firstPauseMs: 1, longestPauseMs: 5, connectMs: 300, stallMs: 400 }
+const QUICK: Patience = { attempts: 4, firstPauseMs: 1, longestPauseMs: 5, connectMs: 60_000, stallMs: 60_000 }
+/** Where something stalls; longer than a busy machine takes for what does not. */
+const STALLS = { stallMs: 3000 }
 const ABLE: Partial<S3Traits> = { conditionalPut: true, conditionalMultipart: true, checksum: 'crc32' }
 
 const is = (method: string) => (seen: S3Seen) => seen.method === method
@@ -90,7 +92,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   })
 
   it('reads a range straight into memory, and once more what was cut, stalled or refused', async () => {
-    const store = await open()
+    const store = await open({ patience: STALLS })
     const bytes = randomBytes(2 * MIB)
     await store.put('packs/one', bytes)
     const into = Buffer.from(new SharedArrayBuffer(MIB + 10))
@@ -135,14 +137,14 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
   })
 
   it('gives up on what stalls, in both directions, and tries again', async () => {
-    const store = await open()
+    const store = await open({ patience: STALLS })
     const bytes = randomBytes(8 * MIB)
     s3.proxy.trouble = firstly(1, is('PUT'), { kind: 'stall-request', afterBytes: MIB })
     await store.copyIn?.('packs/one', sourceOf(bytes))
     s3.proxy.trouble = firstly(1, is('GET'), { kind: 'stall-answer', afterBytes: 300_000 })
     assert.deepEqual(Buffer.from(await store.get('packs/one')), bytes)
     s3.proxy.trouble = () => ({ kind: 'stall-answer', afterBytes: 0 })
-    const impatient = await open({ patience: { attempts: 1 } })
+    const impatient = await open({ patience: { attempts: 1, stallMs: 400 } })
     await assert.rejects(impatient.stat('packs/one'), { code: 'stalled', isPassing: true })
   })
 
@@ -262,7 +264,7 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
       [s3.gateway.url.replace('http:', 'https:')]: /No trusted connection/,
     }
     for (const [endpoint, words] of Object.entries(ends)) {
-      const store = await open({ place: { endpoint }, patience: { attempts: 1 } })
+      const store = await open({ place: { endpoint }, patience: { attempts: 1, stallMs: 400 } })
       await assert.rejects(store.stat('packs/one'), words, endpoint)
     }
     await silent.close()

@@ -13,6 +13,8 @@ export interface VisitOptions {
   expected?: RegExp[]
   /** Another way to the service, such as a proxy. */
   baseUrl?: string
+  /** Runs in the page before anything of its own. */
+  before?: () => void
 }
 
 export interface PanelUnderTest {
@@ -43,9 +45,10 @@ export async function startPanel(env: Record<string, string> = {}): Promise<Pane
   return {
     service,
     client: createClient({ baseUrl: service.url, token: service.adminToken }),
-    async visit(path, act, { token = service.adminToken, expected = [], baseUrl = service.url } = {}) {
+    async visit(path, act, { token = service.adminToken, expected = [], baseUrl = service.url, before } = {}) {
       const context = await browser.newContext({ locale: 'en-GB' })
       context.setDefaultTimeout(GIVE_UP_MS)
+      if (before) await context.addInitScript(before)
       const messages: string[] = []
       try {
         const page = await context.newPage()

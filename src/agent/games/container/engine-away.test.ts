@@ -197,7 +197,7 @@ test('an engine that goes away before anything is made leaves no supervisor behi
   assert.equal(opened.runRecord(), undefined)
 })
 
-test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 20_000 }, async () => {
+test('a command to a game whose supervisor cannot be replaced is not waited for', { timeout: 120_000 }, async () => {
   using opened = open({})
   const { run } = await opened.start()
   const file = join(opened.folder, runFile('run_1'))

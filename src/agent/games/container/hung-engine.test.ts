@@ -32,7 +32,7 @@ async function hungEngine() {
 
 suite('a hung engine', needs('bubblewrap'), () => {
   test('keeps neither the service nor games that are processes from going on, and its own count as running', {
-    timeout: 30_000,
+    timeout: 120_000,
   }, async () => {
     await using engine = await hungEngine()
     await using harness = await openGames({ options: { containerSocket: engine.socket } })

@@ -47,7 +47,7 @@ test('a disk that takes nothing ends neither a supervisor nor what it knows of i
   await delay(STAYS_MS)
   assert.ok(isAlive(supervisor), 'it still has to tell how the game ended')
   const again = await reachSupervisor(folder, record(), NOTHING_HEARD, {
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(60_000),
     isOver: () => false,
   })
   assert.equal(again?.status().end?.code, 3, 'also to a service that comes back meanwhile')
@@ -69,7 +69,7 @@ test('what could not be started is told, also where the disk takes nothing at fi
   assert.equal(!answer.started && answer.code, 'ENOENT')
   const record = readRecord<RunRecord>(join(folder, runFile(runId))) as RunRecord
   const line = await reachSupervisor(folder, record, NOTHING_HEARD, {
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(60_000),
     isOver: () => false,
   })
   assert.equal(line?.status().end?.hasBegun, false)

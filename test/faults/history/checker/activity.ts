@@ -17,7 +17,7 @@ export interface Entry {
  * A change whose entry the database refused is answered with success, and recorded once the database takes it: within the
  * longest pause between two attempts. If it is not there by then, it will not come.
  */
-const SETTLES_WITHIN_MS = 20_000
+const SETTLES_WITHIN_MS = 120_000
 
 /** Oldest first. */
 export async function readActivity({ history }: Round): Promise<Entry[]> {

@@ -5,7 +5,7 @@ import type { Round } from '../round.ts'
 import type { Entry } from './activity.ts'
 
 /** Waiting for something that takes far longer than it ever should is finding it stuck. */
-const STUCK_AFTER_MS = 30_000
+const STUCK_AFTER_MS = 120_000
 const PAUSE_MS = 50
 
 interface Job {
