@@ -44,6 +44,7 @@ export function ours(kind: 'warm' | 'cold', changeMuch: (root: string) => void):
         if (kind === 'warm') await warmUp(running, await make('Small'), await make('Copy'))
         const backUp = () => step((service) => service.backUp(serverId))
         record(times, 'first', (await backUp()).seconds)
+        record(times, 'firstBytes', sizeOf(store))
         for (let count = 0; count < UNCHANGED_RUNS; count++) record(times, 'unchanged', (await backUp()).seconds)
         change(files)
         const before = sizeOf(store)
