@@ -10,6 +10,7 @@ import { type Bars, type BenchTree, wantedTrees } from './support/backup-trees.t
 import { BLOCK_KIB, type Changed, createFloor, type Floor, floorName } from './support/floors/floor.ts'
 import { buildProgram, type FloorProgram, type Hash } from './support/floors/program.ts'
 import { type Verdict, verdictOn } from './support/floors/verdicts.ts'
+import { watchOthers } from './support/undisturbed.ts'
 
 const STEPS = ['first', 'unchanged', 'changed', 'changedBytes', 'restore'] as const
 const HASH_NAMES: Record<Hash, string> = {
@@ -48,6 +49,7 @@ export async function run(shape: Shape = whole()): Promise<boolean> {
 async function measureFloors(name: string, tree: BenchTree, program: FloorProgram, shape: Shape): Promise<boolean> {
   const { rounds, kinds, peers } = shape
   console.log(`\n${name}: ${tree.what}`)
+  const othersShare = watchOthers()
   let times: Record<string, Times> = {}
   const storedBytes = () => median(kinds.flatMap((kind) => times[usName(kind)]?.firstBytes ?? []))
   const floors = program.hashes.map((hash) => createFloor(program, hash, storedBytes))
@@ -61,6 +63,11 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
     return sayFloors(tree.bars, kinds, { measured, least: measured[floorName(hash)], bound: bounds[floorName(hash)] })
   })
   sayChanges(floors, measured.restic?.changedBytes)
+  // A bound is processor time, which others hardly lengthen, and what restic took is not.
+  const percent = (othersShare() * 100).toFixed(0)
+  console.log(
+    `others used ${percent} % of the processors meanwhile: with more than a few, what could be had seems more than it is`,
+  )
   return verdicts.every((verdict) => verdict === 'holds' || verdict === 'cannot be had')
 }
 
@@ -87,7 +94,9 @@ function sayFloors(bars: Bars, kinds: readonly Kind[], { measured, least = {}, b
       return verdict
     })
     const seconds = [...us, peer, least[line], bound[line]].map((value) => format(line, value))
-    const ratios = [...us.map(toPeer), limits.least, limits.bound].map((ratio) => ratio.toFixed(2))
+    const ratios = [...us.map(toPeer), limits.least, limits.bound].map((ratio) =>
+      Number.isNaN(ratio) ? '' : ratio.toFixed(2),
+    )
     return [TITLES[line], ...seconds, ...ratios, bar ?? '', ...said]
   })
   const who = [...kinds, 'restic', 'least program', 'bound']
