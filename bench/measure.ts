@@ -24,6 +24,8 @@ export function holds(what: string, value: number, sign: '<=' | '>=', bar: numbe
   return held
 }
 
+export const TICKS_PER_SECOND = 100
+
 /** Seconds of processor time that a process has used. Unlike a rate, it does not depend on who else uses the machine. */
 export const cpuSeconds = (pid: number): number => secondsIn(pid, [11, 12])
 
@@ -32,7 +34,6 @@ export const cpuSecondsOfEnded = (): number => secondsIn('self', [13, 14])
 
 function secondsIn(pid: number | 'self', columns: readonly number[]): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  const TICKS_PER_SECOND = 100
   return columns.reduce((sum, column) => sum + Number(fields[column]), 0) / TICKS_PER_SECOND
 }
 

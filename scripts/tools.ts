@@ -52,6 +52,7 @@ export const TOOLS = {
     files: [join(CACHE, `versitygw-${VERSITYGW}`, 'versitygw')],
     go: `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW}`,
   },
+  cc: { files: ['/usr/bin/cc', '/usr/include/pthread.h'], packages: ['gcc', 'libc6-dev'] },
   archives: { files: ['/usr/bin/zip', '/usr/bin/unzip'], packages: ['zip', 'unzip'] },
 } as const satisfies Record<string, Tool>
 

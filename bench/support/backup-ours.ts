@@ -43,7 +43,9 @@ export function ours(kind: 'warm' | 'cold', changeMuch: (root: string) => void):
       try {
         if (kind === 'warm') await warmUp(running, await make('Small'), await make('Copy'))
         const backUp = () => step((service) => service.backUp(serverId))
+        const held = sizeOf(store)
         record(times, 'first', (await backUp()).seconds)
+        record(times, 'firstBytes', sizeOf(store) - held)
         for (let count = 0; count < UNCHANGED_RUNS; count++) record(times, 'unchanged', (await backUp()).seconds)
         change(files)
         const before = sizeOf(store)

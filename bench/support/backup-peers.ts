@@ -4,12 +4,32 @@ import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync
 import { join } from 'node:path'
 import { runMeasured } from './run-measured.ts'
 
-export const LINES = ['first', 'unchanged', 'changed', 'changedBytes', 'restore', 'restoreOver', 'memory'] as const
+export const LINES = [
+  'first',
+  'firstBytes',
+  'unchanged',
+  'changed',
+  'changedBytes',
+  'restore',
+  'restoreOver',
+  'memory',
+] as const
 /** In each round, by all that are measured: it takes so little time that what else happens tells. */
 export const UNCHANGED_RUNS = 3
 export type Line = (typeof LINES)[number]
-/** Seconds; of `changedBytes` and of `memory`, the most that a process had, bytes. */
+/** Seconds; of `firstBytes`, `changedBytes` and `memory`, the most that a process had, bytes. */
 export type Times = Partial<Record<Line, number[]>>
+
+export const TITLES: Record<Line, string> = {
+  first: 'first backup',
+  firstBytes: 'first backup: size of the store',
+  unchanged: 'nothing changed',
+  changed: 'changed in place',
+  changedBytes: 'changed in place: added to the store',
+  restore: 'full restore',
+  restoreOver: 'restore over a tree in which 1 % has changed',
+  memory: 'peak memory',
+}
 
 const SMALL_BYTES = 1024 * 1024
 
@@ -100,6 +120,7 @@ async function roundOf(place: Place, times: Times, commands: Commands): Promise<
   }
   await step(undefined, commands.init)
   await step('first', commands.backUp(), commands.backUpIn)
+  record(times, 'firstBytes', sizeOf(repository))
   for (let count = 0; count < UNCHANGED_RUNS; count++) await step('unchanged', commands.backUp(), commands.backUpIn)
   place.change(place.tree)
   const before = sizeOf(repository)

@@ -64,3 +64,15 @@ export const TREES: Record<string, BenchTree> = {
     bars: { first: 3, unchanged: 10, restore: 3, isMemoryBound: true, rustic: { restore: 2 } },
   },
 }
+
+/** Those of `GAMEKEEPER_BENCH_TREES`, or all. */
+export function wantedTrees(): Record<string, BenchTree> {
+  const wanted = process.env.GAMEKEEPER_BENCH_TREES?.split(',') ?? Object.keys(TREES)
+  return Object.fromEntries(
+    wanted.map((name) => {
+      const tree = TREES[name]
+      if (!tree) throw new Error(`There is no tree ${name}: ${Object.keys(TREES).join(', ')}.`)
+      return [name, tree]
+    }),
+  )
+}

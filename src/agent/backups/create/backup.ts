@@ -125,7 +125,7 @@ async function walkAll({ sandbox, request, signal, pool, reader, notes, queue, s
   const rules = createIgnoreRules(request.ignored)
   const isLeftOut = (found: WalkEntry) => rules.isIgnored(found.path, found.stats.isDirectory())
   const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
-  using tree = sandbox.openWalk('/', { sorted: true, enter, lookAt: pool.look })
+  using tree = sandbox.openWalk('/', { sorted: true, enter, lookers: pool.lookers })
   const turn = createTurns(sandbox.share, signal)
   for (;;) {
     if (turn.due()) await turn.take()

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { alignedSharedBuffer } from '../../../blobs/direct-io.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
-import type { LookAt } from '../../files/sandbox/look-ahead.ts'
+import type { Lookers } from '../../files/sandbox/look-ahead.ts'
 import {
   type DecodeJob,
   type DecodeResult,
@@ -28,7 +28,7 @@ export interface Pool {
   readonly width: number
   read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult & { slot: SharedArrayBuffer }>
   /** For `createLookAhead`. */
-  look: LookAt
+  lookers: Lookers
   hash(job: Omit<HashJob, 'kind'>): Promise<HashResult>
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
@@ -139,7 +139,10 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
   const shareOf = (owner: string): Pool => ({
     width: threads * JOBS_A_THREAD + 1,
     read: (job) => run(owner, { kind: 'read', ...job }),
-    look: (address, names) => run(owner, { kind: 'look', address, names: names.join('/') }),
+    lookers: {
+      areStarted: () => pool.length > 0,
+      look: (address, names) => run(owner, { kind: 'look', address, names: names.join('/') }),
+    },
     hash: (job) => run(owner, { kind: 'hash', ...job }),
     decode: (job) => run(owner, { kind: 'decode', ...job }),
     recycle(slot) {

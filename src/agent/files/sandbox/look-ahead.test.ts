@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openDescriptors } from '../trees.testing.ts'
 import { openRoot } from './directory.ts'
-import type { LookAt } from './look-ahead.ts'
+import type { Lookers } from './look-ahead.ts'
 import { look } from './looked.ts'
 import { openWalk } from './walk.ts'
 
@@ -27,9 +27,9 @@ function makeTree(t: TestContext): string {
   return root
 }
 
-async function walked(root: string, lookAt?: LookAt, onEntry: (path: string) => void = () => {}): Promise<string[]> {
+async function walked(root: string, lookers?: Lookers, onEntry: (path: string) => void = () => {}): Promise<string[]> {
   using top = openRoot(root)
-  using tree = openWalk(top, lookAt ? { sorted: true, lookAt } : { sorted: true })
+  using tree = openWalk(top, lookers ? { sorted: true, lookers } : { sorted: true })
   const found: string[] = []
   for (;;) {
     await tree.waits()
@@ -43,23 +43,26 @@ async function walked(root: string, lookAt?: LookAt, onEntry: (path: string) => 
 }
 
 /** As another thread does, later. */
-function createLooker() {
+function createLookers(areStarted = true) {
   const asked: { names: number; listed: string[] }[] = []
-  const lookAt: LookAt = async (address, names) => {
-    await Promise.resolve()
-    const looked = look(address, names)
-    asked.push({ names: names.length, listed: [...looked.lists.keys()].map((index) => names[index] ?? '') })
-    return structuredClone(looked)
+  const lookers: Lookers = {
+    areStarted: () => areStarted,
+    async look(address, names) {
+      await Promise.resolve()
+      const looked = look(address, names)
+      asked.push({ names: names.length, listed: [...looked.lists.keys()].map((index) => names[index] ?? '') })
+      return structuredClone(looked)
+    },
   }
-  return { asked, lookAt }
+  return { asked, lookers }
 }
 
 test('a walk that has others look ahead gives what one gives that looks itself', async (t) => {
   const root = makeTree(t)
-  const { asked, lookAt } = createLooker()
+  const { asked, lookers } = createLookers()
   const before = openDescriptors()
   const plain = await walked(root)
-  assert.deepEqual(await walked(root, lookAt), plain)
+  assert.deepEqual(await walked(root, lookers), plain)
   assert.ok(plain.length > 6000)
   assert.ok(
     asked.some(({ listed }) => listed.length > 0) && asked.some(({ names }) => names > 100),
@@ -71,16 +74,29 @@ test('a walk that has others look ahead gives what one gives that looks itself',
 test('where others fail, or are never asked, the walk looks itself', async (t) => {
   const root = makeTree(t)
   const plain = await walked(root)
-  assert.deepEqual(await walked(root, () => Promise.reject(new Error('the thread has ended'))), plain)
+  const look = () => Promise.reject(new Error('the thread has ended'))
+  assert.deepEqual(await walked(root, { areStarted: () => true, look }), plain)
+})
+
+test('nobody is started for a tree that is walked before they could answer', async (t) => {
+  const root = makeTree(t)
+  const { asked, lookers } = createLookers(false)
+  await walked(root, lookers)
+  assert.deepEqual(asked, [])
+  for (let file = 0; file < 6000; file++) writeFileSync(join(root, 'middle', `more-${file}`), '')
+  const all = await walked(root)
+  assert.ok(all.length > 10_000)
+  assert.deepEqual(await walked(root, lookers), all)
+  assert.ok(asked.length > 0)
 })
 
 test('what was listed of a directory is not taken for what another holds that has its name by then', async (t) => {
   const root = makeTree(t)
   const aside = `${root}-aside`
   t.after(() => rmSync(aside, { recursive: true, force: true }))
-  const { asked, lookAt } = createLooker()
+  const { asked, lookers } = createLookers()
   let replaced = ''
-  const found = await walked(root, lookAt, (path) => {
+  const found = await walked(root, lookers, (path) => {
     if (replaced !== '' || !path.startsWith('/small-')) return
     replaced = asked.flatMap(({ listed }) => listed).find((name) => `/${name}` > path) ?? ''
     if (replaced === '') return

@@ -3,11 +3,17 @@
 import type { Directory } from './directory.ts'
 import { type Listed, type Looked, lookedCount, type Seen, seenIn } from './looked.ts'
 
-/** Looks at these names, which are bytes read as latin1, in the directory that has the address. */
-export type LookAt = (address: string, names: readonly string[]) => Promise<Looked>
+export interface Lookers {
+  /** Whether they have been started, so that to ask them costs nothing more. */
+  areStarted(): boolean
+  /** Looks at these names, which are bytes read as latin1, in the directory that has the address. */
+  look(address: string, names: readonly string[]): Promise<Looked>
+}
 
 /** Entries that a walk has passed before it asks. */
 const MUCH = 1000
+/** The same where nobody was started: that takes about as long as to look at this many (`npm run bench -- backups`, `cold`). */
+const WORTH_A_START = 10_000
 /** What was asked for and has not been used: of one directory, and of all that a walk is in. */
 const PIECES_OF_ONE = 3
 const PIECES_OF_ALL = 9
@@ -40,13 +46,13 @@ interface Piece {
   looked: Looked | undefined
 }
 
-export function createLookAhead(lookAt: LookAt): LookAhead {
+export function createLookAhead(lookers: Lookers): LookAhead {
   const walk = { passed: 0, pieces: 0, isAnswered: false }
-  return { within: (directory, names, listed) => createWithin({ lookAt, walk, directory, names, listed }) }
+  return { within: (directory, names, listed) => createWithin({ lookers, walk, directory, names, listed }) }
 }
 
 interface WithinDeps {
-  lookAt: LookAt
+  lookers: Lookers
   /** Of the whole walk. */
   walk: { passed: number; pieces: number; isAnswered: boolean }
   directory: Directory
@@ -54,7 +60,7 @@ interface WithinDeps {
   listed: Listed | undefined
 }
 
-function createWithin({ lookAt, walk, directory, names, listed }: WithinDeps): LookAheadWithin {
+function createWithin({ lookers, walk, directory, names, listed }: WithinDeps): LookAheadWithin {
   /** In the order of their names. */
   const ahead: Piece[] = []
   let isEnded = false
@@ -66,7 +72,7 @@ function createWithin({ lookAt, walk, directory, names, listed }: WithinDeps): L
   function ask(from: number, to: number): Piece {
     const piece: Piece = { from, to, looking: undefined, looked: undefined }
     piece.looking = directory
-      .use(() => lookAt(directory.address, names.slice(from, to)))
+      .use(() => lookers.look(directory.address, names.slice(from, to)))
       .then(
         (looked) => answered(piece, looked),
         () => {
@@ -121,7 +127,7 @@ function createWithin({ lookAt, walk, directory, names, listed }: WithinDeps): L
 
   return {
     waitFor(index) {
-      if (++walk.passed < MUCH || index >= names.length) return undefined
+      if (++walk.passed < (lookers.areStarted() ? MUCH : WORTH_A_START) || index >= names.length) return undefined
       const piece = pieceOf(index)
       if (ahead.length < PIECES_OF_ONE) askAhead(index)
       return walk.isAnswered ? piece?.looking : undefined

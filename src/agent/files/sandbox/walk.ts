@@ -6,7 +6,7 @@ import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'
-import { createLookAhead, type LookAhead, type LookAt } from './look-ahead.ts'
+import { createLookAhead, type LookAhead, type Lookers } from './look-ahead.ts'
 import { type EntryStats, type Listed, namesIn, type Seen } from './looked.ts'
 import { nameFromLatin1 } from './names.ts'
 import { childPath, splitPath } from './paths.ts'
@@ -38,7 +38,7 @@ export interface WalkOptions {
   /** To the very bottom. For whoever counts, and needs no path: at such a depth it is long. */
   anyDepth?: boolean
   /** Has what comes next looked at meanwhile, where it is `sorted`: see `Walk.waits`. */
-  lookAt?: LookAt
+  lookers?: Lookers
 }
 
 /** For whoever passes over so many entries that waiting for each would cost more than the rest: see `createTurns`. */
@@ -73,7 +73,7 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
   const descent = openDescent(top)
   const levelsBelowTop = options.anyDepth ? Number.POSITIVE_INFINITY : MAX_DEPTH - splitPath(top.path).length - 1
   /** Of the directories that one is in, from the top. */
-  const ahead = isSorted && options.lookAt ? createLookAhead(options.lookAt) : undefined
+  const ahead = isSorted && options.lookers ? createLookAhead(options.lookers) : undefined
   const levels: Names[] = [isSorted ? sortedNames(top, ahead) : streamedNames(top)]
   let given: WalkEntry | undefined
 

@@ -1,0 +1,122 @@
+// The least programs do what they are compared for: nothing is a floor that leaves out what has to be done.
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { run } from '../../bench/floors.ts'
+import { changeManyFiles, makeManyFiles } from '../../bench/many-files.ts'
+import type { Changed } from '../../bench/support/floors/floor.ts'
+import { buildProgram } from '../../bench/support/floors/program.ts'
+import { verdictOn } from '../../bench/support/floors/verdicts.ts'
+import { needs } from '../support/needs.ts'
+
+const SECTOR = 4096
+const BLOCK = 65_536
+
+suite('floors', needs('cc'), () => {
+  const base = mkdtempSync(join(tmpdir(), 'gamekeeper-floors-test-'))
+  after(() => rmSync(base, { recursive: true, force: true }))
+  const program = buildProgram(base)
+  assert.ok(program)
+  const folder = (name: string) => {
+    mkdirSync(join(base, name))
+    return join(base, name)
+  }
+
+  test('blocks are named as Node names them, by either hash', () => {
+    for (const bytes of [0, 1, BLOCK - 1, BLOCK, 5 * BLOCK + 77]) {
+      const content = randomBytes(bytes)
+      writeFileSync(join(base, 'content'), content)
+      const blocks = Array.from({ length: Math.ceil(bytes / BLOCK) }, (_, index) =>
+        content.subarray(index * BLOCK, (index + 1) * BLOCK),
+      )
+      const names = blocks.map((block) => createHash('sha256').update(block).digest('hex'))
+      for (const hash of program.hashes) assert.deepEqual(program.namesOf(hash, join(base, 'content')), names)
+    }
+  })
+
+  const tree = folder('tree')
+  mkdirSync(join(tree, 'world/region'), { recursive: true })
+  const region = randomBytes(40 * SECTOR)
+  // The zeros at the end of the sixth sector need not be stored.
+  region.fill(0, 6 * SECTOR - 1000, 6 * SECTOR)
+  const contents: Record<string, Buffer> = {
+    'world/region/r.0.0.mca': region,
+    'world/level.dat': randomBytes(700),
+    'server.properties': Buffer.from('motd=Castle\n'),
+    empty: Buffer.alloc(0),
+    'large.bin': randomBytes(3_000_001),
+  }
+  for (const [path, content] of Object.entries(contents)) {
+    writeFileSync(join(tree, path), content)
+    utimesSync(join(tree, path), 1_700_000_000, 1_700_000_000.5)
+  }
+
+  test('a walk looks at every entry', () => {
+    assert.equal(program.run<{ entries: number }>('openssl', 'walk', tree).entries, 7)
+  })
+
+  test('a first backup writes as many bytes as it is told', () => {
+    const store = folder('store')
+    const { bytes } = program.run<{ bytes: number }>('openssl', 'first', tree, store, 2_000_000)
+    assert.equal(
+      bytes,
+      Object.values(contents).reduce((sum, content) => sum + content.length, 0),
+    )
+    const written = readdirSync(store).reduce((sum, name) => sum + statSync(join(store, name)).size, 0)
+    assert.ok(Math.abs(written - 2_000_000) < 8 * SECTOR, `${written} bytes`)
+  })
+
+  test('what is restored is what was packed', () => {
+    const [pack, list, target] = [join(base, 'pack'), join(base, 'list'), folder('restored')]
+    program.run('openssl', 'pack', tree, pack, list)
+    program.run('openssl', 'restore', pack, list, target)
+    for (const [path, content] of Object.entries(contents)) {
+      assert.ok(readFileSync(join(target, path)).equals(content), path)
+      assert.equal(statSync(join(target, path)).mtimeMs, 1_700_000_000_500)
+    }
+    assert.equal(readdirSync(target, { recursive: true }).length, 7)
+  })
+
+  test('of what changed in place, the sectors that differ are stored, and nothing else', () => {
+    const prints = join(base, 'prints')
+    const { newestNs } = program.run<{ newestNs: string }>('openssl', 'prints', tree, prints)
+    assert.equal(newestNs, '1700000000500000000')
+    const path = join(tree, 'world/region/r.0.0.mca')
+    region[5 * SECTOR] = (region[5 * SECTOR] ?? 0) ^ 1
+    region[39 * SECTOR] = (region[39 * SECTOR] ?? 0) ^ 1
+    writeFileSync(path, region)
+    const since = BigInt(newestNs) + 1n
+    const { files, fileBytes, sectors, stored } = program.run<Changed>('openssl', 'compare', tree, prints, since)
+    assert.deepEqual({ files, fileBytes, sectors }, { files: 1, fileBytes: region.length, sectors: 2 })
+    // The zeros of the sixth sector are in its block whatever the size of blocks is; the last block is not a whole one.
+    const inBlocksOf = (kib: number) => (2 * (kib / 4) - (kib === 64 ? 8 : 0)) * SECTOR - 1000
+    assert.deepEqual(stored, [4, 8, 16, 32, 64].map(inBlocksOf))
+    const { added } = program.run<{ added: number }>('openssl', 'changed', tree, prints, since, folder('changed'))
+    assert.equal(added, stored[0])
+  })
+
+  test('the benchmark runs, in its short form', async () => {
+    const small = {
+      what: '300 files',
+      make: (root: string) => makeManyFiles(root, 300),
+      change: (root: string, seed: number) => changeManyFiles(root, 300, 5, seed),
+      changeMuch: (root: string) => changeManyFiles(root, 300, 3, 900),
+      bars: { first: 1, unchanged: 1, restore: 1 },
+    }
+    // Without a peer there is nothing to judge; that every step was measured is what is tested.
+    assert.equal(await run({ trees: { small }, rounds: 1, kinds: ['cold'], peers: [] }), true)
+  })
+})
+
+test('a bar that is not held could be had, or could not, by the least program and by its bound', () => {
+  const at = { least: 8, bound: 10, sign: '>=' as const }
+  assert.equal(verdictOn({ ours: 6, bar: 6, ...at }), 'holds')
+  assert.equal(verdictOn({ ours: 5, bar: 6, ...at }), 'could be had, and is not')
+  assert.equal(verdictOn({ ours: 5, bar: 9, ...at }), 'beyond the least program')
+  assert.equal(verdictOn({ ours: 5, bar: 11, ...at }), 'cannot be had')
+  assert.equal(verdictOn({ ours: 0.2, least: 0.13, bound: 0.13, bar: 0.15, sign: '<=' }), 'could be had, and is not')
+  assert.equal(verdictOn({ ours: 0.2, least: 0.16, bound: 0.16, bar: 0.15, sign: '<=' }), 'cannot be had')
+})
