@@ -17,32 +17,33 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { assertSameTree, snapshot, type Tree } from '../src/agent/backups/backups.testing.ts'
+import { readConfig } from '../src/control/config.ts'
+import { startService } from '../src/main.ts'
 import { createHttp, type Http } from './support/http.ts'
-import { killLeftovers, spawnService } from './support/process.ts'
 import { runBinary } from './support/terminal.ts'
 import { until } from './support/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gamekeeper-recover-'))
-after(() => {
-  killLeftovers()
-  rmSync(folder, { recursive: true, force: true })
-})
+after(() => rmSync(folder, { recursive: true, force: true }))
 
 const ADMIN = `gk_admin_${randomBytes(32).toString('hex')}`
 const KEY = randomBytes(32).toString('hex')
 const keyFile = join(folder, 'key')
 writeFileSync(keyFile, `${KEY}\n`, { mode: 0o600 })
 
+/** In this process: what matters here is the binary that recovers. */
 async function withService<T>(dataDir: string, key: string | null, work: (http: Http) => Promise<T>): Promise<T> {
-  const service = await spawnService({
+  const settings = {
+    ...{ GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal' },
     GAMEKEEPER_DATA_DIR: dataDir,
     GAMEKEEPER_ADMIN_TOKEN: ADMIN,
     ...(key ? { GAMEKEEPER_BACKUP_KEY: key } : {}),
-  })
+  }
+  const service = await startService(readConfig(settings))
   try {
     return await work(createHttp(service.url, ADMIN))
   } finally {
-    await service.kill('SIGTERM')
+    await service.stop()
   }
 }
 

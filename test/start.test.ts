@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import pg from 'pg'
+import { readConfig } from '../src/control/config.ts'
+import { startService } from '../src/main.ts'
 import { withDatabase } from './support/database.ts'
 import { freshDatabase, onBothEngines } from './support/engines.ts'
 import { killLeftovers, runService, spawnService } from './support/process.ts'
@@ -34,6 +36,11 @@ const TOKEN = /gk_[0-9a-z]+_[0-9a-f]{64}/g
 const NO_STACK = /\.ts:\d|\n\s+at /
 const works = async (url: string, token: string | undefined) =>
   (await fetch(`${url}/v1/game/tokens`, { headers: { authorization: `Bearer ${token}` } })).status === 200
+
+/** In this process: for starts of which nothing counts but that they succeed. */
+const startHere = (env: Settings) =>
+  startService(readConfig({ GAMEKEEPER_PORT: '0', GAMEKEEPER_LOG_LEVEL: 'fatal', ...env }))
+const startAndStop = async (env: Settings) => (await startHere(env)).stop()
 
 test('A process that may have fewer than 80 files open is refused its start, in a sentence.', async () => {
   const env = { GAMEKEEPER_DATA_DIR: await newFolder() }
@@ -116,16 +123,14 @@ onBothEngines('the first token', (engine) => {
   test('A start with a used database but no secret.key is refused, and the key is not replaced', async () => {
     const env = await settings()
     const secret = join(env.GAMEKEEPER_DATA_DIR ?? '', 'secret.key')
-    const first = await spawnService(env)
-    assert.equal(await first.kill('SIGTERM'), 0)
+    await startAndStop(env)
     rmSync(secret)
     const { code, output } = await runService(env)
     assert.equal(code, 1)
     assert.match(output, /secret\.key is missing, and the database was used with it\. Put it back from your backup/)
     assert.doesNotMatch(output, NO_STACK)
     assert.ok(!existsSync(secret))
-    const configured = await spawnService({ ...env, GAMEKEEPER_SECRET: randomBytes(32).toString('hex') })
-    assert.equal(await configured.kill('SIGTERM'), 0)
+    await startAndStop({ ...env, GAMEKEEPER_SECRET: randomBytes(32).toString('hex') })
   })
 })
 
@@ -174,8 +179,7 @@ onBothEngines('a later version', (engine) => {
     const databaseUrl = await freshDatabase(engine)
     const dataDir = await newFolder()
     const env = { GAMEKEEPER_DATA_DIR: dataDir, ...(databaseUrl ? { GAMEKEEPER_DATABASE_URL: databaseUrl } : {}) }
-    const service = await spawnService(env)
-    await service.kill('SIGTERM')
+    await startAndStop(env)
     await withDatabase({ dataDir, databaseUrl }, async (db) => {
       const row = { name: '999-later', applied_at: 0 }
       await db
@@ -192,11 +196,8 @@ test('A key can be set, changed or removed while the store is still empty', asyn
   const headers = { authorization: `Bearer ${env.GAMEKEEPER_ADMIN_TOKEN}`, 'content-type': 'application/json' }
   const [key, other] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')]
   // None, one, another, and none again: nothing is sealed yet.
-  for (const unused of ['', other, key, '']) {
-    const empty = await spawnService({ ...env, GAMEKEEPER_BACKUP_KEY: unused })
-    assert.equal(await empty.kill('SIGTERM'), 0)
-  }
-  const sealed = await spawnService({ ...env, GAMEKEEPER_BACKUP_KEY: key })
+  for (const unused of ['', other, key, '']) await startAndStop({ ...env, GAMEKEEPER_BACKUP_KEY: unused })
+  const sealed = await startHere({ ...env, GAMEKEEPER_BACKUP_KEY: key })
   const post = async (path: string, body: object) => {
     const request = { method: 'POST', headers, body: JSON.stringify(body) }
     return (await (await fetch(`${sealed.url}/v1/game${path}`, request)).json()) as { id: string }
@@ -208,12 +209,11 @@ test('A key can be set, changed or removed while the store is still empty', asyn
   })
   // The stream ends with the backup.
   assert.match(await events.text(), /"status":"completed"/)
-  assert.equal(await sealed.kill('SIGTERM'), 0)
+  await sealed.stop()
   const remedy = /Set GAMEKEEPER_BACKUP_KEY or GAMEKEEPER_BACKUP_KEY_FILE to the key that it was made with/
   assert.match(await refusalOf({ ...env, GAMEKEEPER_BACKUP_KEY: other }), /is encrypted with another key/)
   assert.match(await refusalOf(env), remedy)
-  const again = await spawnService({ ...env, GAMEKEEPER_BACKUP_KEY: key })
-  assert.equal(await again.kill('SIGTERM'), 0)
+  await startAndStop({ ...env, GAMEKEEPER_BACKUP_KEY: key })
 })
 
 test('PostgreSQL: what stands against a start is said in a sentence', async (t) => {
@@ -238,8 +238,7 @@ describe('Only one process uses a data directory, and only one uses a database.'
     assert.doesNotMatch(second.output, NO_STACK)
     // The lock ends with its holder, however that ends.
     assert.equal(await first.kill('SIGKILL'), 'SIGKILL')
-    const third = await spawnService(env)
-    assert.equal(await third.kill('SIGTERM'), 0)
+    await startAndStop(env)
   })
 
   test('One process per database: a second one is refused with a message and exit code 2, whichever data directory it uses.', async (t) => {
@@ -263,10 +262,8 @@ describe('Only one process uses a data directory, and only one uses a database.'
     assert.equal(rescue.code, 2)
     // The lock ends with its holder, however that ends.
     assert.equal(await first.kill('SIGKILL'), 'SIGKILL')
-    const next = await spawnService(env)
-    assert.equal(await next.kill('SIGTERM'), 0)
-    const other = await spawnService(await settings())
-    assert.equal(await other.kill('SIGTERM'), 0)
+    await startAndStop(env)
+    await startAndStop(await settings())
   })
 })
 

@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Engine } from '../../../src/control/db/database.ts'
@@ -15,7 +14,6 @@ import { ALL_OFF, FIRST_SWITCHES, type Order, type Report, type Rule, type Switc
 
 const SWITCHBOARD = fileURLToPath(new URL('./switchboard.ts', import.meta.url))
 export const ZONE = 'play.test'
-const COMPILED = join(tmpdir(), 'gamekeeper-history-compiled')
 
 export interface Keeper {
   readonly engine: Engine
@@ -62,8 +60,6 @@ export async function createKeeper(
   let starts = 0
 
   const env = () => ({
-    // A round starts the service several times.
-    NODE_COMPILE_CACHE: COMPILED,
     GAMEKEEPER_DATA_DIR: dataDir,
     GAMEKEEPER_ADMIN_TOKEN: token,
     GAMEKEEPER_RATE_LIMIT: '0',

@@ -1,12 +1,13 @@
 // A house with two tenants: the real service as a process of its own, an attacker with a token for one server, and a victim
 // with a token for another.
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { layout } from '../../../src/agent/layout.ts'
 import type { Engine } from '../../../src/control/db/database.ts'
 import { createKeeper, type Keeper } from '../../faults/history/keeper.ts'
 import { type CallOptions, type Reply, sendCall } from '../../support/call.ts'
 import { until } from '../../support/until.ts'
 import { ENGINE } from './engine.ts'
+import { TIMES } from './size.ts'
 
 export interface Tenant {
   readonly url: string
@@ -66,9 +67,40 @@ const WATCHDOG = new URL('../../support/watchdog.ts', import.meta.url).href
 /** A small machine: what a tenant can make grow grows beyond it soon. */
 const SMALL: Memory = { heapMiB: 256, rssMiB: 640 }
 
-/** Taken down when the test is over. */
+/**
+ * Two tenants that are new, in a service that a file's scenes of the same options share: it starts once, and what one attack has left in it
+ * is there in the next. In the whole form, which judges the victim by the clock, each has a service of its own.
+ */
 export async function openScene(t: TestContext, options: SceneOptions = {}): Promise<Scene> {
-  const { engine = ENGINE, scopes = TENANT_SCOPES, limits = {}, settings = {}, memory = SMALL, under = [] } = options
+  const { scopes = TENANT_SCOPES, limits = {}, memory = SMALL } = options
+  const keeper = await serviceFor(options)
+  if (TIMES > 1) t.after(() => keeper.dispose())
+  const call: Scene['call'] = (method, path, more) => sendCall(keeper.url, keeper.token, method, path, more)
+  return {
+    keeper,
+    memory,
+    call,
+    say: (line) => t.diagnostic(line),
+    attacker: await createTenant(keeper, call, 'Attacker', scopes, limits),
+    victim: await createTenant(keeper, call, 'Victim', TENANT_SCOPES),
+  }
+}
+
+const shared = new Map<string, Keeper>()
+after(async () => {
+  for (const keeper of shared.values()) await keeper.dispose()
+})
+
+async function serviceFor({
+  engine = ENGINE,
+  settings = {},
+  memory = SMALL,
+  under = [],
+}: SceneOptions): Promise<Keeper> {
+  const key = JSON.stringify([engine, settings, memory, under])
+  const open = shared.get(key)
+  if (open && !open.isDown()) return open
+  await open?.dispose()
   const keeper = await createKeeper(
     engine,
     {
@@ -80,17 +112,9 @@ export async function openScene(t: TestContext, options: SceneOptions = {}): Pro
     },
     under,
   )
-  t.after(() => keeper.dispose())
+  if (TIMES === 1) shared.set(key, keeper)
   await keeper.start()
-  const call: Scene['call'] = (method, path, more) => sendCall(keeper.url, keeper.token, method, path, more)
-  return {
-    keeper,
-    memory,
-    call,
-    say: (line) => t.diagnostic(line),
-    attacker: await createTenant(keeper, call, 'Attacker', scopes, limits),
-    victim: await createTenant(keeper, call, 'Victim', TENANT_SCOPES),
-  }
+  return keeper
 }
 
 export async function createTenant(
