@@ -42,6 +42,8 @@ const main = command({
     // what is: with a million files to go through that is half of the memory.
     setFlagsFromString('--heap-growing-percent=60')
     setFlagsFromString('--no-allocation-site-pretenuring')
+    // What a start makes stays. For its sake the engine would make room for what does not, which an idle service never uses.
+    setFlagsFromString('--semi-space-growth-factor=1')
     await settleTicks()
     const env = context.environment.all
     const { promise: signalled, resolve: stop } = Promise.withResolvers<void>()
@@ -56,6 +58,7 @@ const main = command({
         showSignInLink: signInLinkFor(context),
       })
     })
+    setFlagsFromString('--semi-space-growth-factor=2')
     const reason = await Promise.race([signalled, service.lost]).catch((error: Error) => error)
     // What does not let go in time is cut off; everything that was answered is safe already.
     setTimeout(() => process.exit(EXIT.failed), STOP_WITHIN_MS - 500).unref()

@@ -25,6 +25,8 @@ const PIECES = 4
 const DENSE = 400
 /** Compression must save at least this share, or the time to undo it is not worth the space. */
 const WORTH = 0.97
+/** Buffers of this size and larger share their memory with no others. */
+const OWN_BYTES = Buffer.poolSize >>> 1
 
 export interface Sealer {
   readonly isEncrypted: boolean
@@ -88,18 +90,19 @@ export function createSealer(key: Uint8Array | null, blockHash: BlockHash): Seal
         return bytes
       }
       if (isStrict && !keys && crc32(bytes) !== crc) throw new Error('the checksum differs')
-      return decompress(bytes, rawLength)
+      return decompress(bytes, rawLength, into)
     },
   }
 }
 
-function decompress(bytes: Uint8Array, rawLength: number): Uint8Array {
+function decompress(bytes: Uint8Array, rawLength: number, into: Buffer | undefined): Uint8Array {
   const raw = zstdDecompressSync(bytes, {
-    chunkSize: Math.max(64, rawLength),
+    // One more than there is: where it is full, Node makes another one to go on with.
+    chunkSize: Math.max(OWN_BYTES, rawLength + 1),
     maxOutputLength: Math.max(64, rawLength),
   })
   if (raw.length !== rawLength) throw new Error('not as long as it was')
-  return raw
+  return takeOut(raw, into)
 }
 
 function pack(raw: Uint8Array, isDoubtful: boolean, into: Buffer | undefined): { bytes: Uint8Array; codec: number } {
@@ -114,12 +117,35 @@ function pack(raw: Uint8Array, isDoubtful: boolean, into: Buffer | undefined): {
     }
   }
   const packed = zstd(raw)
-  return packed.length < raw.length * WORTH ? { bytes: packed, codec: CODEC_ZSTD } : { bytes: raw, codec: 0 }
+  if (packed.length < raw.length * WORTH) return { bytes: takeOut(packed, into), codec: CODEC_ZSTD }
+  giveBack(packed)
+  return { bytes: raw, codec: 0 }
 }
 
 /** The size told in advance lets zstd choose small tables: nearly twice as fast for a block. */
-function zstd(raw: Uint8Array): Uint8Array {
-  return zstdCompressSync(raw, { params: LEVEL, pledgedSrcSize: raw.length, chunkSize: raw.length + 1024 })
+function zstd(raw: Uint8Array): Buffer {
+  return zstdCompressSync(raw, {
+    params: LEVEL,
+    pledgedSrcSize: raw.length,
+    chunkSize: Math.max(OWN_BYTES, raw.length + 1024),
+  })
+}
+
+/**
+ * Node holds what it has compressed or decompressed into until the collector goes through everything, which it rarely does
+ * in a thread that makes little: 60 MB in each (`npm run bench -- backups-scale`). So it is copied, and its memory given back.
+ */
+function takeOut(bytes: Buffer, into: Buffer | undefined): Buffer {
+  const taken =
+    into && into.length >= bytes.length ? into.subarray(0, bytes.length) : Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(taken)
+  giveBack(bytes)
+  return taken
+}
+
+/** What has at least `OWN_BYTES` to be filled is in nobody else's memory. */
+function giveBack({ buffer }: Buffer): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
 const VALUES = 256

@@ -214,11 +214,9 @@ export function createMadeList() {
   let numbers = new Float64Array(3 * 256)
   return {
     add(staged: number, { ino, size, mtimeMs }: Look): void {
-      while (numbers.length < 3 * (staged + 1)) {
-        const larger = new Float64Array(numbers.length * 2)
-        larger.set(numbers)
-        numbers = larger
-      }
+      // What it was before is given back at once: there may be megabytes of it.
+      while (numbers.length < 3 * (staged + 1))
+        numbers = new Float64Array(numbers.buffer.transfer(numbers.byteLength * 2))
       numbers.set([ino, size, mtimeMs], 3 * staged)
     },
     take: (count: number) => numbers.subarray(0, 3 * count),
