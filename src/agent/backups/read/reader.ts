@@ -9,7 +9,7 @@ import { blocksBetween } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import { sameId } from '../format/seal.ts'
-import { createExpecting } from '../store/decode-pack.ts'
+import { expectBlock } from '../store/decode-pack.ts'
 import { healLater, inDoubt } from '../store/healing.ts'
 import type { Repository } from '../store/repository.ts'
 
@@ -106,8 +106,10 @@ export function createContentReader(repository: Repository, share: string): Cont
   return {
     expect(entry, start = 0, end = entry.sizeBytes) {
       if (repository.blobs.away().next().done) return
-      const expectBlock = createExpecting({ repository, fetch })
-      for (const { idAt } of blocksBetween(entry, start, end)) if (idAt >= 0) expectBlock(entry.content, idAt)
+      for (const { idAt } of blocksBetween(entry, start, end)) {
+        const block = idAt < 0 ? -1 : repository.index.findAny(entry.content, idAt)
+        if (block >= 0) expectBlock({ repository, fetch }, repository.index.place(block))
+      }
     },
     async *read(entry, start = 0, end = entry.sizeBytes) {
       if (start >= end) return

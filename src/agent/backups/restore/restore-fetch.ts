@@ -1,31 +1,29 @@
 // What a restore will read from the off-site copy, found before the first of it is: so it comes pack by pack, and only
-// that. The worker threads start meanwhile, and the first packs are on their way before a file is made.
+// that.
 import { eachBlock } from '../format/block-runs.ts'
-import { createExpecting, type PackSource } from '../store/decode-pack.ts'
+import { expectBlock } from '../store/decode-pack.ts'
+import type { PackFetch } from '../store/pack-fetch.ts'
+import type { Repository } from '../store/repository.ts'
 import { type PlanRequest, planRestore, type Step } from './restore-plan.ts'
-
-/** What keeps a thread busy for longer than it takes to start. */
-const BYTES_A_THREAD = 16 * 1024 * 1024
 
 /** `isLinked`: whether the entry becomes a further name of another one. */
 export async function expectRestore(
-  source: PackSource,
+  source: { repository: Repository; fetch: PackFetch },
   request: PlanRequest,
   isLinked: (hardLink: string) => boolean,
 ): Promise<void> {
-  if (source.repository.blobs.away().next().done) return
-  source.pool.warm(Math.ceil(request.manifest.meta.sizeBytes / BYTES_A_THREAD))
-  const expect = createExpecting(source)
+  const { index, blobs } = source.repository
+  if (blobs.away().next().done) return
   await planRestore(request, (step) => {
     if (step.kind === 'remove' || !isBuilt(step) || (step.wanted.hardLink !== null && isLinked(step.wanted.hardLink)))
       return undefined
     const { content } = step.wanted
     eachBlock(step.wanted, (idAt) => {
-      if (idAt >= 0) expect(content, idAt)
+      const block = idAt < 0 ? -1 : index.findAny(content, idAt)
+      if (block >= 0) expectBlock(source, index.place(block))
     })
     return undefined
   })
-  source.fetch.begin()
 }
 
 /** Of a file that may be what it was, only what turns out to differ is fetched. */

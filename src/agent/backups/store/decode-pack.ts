@@ -2,6 +2,7 @@
 // is damaged on the disk is read from the copy.
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { isLost } from '../../../blobs/store.ts'
+import type { BlockPlace } from '../blocks/block-index.ts'
 import { FRAME } from '../workers/decode-jobs.ts'
 import type { Pool } from '../workers/pool.ts'
 import type { DecodeJob, DecodeResult } from '../workers/worker-jobs.ts'
@@ -59,24 +60,8 @@ function rangesOf({ frames }: Job): WantedRange[] {
   return ranges
 }
 
-/**
- * For the ids of blocks that will be read: what is in the copy comes with what else is wanted of its pack. For one plan, in
- * which each pack is asked about once (`npm run bench -- offsite`).
- */
-export function createExpecting({ repository, fetch }: Omit<PackSource, 'pool'>) {
-  const { index } = repository
-  const away = new Map<string, boolean>()
-
-  function isAway(packId: string): boolean {
-    const known = away.get(packId) ?? repository.isAway(packId)
-    away.set(packId, known)
-    return known
-  }
-
-  return (ids: Uint8Array, idAt: number): void => {
-    const block = index.findAny(ids, idAt)
-    if (block < 0) return
-    const { packId, offset, storedLength } = index.framePlace(index.frameOf(block))
-    if (isAway(packId)) fetch.expect(packId, { offset, length: storedLength, uses: 1 })
-  }
+/** The block will be read: where it is in the copy, it comes with what else is wanted of its pack. */
+export function expectBlock({ repository, fetch }: Omit<PackSource, 'pool'>, place: BlockPlace): void {
+  if (repository.isAway(place.packId))
+    fetch.expect(place.packId, { offset: place.offset, length: place.storedLength, uses: 1 })
 }

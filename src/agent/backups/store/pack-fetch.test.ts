@@ -71,23 +71,6 @@ it('fetches the next pack while one is read, and several at once', async () => {
   assert.equal(requests.length, packs.length)
 })
 
-it('begins with the first packs before they are asked for, once all that will be read is known', async () => {
-  const begun = Promise.withResolvers<void>()
-  const { store, requests } = countedStore(async (name) => {
-    if (name === 'packs/b/b') begun.resolve()
-  })
-  using fetch = createPackFetches(store).begin()
-  for (const pack of ['a', 'b', 'c']) for (const at of [0, 1000]) fetch.expect(pack, range(at))
-  fetch.begin()
-  await begun.promise
-  assert.deepEqual(requests, [
-    { name: 'packs/a/a', range: { offset: 0, length: 2000 } },
-    { name: 'packs/b/b', range: { offset: 0, length: 2000 } },
-  ])
-  for (const pack of ['a', 'b', 'c']) for (const at of [0, 1000]) await bytesOf(fetch, pack, range(at))
-  assert.equal(requests.length, 3)
-})
-
 it('gives up what will be read last, where memory is short', async () => {
   const { store, requests } = countedStore()
   using fetch = createPackFetches(store).begin()

@@ -20,8 +20,6 @@ const GAP_BYTES = 512 * 1024
 const KEPT_MS = 30_000
 /** Of the parts of one pack. */
 const REQUESTS_AT_ONCE = 6
-/** Packs that are fetched while the first files are made. */
-const BEGUN = 2
 
 export interface WantedRange extends ByteRange {
   /** How many blocks of it. */
@@ -31,8 +29,6 @@ export interface WantedRange extends ByteRange {
 export interface PackFetch extends Disposable {
   /** Will be read before long: it comes with what else is wanted of the pack. Only saves requests. */
   expect(packId: string, range: WantedRange): void
-  /** Everything that is expected is known: the first of it may come before it is asked for. */
-  begin(): void
   /** What it hands to `work` is good until that has ended. Throws `BlobMissing`, and `StoreUnreachable`. */
   read<T>(packId: string, ranges: WantedRange[], work: (fetched: FetchedRange[]) => Promise<T>): Promise<T>
 }
@@ -207,9 +203,6 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     sessions++
     return {
       expect: (packId, range) => expectOf(session, packId, range),
-      begin() {
-        for (let count = 0; count < BEGUN; count++) startNext(session)
-      },
       async read(packId, ranges, work) {
         const pinned = pin(session, packId, ranges)
         try {
@@ -245,8 +238,7 @@ function expectOf(session: Session, packId: string, range: WantedRange, turn = s
   const ranges: Ranges = session.expected.get(packId) ?? new Map()
   session.expected.set(packId, ranges)
   const known = ranges.get(range.offset)
-  if (known) known.uses += range.uses
-  else ranges.set(range.offset, { ...range, turn })
+  ranges.set(range.offset, { ...range, uses: (known?.uses ?? 0) + range.uses, turn: known?.turn ?? turn })
 }
 
 /** Of what nobody has read yet, that of the first. */
@@ -258,7 +250,7 @@ function turnOf({ left }: Entry): number {
 function use(left: Ranges, { offset, uses }: WantedRange): void {
   const range = left.get(offset)
   if (!range) return
-  if (range.uses > uses) range.uses -= uses
+  if (range.uses > uses) left.set(offset, { ...range, uses: range.uses - uses })
   else left.delete(offset)
 }
 

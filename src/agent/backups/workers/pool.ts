@@ -33,8 +33,6 @@ export interface Pool {
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
   recycle(slot: SharedArrayBuffer): void
-  /** Starts that many threads, if there are to be so many, for whoever will have work before long. */
-  warm(count: number): void
   /** The same threads; jobs that are given here take turns with those of other owners. */
   of(owner: string): Pool
   close(): Promise<void>
@@ -149,9 +147,6 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
     decode: (job) => run(owner, { kind: 'decode', ...job }),
     recycle(slot) {
       if (slots.length < SLOTS_KEPT) slots.push(slot)
-    },
-    warm(count) {
-      while (!isClosed && pool.length < Math.min(count, threads)) start()
     },
     of: shareOf,
     async close() {
