@@ -93,7 +93,7 @@ async function manyFiles(dataDir: string, count: number): Promise<boolean[]> {
     [`${count} small files`, 'seconds', 'peak memory, MiB'],
     ...steps.map(({ name, seconds, peak }) => [name, seconds, peak / MIB]),
   ])
-  return steps.slice(1).map(({ name, peak }) => holds(`${name}: peak memory, MiB`, peak / MIB, '<=', 512))
+  return steps.slice(1).map(({ name, peak }) => holds(`${name}: peak memory, MiB`, peak / MIB, '<=', 384))
 }
 
 async function chain(base: string, shape: ScaleShape): Promise<boolean[]> {
