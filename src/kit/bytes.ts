@@ -13,3 +13,8 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
+
+/** Now, and not when the collector comes to it. Whatever else lies in it is gone too. What threads share stays. */
+export function freeMemory(memory: ArrayBufferLike): void {
+  if (memory instanceof ArrayBuffer) memory.transfer(0)
+}

@@ -19,6 +19,20 @@ test('a list keeps as many of its first items as fit, and cut says how many more
   assert.deepEqual(short.cut, { '/files': 1000 - short.files.length })
 })
 
+test('what says itself what it is in JSON is taken for that, and cut like it', () => {
+  const at = new Date(0)
+  const text = { toJSON: () => 'x'.repeat(9000) }
+  const list = { toJSON: () => Array.from({ length: 1000 }, (_, i) => `file ${i}`) }
+  const short = { unseen: 'x'.repeat(9000), toJSON: () => 'short' }
+  assert.equal(jsonWithin({ short }, 8192), JSON.stringify({ short: 'short' }))
+  for (const value of [
+    { at, text },
+    { at, list, short },
+    { at, text, list },
+  ])
+    assert.equal(jsonWithin(value, 8192), jsonWithin(JSON.parse(JSON.stringify(value)), 8192))
+})
+
 test('a long text keeps its beginning, never half of a character', () => {
   const short = JSON.parse(jsonWithin({ name: `a${'😀'.repeat(10_000)}` }, 8192))
   assert.ok(short.name.isWellFormed())

@@ -31,8 +31,15 @@ function wholeWithin(value: object, maxBytes: number): string | undefined {
   return fits(whole, maxBytes) ? whole : undefined
 }
 
+/** As JSON has it: dates and their like say themselves what they are. */
+function plainOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('toJSON' in value)) return value
+  return typeof value.toJSON === 'function' ? value.toJSON() : value
+}
+
 /** How many characters its texts take at least; not counted on once that is too many. */
-function leastChars(value: unknown, enough: number): number {
+function leastChars(given: unknown, enough: number): number {
+  const value = plainOf(given)
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
   let chars = 0
@@ -88,7 +95,8 @@ interface Bounds {
   cut: Record<string, number>
 }
 
-function shorten(value: unknown, bounds: Bounds, pointer: string): unknown {
+function shorten(given: unknown, bounds: Bounds, pointer: string): unknown {
+  const value = plainOf(given)
   const { maxItems, maxChars, cut } = bounds
   if (typeof value === 'string') {
     if (value.length <= maxChars) return value
@@ -101,7 +109,6 @@ function shorten(value: unknown, bounds: Bounds, pointer: string): unknown {
     return value.slice(0, maxItems).map((item, index) => shorten(item, bounds, `${pointer}/${index}`))
   }
   if (typeof value !== 'object' || value === null) return value
-  if ('toJSON' in value && typeof value.toJSON === 'function') return value.toJSON()
   const fields = Object.entries(value).map(([name, field]) => [name, shorten(field, bounds, `${pointer}/${name}`)])
   return Object.fromEntries(fields)
 }
@@ -112,7 +119,8 @@ function beginningOf(text: string, maxChars: number): string {
   return kept.isWellFormed() || !text.isWellFormed() ? kept : kept.slice(0, -1)
 }
 
-function longestList(value: unknown): number {
+function longestList(given: unknown): number {
+  const value = plainOf(given)
   if (typeof value !== 'object' || value === null) return 0
   const inside = Object.values(value).reduce((most, item) => Math.max(most, longestList(item)), 0)
   return Array.isArray(value) ? Math.max(value.length, inside) : inside

@@ -1,7 +1,7 @@
 // Names, compresses and, where the store has a key, encrypts bytes. Everything that a store holds passes through here.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { asBuffer } from '../../../kit/bytes.ts'
+import { asBuffer, freeMemory } from '../../../kit/bytes.ts'
 import { BLOCK_HASHES, type BlockHash, createHasher, ID_BYTES } from './format.ts'
 import { trimmedBound, trimSectors, untrimSectors } from './sectors.ts'
 
@@ -144,9 +144,7 @@ function takeOut(bytes: Buffer, into: Buffer | undefined): Buffer {
 }
 
 /** What has at least `OWN_BYTES` to be filled is in nobody else's memory. */
-function giveBack({ buffer }: Buffer): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
-}
+const giveBack = ({ buffer }: Buffer) => freeMemory(buffer)
 
 const VALUES = 256
 const histogram = new Uint32Array(VALUES)

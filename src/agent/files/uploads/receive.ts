@@ -3,6 +3,7 @@
 import { writev, writevSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { fail } from '../../../contract/errors.ts'
+import { freeMemory } from '../../../kit/bytes.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 import { spaceOf } from '../space/amounts.ts'
 import { type Reservation, STEP_BYTES } from '../space/reservation.ts'
@@ -127,7 +128,7 @@ async function writeAll(file: OpenFile, chunks: readonly Uint8Array[], start: nu
  * would leave a hundred megabytes of them lying about. Only a buffer that the chunk has to itself is given back.
  */
 function giveBack({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+  if (buffer.byteLength === byteLength) freeMemory(buffer)
 }
 
 /** A full disk may take a part of a write and refuse the rest only the next time. */
