@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 import { startPostgres } from './postgres.ts'
+import { watchFiles } from './stuck-files.ts'
 import { installTools, missingTools } from './tools.ts'
 
 /** Those that take longest begin first: one that began last would keep a processor waiting for it. */
@@ -23,6 +24,8 @@ const LONGEST = [
 /** More than there are processors, as some of them wait for a timer or for a disk. */
 const FILES_AT_ONCE = 4
 const TIMEOUT_MS = 600_000
+/** What a file closes after its last test takes its time on a busy machine; `test/support/ends.ts` speaks before this. */
+const PATIENCE = { quietMs: TIMEOUT_MS + 60_000, endsWithinMs: 300_000 }
 
 const say = (line: string) => console.log(line)
 for (const { name, reason } of installTools(say)) {
@@ -33,13 +36,13 @@ for (const { name, reason } of installTools(say)) {
 if (process.exitCode !== 1) {
   const postgres = missingTools().includes('postgresql') ? undefined : await startPostgres()
   // For the tests, their threads and the services that they start.
-  const poison = fileURLToPath(new URL('../test/support/descriptors/poison.ts', import.meta.url))
+  const support = (name: string) => new URL(`../test/support/${name}.ts`, import.meta.url)
   const shared = mkdtempSync(join(tmpdir(), 'gamekeeper-run-'))
   const env = {
     ...process.env,
     // What one test finds out for all of them.
     GAMEKEEPER_TEST_RUN: shared,
-    NODE_OPTIONS: [process.env.NODE_OPTIONS, `--import=${pathToFileURL(poison)}`].filter(Boolean).join(' '),
+    NODE_OPTIONS: [process.env.NODE_OPTIONS, `--import=${support('descriptors/poison')}`].filter(Boolean).join(' '),
     // Hundreds of processes load the same modules: each module is stripped of its types and compiled once.
     NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
     ...(postgres ? { GAMEKEEPER_TEST_POSTGRES: postgres.url } : {}),
@@ -56,13 +59,17 @@ if (process.exitCode !== 1) {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   const results = run({
     files: ordered(files),
-    execArgv: given.filter((word) => word.startsWith('--')),
+    execArgv: [`--import=${support('ends')}`, ...given.filter((word) => word.startsWith('--'))],
     concurrency: FILES_AT_ONCE,
     timeout: TIMEOUT_MS,
     signal: stopping.signal,
     env,
   })
   results.on('test:fail', () => fail())
+  watchFiles(results, PATIENCE, (file, picture) => {
+    fail(`${file} neither says anything nor ends:\n${picture || '  only its output is still held'}`)
+    if (!picture) stopping.abort()
+  })
   // Nothing may be left out unnoticed.
   if (process.env.CI)
     results.on('test:pass', ({ name, skip }) => {

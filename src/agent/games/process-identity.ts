@@ -40,9 +40,18 @@ export function isAlive(process: ProcessIdentity): boolean {
 
 /** To the process and its whole group, which has its number. False where it is gone, or another has the number now. */
 export function signalGroup(leader: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  if (!isAlive(leader)) return false
+  return isAlive(leader) && send(-leader.pid, signal)
+}
+
+/** To the process alone. False where it is gone, or another has the number now. */
+export function signalProcess(target: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  return isAlive(target) && send(target.pid, signal)
+}
+
+/** False where it has ended since it was looked at. */
+function send(pid: number, signal: NodeJS.Signals): boolean {
   try {
-    process.kill(-leader.pid, signal)
+    process.kill(pid, signal)
     return true
   } catch {
     return false

@@ -1,10 +1,11 @@
 // What is left of a run is ended by what the kernel knows, where nothing else tells of it.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { until } from '../../../../test/support/until.ts'
 import { identify, isAlive, type ProcessIdentity } from '../process-identity.ts'
-import { endWithoutSupervisor, killRun } from './run-ending.ts'
+import { endForgotten, endWithoutSupervisor, killRun } from './run-ending.ts'
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }
 const identityOf = (pid: number | undefined) => identify(pid ?? 0) as ProcessIdentity
@@ -17,6 +18,27 @@ test('a kill ends a game that the disk did not take the name of, however deep be
   const game = identityOf(Number(String(said)))
   await killRun(() => ({ runId: 'run_1', supervisor: identityOf(child.pid), game: null, cgroups: [] }))
   await until(async () => !isAlive(game))
+})
+
+test('one that ends by itself just before it would have been killed is no failure', async () => {
+  const child = spawn('/bin/sh', ['-c', 'sleep 60 & echo; wait'], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  await once(child.stdout, 'data')
+  const { kill } = process
+  const killing = mock.method(process, 'kill', (pid: number, signal: NodeJS.Signals) => {
+    kill(pid, 'SIGKILL')
+    if (pid > 0) throw Object.assign(new Error(`kill ESRCH ${signal}`), { code: 'ESRCH' })
+    return true
+  })
+  try {
+    const supervisor = identityOf(child.pid)
+    await endForgotten({ runId: 'run_1', supervisor, game: null, cgroups: [] })
+    assert.ok(killing.mock.calls.some(({ arguments: [pid] }) => pid > 0 && pid !== supervisor.pid))
+  } finally {
+    killing.mock.restore()
+  }
 })
 
 test('a game that has a user of its own ends with all that the user runs, also without its supervisor', async (context) => {

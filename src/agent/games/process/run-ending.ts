@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
 import { readIfThere } from '../../../kit/kernel-files.ts'
-import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { identify, isAlive, type ProcessIdentity, signalGroup, signalProcess } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
 import { killAllOf, untilGone } from '../supervisor/left-behind.ts'
@@ -52,7 +52,7 @@ function killBelow(parent: ProcessIdentity): void {
   const children = readIfThere(`/proc/${parent.pid}/task/${parent.pid}/children`).split(' ').filter(Boolean)
   for (const child of children.flatMap((pid) => identify(Number(pid)) ?? [])) {
     killBelow(child)
-    if (isAlive(child)) process.kill(child.pid, 'SIGKILL')
+    signalProcess(child, 'SIGKILL')
   }
 }
 
