@@ -41,3 +41,11 @@ test('what opens, closes or lends a number would be found', () => {
   assert.equal(source("import { open } from 'node:fs/promises'"), 0)
   assert.equal(source("import { fstatSync, opendirSync } from 'node:fs'"), 0)
 })
+
+test('only src/kit/reset.ts resets a connection: Node alone would lose the descriptor of one that is just ending', () => {
+  const users = [...sourcesUnder('src'), ...sourcesUnder('test')].filter(({ text }) => /\.resetAndDestroy\(/.test(text))
+  assert.deepEqual(
+    users.map(({ path }) => path),
+    ['src/kit/reset.ts'],
+  )
+})

@@ -1,6 +1,7 @@
 // A proxy before a real S3 server that does what such servers do wrong, on command.
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { reset } from '../../src/kit/reset.ts'
 import { listeningPort } from './daemons.ts'
 
 export type S3Trouble =
@@ -44,8 +45,7 @@ export async function startS3Proxy(target: string): Promise<S3Proxy> {
     outgoing.on('error', () => {})
     const trouble = proxy.trouble(seen)
     if (trouble?.kind === 'answer') return void answerAfter(incoming, outgoing, trouble)
-    if (trouble?.kind === 'cut-request')
-      return void watch(incoming, trouble.afterBytes, () => incoming.socket.resetAndDestroy())
+    if (trouble?.kind === 'cut-request') return void watch(incoming, trouble.afterBytes, () => reset(incoming.socket))
     if (trouble?.kind === 'stall-request') return void watch(incoming, trouble.afterBytes, () => incoming.pause())
     pass(target, incoming, outgoing, trouble)
   }).listen(0, '127.0.0.1')
@@ -134,7 +134,7 @@ async function giveBack(
     return void outgoing.end(trouble.bytes ? trouble.bytes(bytes) : bytes)
   }
   const afterBytes = 'afterBytes' in trouble ? trouble.afterBytes : 0
-  const end = () => (trouble.kind === 'cut-answer' ? incoming.socket.resetAndDestroy() : undefined)
+  const end = () => (trouble.kind === 'cut-answer' ? reset(incoming.socket) : undefined)
   if (afterBytes === 0) return void end()
   outgoing.writeHead(status, answer.headers)
   outgoing.write(bytes.subarray(0, afterBytes), end)

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node:http'
 import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from 'node:net'
+import { reset } from '../../src/kit/reset.ts'
 
 export interface Proxy {
   url: string
@@ -41,7 +42,7 @@ export async function startProxy(
     }
   })
   const cut = () => {
-    for (const socket of open) socket.resetAndDestroy()
+    for (const socket of open) reset(socket)
   }
   const url = await listen(server)
   return {
@@ -90,10 +91,10 @@ export async function startScripted(script: readonly Scripted[]): Promise<Script
       at: performance.now(),
     })
     if (line === 'never') return
-    if (line === 'cut') return request.socket.resetAndDestroy()
+    if (line === 'cut') return reset(request.socket)
     if (line === 'half') {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' })
-      return response.write('{"data":', () => request.socket.resetAndDestroy())
+      return response.write('{"data":', () => reset(request.socket))
     }
     const text = typeof line.body === 'string' ? line.body : JSON.stringify(line.body ?? {})
     const type = line.status < 400 ? 'application/json' : 'application/problem+json'

@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { SLEEP_DOOR } from '../../../contract/fixed-limits.ts'
+import { reset } from '../../../kit/reset.ts'
 import type { Door, OnKnock } from './door.ts'
 import { createVisit } from './minecraft-visit.ts'
 
@@ -28,7 +29,7 @@ export const openMinecraftDoor = (port: number, onKnock: OnKnock): Promise<Door>
     socket.once('close', () => clearTimeout(pause))
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > SLEEP_DOOR.bytesMax) socket.resetAndDestroy()
+      if (bytes > SLEEP_DOOR.bytesMax) reset(socket)
       else react(() => visit.receive(chunk))
     })
     function react(step: () => ReturnType<typeof visit.pause>): void {
@@ -39,7 +40,7 @@ export const openMinecraftDoor = (port: number, onKnock: OnKnock): Promise<Door>
         else for (const answer of send) socket.write(answer)
       } catch {
         // It does not speak Minecraft.
-        socket.resetAndDestroy()
+        reset(socket)
       }
     }
   })
@@ -48,7 +49,7 @@ export const openMinecraftDoor = (port: number, onKnock: OnKnock): Promise<Door>
 export const openTcpDoor = (port: number, onKnock: OnKnock): Promise<Door> =>
   listen(port, (socket) => {
     onKnock({ address: addressOf(socket), player: null })
-    socket.resetAndDestroy()
+    reset(socket)
   })
 
 const addressOf = ({ remoteAddress = '' }: Socket) => remoteAddress.replace(/^::ffff:/, '')
@@ -62,7 +63,7 @@ async function listen(port: number, visitor: Visitor): Promise<Door> {
     makeRoom(sockets, addressOf(socket))
     if (socket.destroyed) return
     socket.setTimeout(0)
-    const late = setTimeout(() => socket.resetAndDestroy(), SLEEP_DOOR.connectionMs)
+    const late = setTimeout(() => reset(socket), SLEEP_DOOR.connectionMs)
     late.unref()
     socket.once('close', () => clearTimeout(late))
     visitor(socket, (words) => sayGoodbye(socket, words))
@@ -77,7 +78,7 @@ async function listen(port: number, visitor: Visitor): Promise<Door> {
     async close() {
       const closed = once(server, 'close')
       server.close()
-      for (const socket of sockets) if (!leaving.has(socket)) socket.resetAndDestroy()
+      for (const socket of sockets) if (!leaving.has(socket)) reset(socket)
       await closed
     },
   }
@@ -91,12 +92,14 @@ function sayGoodbye(socket: Socket, words: Buffer): void {
   // What else it sends is not read, but its end is.
   socket.removeAllListeners('data').resume()
   socket.end(words)
-  const late = setTimeout(() => socket.resetAndDestroy(), GOODBYE_MS)
+  const late = setTimeout(() => reset(socket), GOODBYE_MS)
   socket.once('close', () => clearTimeout(late))
 }
 
 function makeRoom(sockets: ReadonlySet<Socket>, address: string): void {
   const ofAddress = [...sockets].filter((socket) => addressOf(socket) === address)
-  if (ofAddress.length > SLEEP_DOOR.connectionsPerAddress) ofAddress[0]?.resetAndDestroy()
-  else if (sockets.size > SLEEP_DOOR.connections) sockets.values().next().value?.resetAndDestroy()
+  const isAddressFull = ofAddress.length > SLEEP_DOOR.connectionsPerAddress
+  if (!isAddressFull && sockets.size <= SLEEP_DOOR.connections) return
+  const [oldest] = isAddressFull ? ofAddress : sockets
+  if (oldest) reset(oldest)
 }
