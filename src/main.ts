@@ -40,6 +40,7 @@ import { makePrivate } from './control/private-files.ts'
 import { keyFor, loadSecret } from './control/secrets.ts'
 import { type ShowToken, tokenIdOf } from './control/tokens/service.ts'
 import { openCertificate } from './http/certificate.ts'
+import { isEverywhere, urlOf } from './http/own-url.ts'
 import { openPanel } from './http/panel.ts'
 import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
@@ -94,6 +95,16 @@ async function openOwnDatabase(config: Config, log: Logger, cleanUp: AsyncDispos
   return { database, secret, lost: lock?.lost ?? new Promise<never>(() => {}) }
 }
 
+/** The data directory and what is in it, for this process alone. */
+async function openData(config: Config, cleanUp: AsyncDisposableStack, logTo?: DestinationStream) {
+  const { dataDir, databaseUrl, logLevel: level } = config
+  const dataLock = lockDataDir(dataDir)
+  cleanUp.defer(() => dataLock.release())
+  const log = logTo ? pino({ level }, logTo) : pino({ level })
+  makePrivate(dataDir, databaseUrl === null ? sqliteFile(dataDir) : null, log)
+  return { log, ...(await explained(sqliteFile(dataDir), () => openOwnDatabase(config, log, cleanUp))) }
+}
+
 interface AssembleOptions extends Pick<StartOptions, 'directory' | 'mirror'> {
   logTo?: DestinationStream | undefined
 }
@@ -111,20 +122,13 @@ async function assemble(
     import('./control/app.ts'),
     import('./control/subdomains/providers.ts'),
   ])
-  const dataLock = lockDataDir(config.dataDir)
-  cleanUp.defer(() => dataLock.release())
-  const log = logTo ? pino({ level: config.logLevel }, logTo) : pino({ level: config.logLevel })
-  makePrivate(config.dataDir, config.databaseUrl === null ? sqliteFile(config.dataDir) : null, log)
+  const certificate = config.tls === null ? undefined : openCertificate(config.tls)
+  const { database, secret, lost, log } = await openData(config, cleanUp, logTo)
   const descriptors = planDescriptors(readDescriptorLimit(), {
     connections: CONNECTIONS_MAX,
     dnsConnections: DNS_CONNECTIONS_MAX,
   })
   const clock = { now: () => Date.now() }
-  const certificate = config.tls === null ? undefined : openCertificate(config.tls)
-  const { database, secret, lost } = await explained(sqliteFile(config.dataDir), () =>
-    openOwnDatabase(config, log, cleanUp),
-  )
-
   const bucket = bucketOf(config)
   const mirror = givenMirror === undefined ? mirrorOf(config, bucket) : givenMirror
   const agent = createAgent({
@@ -281,10 +285,18 @@ export async function recoverStore(
   const answer = { store, backups: await listStore(found) }
   if (request.isListOnly) return { ...answer, done: null }
   await using cleanUp = new AsyncDisposableStack()
-  // Nobody is to be answered, so no name server has to stand up.
-  const { app } = await assemble({ ...config, zones: [], tls: null }, cleanUp)
+  // Only now, and no more than is needed of either: whoever looks at a store does not wait for this to be read from disk.
+  const [{ createRecoveryAgent }, { recoverBackups }] = await Promise.all([
+    import('./agent/recovery.ts'),
+    import('./control/recovery.ts'),
+  ])
+  const { log, database, secret } = await openData(config, cleanUp)
   const taken = await takeOver(found, answer.backups, layout(config.dataDir).backups, request.report)
-  const recovery = await app.recover()
+  const clock = { now: () => Date.now() }
+  const own = bucketOf(config)
+  const agent = createRecoveryAgent({ ...config, openOffsite: own?.open ?? null, clock, log })
+  cleanUp.defer(agent.stop)
+  const recovery = await recoverBackups({ db: database.db, agent, secret, clock, log, isMirrored: own !== null })
   const unclaimed = bucket ? await claimProblem(config, bucket, found.blobs) : null
   return { ...answer, done: { taken, recovery, unclaimed } }
 }
@@ -376,22 +388,5 @@ function parsePlace(url: string): S3Place {
   }
 }
 
-const EVERYWHERE = ['0.0.0.0', '::']
-const isEverywhere = ({ address }: AddressInfo) => EVERYWHERE.includes(address)
 const NO_PUBLIC_URL =
   'GAMEKEEPER_PUBLIC_URL is not set: links begin with the address that the request for them was sent to'
-
-function urlOf(config: Config, listening: AddressInfo): string {
-  if (config.publicUrl) return config.publicUrl
-  const { address, port, family } = listening
-  const host = isEverywhere(listening) ? ownHost(config, family) : family === 'IPv6' ? `[${address}]` : address
-  return `${config.tls ? 'https' : 'http'}://${host}:${port}`
-}
-
-/**
- * Every address of IPv4 is none of IPv6, where browsers look for `localhost` first: over plain HTTP anything on the machine could
- * listen there on the same port, and be what the link leads to. A certificate is for a name, and nobody else has it.
- */
-function ownHost({ tls }: Config, family: string): string {
-  return tls || family === 'IPv6' ? 'localhost' : '127.0.0.1'
-}

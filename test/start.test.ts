@@ -299,14 +299,17 @@ test('if another process holds it by then, this one stops answering, says why an
 })
 
 test('what Node has compiled is kept beside the packages, and where it cannot be, the program runs all the same', async () => {
-  const compiled = new URL('../src/cli/compiled.ts', import.meta.url).href
-  const script = `import { getCompileCacheDir } from 'node:module'; await import('${compiled}'); console.log(getCompileCacheDir())`
+  const binary = new URL('../bin/gamekeeper.js', import.meta.url).href
+  const script = `process.argv.push('gamekeeper', '--version'); await import('${binary}'); console.log(process.getBuiltinModule('module').getCompileCacheDir())`
   const dirWith = (env: Settings) => {
     const { NODE_COMPILE_CACHE: _, ...others } = process.env
-    return execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: { ...others, ...env } })
+    const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: { ...others, ...env } })
+    const [version, folder = ''] = String(said).split('\n')
+    assert.match(version ?? '', /^\d+\.\d+\.\d+$/)
+    return folder
   }
-  assert.match(String(dirWith({})), /node_modules\/\.cache\/compiled\/v/)
+  assert.match(dirWith({}), /node_modules\/\.cache\/compiled\/v/)
   const folder = join(await newFolder(), 'compiled')
-  assert.ok(String(dirWith({ NODE_COMPILE_CACHE: folder })).startsWith(folder))
-  assert.equal(String(dirWith({ NODE_COMPILE_CACHE: '/dev/null/compiled' })), 'undefined\n')
+  assert.ok(dirWith({ NODE_COMPILE_CACHE: folder }).startsWith(folder))
+  assert.equal(dirWith({ NODE_COMPILE_CACHE: '/dev/null/compiled' }), 'undefined')
 })

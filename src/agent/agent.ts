@@ -14,6 +14,7 @@ import { createAgentFiles } from './files/index.ts'
 import { explainedDisk } from './files/sandbox/errors.ts'
 import { DEFAULT_GAMES_OPTIONS, type GamesOptions } from './games/games-deps.ts'
 import { createAgentGames } from './games/index.ts'
+import { createHealedRecorder } from './healed.ts'
 import { createBackupDownloads } from './http/backup-downloads.ts'
 import { createForward } from './http/content.ts'
 import { createLinkDoor } from './http/link-door.ts'
@@ -101,13 +102,7 @@ export function createAgent(deps: AgentDeps): LocalAgent {
     server: files.server,
     key: deps.backupKey ?? null,
     offsite: deps.openOffsite,
-    onHealed: ({ blob, serverId }) => {
-      log.warn({ blob, serverId }, 'what the disk had lost of the backups was put in place again')
-      if (serverId === null) return
-      journal
-        .add({ serverId, kind: 'backup.healed', cause: null, properties: { blob } })
-        .catch((error) => log.error({ err: error, serverId }, 'a record of the journal could not be written'))
-    },
+    onHealed: createHealedRecorder({ journal, log }),
     bytesPerSecond: deps.backupBytesPerSecond ?? null,
     filesAtOnce: deps.filesAtOnce,
     games,

@@ -13,6 +13,28 @@ import type { Layout } from './layout.ts'
 
 const NOT_EMPTY = ['ENOTEMPTY', 'EEXIST', 'ENOTDIR']
 
+const asideOf = (layout: Layout, serverId: string) => join(layout.held, serverId)
+
+/** One rename, so that the server is there whole or not at all. */
+async function moveFolder(from: string, to: string): Promise<void> {
+  await rename(from, to)
+  for (const parent of [dirname(to), dirname(from)]) await syncDirectory(parent)
+}
+
+/** As `AgentServers.create`. */
+export async function createServerFolders(layout: Layout, serverId: string): Promise<void> {
+  const folders = layout.server(serverId)
+  const aside = asideOf(layout, serverId)
+  if (!existsSync(folders.root) && existsSync(aside)) await moveFolder(aside, folders.root)
+  await explainedDisk(async () => {
+    await mkdir(layout.servers, { recursive: true })
+    // One by one: Node's recursive way says ENOENT where the system says EROFS.
+    await mkdir(folders.root, 0o700).catch(ignorePresent)
+    await mkdir(folders.files).catch(ignorePresent)
+    for (const folder of [folders.trash, folders.staging]) await mkdir(folder, 0o700).catch(ignorePresent)
+  })
+}
+
 export function createAgentServers(
   layout: Layout,
   deps: {
@@ -25,13 +47,7 @@ export function createAgentServers(
   },
 ): AgentServers & { recover(): Promise<void> } {
   const doomed = (serverId: string) => join(layout.removed, serverId)
-  const aside = (serverId: string) => join(layout.held, serverId)
-
-  /** One rename, so that the server is there whole or not at all. */
-  async function moveFolder(from: string, to: string): Promise<void> {
-    await rename(from, to)
-    for (const parent of [dirname(to), dirname(from)]) await syncDirectory(parent)
-  }
+  const aside = (serverId: string) => asideOf(layout, serverId)
 
   /** A game may have nested its files deeper than any path reaches. */
   async function removeDoomed(serverId: string): Promise<void> {
@@ -54,17 +70,7 @@ export function createAgentServers(
   }
 
   return {
-    async create({ serverId }) {
-      const folders = layout.server(serverId)
-      if (!existsSync(folders.root) && existsSync(aside(serverId))) await moveFolder(aside(serverId), folders.root)
-      await explainedDisk(async () => {
-        await mkdir(layout.servers, { recursive: true })
-        // One by one: Node's recursive way says ENOENT where the system says EROFS.
-        await mkdir(folders.root, 0o700).catch(ignorePresent)
-        await mkdir(folders.files).catch(ignorePresent)
-        for (const folder of [folders.trash, folders.staging]) await mkdir(folder, 0o700).catch(ignorePresent)
-      })
-    },
+    create: ({ serverId }) => createServerFolders(layout, serverId),
 
     async hold({ serverId }) {
       const { root } = layout.server(serverId)

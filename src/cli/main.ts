@@ -1,6 +1,4 @@
-import './compiled.ts'
-
-const { runCli } = await import('./cli.ts')
+import { runCli } from './cli.ts'
 
 const interrupted = new AbortController()
 const argv = process.argv.slice(2)

@@ -3,7 +3,6 @@ import { access } from 'node:fs/promises'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from '../contract/agent.ts'
-import type { Recovery } from '../contract/backups/backups.ts'
 import type { Template } from '../contract/games/template-format.ts'
 import { NewServer, type Server } from '../contract/servers.ts'
 import { answerBeforeTheEnd, takeBodiesAsStreams } from '../http/bodies.ts'
@@ -99,9 +98,7 @@ export interface App {
   routes: readonly RouteOptions[]
   tokens: Tokens
   signIn: SignIn
-  /** Rebuilds the list of backups from the store, for whoever is at the machine itself. Nothing need have been started. */
-  recover(): Promise<Recovery>
-  /** Likewise: a new server, as `POST /servers` makes it. */
+  /** A new server, as `POST /servers` makes it, for whoever is at the machine itself. Nothing need have been started. */
   createServer(request: NewServer): Promise<Server>
   /** Takes up work that a crash has cut short, and begins the regular upkeep. */
   start(): Promise<void>
@@ -297,7 +294,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     routes,
     tokens,
     signIn,
-    recover: () => backups.reconciling.recover(SYSTEM),
     async createServer(request) {
       requireValid(request)
       return await servers.create(SYSTEM, request)

@@ -7,7 +7,7 @@ import { importsOf, type Source, sourcesUnder } from './sources.ts'
 const SLICE_ORDER = [['tokens', 'activity'], ['templates'], ['servers'], ['backups', 'files', 'subdomains']]
 const SHARED_IN_CONTROL = ['http', 'db', 'jobs']
 /** Control's own wiring. */
-const WIRING = /^src\/control\/(app|config|secrets|upkeep|upkeep\.\w+)\.ts$/
+const WIRING = /^src\/control\/(app|config|recovery|secrets|upkeep|upkeep\.\w+)\.ts$/
 
 const FOLDERS: Record<string, string[]> = {
   contract: [],

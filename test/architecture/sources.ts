@@ -32,3 +32,24 @@ export function importsOf({ path, text }: Source): string[] {
   // What cannot be read cannot be allowed.
   return [...ours, ...[...text.matchAll(COMPUTED)].map(() => '(computed)')]
 }
+
+/** Brings code with it: one whose names are all types is gone once the types are. */
+const LOADING = /^\s*(?:import|export)\s+(?!type\s)(?:((?:\*|[\w$]+|\{)[^'"`;]*?)\sfrom\s*)?['"]([^'"]+)['"]/gm
+
+const isOfTypes = (names: string) =>
+  names.startsWith('{') &&
+  names
+    .replace(/[{}]/g, '')
+    .split(',')
+    .every((name) => name.trim() === '' || name.trim().startsWith('type '))
+
+/** Our own files that are loaded with these, from the root of the repository: not what is imported later, or for its types. */
+export function loadedWith(...paths: string[]): Set<string> {
+  const loaded = new Set(paths)
+  for (const path of loaded) {
+    const text = readFileSync(join(ROOT, path), 'utf8')
+    for (const [, names = '', name = ''] of text.matchAll(LOADING))
+      if (name.startsWith('.') && !isOfTypes(names.trim())) loaded.add(normalize(join(dirname(path), name)))
+  }
+  return loaded
+}

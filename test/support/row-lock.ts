@@ -18,15 +18,17 @@ export async function inOrder<T>(
     await client.query('begin')
     await client.query(`select id from ${table} where id = $1 for update`, [id])
     const replies: Promise<T>[] = []
-    let unanswered = 0
     for (const send of requests) {
+      const before = await pidsWaiting(client)
       const reply = send()
-      unanswered++
-      // Refused without the lock is in order too: it then decides nothing.
-      const answered = () => void unanswered--
+      let isAnswered = false
+      const answered = () => {
+        isAnswered = true
+      }
       reply.then(answered, answered)
       replies.push(reply)
-      await until(async () => (await countWaiting(client)) >= unanswered)
+      // Refused without the lock is in order too: it then decides nothing.
+      await until(async () => isAnswered || (await pidsWaiting(client)).difference(before).size > 0)
     }
     await client.query('commit')
     return await Promise.all(replies)
@@ -35,8 +37,8 @@ export async function inOrder<T>(
   }
 }
 
-/** Those who wait for us, or for one who does; other work of the service may wait for other rows meanwhile. */
-async function countWaiting(client: pg.Client): Promise<number> {
+/** Those who wait for us, or for one who does: what the service does besides may wait already, or for other rows. */
+async function pidsWaiting(client: pg.Client): Promise<Set<number>> {
   const { rows } = await client.query(
     `with recursive waits as (
        select pid, unnest(pg_blocking_pids(pid)) as holder from pg_stat_activity where datname = current_database()
@@ -44,7 +46,7 @@ async function countWaiting(client: pg.Client): Promise<number> {
        select pid from waits where holder = pg_backend_pid()
        union select waits.pid from waits join waiting on waits.holder = waiting.pid
      )
-     select count(*)::int as waiting from waiting`,
+     select distinct pid from waiting`,
   )
-  return rows[0].waiting
+  return new Set(rows.map(({ pid }) => pid as number))
 }

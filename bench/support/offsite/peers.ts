@@ -38,7 +38,7 @@ export interface OffsiteRound {
   change(folder: string): void
 }
 
-const CLI = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../../bin/gamekeeper.js', import.meta.url))
 const WARM_UPS = 6
 const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
 const SETTLING_MS = 1100

@@ -25,6 +25,8 @@ import type { FreedTrash } from './trash/trash-freeing.ts'
 import { restoreTrash } from './trash/trash-restore.ts'
 
 const SWEEP_MS = 10 * 60_000
+/** Whoever uses the service when it has just been started does not wait for every tree to be walked. */
+const FIRST_SWEEP_MS = 60_000
 const DAY_MS = 24 * 3600_000
 const BATCHES_PROBED = 100
 
@@ -70,7 +72,7 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   const copies = new Map<string, AbortController>()
   const stopping = new AbortController()
   const readings = createReadings({ trashKeepMs, stopping: stopping.signal })
-  let timer: NodeJS.Timeout | undefined
+  let timers: NodeJS.Timeout[] = []
   let sweeping = Promise.resolve()
   const diskOf = createDisks(trashes)
 
@@ -108,17 +110,23 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
     })
   }
 
-  function sweep(): Promise<void> {
-    sweeping = sweeping.then(() =>
-      forEachServer(async ({ trash, usage, placements }) => {
-        placements.expire(now() - DAY_MS)
-        await trash.recover(stopping.signal)
-        await trash.expire(stopping.signal)
-        await usage.rescan(stopping.signal)
-      }),
-    )
+  /** What is left over, and what has expired. */
+  async function tidy({ trash, placements }: ServerFiles): Promise<void> {
+    placements.expire(now() - DAY_MS)
+    await trash.recover(stopping.signal)
+    await trash.expire(stopping.signal)
+  }
+
+  function inTurn(work: (server: ServerFiles) => Promise<void>): Promise<void> {
+    sweeping = sweeping.then(() => forEachServer(work))
     return sweeping
   }
+
+  const sweep = () =>
+    inTurn(async (found) => {
+      await tidy(found)
+      await found.usage.rescan(stopping.signal)
+    })
 
   /** Once for a request, however often it is asked for; what is remembered here is forgotten with the process. */
   async function once<T>(
@@ -160,12 +168,15 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
     async start() {
       await mkdir(layout.servers, { recursive: true })
       await forEachServer(({ staging }) => staging.recover())
-      void sweep()
-      timer = setInterval(() => void sweep(), SWEEP_MS).unref()
+      void inTurn(tidy)
+      timers = [
+        setTimeout(() => void sweep(), FIRST_SWEEP_MS).unref(),
+        setInterval(() => void sweep(), SWEEP_MS).unref(),
+      ]
     },
     sweep,
     async stop() {
-      clearInterval(timer)
+      for (const timer of timers) clearTimeout(timer)
       stopping.abort()
       for (const abort of copies.values()) abort.abort()
       await sweeping

@@ -15,6 +15,7 @@ import { createLockKeeper } from './locks.ts'
 import { createMaking } from './making.ts'
 import { createOffsite, type OffsitePlace } from './offsite/service.ts'
 import { createReconciling } from './reconcile.ts'
+import { createRecovering } from './recovering.ts'
 import { createRehearsals } from './rehearsals.ts'
 import { createRemoval } from './removal.ts'
 import { createRestores } from './restores/restore.ts'
@@ -67,7 +68,8 @@ export function createBackupSlice(sliceDeps: BackupSliceDeps) {
   const pauses = createRestorePauses(deps)
   const finishing = createRestoreFinishing({ ...deps, ends, pauses })
   const rehearsals = createRehearsals(deps)
-  const reconciling = createReconciling({ ...deps, removal, verifying, finishing, locks })
+  const recovering = createRecovering({ ...deps, noteDamage: verifying.noteDamage, locks })
+  const reconciling = createReconciling({ ...deps, removal, finishing, recovering })
   return {
     backups,
     retention,

@@ -109,6 +109,8 @@ export function requireShort(ignored: string): void {
 /** Of a backup that has completed: `pending` where there is a mirror. */
 export type FirstOffsiteState = 'pending' | null
 
+export const firstOffsiteState = (isMirrored: boolean): FirstOffsiteState => (isMirrored ? 'pending' : null)
+
 /** What a finished backup's manifest says of it, and that it is still to be sent to the mirror. */
 export function reported(report: BackupReport, offsite: FirstOffsiteState): Partial<BackupRow> {
   return {

@@ -14,6 +14,7 @@ import { runAgentTask } from '../jobs/agent-task.ts'
 import { backOffMs, type JobContext, type Jobs } from '../jobs/runner.ts'
 import { presentJob } from '../jobs/store.ts'
 import { lockReadyServer } from '../servers/service.ts'
+import { createDamageNotes, type NoteDamage, touchedBy } from './damage-notes.ts'
 import type { OffsiteService } from './offsite/service.ts'
 import { noSuchBackup, requireCompleted, requireSent } from './present.ts'
 import { NO_SERVER } from './removal.ts'
@@ -25,7 +26,6 @@ const SCRUBBED_AT = 'backups.scrubbedAt'
 const DAY_MS = 24 * 3600_000
 /** Everything is read once in this many days. */
 const SCRUB_DAYS = 30
-const PATHS_TOLD = 20
 
 interface VerifyInput {
   backupId: string
@@ -42,8 +42,8 @@ export interface Verifying {
   ): Promise<Job & { serverId: string }>
   /** The daily share of the scrub, and another look at what is damaged; at most once a day however often it is called. */
   upkeep(): Promise<void>
-  /** In a transaction that has locked `serversOf` the damage: what was found wrong, with the backups that it touches. */
-  noteDamage(trx: Trx, actor: Actor, damage: readonly DamageReport[]): Promise<void>
+  /** In a transaction that has locked `serversOf` the damage. */
+  noteDamage: NoteDamage
 }
 
 export function createVerifying(deps: {
@@ -56,30 +56,7 @@ export function createVerifying(deps: {
   offsite: Pick<OffsiteService, 'wake'>
 }): Verifying {
   const { db, agent, activity, jobs, clock, offsite } = deps
-  /** Damage that touches no backup is reported once a process, not once a day. */
-  const reported = new Set<string>()
-
-  const noteDamage: Verifying['noteDamage'] = async (trx, actor, damage) => {
-    // Of what is damaged in the off-site store alone, no backup is damaged for.
-    for (const [backupId, paths] of touchedBy(damage.filter(({ isOffsite }) => !isOffsite))) {
-      const row = await store.findRow(trx, backupId)
-      if (!row || row.deleted_at !== null) continue
-      const sentence = sentenceFor(paths)
-      await store.updateBackup(trx, backupId, { damage: sentence })
-      if (row.damage === sentence) continue
-      const properties = { backupId, name: row.name, pathCount: paths.length, paths: paths.slice(0, PATHS_TOLD) }
-      await activity.record(trx, actor, 'backup.damage_found', row.server_id, properties)
-      deps.onDamage(1)
-    }
-    for (const { blob, what, touches, isOffsite } of damage) {
-      const key = isOffsite ? `off-site ${blob}` : blob
-      if ((touches.length > 0 && !isOffsite) || reported.has(key)) continue
-      reported.add(key)
-      const properties = { blob, what, ...(isOffsite ? { isOffsite } : {}) }
-      await activity.record(trx, actor, 'backup.damage_found', touches[0]?.serverId ?? null, properties)
-      deps.onDamage(1)
-    }
-  }
+  const noteDamage = createDamageNotes(deps)
 
   async function verify(job: JobContext<VerifyInput>): Promise<void> {
     const { backupId, isOffsite = false } = job.input
@@ -175,22 +152,3 @@ export function createVerifying(deps: {
 /** Whose backups it touches. */
 const serversOf = (damage: readonly DamageReport[]) =>
   damage.flatMap(({ touches }) => touches.map(({ serverId }) => serverId))
-
-function touchedBy(damage: readonly DamageReport[]): Map<string, string[]> {
-  const touched = new Map<string, string[]>()
-  for (const { touches } of damage) {
-    for (const { backupId, path } of touches) {
-      const paths = touched.get(backupId)
-      if (paths) paths.push(path)
-      else touched.set(backupId, [path])
-    }
-  }
-  return touched
-}
-
-function sentenceFor(paths: readonly string[]): string {
-  const [first] = paths
-  if (!first) return 'The backup is damaged and cannot be read.'
-  const others = new Set(paths).size - 1
-  return `The backup is damaged: ${first}${others > 0 ? ` and ${others} more` : ''} cannot be read.`
-}

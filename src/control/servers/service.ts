@@ -12,6 +12,7 @@ import { type Actor, requireAllServers, sees } from '../http/actor.ts'
 import { type Cursors, pageOf, pageRequest } from '../http/paging.ts'
 import type { Templates } from '../templates/service.ts'
 import { found, lockReadyServer, requireStopped } from './access.ts'
+import { type Adopt, createAdoption } from './adoption.ts'
 import type { Quotas } from './disk-quota.ts'
 import { changedColumns, differences, newServerRow, present } from './present.ts'
 import { chooseRuntime } from './runtime-choice.ts'
@@ -38,8 +39,7 @@ export interface Servers {
   list(actor: Actor, query: ServerQuery): Promise<Page<Server>>
   read(actor: Actor, serverId: string): Server | Promise<Server>
   change(actor: Actor, serverId: string, change: ServerChange): Promise<Server>
-  /** Makes a server that only a backup still knows again, without its files. Answers false if it is there. */
-  adopt(actor: Actor, serverId: string, name: string | null): Promise<boolean>
+  adopt: Adopt
   /** Learns from the agent how much disk each server uses, and sees that it knows the quota. */
   measure(): Promise<void>
   /** Removes what a crash between folder and row has left. */
@@ -155,16 +155,7 @@ export function createServers(deps: ServerDeps): Servers {
       return server
     },
 
-    async adopt(actor, serverId, name) {
-      if (await store.findServer(db, serverId)) return false
-      await agent.servers.create({ serverId })
-      const row = newServerRow(serverId, { name: name ?? `Recovered ${serverId}` }, clock.now())
-      return transact(db, {}, async (trx) => {
-        if (!(await store.insertServerIfAbsent(trx, row))) return false
-        await activity.record(trx, actor, 'server.created', serverId, { name: row.name, game: null, port: null })
-        return true
-      })
-    },
+    adopt: createAdoption(deps),
 
     async measure() {
       for (const serverId of await store.listServerIds(db)) {

@@ -11,7 +11,7 @@ import type { Db } from '../../db/tables.ts'
 import { transact } from '../../db/transact.ts'
 import { type Actor, requireAllServers } from '../../http/actor.ts'
 import type { HealthCheck } from '../../http/health.ts'
-import type { FirstOffsiteState } from '../present.ts'
+import { type FirstOffsiteState, firstOffsiteState } from '../present.ts'
 import { createMirroring, type Mirroring, type MirroringState } from './mirroring.ts'
 import { sumUnsent, takeUpPlace, type Unsent } from './offsite-store.ts'
 import { createOutcomes } from './outcomes.ts'
@@ -78,7 +78,7 @@ export function createOffsite(deps: {
   }
 
   return {
-    firstState: offsite ? 'pending' : null,
+    firstState: firstOffsiteState(offsite !== null),
     wake: () => mirroring?.wake(),
 
     async read(actor) {
