@@ -11,11 +11,11 @@ import { BLOCK_BYTES } from '../format/format.ts'
 import type { Manifest } from '../format/manifest.ts'
 import { createManifestCursor } from '../store/manifest-cursor.ts'
 import type { Repository } from '../store/repository.ts'
-import { entryOf, type Notes, statsOf } from '../tree/backup-entries.ts'
+import { describedBy, entryOf, type Notes } from '../tree/backup-entries.ts'
 import { isUnchanged, isUntouched, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
 import { errorCode } from '../workers/worker-jobs.ts'
 import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
-import { type FileReader, type ReadOutcome, TOO_SPARSE } from './file-reader.ts'
+import { type FileReader, type ReadAs, type ReadOutcome, TOO_SPARSE } from './file-reader.ts'
 import type { PackSink } from './pack-sink.ts'
 
 /** What opening a file says where somebody has taken it away, or put something else in its place. */
@@ -104,7 +104,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
 
 /** Has the files of queued entries read, and completes the entries by what was read. */
 function createReadStarter({ repository, serverId, reader, notes }: EntrySourceDeps) {
-  function settle(queued: QueuedEntry, outcome: ReadOutcome): void {
+  function settle(queued: QueuedEntry, outcome: ReadOutcome, as: ReadAs): void {
     queued.isReady = true
     const { path } = queued.entry
     if (outcome.error !== null && outcome.isUnopened) {
@@ -115,16 +115,16 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
       queued.isDropped = true
       notes.warn(
         outcome.error === TOO_SPARSE
-          ? `${path} consists of so much empty space (${outcome.stats.size} bytes in all) that it is not in the backup.`
+          ? `${path} consists of so much empty space (${as.stats.size} bytes in all) that it is not in the backup.`
           : `${path} could not be read (${outcome.error}) and is not in the backup.`,
       )
       return
     }
-    if (outcome.attempts > 1) notes.changed()
+    if (as.attempts > 1) notes.changed()
     if (outcome.isTorn) notes.warn(`${path} kept changing while it was read; what was read last is in the backup.`)
     const { entry } = queued
     // Otherwise it is described by these stats already.
-    if (outcome.attempts > 1) Object.assign(entry, statsOf(outcome.stats, outcome.seenAt))
+    if (as.attempts > 1) describedBy(entry, as)
     entry.content = outcome.content
     entry.sizeBytes = outcome.sizeBytes
     entry.isSettled &&= !outcome.isTorn
@@ -151,7 +151,7 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
       queued.isReady = true
       return
     }
-    const done = (outcome: ReadOutcome) => settle(queued, outcome)
+    const done = (outcome: ReadOutcome, as: ReadAs) => settle(queued, outcome, as)
     if (size < PRINTED_FROM_BYTES) {
       reader.addNamed(found, done)
       return

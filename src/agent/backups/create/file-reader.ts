@@ -18,11 +18,12 @@ import {
   type FileRange,
   type FileRead,
   packRanges,
+  type ReadResult,
   SEGMENT_BYTES,
   unpackReads,
 } from '../workers/worker-jobs.ts'
 import { createDirectoryHolds } from './directory-holds.ts'
-import { type JoinedReads, joinReads } from './joined-reads.ts'
+import { type JoinedReads, joinedRead, joinReads } from './joined-reads.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -32,17 +33,17 @@ const ATTEMPTS_AT_MOST = 4
 /** Instead of an error code: the file is not read, since nearly all of it is a hole. */
 export const TOO_SPARSE = 'too sparse'
 
-export interface ReadOutcome extends JoinedReads {
-  error: string | null
-  /** The error is that it could not be opened. */
-  isUnopened: boolean
-  attempts: number
-  /** It changed during the last attempt too. */
-  isTorn: boolean
-  stats: EntryStats
+/** Of the last attempt; `isTorn`: it changed during that too. */
+export type ReadOutcome = JoinedReads
+
+export interface ReadAs {
+  readonly attempts: number
+  readonly stats: EntryStats
   /** When the stats were taken. */
-  seenAt: number
+  readonly seenAt: number
 }
+
+export type OnRead = (outcome: ReadOutcome, as: ReadAs) => void
 
 /** What to read: an open file, or a name in a directory that is held open. Changed files are opened to be read again. */
 type Source = { file: Descriptor } | { address: string | Buffer; hold: Disposable }
@@ -53,16 +54,52 @@ interface OpenedFile {
   seenAt: number
   attempts: number
   known: Prints | undefined
+  /** Of a file that is read in more than one go. */
   segments: (FileRead | undefined)[]
   segmentsLeft: number
-  done(outcome: ReadOutcome): void
+  done: OnRead
 }
 
-interface Part {
-  file: OpenedFile
-  segment: number
-  from: number
-  to: number
+const NO_SEGMENTS: (FileRead | undefined)[] = []
+
+/** What a thread is told of it is taken from the file when it is sent: there may be hundreds of thousands. */
+class Part implements FileRange {
+  readonly file: OpenedFile
+  readonly segment: number
+  readonly from: number
+  readonly to: number
+
+  constructor(file: OpenedFile, segment: number, from: number, to: number) {
+    this.file = file
+    this.segment = segment
+    this.from = from
+    this.to = to
+  }
+
+  get fd(): number {
+    const { source } = this.file
+    return 'file' in source ? source.file.fd : -1
+  }
+  get address(): string | Buffer | null {
+    const { source } = this.file
+    return 'file' in source ? null : source.address
+  }
+  get size(): bigint {
+    return this.file.stats.size
+  }
+  get mtimeNs(): bigint {
+    return this.file.stats.mtimeNs
+  }
+  get ctimeNs(): bigint {
+    return this.file.stats.ctimeNs
+  }
+  get isPrinted(): boolean {
+    return this.size >= PRINTED_FROM_BYTES
+  }
+  get known(): Prints | null {
+    const { known } = this.file
+    return known ? printsBetween(known, this.from, this.to) : null
+  }
 }
 
 type Found = Pick<WalkEntry, 'stats' | 'seenAt'>
@@ -72,9 +109,9 @@ export interface FileReader {
    * Takes the descriptor over. `known`: what the file was when it was last read. `done` is called once, from `step` or
    * `finish`.
    */
-  add(descriptor: Descriptor, found: Found, known: Prints | undefined, done: (outcome: ReadOutcome) => void): void
+  add(descriptor: Descriptor, found: Found, known: Prints | undefined, done: OnRead): void
   /** A small file, opened by whoever reads it. */
-  addNamed(found: Found & Pick<WalkEntry, 'parent' | 'name'>, done: (outcome: ReadOutcome) => void): void
+  addNamed(found: Found & Pick<WalkEntry, 'parent' | 'name'>, done: OnRead): void
   /** Whether to `step` before adding more. */
   isFull(): boolean
   /** Starts what it can and waits until something was read. */
@@ -117,23 +154,21 @@ export function createFileReader(deps: {
     }
     const size = Number(file.stats.size)
     const count = Math.max(1, Math.ceil(size / SEGMENT_BYTES))
-    file.segments = count === 1 ? [undefined] : new Array(count).fill(undefined)
+    file.segments = count === 1 ? NO_SEGMENTS : new Array(count).fill(undefined)
     file.segmentsLeft = count
     if (count > 1) {
       large.push({ file, segment: 0, count })
       return
     }
     if (batchBytes + size > SEGMENT_BYTES) flushBatch()
-    batch.push({ file, segment: 0, from: 0, to: size })
+    batch.push(new Part(file, 0, 0, size))
     batchBytes += size
     if (batchBytes >= BATCH_BYTES || batch.length >= BATCH_FILES) flushBatch()
   }
 
   function refuse(file: OpenedFile, error: string, isUnopened = false): void {
     release(file)
-    const { attempts, stats, seenAt } = file
-    const nothing = { sizeBytes: 0, content: new Uint8Array(), prints: undefined }
-    file.done({ error, isUnopened, attempts, isTorn: false, stats, seenAt, ...nothing })
+    file.done({ error, isUnopened, isTorn: false, sizeBytes: 0, content: new Uint8Array(), prints: undefined }, file)
   }
 
   /** The segments of a large file come after what is small and waits already. */
@@ -143,68 +178,62 @@ export function createFileReader(deps: {
     const { file, segment } = next
     if (++next.segment === next.count) large.shift()
     const from = segment * SEGMENT_BYTES
-    return [{ file, segment, from, to: Math.min(Number(file.stats.size), from + SEGMENT_BYTES) }]
+    return [new Part(file, segment, from, Math.min(Number(file.stats.size), from + SEGMENT_BYTES))]
   }
 
   const segmentsWaiting = () => large.reduce((sum, { segment, count }) => sum + count - segment, 0)
   const isIdle = () => jobs.length === 0 && large.length === 0 && running.size === 0
 
   async function runJob(parts: Part[]): Promise<void> {
-    const files = parts.map(rangeOf)
-    await rate.take(
-      files.reduce((sum, { from, to }) => sum + to - from, 0),
-      signal,
-    )
-    let reads = await keep(await pool.read({ files: packRanges(files), filter: repository.index.filter() }))
+    let bytes = 0
+    for (const { from, to } of parts) bytes += to - from
+    await rate.take(bytes, signal)
+    const files = packRanges(parts)
+    let result = await keep(await pool.read({ files, filter: repository.index.filter() }))
     // The filter or a print led to a block that is damaged, gone, or was never here.
-    if (!reads.every((read) => isHeld(read))) {
-      const unknown = files.map((file) => ({ ...file, known: null }))
-      reads = await keep(await pool.read({ files: packRanges(unknown), filter: null }))
-      if (!reads.every((read) => isHeld(read))) throw new Error('a block was read and neither stored nor found')
+    if (!areHeld(result)) {
+      const known = parts.map(() => null)
+      result = await keep(await pool.read({ files: { ...files, known }, filter: null }))
+      if (!areHeld(result)) throw new Error('a block was read and neither stored nor found')
     }
-    for (const [index, part] of parts.entries()) {
-      const read = reads[index]
-      if (read) finishPart(part, read)
+    let index = 0
+    for (const read of unpackReads(result)) {
+      const part = parts[index++]
+      if (part) finishPart(part, read)
     }
   }
 
-  function rangeOf({ file, from, to }: Part): FileRange {
-    const { source, stats } = file
-    const { size, mtimeNs, ctimeNs } = stats
-    const isPrinted = size >= PRINTED_FROM_BYTES
-    const known = file.known ? printsBetween(file.known, from, to) : null
-    const [fd, address] = 'file' in source ? [source.file.fd, null] : [-1, source.address]
-    return { fd, address, from, to, size, mtimeNs, ctimeNs, isPrinted, known }
-  }
-
-  async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<FileRead[]> {
+  async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<ReadResult> {
     const { slot, used, table } = result
     await sink.add(new Uint8Array(slot, 0, used), table)
     pool.recycle(slot)
-    return unpackReads(result)
+    return result
   }
 
   /** What is new has just been stored. */
-  function isHeld(read: FileRead): boolean {
-    return read.flags
-      .subarray(0, Math.ceil(read.length / BLOCK_BYTES))
-      .every((flag, block) => flag !== 0 || sink.holds(read.ids, block * ID_BYTES))
+  function areHeld({ lengths, blockCounts, ids, flags }: ReadResult): boolean {
+    let firstBlock = 0
+    let index = 0
+    for (const blockCount of blockCounts) {
+      const end = firstBlock + Math.ceil((lengths[index++] ?? 0) / BLOCK_BYTES)
+      for (let block = firstBlock; block < end; block++)
+        if (flags[block] === 0 && !sink.holds(ids, block * ID_BYTES)) return false
+      firstBlock += blockCount
+    }
+    return true
   }
 
   function finishPart({ file, segment }: Part, read: FileRead): void {
-    file.segments[segment] = read
+    if (file.segments !== NO_SEGMENTS) file.segments[segment] = read
     if (--file.segmentsLeft > 0) return
-    const reads = file.segments.length === 1 ? [read] : file.segments.filter((part) => part !== undefined)
-    const error = reads.find((part) => part.error !== null)?.error ?? null
-    const isTorn = reads.some((part) => part.changed)
-    if (error === null && isTorn && file.attempts < ATTEMPTS_AT_MOST) {
+    const outcome =
+      file.segments === NO_SEGMENTS ? joinedRead(read) : joinReads(file.segments.filter((part) => part !== undefined))
+    if (outcome.error === null && outcome.isTorn && file.attempts < ATTEMPTS_AT_MOST) {
       readAgain(file)
       return
     }
     release(file)
-    const { attempts, stats, seenAt } = file
-    const isUnopened = reads.some((part) => part.isUnopened)
-    file.done({ error, isUnopened, attempts, isTorn, stats, seenAt, ...joinReads(reads) })
+    file.done(outcome, file)
   }
 
   function readAgain(file: OpenedFile): void {
@@ -239,7 +268,7 @@ export function createFileReader(deps: {
 
   function addFile(source: Source, found: Found, known: Prints | undefined, done: OpenedFile['done']): void {
     const { stats, seenAt } = found
-    const file: OpenedFile = { source, stats, seenAt, attempts: 1, known, segments: [], segmentsLeft: 0, done }
+    const file: OpenedFile = { source, stats, seenAt, attempts: 1, known, segments: NO_SEGMENTS, segmentsLeft: 0, done }
     opened.add(file)
     enqueue(file)
     startJobs()

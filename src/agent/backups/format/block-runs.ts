@@ -4,7 +4,7 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 
 /** Of the blocks in order: the ids of all, and which of them are of nothing but zeros. */
 export function contentOf(ids: Uint8Array, isZero: (block: number) => boolean): Uint8Array {
-  if (ids.length === ID_BYTES && !isZero(0)) return onlyBlock(ids)
+  if (ids.length === ID_BYTES && !isZero(0)) return onlyBlock(ids, 0)
   const parts: Uint8Array[] = []
   const count = ids.length / ID_BYTES
   for (let block = 0; block < count; ) {
@@ -24,11 +24,11 @@ export function isOneBlock({ content, sizeBytes }: { content: Uint8Array; sizeBy
 
 export const ONLY_ID = 1
 
-/** Of most files. */
-function onlyBlock(id: Uint8Array): Uint8Array {
+/** The content of most files: the block whose id stands there. */
+export function onlyBlock(ids: Uint8Array, idAt: number): Uint8Array {
   const content = new Uint8Array(ONLY_ID + ID_BYTES)
   content[0] = 2
-  content.set(id, ONLY_ID)
+  for (let byte = 0; byte < ID_BYTES; byte++) content[ONLY_ID + byte] = ids[idAt + byte] ?? 0
   return content
 }
 

@@ -5,12 +5,12 @@ import { createTurns } from '../../../kit/turns.ts'
 import { readlinkAt } from '../../files/sandbox/directory.ts'
 import { formatPath, parsePath } from '../../files/sandbox/paths.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
-import { type Entry, type KeyedEntry, NO_CONTENT, orderKey } from '../format/entries.ts'
+import { type Entry, type KeyedEntry, orderKey } from '../format/entries.ts'
 import type { Manifest } from '../format/manifest.ts'
 import { openManifest } from '../format/manifest.ts'
 import { manifestNames } from '../store/manifests.ts'
 import type { Repository } from '../store/repository.ts'
-import { statsOf } from '../tree/backup-entries.ts'
+import { describedBy, newEntry } from '../tree/backup-entries.ts'
 import { createIgnoreRules } from '../tree/ignore-rules.ts'
 import { isUnchanged } from '../tree/unchanged.ts'
 import { hasSameContent } from '../workers/same-content.ts'
@@ -142,9 +142,7 @@ async function* liveEntries(
     if (key < start || !isKnown || rules.isIgnored(path, stats.isDirectory())) continue
     const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'symlink'
     const target = kind === 'symlink' ? readlinkAt(found.parent, found.name) : null
-    const sizeBytes = kind === 'file' ? Number(stats.size) : 0
-    const seen = statsOf(stats, Date.now())
-    yield { ...seen, key, path, kind, sizeBytes, target, isSettled: true, hardLink: null, content: NO_CONTENT }
+    yield { ...describedBy(newEntry(path, kind), found), key, target, isSettled: true }
   }
 }
 

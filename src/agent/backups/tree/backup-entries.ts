@@ -4,7 +4,6 @@ import type { Consistency } from '../../../contract/agent/agent-backups.ts'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
 import { hasCode } from '../../../kit/errno.ts'
 import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
-import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import type { HeldWorld } from '../../games/world-holds.ts'
@@ -52,26 +51,45 @@ export function isReadable(found: WalkEntry, notes: Notes): boolean {
 }
 
 export function entryOf(found: WalkEntry, notes: Notes): Entry | undefined {
-  const { stats, path, seenAt } = found
-  const seen = statsOf(stats, seenAt)
-  if (stats.isFile()) return { ...seen, path, kind: 'file', target: null, hardLink: null, content: NO_CONTENT }
-  const base = { ...seen, path, sizeBytes: 0, target: null, hardLink: null, content: NO_CONTENT }
+  const { stats, path } = found
+  if (stats.isFile()) return describedBy(newEntry(path, 'file'), found)
   if (stats.isDirectory()) {
     if (found.isTooDeep) notes.warn(`${path} holds more than ${MAX_DEPTH} levels; what is deeper is not in the backup.`)
     if (found.isMountPoint) notes.warn(`${path} is another file system; what it holds is not in the backup.`)
-    return { ...base, kind: 'directory' }
+    return describedBy(newEntry(path, 'directory'), found)
   }
   if (!stats.isSymbolicLink()) {
     notes.warn(`${path} is neither a file, a directory nor a symbolic link, and is not in the backup.`)
     return undefined
   }
   try {
-    return { ...base, kind: 'symlink', target: readlinkAt(found.parent, found.name) }
+    const entry = newEntry(path, 'symlink')
+    entry.target = readlinkAt(found.parent, found.name)
+    return describedBy(entry, found)
   } catch (error) {
     if (!hasCode(error, 'ENOENT', 'EINVAL')) throw error
     notes.changed()
     notes.warn(`${path} vanished before it was read.`)
     return undefined
+  }
+}
+
+/** With all that an entry has, at once: an object that grows later takes more memory, and there is one for each file. */
+export function newEntry(path: string, kind: Entry['kind']): Entry {
+  return {
+    path,
+    kind,
+    mode: 0,
+    uid: 0,
+    gid: 0,
+    mtimeNs: 0n,
+    ctimeNs: 0n,
+    inode: 0n,
+    sizeBytes: 0,
+    isSettled: false,
+    target: null,
+    hardLink: null,
+    content: NO_CONTENT,
   }
 }
 
@@ -83,17 +101,17 @@ function settledBeforeAt(seenAt: number): bigint {
   return last.before
 }
 
-export function statsOf(stats: EntryStats, seenAt: number) {
+/** The entry, as those stats say. */
+export function describedBy(entry: Entry, { stats, seenAt }: Pick<WalkEntry, 'stats' | 'seenAt'>): Entry {
   const { mtimeNs, ctimeNs } = stats
   const settledBefore = settledBeforeAt(seenAt)
-  return {
-    mode: keptModeOf(stats, stats.isDirectory()),
-    uid: Number(stats.uid),
-    gid: Number(stats.gid),
-    mtimeNs,
-    ctimeNs,
-    inode: stats.ino,
-    sizeBytes: Number(stats.size),
-    isSettled: mtimeNs < settledBefore && ctimeNs < settledBefore,
-  }
+  entry.mode = keptModeOf(stats, entry.kind === 'directory')
+  entry.uid = Number(stats.uid)
+  entry.gid = Number(stats.gid)
+  entry.mtimeNs = mtimeNs
+  entry.ctimeNs = ctimeNs
+  entry.inode = stats.ino
+  if (entry.kind === 'file') entry.sizeBytes = Number(stats.size)
+  entry.isSettled = mtimeNs < settledBefore && ctimeNs < settledBefore
+  return entry
 }

@@ -1,7 +1,7 @@
 // The messages between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
-import { BLOCK_BYTES, type BlockHash, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
+import { BLOCK_BYTES, type BlockHash, FRAME_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'
 import type { NewFiles } from './new-files.ts'
 
@@ -78,10 +78,14 @@ export interface RangeRead {
   prints: Uint8Array | null
 }
 
+/** No views of its own: of many small files they would be most of what there is to collect. */
 export interface FileRead extends RangeRead {
+  /** Of all files of its job. */
   ids: Uint8Array
-  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
   flags: Uint8Array
+  /** Of the file. */
+  firstBlock: number
+  blockCount: number
 }
 
 export interface ReadResult {
@@ -93,6 +97,7 @@ export interface ReadResult {
   /** Of each file. Their ids and flags are in one array: memory of its own for each would cost more than what it holds. */
   blockCounts: number[]
   ids: Uint8Array
+  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
   flags: Uint8Array
   /** Of the slot. */
   used: number
@@ -151,7 +156,8 @@ export interface DecodeResult {
 export function packRanges(files: readonly FileRange[]): FileRanges {
   const numbers = new Float64Array(files.length * NUMBER.fields)
   const stats = new BigInt64Array(files.length * STAT.fields)
-  for (const [index, file] of files.entries()) {
+  let index = 0
+  for (const file of files) {
     const number = index * NUMBER.fields
     numbers[number + NUMBER.fd] = file.fd
     numbers[number + NUMBER.from] = file.from
@@ -161,6 +167,7 @@ export function packRanges(files: readonly FileRange[]): FileRanges {
     stats[stat + STAT.size] = file.size
     stats[stat + STAT.mtimeNs] = file.mtimeNs
     stats[stat + STAT.ctimeNs] = file.ctimeNs
+    index++
   }
   return { addresses: files.map(({ address }) => address), numbers, stats, known: files.map(({ known }) => known) }
 }
@@ -195,25 +202,26 @@ export function packReads(reads: readonly RangeRead[]): Pick<ReadResult, 'length
 }
 
 /** What became of each file. */
-export function unpackReads(result: ReadResult): FileRead[] {
-  const { lengths, changed, blockCounts, ids, flags } = result
+export function unpackReads({ lengths, changed, blockCounts, ids, flags, errors, prints }: ReadResult): FileRead[] {
   const reads: FileRead[] = []
-  let at = 0
-  for (const [index, blockCount] of blockCounts.entries()) {
-    const from = at
-    at += blockCount
+  let firstBlock = 0
+  for (const blockCount of blockCounts) {
+    const index = reads.length
     reads.push({
       error: null,
       isUnopened: false,
+      prints: null,
       changed: changed[index] === 1,
       length: lengths[index] ?? 0,
-      prints: null,
-      ids: ids.subarray(from * ID_BYTES, at * ID_BYTES),
-      flags: flags.subarray(from, at),
+      ids,
+      flags,
+      firstBlock,
+      blockCount,
     })
+    firstBlock += blockCount
   }
-  for (const { index, ...failure } of result.errors) Object.assign(reads[index] ?? {}, failure)
-  for (const { index, prints } of result.prints) Object.assign(reads[index] ?? {}, { prints })
+  for (const { index, ...failure } of errors) Object.assign(reads[index] ?? {}, failure)
+  for (const { index, prints: made } of prints) Object.assign(reads[index] ?? {}, { prints: made })
   return reads
 }
 

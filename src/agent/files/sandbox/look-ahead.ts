@@ -1,7 +1,7 @@
 // Has what a walk comes to next looked at by other threads. A small tree has been walked before they have begun, so nobody
 // is asked before there was much; and a walk waits for others only once they have answered.
 import type { Directory } from './directory.ts'
-import { type Listed, type Looked, lookedCount, type Seen, seenIn } from './looked.ts'
+import { isDirectoryIn, type Listed, type Looked, lookedCount, type Seen, seenIn } from './looked.ts'
 
 export interface Lookers {
   /** Whether they have been started, so that to ask them costs nothing more. */
@@ -121,7 +121,7 @@ function createWithin({ lookers, walk, directory, names, listed }: WithinDeps): 
       ahead.shift()
       walk.pieces--
     }
-    const [first] = ahead
+    const first = ahead[0]
     return first && first.from <= index ? first : undefined
   }
 
@@ -151,5 +151,4 @@ function createWithin({ lookers, walk, directory, names, listed }: WithinDeps): 
 }
 
 /** A directory that was too much for one go. */
-const isUnlisted = (listed: Listed, index: number) =>
-  seenIn(listed, index)?.isDirectory() === true && !listed.lists.has(index)
+const isUnlisted = (listed: Listed, index: number) => isDirectoryIn(listed, index) && !listed.lists.has(index)

@@ -131,6 +131,12 @@ export function seenIn(looked: Looked, index: number): Seen | undefined {
   return mode === GONE ? null : new StatsInRow(looked, at)
 }
 
+/** As `seenIn` would say, without making anything: a walk asks it of every name. */
+export function isDirectoryIn({ rows }: Looked, index: number): boolean {
+  const mode = rows[index * FIELDS] ?? GONE
+  return mode > GONE && (Number(mode) & constants.S_IFMT) === constants.S_IFDIR
+}
+
 export const namesIn = ({ names }: Listed): string[] => (names === '' ? [] : names.split('/'))
 
 /** A row as the stats that it was. */
