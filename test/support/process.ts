@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../bin/gamekeeper.js', import.meta.url))
 
 export interface ServiceProcess {
   child: ChildProcess
