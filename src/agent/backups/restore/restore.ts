@@ -23,6 +23,7 @@ import { chosenRoots, type LiveEntry, type PlanRequest, planRestore, type Step, 
 import { createRoom, type Room } from './restore-room.ts'
 import { createStager, type Stager } from './restore-stage.ts'
 import type { RestoreTarget } from './restore-target.ts'
+import { spreadWithin } from './spread.ts'
 
 /** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 1_000n
@@ -72,6 +73,7 @@ export async function runRestore(
   using stagingRoot = openRoot(target.folders.staging)
   const name = folderOf(request.jobId)
   await removeTree(stagingRoot, name, { share: target.sandbox.share })
+  await spreadWithin(stagingRoot)
   mkdirAt(stagingRoot, name, 0o700)
   using staging = openChild(stagingRoot, name)
   const result: RestoreReport = { filesRestored: 0, filesKept: 0, bytesRestored: 0, displaced: 0 }
