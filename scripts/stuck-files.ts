@@ -1,7 +1,9 @@
 // A test file whose process neither says anything nor ends is ended, and fails the run with a picture of what was there:
 // `node:test` itself would wait for it for ever.
-import { readFileSync } from 'node:fs'
 import type { run } from 'node:test'
+import { sendSignal } from '../src/agent/games/process-identity.ts'
+import { childrenOf, readIfThere } from '../src/kit/kernel-files.ts'
+import { commandOf } from '../test/support/children.ts'
 
 type Results = ReturnType<typeof run>
 
@@ -53,7 +55,7 @@ export function watchFiles(
       files.delete(file)
       const tree = processesOf(file)
       onStuck(file, tree.map(describe).join('\n'))
-      for (const { pid } of tree.toReversed()) endProcess(pid)
+      for (const { pid } of tree.toReversed()) sendSignal(pid, 'SIGKILL')
     }
   }, LOOK_EVERY_MS)
   results.once('close', () => clearInterval(timer))
@@ -75,28 +77,8 @@ function processesOf(file: string): Process[] {
     .flatMap((pid) => below(pid, 0))
 }
 
-const read = (path: string): string => {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
-    return ''
-  }
-}
-
-const childrenOf = (pid: number): number[] =>
-  read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
-const commandOf = (pid: number): string => read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
-
 function describe({ pid, depth }: Process): string {
-  const state = /^State:\s+(.*)$/m.exec(read(`/proc/${pid}/status`))?.[1]
-  const waitsFor = read(`/proc/${pid}/wchan`)
+  const state = /^State:\s+(.*)$/m.exec(readIfThere(`/proc/${pid}/status`))?.[1]
+  const waitsFor = readIfThere(`/proc/${pid}/wchan`)
   return `${'  '.repeat(depth + 1)}${pid} ${state}, in ${waitsFor || '?'}: ${commandOf(pid).slice(-160)}`
-}
-
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended meanwhile.
-  }
 }

@@ -21,7 +21,7 @@ import { createLinkDoor } from './http/link-door.ts'
 import { createLinkRevocations } from './http/revocations.ts'
 import { agentRoutes } from './http/routes.ts'
 import { createTusUploads } from './http/tus-uploads.ts'
-import { createJournal } from './journal/journal.ts'
+import { createOwnJournal } from './journal/own-journal.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createAgentOffsite, type MirrorTarget } from './offsite/index.ts'
 import { createRehearsals } from './rehearsals/rehearsals.ts'
@@ -64,12 +64,7 @@ export interface LocalAgent extends Agent {
 export function createAgent(deps: AgentDeps): LocalAgent {
   const { dataDir, trashKeepMs, linksKey, clock, log } = deps
   const layout = layoutOf(dataDir)
-  const journal = createJournal({
-    folder: layout.journal,
-    oldFolder: layout.facts,
-    now: clock.now,
-    onUnexpected: (error) => log.error({ err: error }, 'a record of the journal could not be written or read'),
-  })
+  const journal = createOwnJournal(layout, deps)
   const files = createAgentFiles({
     layout,
     journal,

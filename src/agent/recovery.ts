@@ -5,7 +5,7 @@ import type { AgentServers } from '../contract/agent.ts'
 import { createAgentBackups } from './backups/index.ts'
 import type { RepositoryConfig } from './backups/store/repository.ts'
 import { createHealedRecorder } from './healed.ts'
-import { createJournal } from './journal/journal.ts'
+import { createOwnJournal } from './journal/own-journal.ts'
 import { layout as layoutOf } from './layout.ts'
 import { createServerFolders } from './servers.ts'
 
@@ -24,12 +24,7 @@ export function createRecoveryAgent(deps: {
 }): RecoveryAgent {
   const { dataDir, backupKey: key, openOffsite: offsite, clock, log } = deps
   const layout = layoutOf(dataDir)
-  const journal = createJournal({
-    folder: layout.journal,
-    oldFolder: layout.facts,
-    now: clock.now,
-    onUnexpected: (error) => log.error({ err: error }, 'a record of the journal could not be written or read'),
-  })
+  const journal = createOwnJournal(layout, deps)
   const backups = createAgentBackups({
     layout,
     server: () => {

@@ -16,3 +16,7 @@ export function statFields(pid: number): string[] {
   // The name, in parentheses, may hold anything.
   return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
+
+/** None where there is no such process. */
+export const childrenOf = (pid: number): number[] =>
+  readIfThere(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { childrenOf, readIfThere } from '../../src/kit/kernel-files.ts'
 
 /** The processes that this one has started, and that have not ended. */
-export const childrenNow = (): number[] =>
-  readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+export const childrenNow = (): number[] => childrenOf(process.pid)
+
+/** Empty where it has ended. */
+export const commandOf = (pid: number): string => readIfThere(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')

@@ -40,16 +40,16 @@ export function isAlive(process: ProcessIdentity): boolean {
 
 /** To the process and its whole group, which has its number. False where it is gone, or another has the number now. */
 export function signalGroup(leader: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isAlive(leader) && send(-leader.pid, signal)
+  return isAlive(leader) && sendSignal(-leader.pid, signal)
 }
 
 /** To the process alone. False where it is gone, or another has the number now. */
 export function signalProcess(target: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isAlive(target) && send(target.pid, signal)
+  return isAlive(target) && sendSignal(target.pid, signal)
 }
 
-/** False where it has ended since it was looked at. */
-function send(pid: number, signal: NodeJS.Signals): boolean {
+/** To whoever has the number now, for those who have just looked. False where it has ended since. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal)
     return true

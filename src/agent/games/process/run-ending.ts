@@ -1,7 +1,7 @@
 // Ends what a run has started, directly, by what the kernel knows: a supervisor that hangs or is gone must not keep a game alive.
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
-import { readIfThere } from '../../../kit/kernel-files.ts'
+import { childrenOf } from '../../../kit/kernel-files.ts'
 import { identify, isAlive, type ProcessIdentity, signalGroup, signalProcess } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
@@ -49,8 +49,7 @@ export async function endForgotten(record: RunRecord): Promise<void> {
 /** The innermost first: what bubblewrap has started plays on when bubblewrap itself is killed. */
 function killBelow(parent: ProcessIdentity): void {
   if (!isAlive(parent)) return
-  const children = readIfThere(`/proc/${parent.pid}/task/${parent.pid}/children`).split(' ').filter(Boolean)
-  for (const child of children.flatMap((pid) => identify(Number(pid)) ?? [])) {
+  for (const child of childrenOf(parent.pid).flatMap((pid) => identify(pid) ?? [])) {
     killBelow(child)
     signalProcess(child, 'SIGKILL')
   }

@@ -4,6 +4,7 @@ import { rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hasCode } from '../../../kit/errno.ts'
 import { readIfThere } from '../../../kit/kernel-files.ts'
+import { sendSignal } from '../process-identity.ts'
 import type { GroupFolder } from './protocol.ts'
 
 /** The kernel takes ten milliseconds for the first: before there is anything to start. */
@@ -50,13 +51,7 @@ export function killGroups(groups: readonly GroupFolder[]): number {
   let count = 0
   for (const { folder } of groups) {
     for (const pid of readIfThere(join(folder, 'cgroup.procs')).split('\n').filter(Boolean)) {
-      if (Number(pid) === process.pid) continue
-      try {
-        process.kill(Number(pid), 'SIGKILL')
-        count++
-      } catch {
-        // It has ended meanwhile.
-      }
+      if (Number(pid) !== process.pid && sendSignal(Number(pid), 'SIGKILL')) count++
     }
   }
   return count

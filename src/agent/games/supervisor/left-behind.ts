@@ -2,7 +2,7 @@
 // which is a user of this game alone, or else those of its group.
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ProcessIdentity, signalGroup, statOf } from '../process-identity.ts'
+import { type ProcessIdentity, sendSignal, signalGroup, statOf } from '../process-identity.ts'
 
 /** They may start new ones while we look. */
 const ROUNDS = 50
@@ -50,13 +50,7 @@ const killAll =
 function killOnce(isMeant: (pid: string) => boolean): number {
   let count = 0
   for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name) || !isMeant(name)) continue
-    try {
-      process.kill(Number(name), 'SIGKILL')
-      count++
-    } catch {
-      // It has ended meanwhile.
-    }
+    if (/^\d+$/.test(name) && isMeant(name) && sendSignal(Number(name), 'SIGKILL')) count++
   }
   return count
 }
