@@ -2,7 +2,8 @@
 // (`npm run bench -- backups-scale`, peak memory).
 
 import { ID_BYTES } from '../format/format.ts'
-import { type FrameRow, visitTable } from '../format/pack-table.ts'
+import { type FrameRow, spansIn, visitTable } from '../format/pack-table.ts'
+import type { Span } from '../format/spans.ts'
 import { addToFilter, createFilter, wordAt } from './block-filter.ts'
 import { Rows } from './rows.ts'
 
@@ -47,6 +48,12 @@ export interface BlockIndex {
     frame(place: FramePlace): void
     block(ids: Uint8Array, at: number, inner: number, length: number): void
   }): Generator<void, void, undefined>
+  /** Where the pack has the list of its spans. */
+  spansOf(packId: string): Span | undefined
+  /** As the pack's whole table says, once there is one. */
+  addSpans(packId: string, table: Uint8Array): void
+  /** By pack. */
+  readonly spans: ReadonlyMap<string, Span>
   markDamaged(block: number): void
   /** It was healed where it is. */
   markSound(block: number): void
@@ -76,6 +83,7 @@ class Index implements BlockIndex {
   private readonly blocks = new Rows(Uint32Array, BLOCK.fields)
   private readonly frames = new Rows(Uint32Array, FRAME.fields)
   private readonly damaged = new Set<number>()
+  readonly spans = new Map<string, Span>()
   blockCount = 0
   private frameCount = 0
   losses = 0
@@ -213,6 +221,7 @@ class Index implements BlockIndex {
   }
 
   addTable(packId: string, table: Uint8Array, shift = 0): void {
+    this.addSpans(packId, table)
     let number = -1
     visitTable(table, {
       frame: (row) => {
@@ -222,7 +231,17 @@ class Index implements BlockIndex {
     })
   }
 
+  spansOf(packId: string): Span | undefined {
+    return this.spans.get(packId)
+  }
+
+  addSpans(packId: string, table: Uint8Array): void {
+    const spans = spansIn(table)
+    if (spans) this.spans.set(packId, spans)
+  }
+
   *addAll(other: BlockIndex): Generator<void, void, undefined> {
+    for (const [packId, spans] of other.spans) this.spans.set(packId, spans)
     let number = -1
     let block = 0
     yield* other.visit({

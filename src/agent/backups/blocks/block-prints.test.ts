@@ -15,12 +15,12 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import { startAgent, temporaryFolder, testAgent } from '../backups.testing.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
+import { createGmac } from '../format/gmac.ts'
 import { createSealer } from '../format/seal.ts'
 import { packRanges, SLOT_BYTES, unpackReads, ZERO_BLOCK } from '../workers/worker-jobs.ts'
 import { readFiles } from '../workers/worker-read.ts'
 import {
   createPrintCache,
-  createPrinter,
   PRINTED_FROM_BYTES,
   type Prints,
   printsBetween,
@@ -29,8 +29,8 @@ import {
 } from './block-prints.ts'
 
 it('another bit, another length or another key is another print', () => {
-  const print = createPrinter(Buffer.alloc(16, 1))
-  const other = createPrinter(Buffer.alloc(16, 2))
+  const print = createGmac(Buffer.alloc(16, 1))
+  const other = createGmac(Buffer.alloc(16, 2))
   const blocks = fc.uint8Array({ minLength: 1, maxLength: 300 })
   fc.assert(
     fc.property(blocks, fc.nat(), (block, bit) => {
@@ -79,7 +79,7 @@ it('of a file whose prints are known, only the stretches that have changed are n
       sealer.nameTo(target, at, block)
     },
   }
-  const tools = { sealer: counting, print: createPrinter(randomBytes(16)) }
+  const tools = { sealer: counting, print: createGmac(randomBytes(16)), gmac: null }
   const read = (known: Prints | null) => {
     const fd = openSync(path, 'r')
     const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })

@@ -2,12 +2,10 @@
 // the cost of hashing their blocks. It does not replace a block's name: its key is drawn when the store is opened, and
 // neither the key nor the prints ever leave memory. Without the key nobody can construct two stretches with the same
 // print; by chance it happens once in 2^113 pairs. See docs/decisions/0005-prints.md.
-import { createCipheriv } from 'node:crypto'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
+import { GMAC_BYTES } from '../format/gmac.ts'
 
-export const PRINT_KEY_BYTES = 16
-export const PRINT_BYTES = 16
-const NONCE = Buffer.alloc(12)
+export const PRINT_BYTES = GMAC_BYTES
 /** What has one print: to begin one costs as much as to go through 100 KB. */
 export const STRETCH_BLOCKS = 4
 export const STRETCH_BYTES = STRETCH_BLOCKS * BLOCK_BYTES
@@ -21,18 +19,6 @@ export interface Prints {
   prints: Uint8Array
   /** The name of each block; of one of zeros, zeros. */
   ids: Uint8Array
-}
-
-export type Printer = (stretch: Uint8Array) => Buffer
-
-/** A GMAC. Its nonce may be the same each time, since the prints are as secret as the key. */
-export function createPrinter(key: Uint8Array): Printer {
-  return (stretch) => {
-    const mac = createCipheriv('aes-128-gcm', key, NONCE)
-    mac.setAAD(stretch)
-    mac.final()
-    return mac.getAuthTag()
-  }
 }
 
 /** Of so many bytes of a file. */

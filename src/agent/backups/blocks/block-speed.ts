@@ -2,7 +2,8 @@
 // the time of BLAKE2b, with carry-less multiplication a GMAC a tenth.
 import { randomBytes } from 'node:crypto'
 import { BLOCK_BYTES, type BlockHash, createHasher } from '../format/format.ts'
-import { createPrinter, PRINT_KEY_BYTES, STRETCH_BYTES } from './block-prints.ts'
+import { createGmac, GMAC_KEY_BYTES } from '../format/gmac.ts'
+import { STRETCH_BYTES } from './block-prints.ts'
 
 const BLOCKS = 8
 /** The best of so many counts: what disturbs one does not disturb all. */
@@ -33,7 +34,7 @@ export function fastestBlockHash(): BlockHash {
   return fastest
 }
 
-/** Whether telling by prints what has not changed saves more than making prints costs. */
-export function arePrintsWorthwhile(blockHash: BlockHash): boolean {
-  return timeFor(createPrinter(randomBytes(PRINT_KEY_BYTES)), STRETCH_BYTES) * MUCH_FASTER < timeToName(blockHash)
+/** Whether telling by prints what has not changed saves more than making prints costs, and so for spans. */
+export function areGmacsWorthwhile(blockHash: BlockHash): boolean {
+  return timeFor(createGmac(randomBytes(GMAC_KEY_BYTES)), STRETCH_BYTES) * MUCH_FASTER < timeToName(blockHash)
 }

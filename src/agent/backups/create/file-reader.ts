@@ -204,8 +204,8 @@ export function createFileReader(deps: {
   }
 
   async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<ReadResult> {
-    const { slot, used, table } = result
-    await sink.add(new Uint8Array(slot, 0, used), table)
+    const { slot, used, table, spans } = result
+    await sink.add(new Uint8Array(slot, 0, used), table, spans)
     pool.recycle(slot)
     return result
   }

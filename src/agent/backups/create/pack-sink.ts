@@ -13,10 +13,10 @@ const FINISHING_AT_ONCE = 3
 
 export interface PackSink {
   /**
-   * `table` lists what `bytes` hold: of the frames, those with something new are kept. Resolves when the bytes may
-   * change.
+   * `table` lists what `bytes` hold, and `spans` its spans: of the frames, those with something new are kept. Resolves when the
+   * bytes may change.
    */
-  add(bytes: Uint8Array, table: Uint8Array): Promise<void>
+  add(bytes: Uint8Array, table: Uint8Array, spans: Uint8Array): Promise<void>
   /** In the store, or stored by this backup. */
   holds(id: Uint8Array, at?: number): boolean
   readonly storedBytes: number
@@ -43,7 +43,7 @@ export function createPackSink(repository: Repository): PackSink {
   async function writer(): Promise<PackWriter> {
     finishing.check()
     if (current) return current
-    opening ??= createPack(repository.blobs).then((pack) => {
+    opening ??= createPack(repository.blobs, repository.spanKey).then((pack) => {
       current = pack
       opening = undefined
       return pack
@@ -61,6 +61,7 @@ export function createPackSink(repository: Repository): PackSink {
       const written = await pack.finish()
       finished.set(written.packId, written.sizeBytes)
       storedBytes += written.sizeBytes
+      own.addSpans(written.packId, written.table)
       await indexes.add(written)
     } catch (error) {
       await pack.abort().catch(() => {})
@@ -80,11 +81,11 @@ export function createPackSink(repository: Repository): PackSink {
     return areNew
   }
 
-  async function append(bytes: Uint8Array, table: Uint8Array): Promise<void> {
+  async function append(bytes: Uint8Array, table: Uint8Array, spans?: Uint8Array): Promise<void> {
     let pack = await writer()
     // Others that waited for it as well may have filled it meanwhile.
     while (pack !== current) pack = await writer()
-    own.addTable(pack.packId, table, pack.append(bytes, table))
+    own.addTable(pack.packId, table, pack.append(bytes, table, spans))
     visitTable(table, { frame() {}, block: (idAt) => repository.index.hint(table, idAt) })
     const settled = pack.settled()
     if (pack.isFull) close(pack)
@@ -98,10 +99,10 @@ export function createPackSink(repository: Repository): PackSink {
     get storedBytes() {
       return storedBytes
     },
-    async add(bytes, table) {
+    async add(bytes, table, spans) {
       const areNew = newFrames(table)
       if (!areNew.includes(true)) return
-      if (!areNew.includes(false)) return await append(bytes, table)
+      if (!areNew.includes(false)) return await append(bytes, table, spans)
       for (const [index, frame] of decodeTable(table).entries())
         if (areNew[index]) await append(bytes.subarray(frame.offset, frame.offset + frame.storedLength), tableOf(frame))
     },

@@ -2,6 +2,7 @@
 // table travels as bytes from the worker thread that made the frames to the disk: an object for every block would cost
 // more than hashing a small one (`npm run bench -- backups`, `first`).
 import { ID_BYTES } from './format.ts'
+import { CODEC_SPANS } from './seal.ts'
 
 const COUNT_BYTES = 8
 const FRAME_ROW_BYTES = 24
@@ -154,6 +155,14 @@ export function decodeTable(table: Uint8Array): Frame[] {
     },
   })
   return frames
+}
+
+/** Where the pack has the list of its spans: in its last frame, if at all. */
+export function spansIn(table: Uint8Array): { offset: number; length: number } | undefined {
+  const view = viewOf(table)
+  const last = COUNT_BYTES + (view.getUint32(0, true) - 1) * FRAME_ROW_BYTES
+  if (last < COUNT_BYTES || view.getUint32(last + 12, true) !== CODEC_SPANS) return undefined
+  return { offset: view.getUint32(last, true), length: view.getUint32(last + 4, true) }
 }
 
 /** Of one frame that stands at the beginning of what it describes. */

@@ -16,6 +16,8 @@ const CODEC_SEALED = 2
 const CODEC_TRIMMED = 4
 /** Zeros that nobody wants, between what has to begin at a certain place. They are in the clear. */
 export const CODEC_FILLER = 8
+/** The list of a pack's spans, in the clear. */
+export const CODEC_SPANS = 16
 
 /** Measured on region files: level 3 costs a quarter more than level 1 and saves 1 % of space. */
 const LEVEL = { [constants.ZSTD_c_compressionLevel]: 1 }

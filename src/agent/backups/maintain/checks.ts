@@ -8,7 +8,7 @@ import { eachBlock } from '../format/block-runs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from '../format/format.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'
 import { checkPart } from '../format/parts.ts'
-import { CODEC_FILLER } from '../format/seal.ts'
+import { faultOfUnnamed, isUnnamed } from '../format/unnamed.ts'
 import { isKnownDamaged } from '../store/damage-list.ts'
 import { decodeCopy } from '../store/decode-pack.ts'
 import { healPack } from '../store/healing.ts'
@@ -24,7 +24,7 @@ import type { DecodeResult } from '../workers/worker-jobs.ts'
 
 const TOUCHED_AT_MOST = 1000
 /** Off-site each is a request. */
-const FILLERS_AT_ONCE = 8
+const UNNAMED_AT_ONCE = 8
 const CHECKED_ONLY = { idAt: 0, target: null, offset: 0 }
 
 export interface Findings {
@@ -101,7 +101,7 @@ export async function checkPack(
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
   }
   findings.blocksChecked += wanted.length
-  await noting(findings, () => checkFillers(store, packId, frames))
+  await noting(findings, () => checkUnnamed(store, packId, frames))
   return isSound && !findings.blobs.has(packBlob(packId))
 }
 
@@ -134,13 +134,13 @@ export async function forgetDamage(repository: Repository, packId: string): Prom
 }
 
 /** They hold no block, and still no byte of a pack may change unseen. */
-async function checkFillers({ blobs }: CheckedStore, packId: string, frames: Frame[]): Promise<void> {
+async function checkUnnamed({ blobs }: CheckedStore, packId: string, frames: Frame[]): Promise<void> {
   const name = packBlob(packId)
-  const fillers = frames.filter(({ codec }) => codec === CODEC_FILLER)
-  await forEachAtOnce(fillers, FILLERS_AT_ONCE, async ({ offset, storedLength }) => {
-    const stored = await asDamage(name, () => blobs.get(name, { offset, length: storedLength }))
-    const isSound = stored.length === storedLength && stored.every((byte) => byte === 0)
-    if (!isSound) throw new Damage(name, 'what should be zeros is not')
+  await forEachAtOnce(frames.filter(isUnnamed), UNNAMED_AT_ONCE, async (frame) => {
+    const { offset, storedLength: length } = frame
+    const stored = await asDamage(name, () => blobs.get(name, { offset, length }))
+    const fault = faultOfUnnamed(frame, stored)
+    if (fault !== undefined) throw new Damage(name, fault)
   })
 }
 

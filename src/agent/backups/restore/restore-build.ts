@@ -178,7 +178,8 @@ async function decodeAll(
   const bad: DamagedBlock[] = []
   const spared: DamagedBlock[] = []
   for (const [packId, wanted] of packs) {
-    for (const part of decodeJobs(packId, wanted, { isStrict: false })) {
+    const spans = repository.index.spansOf(packId)
+    for (const part of decodeJobs(packId, wanted, { isStrict: false, spans })) {
       const job = decodePart(source, part).then((decoded) => {
         onMade(decoded.made)
         for (const { blocks } of decoded.damaged) bad.push(...blocks.map((id) => ({ id, packId })))

@@ -24,6 +24,7 @@ export async function expectRestore(
     })
     return undefined
   })
+  source.fetch.start()
 }
 
 /** Of a file that may be what it was, only what turns out to differ is fetched. */

@@ -57,6 +57,35 @@ it('fetches what is expected of a pack with the first of it, and only that', asy
   )
 })
 
+it('what goes with a pack comes along where it lies beside the rest, and is not asked for by itself', async () => {
+  const { store, requests } = countedStore()
+  using fetch = createPackFetches(store, () => ({ offset: 3_000_000, length: 500 })).begin()
+  await bytesOf(fetch, 'far', range(0))
+  await bytesOf(fetch, 'near', range(2_700_000))
+  assert.deepEqual(
+    requests.map((request) => request.range),
+    [
+      { offset: 0, length: 1000 },
+      { offset: 2_700_000, length: 300_500 },
+    ],
+  )
+})
+
+it('what is expected may come before it is read, and is not fetched again', async () => {
+  const begun = new Set<string>()
+  const areBegun = Promise.withResolvers<void>()
+  const { store, requests } = countedStore(async (name) => {
+    if (begun.add(name).size === 2) areBegun.resolve()
+  })
+  using fetch = createPackFetches(store).begin()
+  for (const pack of ['a', 'b', 'c']) fetch.expect(pack, range(0))
+  fetch.start()
+  await areBegun.promise
+  assert.deepEqual([...begun], ['packs/a/a', 'packs/b/b'])
+  for (const pack of ['a', 'b', 'c']) await bytesOf(fetch, pack, range(0))
+  assert.equal(requests.length, 3)
+})
+
 it('fetches the next pack while one is read, and several at once', async () => {
   const { store, requests } = countedStore()
   using fetch = createPackFetches(store).begin()

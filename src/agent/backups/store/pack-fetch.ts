@@ -18,6 +18,8 @@ const SLOT_BYTES = 40 * 1024 * 1024
 const GAP_BYTES = 512 * 1024
 /** How long memory that nobody uses is kept. */
 const KEPT_MS = 30_000
+/** More would keep the first one, with which the work begins, waiting. */
+const STARTED_AT_ONCE = 2
 /** Of the parts of one pack. */
 const REQUESTS_AT_ONCE = 6
 
@@ -29,6 +31,8 @@ export interface WantedRange extends ByteRange {
 export interface PackFetch extends Disposable {
   /** Will be read before long: it comes with what else is wanted of the pack. Only saves requests. */
   expect(packId: string, range: WantedRange): void
+  /** All has been expected: the first of it may come already. */
+  start(): void
   /** What it hands to `work` is good until that has ended. Throws `BlobMissing`, and `StoreUnreachable`. */
   read<T>(packId: string, ranges: WantedRange[], work: (fetched: FetchedRange[]) => Promise<T>): Promise<T>
 }
@@ -67,8 +71,11 @@ interface Entry {
   pins: number
 }
 
-/** `copy` is one of `asCopy`. */
-export function createPackFetches(copy: BlobStore): PackFetches {
+/** `copy` is one of `asCopy`. `spansOf`: what comes with the rest of a pack, where it lies beside it. */
+export function createPackFetches(
+  copy: BlobStore,
+  spansOf: (packId: string) => ByteRange | undefined = () => undefined,
+): PackFetches {
   const free: SharedArrayBuffer[] = []
   const entries = new Set<Entry>()
   let made = 0
@@ -156,7 +163,7 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     const left: Ranges = session.expected.get(packId) ?? new Map()
     session.expected.delete(packId)
     for (const range of ranges) if (!left.has(range.offset)) left.set(range.offset, { ...range, turn: session.turns++ })
-    const parts = joined([...left.values()])
+    const parts = joined([...left.values()], spansOf(packId))
     const entry: Entry = { session, packId, parts, slot: undefined, ready: Promise.resolve(), left, pins: 1 }
     entries.add(entry)
     entry.ready = fill(entry).catch((error: unknown) => {
@@ -203,6 +210,9 @@ export function createPackFetches(copy: BlobStore): PackFetches {
     sessions++
     return {
       expect: (packId, range) => expectOf(session, packId, range),
+      start() {
+        for (let count = 0; count < STARTED_AT_ONCE; count++) startNext(session)
+      },
       async read(packId, ranges, work) {
         const pinned = pin(session, packId, ranges)
         try {
@@ -261,15 +271,15 @@ function covers({ parts }: Entry, { offset, length }: ByteRange): boolean {
   return parts.some((part) => part.offset <= offset && offset + length <= part.offset + part.length)
 }
 
-/** In the order of the pack; those with little between them become one. Each has its place in the slot. */
-function joined(ranges: readonly ByteRange[]): Entry['parts'] {
+/** In the order of the pack; those with little between them become one. `spans` cost no request of their own. */
+function joined(ranges: readonly ByteRange[], spans: ByteRange | undefined): Entry['parts'] {
   const parts: Entry['parts'] = []
   let at = 0
-  for (const { offset, length } of ranges.toSorted((a, b) => a.offset - b.offset)) {
+  /** Each has its place in the slot. */
+  function add({ offset, length }: ByteRange): void {
     const last = parts.at(-1)
-    const end = offset + length
-    if (last && offset <= last.offset + last.length + GAP_BYTES) {
-      const grown = Math.max(last.length, end - last.offset)
+    if (last && isNear(last, offset)) {
+      const grown = Math.max(last.length, offset + length - last.offset)
       at += grown - last.length
       last.length = grown
     } else {
@@ -277,5 +287,10 @@ function joined(ranges: readonly ByteRange[]): Entry['parts'] {
       at += length
     }
   }
+  for (const range of ranges.toSorted((a, b) => a.offset - b.offset)) add(range)
+  const last = parts.at(-1)
+  if (spans && last && isNear(last, spans.offset)) add(spans)
   return parts
 }
+
+const isNear = (before: ByteRange, offset: number) => offset <= before.offset + before.length + GAP_BYTES

@@ -6,7 +6,8 @@ import type { BlobStore, BlobWriter } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { Damage, digest, ID_BYTES, MAGIC_BYTES, PACK_MAGIC, packBlob } from '../format/format.ts'
 import { createTableBuilder, TABLE_BYTES_AT_LEAST } from '../format/pack-table.ts'
-import { CODEC_FILLER } from '../format/seal.ts'
+import { CODEC_FILLER, CODEC_SPANS } from '../format/seal.ts'
+import { encodeSpans, shiftSpans } from '../format/spans.ts'
 
 const PACK_BYTES = 32 * 1024 * 1024
 /** Of small files a pack would hold a million: what it holds is kept in memory until it is closed. */
@@ -24,10 +25,10 @@ export interface PackWriter {
   readonly packId: string
   readonly isFull: boolean
   /**
-   * `table` lists what `bytes` hold. Returns where in the pack they begin. The bytes must not change until `settled` has
-   * resolved.
+   * `table` lists what `bytes` hold, `spans` those of them that were taken when they were made. Returns where in the pack they
+   * begin. The bytes must not change until `settled` has resolved.
    */
-  append(bytes: Uint8Array, table: Uint8Array): number
+  append(bytes: Uint8Array, table: Uint8Array, spans?: Uint8Array): number
   /** Resolves when the store has taken all that was appended. */
   settled(): Promise<void>
   /** Once it returns, the pack is whole and survives a power failure. */
@@ -35,10 +36,12 @@ export interface PackWriter {
   abort(): Promise<void>
 }
 
-export async function createPack(blobs: BlobStore): Promise<PackWriter> {
+/** `spanKey`: of the spans that will be given. */
+export async function createPack(blobs: BlobStore, spanKey: Uint8Array | null = null): Promise<PackWriter> {
   const packId = randomBytes(16).toString('hex')
   const writer = await blobs.create(packBlob(packId))
   const tables = createTableBuilder()
+  const spanRows: Uint8Array[] = []
   let offset = MAGIC_BYTES
   let tail = write(writer, Promise.resolve(), Buffer.from(PACK_MAGIC))
 
@@ -51,8 +54,13 @@ export async function createPack(blobs: BlobStore): Promise<PackWriter> {
   function align(): void {
     const length = -offset & (UNIT_BYTES - 1)
     if (length === 0) return
-    tables.addFrame({ offset, storedLength: length, rawLength: length, codec: CODEC_FILLER, crc: 0 }, 0)
-    add(zeros.subarray(0, length))
+    addUnnamed(zeros.subarray(0, length), CODEC_FILLER)
+  }
+
+  function addUnnamed(bytes: Uint8Array, codec: number): void {
+    const { length } = bytes
+    tables.addFrame({ offset, storedLength: length, rawLength: length, codec, crc: 0 }, 0)
+    add(bytes)
   }
 
   return {
@@ -60,15 +68,17 @@ export async function createPack(blobs: BlobStore): Promise<PackWriter> {
     get isFull() {
       return offset >= PACK_BYTES || tables.blockCount >= PACK_BLOCKS
     },
-    append(bytes, table) {
+    append(bytes, table, spans) {
       if (bytes.length >= LARGE_WRITE_BYTES) align()
       const from = offset
       tables.addTable(table, from)
+      if (spans && spans.length > 0) spanRows.push(shiftSpans(spans, from))
       add(bytes)
       return from
     },
     settled: () => tail,
     async finish() {
+      if (spanKey && spanRows.length > 0) addUnnamed(encodeSpans(spanKey, spanRows), CODEC_SPANS)
       const table = tables.take()
       await write(writer, tail, trailed(table))
       await writer.commit()

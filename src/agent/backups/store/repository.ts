@@ -7,11 +7,13 @@ import { createMutex, type Mutex } from '../../../kit/mutex.ts'
 import { createSharedLock, type SharedLock } from '../../../kit/shared-lock.ts'
 import { createTurns } from '../../../kit/turns.ts'
 import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
-import { createPrintCache, PRINT_KEY_BYTES, type PrintCache } from '../blocks/block-prints.ts'
+import { createPrintCache, type PrintCache } from '../blocks/block-prints.ts'
 import { fastestBlockHash } from '../blocks/block-speed.ts'
 import { type BlockHash, Damage, lastSegment, packBlob } from '../format/format.ts'
+import { GMAC_KEY_BYTES } from '../format/gmac.ts'
 import { MANIFEST_SIZES, type ManifestSizes } from '../format/manifest-writer.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
+import type { Span } from '../format/spans.ts'
 import { agreeOnKey } from '../format/store-format.ts'
 import { createPool, type Pool } from '../workers/pool.ts'
 import { type CopyDamage, createCopyDamage } from './copy-damage.ts'
@@ -93,6 +95,8 @@ export interface Repository {
   /** What is known to be damaged in the copy alone. */
   readonly copyDamage: CopyDamage
   readonly sealer: Sealer
+  /** Of the spans in packs that are made now. It is no secret. */
+  readonly spanKey: Uint8Array
   readonly pool: Pool
   readonly index: BlockIndex
   /** Another one whenever the index is read anew. */
@@ -132,8 +136,8 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
   const { blockHash } = await agreeOnKey(blobs, config.key, () => config.blockHash ?? fastestBlockHash())
   const sealer = createSealer(config.key, blockHash)
   const { key, nice = 0 } = config
-  const printKey = randomBytes(PRINT_KEY_BYTES)
-  const pool = createPool({ blobs: config.blobs, key, blockHash, printKey, nice }, config.threads)
+  const [printKey, spanKey] = [randomBytes(GMAC_KEY_BYTES), randomBytes(GMAC_KEY_BYTES)]
+  const pool = createPool({ blobs: config.blobs, key, blockHash, printKey, spanKey, nice }, config.threads)
   /** One after another: each reads the list, adds to it and writes it. */
   let recording = Promise.resolve()
   /** One after another as well: one may replace the index that another adds to. */
@@ -142,7 +146,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     blobs,
     offsite,
     isAway: (packId: string) => blobs.isAway(packBlob(packId)),
-    fetches: createPackFetches(offsite ?? NO_COPY),
+    fetches: createPackFetches(offsite ?? NO_COPY, (packId): Span | undefined => repository.index.spansOf(packId)),
     doubtful: new Set<string>(),
     gone: new Set<string>(),
     deleted: new Set<string>(),
@@ -151,6 +155,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     onHealed: config.onHealed ?? (() => {}),
     copyDamage: createCopyDamage(blobs.local),
     sealer,
+    spanKey,
     pool,
     index: createBlockIndex(),
     generation: 0,

@@ -3,9 +3,9 @@ import type { BlobStore, ByteRange } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { Damage, lastSegment } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
-import { decodeTable } from '../format/pack-table.ts'
+import { decodeTable, type Frame } from '../format/pack-table.ts'
 import { checkPart } from '../format/parts.ts'
-import { CODEC_FILLER } from '../format/seal.ts'
+import { faultOfUnnamed, isUnnamed } from '../format/unnamed.ts'
 import { decodeJobs } from '../workers/decode-jobs.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 import { listedPacks, readIndex } from './index-blobs.ts'
@@ -62,9 +62,9 @@ export async function isSoundPack(repository: Repository, packId: string, whole:
   const listed = await listedTable(repository, packId)
   if (listed && !listed.equals(table)) return false
   const frames = decodeTable(table)
-  const isZero = (range: { offset: number; storedLength: number }) =>
-    bytes.subarray(range.offset, range.offset + range.storedLength).every((byte) => byte === 0)
-  if (!frames.filter(({ codec }) => codec === CODEC_FILLER).every(isZero)) return false
+  const isAsWritten = (frame: Frame) =>
+    faultOfUnnamed(frame, bytes.subarray(frame.offset, frame.offset + frame.storedLength)) === undefined
+  if (!frames.filter(isUnnamed).every(isAsWritten)) return false
   const wanted = frames.flatMap((frame) =>
     frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),
   )

@@ -3,6 +3,7 @@
 import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { ID_BYTES } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'
+import type { Span } from '../format/spans.ts'
 import { type NewFile, newFilesOf } from './new-files.ts'
 import type { DecodeJob } from './worker-jobs.ts'
 
@@ -31,7 +32,7 @@ export interface WantedBlock {
 export function* decodeJobs(
   packId: string,
   blocks: WantedBlock[],
-  { isStrict }: { isStrict: boolean },
+  { isStrict, spans = null }: { isStrict: boolean; spans?: Span | null | undefined },
 ): Generator<Omit<DecodeJob, 'kind'>> {
   const sorted = blocks.toSorted((a, b) => a.frame.offset - b.frame.offset || a.inner - b.inner)
   let first = 0
@@ -41,7 +42,7 @@ export function* decodeJobs(
   for (const [index, { frame }] of sorted.entries()) {
     if (frame.offset === before) continue
     if (bytes >= JOB_BYTES) {
-      yield { packId, isStrict, ...asRows(sorted.slice(first, index), frames) }
+      yield { packId, isStrict, spans, ...asRows(sorted.slice(first, index), frames) }
       first = index
       frames = 0
       bytes = 0
@@ -50,7 +51,7 @@ export function* decodeJobs(
     frames++
     bytes += frame.rawLength
   }
-  if (frames > 0) yield { packId, isStrict, ...asRows(sorted.slice(first), frames) }
+  if (frames > 0) yield { packId, isStrict, spans, ...asRows(sorted.slice(first), frames) }
 }
 
 /** Each array has memory of its own: a message carries the whole of what an array is a view of. */

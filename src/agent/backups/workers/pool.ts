@@ -26,6 +26,8 @@ const YOUNG_MB = 8
 export interface Pool {
   /** How many jobs keep every thread busy; whoever starts more only fills memory. */
   readonly width: number
+  /** Has every thread started by the time there is work for it. */
+  prepare(): void
   read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult & { slot: SharedArrayBuffer }>
   /** For `createLookAhead`. */
   lookers: Lookers
@@ -138,6 +140,9 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
 
   const shareOf = (owner: string): Pool => ({
     width: threads * JOBS_A_THREAD + 1,
+    prepare() {
+      while (!isClosed && pool.length < threads) start()
+    },
     read: (job) => run(owner, { kind: 'read', ...job }),
     lookers: {
       areStarted: () => pool.length > 0,

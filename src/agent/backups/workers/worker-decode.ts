@@ -4,14 +4,17 @@ import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../../blobs/store.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'
-import type { Sealer } from '../format/seal.ts'
+import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
+import { decodeSpans, SPAN_BYTES, type Span, type SpanList } from '../format/spans.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
 import { MADE, makeFile } from './new-files.ts'
 import { createRunWriter, type RunWriter } from './run-writer.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
-const FETCH_BYTES = 1024 * 1024
+const FETCH_BYTES = SPAN_BYTES
+/** Of a span, the least that must be wanted: to go through the rest of it takes less than to name even that. */
+const SPAN_SHARE = 1 / 4
 
 /** What one job after another uses: fresh memory for each would cost as much as reading into it. */
 export interface Lane {
@@ -84,17 +87,20 @@ async function decodeGroups(
   result: Result,
 ): Promise<void> {
   const { frames } = job
+  const spans = typeof pack === 'string' ? undefined : await spansOf(job, pack)
   let block = 0
   for (let first = 0; first < frames.length; ) {
-    const { end, range } = neighboursOf(frames, first)
-    const fetched = typeof pack === 'string' ? pack : await pack.get(range, lane.fetched).catch(codeIfLost)
+    const { end, offset, bytes, isSound } =
+      typeof pack === 'string'
+        ? { ...neighboursOf(frames, first), bytes: pack, isSound: false }
+        : await fetchGroup(lane, frames, first, pack, spans)
     for (; first < end; first += FRAME.fields) {
       const frame = frameAt(job, first, block)
-      const at = frame.offset - range.offset
+      const at = frame.offset - offset
       const checked =
-        typeof fetched === 'string'
-          ? fetched
-          : checkFrame(sealer, lane, job, frame, fetched.subarray(at, at + frame.storedLength))
+        typeof bytes === 'string'
+          ? bytes
+          : checkFrame(sealer, lane, job, frame, bytes.subarray(at, at + frame.storedLength), isSound)
       if (typeof checked === 'string') result.damaged.push({ what: checked, blocks: idsOf(job, frame) })
       else await writeBlocks(lane.runs, job, frame, checked, result)
       result.bytes += frame.storedLength
@@ -121,28 +127,72 @@ function frameAt({ frames }: DecodeJob, row: number, block: number): DecodedFram
   }
 }
 
+/** Undefined where there are none, or they are not what was written: blocks are checked by their names then. */
+async function spansOf({ spans }: DecodeJob, pack: BlobReader): Promise<SpanList | undefined> {
+  const stored = spans && (await pack.get(spans).catch(codeIfLost))
+  return stored === null || typeof stored === 'string' ? undefined : decodeSpans(stored)
+}
+
+interface Group extends ByteRange {
+  /** Its frames: from the row that was asked for up to but without this one. */
+  end: number
+}
+
+/** All of a span, where it is what was written and enough of it is wanted; else neighbours, each to be checked by itself. */
+async function fetchGroup(
+  lane: Lane,
+  frames: Uint32Array,
+  first: number,
+  pack: BlobReader,
+  spans: SpanList | undefined,
+): Promise<Group & { bytes: Uint8Array | string; isSound: boolean }> {
+  const span = spans?.at(frames[first + FRAME.offset] ?? 0)
+  const end = span ? endWithin(frames, first, span) : first
+  if (spans && span && end > first) {
+    const bytes = await pack.get(span, lane.fetched).catch(codeIfLost)
+    if (typeof bytes !== 'string' && spans.isSound(span, bytes)) return { ...span, end, bytes, isSound: true }
+  }
+  // Not beyond it: all of the next one is to be fetched together.
+  const group = neighboursOf(frames, first, span && span.offset + span.length)
+  return { ...group, bytes: await pack.get(group, lane.fetched).catch(codeIfLost), isSound: false }
+}
+
+/** Up to where frames are in the span; the first itself, where too little of it is wanted. */
+function endWithin(frames: Uint32Array, first: number, span: Span): number {
+  let wanted = 0
+  let end = first
+  for (; end < frames.length; end += FRAME.fields) {
+    const stored = frames[end + FRAME.storedLength] ?? 0
+    if ((frames[end + FRAME.offset] ?? 0) + stored > span.offset + span.length) break
+    wanted += stored
+  }
+  return span.length <= FETCH_BYTES && wanted >= span.length * SPAN_SHARE ? end : first
+}
+
 /** The frame and those that follow it in the pack without a gap, as many as are fetched together. */
-function neighboursOf(frames: Uint32Array, first: number): { end: number; range: ByteRange } {
+function neighboursOf(frames: Uint32Array, first: number, limit = Number.POSITIVE_INFINITY): Group {
   const offset = frames[first + FRAME.offset] ?? 0
   let length = frames[first + FRAME.storedLength] ?? 0
   let end = first + FRAME.fields
   for (; end < frames.length; end += FRAME.fields) {
     const stored = frames[end + FRAME.storedLength] ?? 0
     if (frames[end + FRAME.offset] !== offset + length || length + stored > FETCH_BYTES) break
+    if (offset + length + stored > limit) break
     length += stored
   }
-  return { end, range: { offset, length } }
+  return { end, offset, length }
 }
 
 const name = Buffer.alloc(ID_BYTES)
 
-/** What the frame holds, or what is wrong with it. */
+/** What the frame holds, or what is wrong with it. `isStored`: these bytes are known to be those that were written. */
 function checkFrame(
   sealer: Sealer,
   lane: Lane,
   job: DecodeJob,
   frame: DecodedFrame,
   stored: Uint8Array,
+  isStored: boolean,
 ): string | Uint8Array {
   const { blocks, ids, isStrict } = job
   let raw: Uint8Array
@@ -152,6 +202,8 @@ function checkFrame(
   } catch (error) {
     return error instanceof Error ? error.message : 'cannot be decoded'
   }
+  // What zstd makes of them is not them.
+  if (isStored && (frame.codec & CODEC_ZSTD) === 0) return raw
   for (let block = frame.block; block < frame.blockEnd; block++) {
     const inner = blocks[block * BLOCK.fields + BLOCK.inner] ?? 0
     const length = blocks[block * BLOCK.fields + BLOCK.length] ?? 0

@@ -3,6 +3,7 @@ import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'
+import type { Span } from '../format/spans.ts'
 import type { NewFiles } from './new-files.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
@@ -17,6 +18,7 @@ export interface WorkerData {
   key: Uint8Array | null
   blockHash: BlockHash
   printKey: Uint8Array
+  spanKey: Uint8Array
   nice: number
 }
 
@@ -103,6 +105,8 @@ export interface ReadResult {
   used: number
   /** Of what is in the slot. */
   table: Uint8Array
+  /** Of the same; none where it is encrypted. */
+  spans: Uint8Array
 }
 
 export interface HashJob {
@@ -124,6 +128,8 @@ export interface DecodeJob {
   /** Also finds changed bits that change nothing. */
   isStrict: boolean
   packId: string
+  /** Where the pack has the list of its spans, if blocks may be checked by those. */
+  spans: Span | null
   /** By offset. */
   frames: Uint32Array
   /** Those of the first frame, then those of the next. */

@@ -8,7 +8,6 @@ import {
   isNoName,
   isPrintOf,
   PRINT_BYTES,
-  type Printer,
   type Prints,
   printBytes,
   STRETCH_BLOCKS,
@@ -16,8 +15,10 @@ import {
 } from '../blocks/block-prints.ts'
 import { createFirsts } from '../blocks/first-blocks.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
+import type { Gmac } from '../format/gmac.ts'
 import { createTableBuilder, type TableBuilder } from '../format/pack-table.ts'
 import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
+import { createSpanBuilder, type SpanBuilder } from '../format/spans.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { FileRange, HashJob, HashResult, RangeRead, ReadJob, ReadResult } from './worker-jobs.ts'
 import { errorCode, NEW_BLOCK, packReads, unpackRanges, ZERO_BLOCK } from './worker-jobs.ts'
@@ -35,6 +36,7 @@ interface Output {
   slot: Buffer
   used: number
   table: TableBuilder
+  spans: SpanBuilder
   /** Of the blocks of all files. */
   ids: Buffer
   flags: Uint8Array
@@ -49,7 +51,9 @@ interface Output {
 
 export interface Tools {
   sealer: Sealer
-  print: Printer | null
+  print: Gmac | null
+  /** Of a span; null where none are made. */
+  gmac: Gmac | null
 }
 
 export function readFiles(tools: Tools, job: ReadJob): ReadResult {
@@ -62,6 +66,7 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
     slot: Buffer.from(job.slot, 0, job.slot.byteLength),
     used: 0,
     table: createTableBuilder(),
+    spans: createSpanBuilder(tools.gmac),
     ids,
     flags,
     bundled: 0,
@@ -77,7 +82,9 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
     return readIfPossible(tools, output, file, first)
   })
   flushBundle(tools.sealer, output)
-  return { ...packReads(reads), blockCounts, ids, flags, used: output.used, table: output.table.take() }
+  const { used, slot } = output
+  const spans = output.spans.take(slot)
+  return { ...packReads(reads), blockCounts, ids, flags, used, table: output.table.take(), spans }
 }
 
 function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
@@ -176,6 +183,7 @@ function addFrame(sealer: Sealer, output: Output, raw: Buffer, blockCount: numbe
   // Not `set`, which takes shared memory byte by byte.
   if (bytes.buffer !== slot.buffer) asBuffer(bytes).copy(slot, used)
   output.used += bytes.length
+  output.spans.addFrame(slot, output.used)
   table.addFrame({ offset: used, storedLength: bytes.length, rawLength, codec, crc }, blockCount)
 }
 

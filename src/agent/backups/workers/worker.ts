@@ -3,12 +3,12 @@ import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openBlobStore } from '../../../blobs/open-store.ts'
 import { look } from '../../files/sandbox/looked.ts'
-import { createPrinter, type Printer } from '../blocks/block-prints.ts'
-import { arePrintsWorthwhile } from '../blocks/block-speed.ts'
+import { areGmacsWorthwhile } from '../blocks/block-speed.ts'
+import { createGmac } from '../format/gmac.ts'
 import { createSealer } from '../format/seal.ts'
 import { createLane, decodeFrames, type Lane } from './worker-decode.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type Job, type WorkerData } from './worker-jobs.ts'
-import { hashFile, readFiles } from './worker-read.ts'
+import { hashFile, readFiles, type Tools } from './worker-read.ts'
 
 /** While one job waits for the disk, another has the processor. */
 const LANES = 2
@@ -21,12 +21,17 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   const lanes: Lane[] = []
   const waiting: { id: number; job: Job }[] = []
   let running = 0
-  let print: Printer | null | undefined
+  let reading: Tools | undefined
 
-  /** Tried when the first file is read, so that nothing else waits for it. */
-  function printer(): Printer | null {
-    if (print === undefined) print = arePrintsWorthwhile(data.blockHash) ? createPrinter(data.printKey) : null
-    return print
+  /** Made when the first file is read, so that nothing else waits for it. */
+  function toRead(): Tools {
+    if (reading) return reading
+    const isWorthwhile = areGmacsWorthwhile(data.blockHash)
+    const print = isWorthwhile ? createGmac(data.printKey) : null
+    // What is encrypted is checked by keyed names alone: who has no key must not be able to change anything unseen.
+    const gmac = isWorthwhile && !sealer.isEncrypted ? createGmac(data.spanKey) : null
+    reading = { sealer, print, gmac }
+    return reading
   }
 
   async function decode(job: DecodeJob): Promise<DecodeResult> {
@@ -40,7 +45,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
 
   async function resultOf(job: Job): Promise<unknown> {
     if (job.kind === 'look') return look(job.address, job.names.split('/'))
-    if (job.kind === 'read') return readFiles({ sealer, print: printer() }, job)
+    if (job.kind === 'read') return readFiles(toRead(), job)
     return job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
   }
 
