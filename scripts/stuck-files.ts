@@ -2,7 +2,7 @@
 // `node:test` itself would wait for it for ever.
 import type { run } from 'node:test'
 import { sendSignal } from '../src/agent/games/process-identity.ts'
-import { childrenOf, readIfThere } from '../src/kit/kernel-files.ts'
+import { childrenOf, readIfThere } from '../src/kit/files/kernel-files.ts'
 import { commandOf } from '../test/support/children.ts'
 
 type Results = ReturnType<typeof run>

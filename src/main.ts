@@ -42,7 +42,7 @@ import { type ShowToken, tokenIdOf } from './control/tokens/service.ts'
 import { openCertificate } from './http/certificate.ts'
 import { isEverywhere, urlOf } from './http/own-url.ts'
 import { openPanel } from './http/panel.ts'
-import { planDescriptors, readDescriptorLimit } from './kit/descriptors.ts'
+import { planDescriptors, readDescriptorLimit } from './kit/files/descriptors.ts'
 import { StartFault } from './kit/start-fault.ts'
 
 export { type Config, ConfigFault, readConfig } from './control/config.ts'

@@ -5,7 +5,7 @@ import { mkdir, open, stat, statfs, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DISK_FOLDERS, type Disk } from '../contract/disks.ts'
 import { fail } from '../contract/errors.ts'
-import { ignoreAbsent } from '../kit/errno.ts'
+import { ignoreAbsent } from '../kit/files/errno.ts'
 import { DISK_MARGIN_BYTES } from './files/space/disk.ts'
 import type { Layout } from './layout.ts'
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RestoreReport, StoppedRestore } from '../contract/agent/agent-backups.ts'
 import { fail } from '../contract/errors.ts'
-import { hasCode } from '../kit/errno.ts'
+import { hasCode } from '../kit/files/errno.ts'
 import { digest } from './backups/format/format.ts'
 
 export const RESTORE_FOLDER = 'restore-'

@@ -2,7 +2,7 @@
 import { constants, fsync } from 'node:fs'
 import { promisify } from 'node:util'
 import { asBuffer } from '../kit/bytes.ts'
-import { type Descriptor, openDescriptorAsync } from '../kit/descriptor.ts'
+import { type Descriptor, openDescriptorAsync } from '../kit/files/descriptor.ts'
 import {
   alignedBuffer,
   createWriteBehind,

@@ -2,9 +2,9 @@
 // (`npm run bench -- backups`, rows `first` and `restore`), and does not evict what games have in memory.
 import { constants, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { type Descriptor, openDescriptor } from '../kit/descriptor.ts'
-import { hasCode } from '../kit/errno.ts'
-import { createWorkGroup } from '../kit/work-group.ts'
+import { type Descriptor, openDescriptor } from '../kit/files/descriptor.ts'
+import { hasCode } from '../kit/files/errno.ts'
+import { createWorkGroup } from '../kit/waiting/work-group.ts'
 
 /** What direct writes are a multiple of, on any disk that is in use. */
 export const UNIT_BYTES = 4096

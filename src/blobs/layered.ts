@@ -1,7 +1,7 @@
 // A store on a disk, and a copy of it elsewhere. Everything is written to the disk. A blob may leave it for the copy: a
 // note on the disk says so, and it is read from the copy then. Nothing else is, so that a store whose copy cannot be
 // reached does all it can do without.
-import { forEachAtOnce } from '../kit/work-group.ts'
+import { forEachAtOnce } from '../kit/waiting/work-group.ts'
 import { type BlobInfo, BlobMissing, type BlobStore, type BlobWriter, isLost } from './store.ts'
 
 /** On the disk: what a blob that is only in the copy is known by. */

@@ -1,6 +1,6 @@
 // The BlobStore port: named, immutable bytes. The backups' packs, indexes and manifests go through it, to a local disk
 // or to an object store. Every adapter runs the suite in store.contract.ts.
-import { hasCode } from '../kit/errno.ts'
+import { hasCode } from '../kit/files/errno.ts'
 
 export interface BlobInfo {
   name: string

@@ -3,8 +3,8 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { openDescriptor } from '../kit/descriptor.ts'
-import { hasCode } from '../kit/errno.ts'
+import { openDescriptor } from '../kit/files/descriptor.ts'
+import { hasCode } from '../kit/files/errno.ts'
 
 const FOR_OTHERS = 0o077
 /** Users of games may have to pass it on the way to their files. */

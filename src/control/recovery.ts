@@ -2,7 +2,7 @@
 // The whole of it takes longer to be read from disk than to rebuild the list.
 import type { Logger } from 'pino'
 import type { Recovery } from '../contract/backups/backups.ts'
-import { createKeyedMutex } from '../kit/mutex.ts'
+import { createKeyedMutex } from '../kit/waiting/mutex.ts'
 import { createActivity } from './activity/service.ts'
 import { createDamageNotes } from './backups/damage-notes.ts'
 import { firstOffsiteState } from './backups/present.ts'

@@ -2,9 +2,9 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { fsyncSync, linkSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { openDescriptor } from '../kit/descriptor.ts'
-import { syncFolder } from '../kit/durable-record.ts'
-import { hasCode } from '../kit/errno.ts'
+import { openDescriptor } from '../kit/files/descriptor.ts'
+import { syncFolder } from '../kit/files/durable-record.ts'
+import { hasCode } from '../kit/files/errno.ts'
 import { StartFault } from '../kit/start-fault.ts'
 
 const BYTES = 32

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail } from '../contract/errors.ts'
 import { BODY_LINGER_MS, LINGERING_PER_ADDRESS_MAX, THROWN_AWAY } from '../contract/fixed-limits.ts'
 import { networkOf } from '../kit/networks.ts'
-import { createPace } from '../kit/pace.ts'
+import { createPace } from '../kit/waiting/pace.ts'
 import { holdSocket, releaseSocket } from './held-sockets.ts'
 
 const QUEUED_BYTES = 64 * 1024

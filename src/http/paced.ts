@@ -1,7 +1,7 @@
 // A rate limiter that delays: work that comes too soon waits, and is refused if the wait would be too long.
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../contract/errors.ts'
-import { createPace, type PaceOptions } from '../kit/pace.ts'
+import { createPace, type PaceOptions } from '../kit/waiting/pace.ts'
 
 export interface Paced {
   /** Resolves when it is the turn of these units; undefined where that is at once. Throws `rate_limited`. */

@@ -2,7 +2,7 @@
 import type { FastifyError } from 'fastify'
 import { ERRORS, type ErrorCode, type Failure, fail, isFailure } from '../contract/errors.ts'
 import type { Problem } from '../contract/schema.ts'
-import { diskFaultOf } from '../kit/disk-faults.ts'
+import { diskFaultOf } from '../kit/files/disk-faults.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 

@@ -7,7 +7,7 @@ import type { Server, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import { SMALL_CHUNKS, UNREAD_BODY_BYTES } from '../contract/fixed-limits.ts'
 import { networkOf } from '../kit/networks.ts'
-import { createPace } from '../kit/pace.ts'
+import { createPace } from '../kit/waiting/pace.ts'
 import { holdSocket, releaseSocket } from './held-sockets.ts'
 
 interface Rest {

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { fail } from '../contract/errors.ts'
 import { IS_PATH, OTHERWISE } from '../contract/schema.ts'
 import { distinctFaults, faultOf, wellFormedRegExp } from '../contract/schema-faults.ts'
-import { pathNames } from '../kit/path-names.ts'
+import { pathNames } from '../kit/files/path-names.ts'
 import { validatorCompiler } from './schema-compilers.ts'
 
 const OPTIONS: Options = {

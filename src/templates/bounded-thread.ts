@@ -3,8 +3,8 @@
 import { Worker } from 'node:worker_threads'
 import { fail } from '../contract/errors.ts'
 import { TEMPLATE_READING } from '../contract/fixed-limits.ts'
-import { hasCode } from '../kit/errno.ts'
-import { createMutex } from '../kit/mutex.ts'
+import { hasCode } from '../kit/files/errno.ts'
+import { createMutex } from '../kit/waiting/mutex.ts'
 
 export interface BoundedThread<Order, Answer> {
   /** Throws TooExpensive, and `rate_limited` where too many wait. */

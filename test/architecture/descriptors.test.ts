@@ -1,9 +1,9 @@
-// A number of a descriptor says nothing of whose it is, so only `src/kit/descriptor.ts` closes one.
+// A number of a descriptor says nothing of whose it is, so only `src/kit/files/descriptor.ts` closes one.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Source, sourcesUnder } from './sources.ts'
 
-const OWNER = 'src/kit/descriptor.ts'
+const OWNER = 'src/kit/files/descriptor.ts'
 /** May import nothing of ours, and is a process that does one thing for one person. */
 const isCli = (path: string) => path.startsWith('src/cli/')
 const isTest = (path: string) => /\.(?:test|testing|contract)\.ts$/.test(path)

@@ -1,4 +1,4 @@
-import { childrenOf, readIfThere } from '../../src/kit/kernel-files.ts'
+import { childrenOf, readIfThere } from '../../src/kit/files/kernel-files.ts'
 
 /** The processes that this one has started, and that have not ended. */
 export const childrenNow = (): number[] => childrenOf(process.pid)

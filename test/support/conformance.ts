@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { BASE_PATH } from '../../src/contract/operation.ts'
-import { readIfThere } from '../../src/kit/kernel-files.ts'
+import { readIfThere } from '../../src/kit/files/kernel-files.ts'
 import type { Reply } from './service.ts'
 
 interface MediaType {

@@ -1,7 +1,7 @@
 // Making a directory, with what is missing above it.
 import type { FileEntry } from '../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { describeAt } from './reading/entries.ts'
 import { openIfStillThere } from './sandbox/descent.ts'

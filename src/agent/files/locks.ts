@@ -1,7 +1,7 @@
 // A read-write lock per server: changes to its files hold it shared; swapping the whole tree, or setting the server
 // aside, holds it exclusively.
 import { fail } from '../../contract/errors.ts'
-import { createSharedLock } from '../../kit/shared-lock.ts'
+import { createSharedLock } from '../../kit/waiting/shared-lock.ts'
 import type { RestoreGate } from '../restore-state.ts'
 
 /** Held by one change. */

@@ -1,7 +1,7 @@
 // What a request names by a directory and entries relative to it: all of it is checked before any of it is touched.
 import type { BigIntStats } from 'node:fs'
 import { fail, isFailure } from '../../contract/errors.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createTurns } from '../../kit/waiting/turns.ts'
 import { statsIfThere } from './sandbox/directory.ts'
 import { formatPath, parseEntry, parsePath, type Segments } from './sandbox/paths.ts'
 import type { Place } from './sandbox/sandbox.ts'

@@ -1,6 +1,6 @@
 // Deleting: everything is checked before anything is touched, then each thing is one rename into the trash.
 import { isFailure } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import { newId } from '../../kit/ids.ts'
 import { type Change, journaled } from './changes/changes.ts'
 import { deleteProperties } from './changes/probes.ts'

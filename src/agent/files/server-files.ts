@@ -3,7 +3,7 @@ import { existsSync, fstatSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from 'node:path'
 import { type Failure, fail, serverDeleted } from '../../contract/errors.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import type { Intent, Journal } from '../journal/journal.ts'
 import type { Layout, ServerFolders } from '../layout.ts'
 import { createRestoreGate, type RestoreGate } from '../restore-state.ts'

@@ -1,6 +1,6 @@
 // How deep a tree is, by the kinds that directories list, without a look at every file.
 import { opendirSync } from 'node:fs'
-import { createTurns } from '../../kit/turns.ts'
+import { createTurns } from '../../kit/waiting/turns.ts'
 import { isDirectoryEntry } from './reading/list.ts'
 import { openDescent } from './sandbox/descent.ts'
 import type { Directory } from './sandbox/directory.ts'

@@ -5,8 +5,8 @@ import { dirname } from 'node:path'
 import type { ChangeOrigin } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
 import type { PowerAction } from '../../contract/games/power.ts'
-import { readRecord, removeRecord, writeRecord } from '../../kit/durable-record.ts'
-import type { Watchers } from '../../kit/watchers.ts'
+import { readRecord, removeRecord, writeRecord } from '../../kit/files/durable-record.ts'
+import type { Watchers } from '../../kit/waiting/watchers.ts'
 import type { Game } from './power/game-deps.ts'
 
 /** Somebody is told of every change; this is for whatever is missed nevertheless. */

@@ -1,7 +1,7 @@
 // Which process a number means. The kernel gives numbers out again, so a process is known by its number, the time at which
 // it started, and the boot that both belong to: nothing else is ever sent a signal.
 import { readFileSync } from 'node:fs'
-import { statFields } from '../../kit/kernel-files.ts'
+import { statFields } from '../../kit/files/kernel-files.ts'
 
 export interface ProcessIdentity {
   pid: number

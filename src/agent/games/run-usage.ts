@@ -2,7 +2,7 @@
 // the kernel makes as they are read, so nothing waits for a disk and no process is started.
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { readIfThere, statFields } from '../../kit/kernel-files.ts'
+import { readIfThere, statFields } from '../../kit/files/kernel-files.ts'
 
 export interface RunUsage {
   /** Since it was started. */

@@ -1,6 +1,6 @@
 // Tells a game to hold its world still, over its console or a connection, and waits until it says that it does.
 import type { Quiesce, RemoteAccess } from '../../contract/games/launch.ts'
-import type { Watchers } from '../../kit/watchers.ts'
+import type { Watchers } from '../../kit/waiting/watchers.ts'
 import type { ConsoleTail } from './console/console-tail.ts'
 import { createLineMatcher } from './console/line-pattern.ts'
 import { openRemoteConsole, RemoteFault } from './remote-console/index.ts'

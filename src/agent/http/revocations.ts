@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import type { AgentLinks } from '../../contract/agent.ts'
 import { fail } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 
 /** Longer than any link can live, renewals included, without its token being asked for again. */
 const REMEMBER_MS = 7 * 24 * 3600_000

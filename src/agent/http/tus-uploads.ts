@@ -1,7 +1,7 @@
 // The uploads under way on this machine: lists them, allows each one request at a time, and removes old ones.
 import { readdirSync } from 'node:fs'
 import { fail } from '../../contract/errors.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import { uploadProperties } from '../files/changes/probes.ts'
 import type { FilesOfAgent } from '../files/index.ts'
 import { isLeaving } from '../files/sandbox/errors.ts'

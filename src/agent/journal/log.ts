@@ -17,10 +17,10 @@ import {
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
-import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
-import { syncFolder } from '../../kit/durable-record.ts'
-import { hasCode } from '../../kit/errno.ts'
-import { createSharedSync } from '../../kit/shared-sync.ts'
+import { type Descriptor, openDescriptor } from '../../kit/files/descriptor.ts'
+import { syncFolder } from '../../kit/files/durable-record.ts'
+import { hasCode } from '../../kit/files/errno.ts'
+import { createSharedSync } from '../../kit/files/shared-sync.ts'
 import { StartFault } from '../../kit/start-fault.ts'
 
 const NAMES = ['0.log', '1.log'] as const

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { BucketSettings, FoundBucket } from '../../blobs/bucket.ts'
 import { formatS3Place } from '../../contract/offsite-place.ts'
-import { readRecord, writeRecord } from '../../kit/durable-record.ts'
+import { readRecord, writeRecord } from '../../kit/files/durable-record.ts'
 
 const GOOD_MS = 3600_000
 

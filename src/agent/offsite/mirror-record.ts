@@ -1,7 +1,7 @@
 // What this data directory knows of its mirror: by which name it has claimed it, and how large it was lately. It is kept
 // beside the store, not in it: a copy of the store is another service.
 import { randomUUID } from 'node:crypto'
-import { readRecord, writeRecord } from '../../kit/durable-record.ts'
+import { readRecord, writeRecord } from '../../kit/files/durable-record.ts'
 
 /** How long the mirror's largest size counts. */
 const PEAK_MS = 7 * 24 * 3600_000

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { copyBlob } from '../../blobs/copy-blob.ts'
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
-import type { createRateLimit } from '../../kit/rate-limit.ts'
+import type { createRateLimit } from '../../kit/waiting/rate-limit.ts'
 import type { Blob } from './mirror-plan.ts'
 
 export interface Wire {

@@ -1,7 +1,7 @@
 // Containers of rehearsals that have to go. An engine that is away keeps them; nothing else waits for it, and whoever comes after a
 // crash or a boot knows them by what is written here.
 import { setTimeout as delay } from 'node:timers/promises'
-import { readRecord, writeRecord } from '../../kit/durable-record.ts'
+import { readRecord, writeRecord } from '../../kit/files/durable-record.ts'
 import { containerName } from '../games/container/container-options.ts'
 import type { Engine } from '../games/container/engine.ts'
 import { SYSTEM_TIMERS, type Timers } from '../games/power/stop-ladder.ts'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Launch } from '../../contract/games/launch.ts'
-import { readRecord } from '../../kit/durable-record.ts'
+import { readRecord } from '../../kit/files/durable-record.ts'
 import type { ServerFiles } from '../files/server-files.ts'
 import { createContainerRuntime } from '../games/container/container-runtime.ts'
 import { createEngine } from '../games/container/engine.ts'

@@ -1,6 +1,6 @@
 // Blobs on their way into a bucket. Nothing is overwritten: the provider refuses to, or it is asked before.
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
-import { forEachAtOnce } from '../../kit/work-group.ts'
+import { forEachAtOnce } from '../../kit/waiting/work-group.ts'
 import { BlobExists, BlobMissing, type BlobSource, type CopyOptions } from '../store.ts'
 import { bodyOf, crcOf, digestOf, sliceOf } from './bodies.ts'
 import { readRange, readStat } from './downloads.ts'

@@ -1,7 +1,7 @@
 // A blob of unknown length on its way into a bucket: small ones in one request, larger ones in parts while they are written.
 import { crc32 } from 'node:zlib'
 import { asBuffer } from '../../kit/bytes.ts'
-import { createWorkGroup } from '../../kit/work-group.ts'
+import { createWorkGroup } from '../../kit/waiting/work-group.ts'
 import { BlobExists, type BlobWriter } from '../store.ts'
 import { formatCrc, memorySource } from './bodies.ts'
 import { beginMultipart, type Multipart } from './multiparts.ts'

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { STREAM_BATCH_BYTES } from '../../contract/fixed-limits.ts'
 import { timeOfId } from '../../kit/ids.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createTurns } from '../../kit/waiting/turns.ts'
 import { containing } from '../db/containing.ts'
 import type { ActivityHeadRow, ActivityRow, Db, Trx } from '../db/tables.ts'
 

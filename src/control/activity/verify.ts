@@ -1,6 +1,6 @@
 // Follows a chain from where retention truncated it to its head and names the first entry that does not fit.
 import type { Verification } from '../../contract/activity.ts'
-import { createTurns } from '../../kit/turns.ts'
+import { createTurns } from '../../kit/waiting/turns.ts'
 import type { ActivityHeadRow, ActivityRow, Db } from '../db/tables.ts'
 import { hashEntry, sealHead } from './chain.ts'
 import { entriesAfter, findHead, INSTANCE, type LightRow, listHeads, wholeRow } from './store.ts'

@@ -1,7 +1,7 @@
 // Locks are decided by the database and kept in the store too, so that retention after a recovery spares what was locked.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
-import { createKeyedMutex, type KeyedMutex } from '../../kit/mutex.ts'
+import { createKeyedMutex, type KeyedMutex } from '../../kit/waiting/mutex.ts'
 import type { OffsiteService } from './offsite/service.ts'
 
 export interface LockKeeper {

@@ -1,6 +1,6 @@
 // Wakes waiters when a row changes, at once: only this process changes rows. A commit whose result was lost wakes
 // nobody, so waiters also poll at an interval of their choice.
-import { createWatchers, type Watchers } from '../../kit/watchers.ts'
+import { createWatchers, type Watchers } from '../../kit/waiting/watchers.ts'
 import type { Trx } from './tables.ts'
 import { onCommit } from './transact.ts'
 

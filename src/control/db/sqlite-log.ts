@@ -5,8 +5,8 @@
 // depends on: the log before it is copied into the database, the database before the log begins anew.
 import { constants, fdatasync } from 'node:fs'
 import { promisify } from 'node:util'
-import { type Descriptor, openDescriptor } from '../../kit/descriptor.ts'
-import { createSharedSync } from '../../kit/shared-sync.ts'
+import { type Descriptor, openDescriptor } from '../../kit/files/descriptor.ts'
+import { createSharedSync } from '../../kit/files/shared-sync.ts'
 
 const fdatasyncAsync = promisify(fdatasync)
 

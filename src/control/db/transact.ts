@@ -1,6 +1,6 @@
 import { ERRORS, fail, isFailure } from '../../contract/errors.ts'
-import { diskFaultOf } from '../../kit/disk-faults.ts'
-import { hasCode } from '../../kit/errno.ts'
+import { diskFaultOf } from '../../kit/files/disk-faults.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import type { Actor } from '../http/actor.ts'
 import type { Db, Trx } from './tables.ts'
 

@@ -2,7 +2,7 @@
 // and a copy that could not be made is made at the next start or when disk usage is next measured.
 import type { Logger } from 'pino'
 import type { Agent } from '../../contract/agent.ts'
-import { createKeyedMutex } from '../../kit/mutex.ts'
+import { createKeyedMutex } from '../../kit/waiting/mutex.ts'
 import type { Db } from '../db/tables.ts'
 import { findServer, listReadyIds } from './store.ts'
 

@@ -5,7 +5,7 @@ import type { Agent } from '../../contract/agent.ts'
 import { invalidField } from '../../contract/errors.ts'
 import type { SleepSetting } from '../../contract/games/sleep.ts'
 import type { Template } from '../../contract/games/template-format.ts'
-import { createKeyedMutex } from '../../kit/mutex.ts'
+import { createKeyedMutex } from '../../kit/waiting/mutex.ts'
 import type { Db, ServerRow } from '../db/tables.ts'
 import { findServer } from './store.ts'
 

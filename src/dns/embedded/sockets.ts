@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, isIPv6, type Server, type Socket } from 'node:net'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import { frame } from '../exchange.ts'
 import type { createLimiter } from './limiter.ts'
 import type { Responder } from './responder.ts'

@@ -1,7 +1,7 @@
 // Zones on disk, one JSON file each: written beside, synced, renamed, so that a crash leaves the old or the new one.
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../kit/errno.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 import type { ChangeableRecordSet } from '../records.ts'
 
 export interface StoredZone {

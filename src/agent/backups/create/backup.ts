@@ -1,6 +1,6 @@
 // Makes a backup: walks the tree beside the last manifest, has what changed read by the worker threads, and writes the
 // new manifest in walk order. Order of writes: packs, the index, the manifest's part, the manifest; see docs/backup-format.md.
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { createHoleBudget } from '../../files/space/hole-budget.ts'

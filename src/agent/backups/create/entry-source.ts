@@ -1,6 +1,6 @@
 // For each entry the walk finds: reused from the last manifest, or described anew and, if it is a file whose content is
 // not known, read.
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'

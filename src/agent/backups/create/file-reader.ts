@@ -1,9 +1,9 @@
 // Has files read by the worker threads: small ones many at a time, large ones in segments, in bounded memory. A file that
 // changes while it is read is read again.
 import { fstatSync } from 'node:fs'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { createRateLimit } from '../../../kit/rate-limit.ts'
-import { createWorkGroup } from '../../../kit/work-group.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { createRateLimit } from '../../../kit/waiting/rate-limit.ts'
+import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'

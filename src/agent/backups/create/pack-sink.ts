@@ -1,6 +1,6 @@
 // Writes a backup's new blocks: pack after pack, full ones made durable while the next is filled. Until the backup is
 // done, only it knows these blocks, so nothing else can rely on blocks that are deleted if it fails.
-import { createWorkGroup } from '../../../kit/work-group.ts'
+import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
 import { createBlockIndex } from '../blocks/block-index.ts'
 import { packBlob } from '../format/format.ts'
 import { decodeTable, tableOf, visitTable } from '../format/pack-table.ts'

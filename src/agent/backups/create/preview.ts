@@ -1,7 +1,7 @@
 // Counts what a backup would hold and what its patterns leave out, without reading a file. It stops after a time, and says so.
 import type { BackupTally } from '../../../contract/agent/agent-backups.ts'
 import { BACKUP_PREVIEW_MS } from '../../../contract/fixed-limits.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { createNotes, isReadable } from '../tree/backup-entries.ts'
 import { createIgnoreRules } from '../tree/ignore-rules.ts'

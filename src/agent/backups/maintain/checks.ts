@@ -3,7 +3,7 @@
 import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
-import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { eachBlock } from '../format/block-runs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from '../format/format.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'

@@ -1,7 +1,7 @@
 // Looks into backups: lists a directory, finds a file's versions, compares two trees.
 import type { BackupChange, BackupEntry, FileVersion } from '../../../contract/agent/agent-backups.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { readlinkAt } from '../../files/sandbox/directory.ts'
 import { formatPath, parsePath } from '../../files/sandbox/paths.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'

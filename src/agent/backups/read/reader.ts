@@ -3,7 +3,7 @@
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { isLost } from '../../../blobs/store.ts'
 import { fail } from '../../../contract/errors.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { BlockPlace } from '../blocks/block-index.ts'
 import { blocksBetween } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'

@@ -10,7 +10,7 @@ import {
   lutimesSync,
   utimesSync,
 } from 'node:fs'
-import { secondsOf } from '../../../kit/file-times.ts'
+import { secondsOf } from '../../../kit/files/file-times.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { keptModeOf, openReference, permissionsOf } from '../../files/sandbox/ownership.ts'
 import type { Entry } from '../format/entries.ts'

@@ -3,8 +3,8 @@
 // newer stays where it is, or is in the trash. Must be idempotent, from any point at which an earlier run ended in
 // either direction.
 import { lstatSync, type Stats } from 'node:fs'
-import { hasCode } from '../../../kit/errno.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import {
   addressOf,
   type Directory,

@@ -1,6 +1,6 @@
 // Files with the right size but different times are read and compared with the backup, which is cheaper than writing
 // them. The worker threads do this while planning continues.
-import type { Descriptor } from '../../../kit/descriptor.ts'
+import type { Descriptor } from '../../../kit/files/descriptor.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { Repository } from '../store/repository.ts'
 import { hasSameContent } from '../workers/same-content.ts'

@@ -3,7 +3,7 @@
 // brings back what the other has moved away, if its place is free, so that both can be chosen repeatedly.
 import { writeSync } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { kindOf } from '../../files/reading/entries.ts'
 import {
   createFileAt,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RestoreOutcome, StoppedRestore } from '../../../contract/agent/agent-backups.ts'
 import { type Failure, fail } from '../../../contract/errors.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { type Directory, openChild, openRoot, statsIfThere, unlinkAt } from '../../files/sandbox/directory.ts'
 import { removeTree } from '../../files/sandbox/remove-tree.ts'
 import {

@@ -1,7 +1,7 @@
 // Carries a committed restore out. Must be idempotent, from any point at which an earlier run ended in either direction.
 // Nothing is ever replaced: what is at a path that the plan fills has been written since, and goes to the trash first.
 import { linkSync } from 'node:fs'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import {
   addressOf,
   type Directory,

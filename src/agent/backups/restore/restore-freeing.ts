@@ -2,7 +2,7 @@
 // displaced may be freed only if the safety backup holds the same content, compared byte by byte: it may have been
 // changed since, or left out by a `.backupignore`.
 import { isFailure } from '../../../contract/errors.ts'
-import { openDescriptor } from '../../../kit/descriptor.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import {
   addressOf,
   type Directory,

@@ -3,8 +3,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants, readFileSync, readSync, writeSync } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
-import { openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import {
   addressOf,
   createFileAt,

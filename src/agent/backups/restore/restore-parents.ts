@@ -1,6 +1,6 @@
 // The directories in which a restore puts things, or from which it takes them. Neighbours in a journal are neighbours in the
 // tree, so the directory of the last path is held open for the next.
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { type Directory, usesDescriptors } from '../../files/sandbox/directory.ts'
 import type { Place, Sandbox } from '../../files/sandbox/sandbox.ts'
 import { isGone } from './restore-journal.ts'

@@ -1,6 +1,6 @@
 // What a restore has to do: the live tree and the manifest side by side, in the same order.
 import { fail } from '../../../contract/errors.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { type Directory, lstatAt, readlinkAt } from '../../files/sandbox/directory.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { formatPath, outermost, parsePath, type Segments } from '../../files/sandbox/paths.ts'

@@ -1,6 +1,6 @@
 // Builds the files of a restore beside the tree, many at a time: large ones in windows of a fixed number of bytes,
 // small ones alongside.
-import { createWorkGroup } from '../../../kit/work-group.ts'
+import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
 import { type Directory, mkdirAt } from '../../files/sandbox/directory.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { ManifestMeta } from '../format/manifest.ts'

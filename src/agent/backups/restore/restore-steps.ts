@@ -3,8 +3,8 @@
 
 import { getSystemErrorMessage } from 'node:util'
 import { isFailure } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { Directory } from '../../files/sandbox/directory.ts'
 import { formatPath } from '../../files/sandbox/paths.ts'
 import { slotName } from '../../files/trash/trash-records.ts'

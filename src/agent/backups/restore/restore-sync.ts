@@ -1,9 +1,9 @@
 // Makes the output of a restore durable: each file by itself if there are few, else the whole file system at once.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { addressOf, type Directory, fsyncDirectory, fsyncFile, openChild } from '../../files/sandbox/directory.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'

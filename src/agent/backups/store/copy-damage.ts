@@ -1,6 +1,6 @@
 // Blobs that are known to be damaged in the off-site copy, kept in the store until the mirror has replaced them.
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
-import { createMutex } from '../../../kit/mutex.ts'
+import { createMutex } from '../../../kit/waiting/mutex.ts'
 import { COPY_DAMAGE_BLOB } from '../format/format.ts'
 
 export interface CopyDamage {

@@ -2,7 +2,7 @@
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import { isFailure } from '../../../contract/errors.ts'
-import { isDiskFull } from '../../../kit/errno.ts'
+import { isDiskFull } from '../../../kit/files/errno.ts'
 import { Damage, manifestBlob, partBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { checkPart } from '../format/parts.ts'

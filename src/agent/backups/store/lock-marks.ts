@@ -1,7 +1,7 @@
 // Locks, in the store itself: a manifest says whether the backup was made locked and never changes, so what was locked or
 // unlocked since is marked beside it. A store without its database still knows what must not be deleted.
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
-import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { lastSegment, manifestBlob } from '../format/format.ts'
 
 interface Name {

@@ -2,7 +2,7 @@
 import type { BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
-import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { Damage, lastSegment, manifestBlob, partBlob } from '../format/format.ts'
 import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'
 import { readMarks } from './lock-marks.ts'

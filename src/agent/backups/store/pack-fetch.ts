@@ -3,7 +3,7 @@
 // came before is decoded. Memory is bounded whatever is read.
 import type { BlobStore, ByteRange } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
-import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { packBlob } from '../format/format.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 

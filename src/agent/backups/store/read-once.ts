@@ -1,7 +1,7 @@
 // An off-site store as a recovery reads it. What is listed, and every blob that is small or checked before it is copied, is
 // asked for once, however often it is needed; small ones many at a time, where they are in a bundle.
 import { type BlobInfo, type BlobStore, isLost } from '../../../blobs/store.ts'
-import { forEachAtOnce } from '../../../kit/work-group.ts'
+import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { decodeBundle } from '../format/bundle.ts'
 import { Damage, FORMAT_BLOB } from '../format/format.ts'
 

@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs'
 import type { Consistency } from '../../../contract/agent/agent-backups.ts'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { addressOf, readlinkAt } from '../../files/sandbox/directory.ts'
 import { keptModeOf } from '../../files/sandbox/ownership.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'

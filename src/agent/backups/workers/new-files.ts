@@ -1,9 +1,9 @@
 // Files of which one block is the whole content: a worker makes such a file when it has decoded and checked the block. For
 // many small files that is most of the work of a restore (`npm run bench -- backups`, `small`).
 import { constants, fchmodSync, fchownSync, fstatSync, futimesSync, unlinkSync, writeSync } from 'node:fs'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { secondsOf } from '../../../kit/file-times.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { secondsOf } from '../../../kit/files/file-times.ts'
 
 export interface NewFile {
   /** Of a place in staging, where nobody else makes anything. */

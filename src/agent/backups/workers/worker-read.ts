@@ -2,7 +2,7 @@
 // descriptors, and on names in directories that somebody else holds open.
 import { fstatSync, readSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
-import { openDescriptor } from '../../../kit/descriptor.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { filterHas } from '../blocks/block-filter.ts'
 import {
   isNoName,

@@ -5,7 +5,7 @@
 import { opendirSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { moveReplacing, moveToNewName } from '../changes/replace.ts'
 import { kindOf } from '../reading/entries.ts'
 import { type Directory, fsyncDirectory, openChild, statsIfThere } from '../sandbox/directory.ts'

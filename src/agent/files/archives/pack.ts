@@ -1,8 +1,8 @@
 // Packing files and directories of a server, into a file beside them or into a download.
 import type { ArchiveFormat, FileEntry, FilesWork } from '../../../contract/agent/agent-files.ts'
 import { fail, isFailure } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { writeContent } from '../content.ts'
 import { describePath } from '../reading/entries.ts'

@@ -1,6 +1,6 @@
 // The bytes of an archive as they are read: by position, from a file that somebody else owns and closes.
 import { pipeline, Readable, type Transform } from 'node:stream'
-import type { Turns } from '../../../kit/turns.ts'
+import type { Turns } from '../../../kit/waiting/turns.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 
 const CHUNK_BYTES = 256 * 1024

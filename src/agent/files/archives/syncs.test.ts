@@ -1,7 +1,7 @@
 // Who waits for the disk, and for how many.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { beginUrgent } from '../../../kit/urgent.ts'
+import { beginUrgent } from '../../../kit/waiting/urgent.ts'
 import type { OpenFile } from '../sandbox/directory.ts'
 import { createSyncs } from './syncs.ts'
 

@@ -1,8 +1,8 @@
 // Many small files reach the disk together: they wait for it until there are some, and one commit of the disk's journal does
 // for all. None is made meanwhile: that would wait for the commit too, and everybody with it, as it is done on the main thread.
-import type { Descriptor } from '../../../kit/descriptor.ts'
-import { giveWay, isAnythingUrgent } from '../../../kit/urgent.ts'
-import { createWorkGroup } from '../../../kit/work-group.ts'
+import type { Descriptor } from '../../../kit/files/descriptor.ts'
+import { giveWay, isAnythingUrgent } from '../../../kit/waiting/urgent.ts'
+import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
 import { createShares } from '../../fair-shares.ts'
 import { fsyncFile, type OpenFile } from '../sandbox/directory.ts'
 

@@ -9,8 +9,8 @@ import {
   ARCHIVE_MAX_ENTRIES,
   ARCHIVE_MAX_RATIO,
 } from '../../../contract/fixed-limits.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { TaskContext } from '../../tasks.ts'
 import { describePath } from '../reading/entries.ts'
 import { addressOf, createFileAt, mkdirAt } from '../sandbox/directory.ts'

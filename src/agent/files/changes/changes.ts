@@ -2,7 +2,7 @@
 // afterwards. A change that fails, or that a crash interrupts, is settled by what is on the disk.
 import type { ChangeOrigin } from '../../../contract/agent.ts'
 import { fail } from '../../../contract/errors.ts'
-import { beginUrgent } from '../../../kit/urgent.ts'
+import { beginUrgent } from '../../../kit/waiting/urgent.ts'
 import type { Intent } from '../../journal/journal.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { type Probe, settleProbe } from './probes.ts'

@@ -1,7 +1,7 @@
 // The directories that a request has made on the way to something: what is refused after all takes away those of them
 // that are empty.
-import { hasCode } from '../../../kit/errno.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { openDescent } from '../sandbox/descent.ts'
 import { type Directory, rmdirAt, statsIfThere } from '../sandbox/directory.ts'
 import { type Segments, splitPath } from '../sandbox/paths.ts'

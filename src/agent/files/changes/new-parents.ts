@@ -1,7 +1,7 @@
 // Places a file below directories that do not exist yet. They are created in staging, with the file in them under a
 // second name, and enter the server's files by one rename: even if interrupted, either both are there or neither.
 import { isFailure } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import {
   addressOf,
   type Directory,

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { etagOf } from '../reading/entries.ts'
 import { fsyncDirectory, openOwnFolder } from '../sandbox/directory.ts'
 import { parsePath } from '../sandbox/paths.ts'

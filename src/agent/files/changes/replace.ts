@@ -1,7 +1,7 @@
 // Moving finished things into place: under a name that must be free, or in place of what is there, which then goes to
 // the trash. All of it is synchronous, so that no other request of ours comes between.
 import { fail } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import type { FreeNames } from '../free-names.ts'
 import { type Directory, linkedAt, lstatAt, renameAt, renameNewAt, statsIfThere } from '../sandbox/directory.ts'
 import { explain, explained } from '../sandbox/errors.ts'

@@ -1,6 +1,6 @@
 // What a caller is told about one thing on disk.
 import type { FileEntry, FileKind } from '../../../contract/agent/agent-files.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { type Directory, lstatAt, readlinkAt } from '../sandbox/directory.ts'
 import { explained } from '../sandbox/errors.ts'
 import type { EntryStats } from '../sandbox/looked.ts'

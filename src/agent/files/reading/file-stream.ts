@@ -1,6 +1,6 @@
 // The bytes of a file as a stream, as `createReadStream` makes it, but with one owner of the descriptor.
 import { Readable } from 'node:stream'
-import type { Descriptor } from '../../../kit/descriptor.ts'
+import type { Descriptor } from '../../../kit/files/descriptor.ts'
 
 const READ_BYTES = 256 * 1024
 

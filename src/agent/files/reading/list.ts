@@ -2,7 +2,7 @@
 // only a page is ever kept, so the first page of a directory of 100,000 costs little more than reading the directory.
 import { type Dirent, lstatSync, opendirSync } from 'node:fs'
 import type { FileEntry, ListPosition, ListRequest, ListSort } from '../../../contract/agent/agent-files.ts'
-import { createTurns, type Turns } from '../../../kit/turns.ts'
+import { createTurns, type Turns } from '../../../kit/waiting/turns.ts'
 import { addressOf, type Directory, statsIfThere } from '../sandbox/directory.ts'
 import { nameFromLatin1, nameToBytes } from '../sandbox/names.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'

@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import { fail } from '../../../contract/errors.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
-import { createTurns, type Turns } from '../../../kit/turns.ts'
+import { createTurns, type Turns } from '../../../kit/waiting/turns.ts'
 import type { ReaderAnswer, ReaderOrder, Reading, ReadingKind, ReadingResults } from './reader-worker.ts'
 
 /** What the thread may hold: a search has a chunk of one file and its matches, a list one page. */

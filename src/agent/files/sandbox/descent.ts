@@ -2,7 +2,7 @@
 // further down only the current directory does, and its parent is reopened by `..`. The result of `..` counts only if
 // it is the directory that was left: one that was moved meanwhile could lead anywhere.
 import { type BigIntStats, fstatSync } from 'node:fs'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { type Directory, openAbove, openChild } from './directory.ts'
 
 /** Deeper than nearly every tree, so that these need no `..`. */

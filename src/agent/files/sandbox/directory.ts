@@ -19,8 +19,8 @@ import {
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { fail } from '../../../contract/errors.ts'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { nameFromBytes, nameToDisk } from './names.ts'
 import { childPath } from './paths.ts'
 

@@ -1,6 +1,6 @@
 import { type Failure, fail, isFailure } from '../../../contract/errors.ts'
-import { diskFaultOf } from '../../../kit/disk-faults.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { diskFaultOf } from '../../../kit/files/disk-faults.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 
 /** What a failed system call means to the caller who named `path`. Whatever it does not explain is handed back as it is. */
 export function explain(error: unknown, path: string): Failure | unknown {

@@ -1,7 +1,7 @@
 // What another thread sees of names in a directory, and of all that the directories among them hold, as rows of numbers: an
 // object for each name would cost both threads more than looking does.
 import { type BigIntStats, constants, fstatSync, lstatSync, readdirSync } from 'node:fs'
-import { openDescriptor } from '../../../kit/descriptor.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { addressIn, descriptorPath, OPEN_DIRECTORY } from './directory.ts'
 import { nameFromLatin1 } from './names.ts'
 

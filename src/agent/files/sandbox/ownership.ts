@@ -13,7 +13,7 @@ import {
   lchownSync,
   lstatSync,
 } from 'node:fs'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { descriptorPath, hasDescriptorPaths } from './directory.ts'
 
 const isRoot = process.getuid?.() === 0

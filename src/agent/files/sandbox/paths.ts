@@ -1,7 +1,7 @@
 // What a path from a caller may look like, decided without touching the disk. A path is "/a/b"; "/" is the top.
 import { fail } from '../../../contract/errors.ts'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
-import { pathNames } from '../../../kit/path-names.ts'
+import { pathNames } from '../../../kit/files/path-names.ts'
 import { nameToBytes } from './names.ts'
 import { createPathTree } from './path-tree.ts'
 

@@ -3,7 +3,7 @@
 import { type BigIntStats, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { fail, isFailure } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import {
   type Directory,
   hasDescriptorPaths,

@@ -3,7 +3,7 @@
 // (`npm run bench -- backups`, `unchanged`); the event loop gets its turn every few milliseconds instead.
 import { type Dir, fstatSync, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'
 import { createLookAhead, type LookAhead, type Lookers } from './look-ahead.ts'

@@ -4,7 +4,7 @@
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { fail } from '../../../contract/errors.ts'
-import { createMutex } from '../../../kit/mutex.ts'
+import { createMutex } from '../../../kit/waiting/mutex.ts'
 import { type FreeableTrash, planAndHold, planFreeing } from '../trash/trash-freeing.ts'
 import { createRoomMaking, type RoomMaking, setAsidePlanned } from './room-making.ts'
 

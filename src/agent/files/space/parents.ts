@@ -1,6 +1,6 @@
 // Quota for what is created besides the files themselves: their parent directories, and the records of what they
 // replace.
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { createPathTree } from '../sandbox/path-tree.ts'
 import type { Segments } from '../sandbox/paths.ts'
 import type { ServerFiles } from '../server-files.ts'

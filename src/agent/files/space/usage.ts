@@ -5,7 +5,7 @@
 import { fstatSync } from 'node:fs'
 import type { DiskUsage } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
-import { createMutex } from '../../../kit/mutex.ts'
+import { createMutex } from '../../../kit/waiting/mutex.ts'
 import { openOwnFolder } from '../sandbox/directory.ts'
 import {
   type FreeableTrash,

@@ -1,7 +1,7 @@
 // Looking through a trash that may hold any number of deletions, in turns of the event loop and a page at a time.
 import { opendirSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent/agent-files.ts'
-import type { Turns } from '../../../kit/turns.ts'
+import type { Turns } from '../../../kit/waiting/turns.ts'
 import { type Directory, statsIfThere } from '../sandbox/directory.ts'
 import { isBatchName, isSlotName, slotName, type TrashRecord } from './trash-records.ts'
 

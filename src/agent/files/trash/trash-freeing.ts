@@ -2,7 +2,7 @@
 // enough. Each removal is recorded, even if a crash comes between the removal and its entry.
 
 import { newId } from '../../../kit/ids.ts'
-import { createTurns, type Turns } from '../../../kit/turns.ts'
+import { createTurns, type Turns } from '../../../kit/waiting/turns.ts'
 import { openIfStillThere } from '../sandbox/descent.ts'
 import { type Directory, fsyncDirectory, openChild, renameAt, statsIfThere } from '../sandbox/directory.ts'
 import { isLeaving } from '../sandbox/errors.ts'

@@ -1,6 +1,6 @@
 // One page of the trash, newest first. It may hold any number of deletions, and one of any number of files.
 import type { TrashItem } from '../../../contract/agent/agent-files.ts'
-import type { Turns } from '../../../kit/turns.ts'
+import type { Turns } from '../../../kit/waiting/turns.ts'
 import { openIfStillThere } from '../sandbox/descent.ts'
 import { type Directory, openOwnFolder } from '../sandbox/directory.ts'
 import { newestBatches, presentItems } from './trash-batches.ts'

@@ -3,7 +3,7 @@
 // room is moved into a folder of the same form first.
 import { readFileSync, writeSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent/agent-files.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import {
   addressOf,
   createFileAt,

@@ -2,7 +2,7 @@
 // files on the same file system: putting a tree of any size into it is one rename.
 import { fail } from '../../../contract/errors.ts'
 import { newId, timeOfId } from '../../../kit/ids.ts'
-import { createTurns, type Turns } from '../../../kit/turns.ts'
+import { createTurns, type Turns } from '../../../kit/waiting/turns.ts'
 import { placedWithParents } from '../changes/new-parents.ts'
 import { inodeOf } from '../changes/probes.ts'
 import { moveToFreeName } from '../changes/replace.ts'

@@ -3,7 +3,7 @@
 import type { FileEntry } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { FORM_FILES_MAX, FORM_NAMES_MAX, FORM_PATH_BYTES_MAX } from '../../../contract/fixed-limits.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { type Change, journaled } from '../changes/changes.ts'
 import { inodeOf, uploadProperties } from '../changes/probes.ts'
 import { checkTarget, placeWithRoom } from '../content.ts'

@@ -5,7 +5,7 @@
 // many of those, and a start does not look into them.
 import { lutimesSync, opendirSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import type { FactCause } from '../../../contract/agent.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import {
   addressOf,
   createFileAt,

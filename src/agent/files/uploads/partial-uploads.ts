@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { fstatSync, ftruncateSync } from 'node:fs'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { UNFINISHED_UPLOADS_MAX } from '../../../contract/fixed-limits.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { checkTarget, placeFile } from '../content.ts'
 import {
   createFileAt,

@@ -1,8 +1,8 @@
 // Reads a server's console from its files, one of them at a time: however much there is, one file is in memory.
 import { readFile } from 'node:fs/promises'
 import type { ConsoleLine } from '../../../contract/games/console.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import { LINE_END, listSegments, parseLine, type Segment } from './segments.ts'
 
 export interface ConsolePage {

@@ -3,7 +3,7 @@
 import { open } from 'node:fs/promises'
 import { CONSOLE_LINE_MAX_BYTES, STREAM_BATCH_BYTES } from '../../../contract/fixed-limits.ts'
 import type { ConsoleLine } from '../../../contract/games/console.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { LINE_END, listSegments, parseLine, type Segment } from './segments.ts'
 
 const LINES_AT_ONCE = 2000

@@ -3,7 +3,7 @@ import { constants, fdatasyncSync, ftruncateSync, mkdirSync, readFileSync, write
 import { join } from 'node:path'
 import { CONSOLE_LINE_MAX_BYTES, CONSOLE_SEGMENT_BYTES } from '../../../contract/fixed-limits.ts'
 import type { ConsoleSource } from '../../../contract/games/console-sources.ts'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { countLines, LINE_END, lineHead, listSegments, pruneSegments, segmentName } from './segments.ts'
 
 const OPEN = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { CONSOLE_KEPT_BYTES, CONSOLE_KEPT_MS } from '../../../contract/fixed-limits.ts'
 import type { ConsoleLine } from '../../../contract/games/console.ts'
 import { CONSOLE_SOURCES, type ConsoleSource } from '../../../contract/games/console-sources.ts'
-import { hasCode, ignoreAbsent } from '../../../kit/errno.ts'
+import { hasCode, ignoreAbsent } from '../../../kit/files/errno.ts'
 import { iso } from '../../../kit/time.ts'
 
 const DIGITS = 15

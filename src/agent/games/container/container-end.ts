@@ -1,6 +1,6 @@
 // How a container ended: what the engine knows of it, and what its supervisor has written down.
 import { setTimeout as delay } from 'node:timers/promises'
-import { readRecord } from '../../../kit/durable-record.ts'
+import { readRecord } from '../../../kit/files/durable-record.ts'
 import type { RunEnd } from '../runtime.ts'
 import { endOfCode } from '../supervisor/exit-codes.ts'
 import type { GameEnd } from '../supervisor/protocol.ts'

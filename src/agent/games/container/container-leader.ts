@@ -1,7 +1,7 @@
 // Which process leads the group of a game in a container: its first one, or, behind an init of the engine's, the child of that,
 // which has a group of its own. A signal to the group of the init would end a shell that waits for the game.
 import { readFileSync } from 'node:fs'
-import { readIfThere } from '../../../kit/kernel-files.ts'
+import { readIfThere } from '../../../kit/files/kernel-files.ts'
 import { identify, type ProcessIdentity, statOf } from '../process-identity.ts'
 import type { ContainerState } from './engine.ts'
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
-import { readRecord } from '../../../kit/durable-record.ts'
+import { readRecord } from '../../../kit/files/durable-record.ts'
 import { signalGroup } from '../process-identity.ts'
 import { type PipesOrder, type RunRecord, runFile } from '../supervisor/protocol.ts'
 import {

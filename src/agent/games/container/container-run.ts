@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
+import { readRecord, writeRecord } from '../../../kit/files/durable-record.ts'
 import { groupFoldersOf } from '../process/cgroups.ts'
 import { isAlive, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, readRunUsage } from '../run-usage.ts'

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type Docker from 'dockerode'
 import { type Failure, fail } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 
 export type ContainerOptions = Docker.ContainerCreateOptions
 export type EngineInfo = Pick<

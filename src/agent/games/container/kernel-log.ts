@@ -1,6 +1,6 @@
 // What the kernel says of memory: an engine does not always hear why it ended a container, and its control group is gone by then.
 import { constants, readSync } from 'node:fs'
-import { openDescriptor } from '../../../kit/descriptor.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
 
 const RECORD_BYTES = 8192
 /** The log is a ring of a fixed size; more than this of it is not looked through. */

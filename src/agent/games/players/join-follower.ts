@@ -3,9 +3,9 @@
 // end waits its turn like any other.
 import { rename, writeFile } from 'node:fs/promises'
 import type { Launch } from '../../../contract/games/launch.ts'
-import { readRecord } from '../../../kit/durable-record.ts'
-import { createMutex } from '../../../kit/mutex.ts'
-import { createTurns } from '../../../kit/turns.ts'
+import { readRecord } from '../../../kit/files/durable-record.ts'
+import { createMutex } from '../../../kit/waiting/mutex.ts'
+import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { type ConsolePart, linesOf, newPartBuffer, partsFrom } from '../console/console-parts.ts'
 import { findPlace, type Place } from '../console/console-tail.ts'

@@ -5,7 +5,7 @@ import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import { type Power, type Runtime, STOPPED } from '../../../contract/games/power.ts'
 import type { SleepSetting } from '../../../contract/games/sleep.ts'
-import { readRecord, writeRecord } from '../../../kit/durable-record.ts'
+import { readRecord, writeRecord } from '../../../kit/files/durable-record.ts'
 import type { Asked } from './exits.ts'
 
 export interface GameRecord {

@@ -2,8 +2,8 @@
 
 import { fail } from '../../../contract/errors.ts'
 import { newId } from '../../../kit/ids.ts'
-import { createMutex } from '../../../kit/mutex.ts'
 import { iso } from '../../../kit/time.ts'
+import { createMutex } from '../../../kit/waiting/mutex.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import { bootId } from '../process-identity.ts'
 import type { Run, RunEnd, RunEvents } from '../runtime.ts'

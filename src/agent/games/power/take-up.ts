@@ -1,7 +1,7 @@
 // Goes on with what an earlier service has left. A run that may still be under way is looked for until it is known what became
 // of it: as long as it is not, the game counts as running, and whoever wants something of it is told why that cannot be.
 import { fail } from '../../../contract/errors.ts'
-import type { Mutex } from '../../../kit/mutex.ts'
+import type { Mutex } from '../../../kit/waiting/mutex.ts'
 import { bootId } from '../process-identity.ts'
 import { type GameRuntime, hasEnded, type Run, type RunEnd, type RunEvents } from '../runtime.ts'
 import { stateAfter } from './exits.ts'

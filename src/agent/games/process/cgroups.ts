@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GameLimits } from '../../../contract/agent/agent-games.ts'
 import { DEFAULT_PROCESSES_MAX } from '../../../contract/fixed-limits.ts'
-import { readIfThere } from '../../../kit/kernel-files.ts'
+import { readIfThere } from '../../../kit/files/kernel-files.ts'
 import { removeGroup } from '../supervisor/cgroup-entry.ts'
 import type { GroupFolder } from '../supervisor/protocol.ts'
 

@@ -1,8 +1,8 @@
 // Where else a folder of this machine is seen: a bind mount shows it under another name, which no path tells of.
 import { type Stats, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { hasCode } from '../../../kit/errno.ts'
-import { readIfThere } from '../../../kit/kernel-files.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { readIfThere } from '../../../kit/files/kernel-files.ts'
 
 interface Mount {
   device: string

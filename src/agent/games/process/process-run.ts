@@ -2,7 +2,7 @@
 // not answer for a while: as long as it lives the run goes on, and only one that has ended leaves a game without a supervisor.
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { readRecord } from '../../../kit/durable-record.ts'
+import { readRecord } from '../../../kit/files/durable-record.ts'
 import { readLastLine } from '../console/console-reader.ts'
 import { isAlive, signalGroup } from '../process-identity.ts'
 import { NO_USAGE, type RunUsage, readRunUsage } from '../run-usage.ts'

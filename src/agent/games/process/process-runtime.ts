@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Failure, fail } from '../../../contract/errors.ts'
-import { claimRecord, readRecord } from '../../../kit/durable-record.ts'
+import { claimRecord, readRecord } from '../../../kit/files/durable-record.ts'
 import { newId } from '../../../kit/ids.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
 import { isAlive, type ProcessIdentity } from '../process-identity.ts'

@@ -1,7 +1,7 @@
 // Ends what a run has started, directly, by what the kernel knows: a supervisor that hangs or is gone must not keep a game alive.
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
-import { childrenOf } from '../../../kit/kernel-files.ts'
+import { childrenOf } from '../../../kit/files/kernel-files.ts'
 import { identify, isAlive, type ProcessIdentity, signalGroup, signalProcess } from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'

@@ -1,8 +1,8 @@
 // A game that nobody plays is stopped, and started again by who comes to play. Off by default.
 import { isFailure } from '../../../contract/errors.ts'
 import { SLEEP } from '../../../contract/fixed-limits.ts'
-import { hasCode } from '../../../kit/errno.ts'
-import { createMutex, type Mutex } from '../../../kit/mutex.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { createMutex, type Mutex } from '../../../kit/waiting/mutex.ts'
 import type { NewFact } from '../../journal/journal.ts'
 import type { Presence } from '../players/index.ts'
 import type { Accept } from '../power/actions.ts'

@@ -2,7 +2,7 @@
 // this machine send to somebody else.
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { hasCode } from '../../../kit/errno.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import type { Door, OnKnock } from './door.ts'
 
 export async function openUdpDoor(port: number, onKnock: OnKnock): Promise<Door> {

@@ -4,8 +4,8 @@ import { constants, readSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { STATS_TIERS } from '../../../contract/fixed-limits.ts'
-import { openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { FIELDS, type Point } from './stats-point.ts'
 
 export interface Tier {

@@ -2,8 +2,8 @@
 // leaves: the game is in them from its first instruction on, and the supervisor is not ended by their limits.
 import { rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { hasCode } from '../../../kit/errno.ts'
-import { readIfThere } from '../../../kit/kernel-files.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { readIfThere } from '../../../kit/files/kernel-files.ts'
 import { sendSignal } from '../process-identity.ts'
 import type { GroupFolder } from './protocol.ts'
 

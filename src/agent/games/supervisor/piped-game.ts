@@ -3,8 +3,8 @@
 import { constants, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Descriptor, openDescriptor } from '../../../kit/descriptor.ts'
-import { hasCode } from '../../../kit/errno.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import type { GameEvents, GameProcess } from './game-process.ts'
 import type { GameEnd } from './protocol.ts'
 

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { openDescriptor } from '../../../kit/descriptor.ts'
+import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
 import { isAlive, statOf } from '../process-identity.ts'
 import {

@@ -1,6 +1,6 @@
 // Something that changes until it has ended, such as a backup or a job: its state as a stream of events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Watch } from '../../../kit/watchers.ts'
+import type { Watch } from '../../../kit/waiting/watchers.ts'
 import type { Actor } from '../actor.ts'
 import { negotiate } from '../negotiate.ts'
 import type { Streams } from './open-streams.ts'

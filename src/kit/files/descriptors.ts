@@ -1,7 +1,7 @@
 // How the file descriptors of this process are shared out, so that connections that only wait never take those that work
 // needs. Node raises its soft limit to the hard one at its start.
 import { readFileSync } from 'node:fs'
-import { StartFault } from './start-fault.ts'
+import { StartFault } from '../start-fault.ts'
 
 export interface DescriptorBudget {
   /** What the process may have open in all. */

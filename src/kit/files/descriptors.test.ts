@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { StartFault } from '../start-fault.ts'
 import { planDescriptors } from './descriptors.ts'
-import { StartFault } from './start-fault.ts'
 
 const MOST = { connections: 10_000, dnsConnections: 256 }
 
