@@ -84,7 +84,7 @@ def read_blocks():
                 frame = struct.unpack('<6I', table[8 + 24 * number:32 + 24 * number])
                 if frame[3] == 16:
                     spans = data[frame[0]:frame[0] + frame[1]]
-                    assert digest(spans[:-32]) == spans[-32:] and (len(spans) - 48) % 24 == 0
+                    assert digest(bytes.fromhex(name) + spans[:-32]) == spans[-32:] and (len(spans) - 48) % 24 == 0
                 for _ in range(frame[5]):
                     inner, length = struct.unpack('<II', table[at + 32:at + 40])
                     places[table[at:at + 32]] = (path, frame, inner, length)

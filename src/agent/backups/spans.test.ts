@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
+import type { BlobStore, ByteRange } from '../../blobs/store.ts'
 import { assertSameTree, snapshot, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { BLOCK_BYTES, packBlob } from './format/format.ts'
 import { createGmac, GMAC_KEY_BYTES } from './format/gmac.ts'
@@ -18,6 +19,14 @@ import { type FetchedRange, packRanges, SLOT_BYTES } from './workers/worker-jobs
 import { readFiles } from './workers/worker-read.ts'
 
 const MIB = 1024 * 1024
+
+interface DecodeOptions {
+  isStrict?: boolean
+  isWanted?(index: number): boolean
+  fetched?: FetchedRange[]
+  /** Where the disk cannot read. */
+  badAt?: number
+}
 
 /** A pack as a backup of one file makes it, and a worker's own decoding of it, with the blocks that it has named. */
 async function packOf(t: TestContext, content: Buffer, spanKey: Buffer | null = randomBytes(GMAC_KEY_BYTES)) {
@@ -43,8 +52,23 @@ async function packOf(t: TestContext, content: Buffer, spanKey: Buffer | null = 
       named.push(target.toString('hex', at, at + 32))
     },
   }
-  async function decode(options: { isStrict?: boolean; isWanted?(index: number): boolean; fetched?: FetchedRange[] }) {
-    const { isStrict = false, isWanted = () => true, fetched } = options
+  async function decode(options: DecodeOptions) {
+    const { isStrict = false, isWanted = () => true, fetched, badAt = -1 } = options
+    const reads: ByteRange[] = []
+    const watched: BlobStore = {
+      ...blobs,
+      async open(name) {
+        const reader = await blobs.open(name)
+        return {
+          ...reader,
+          async get(range, into) {
+            reads.push(range)
+            if (range.offset > badAt || badAt >= range.offset + range.length) return await reader.get(range, into)
+            throw Object.assign(new Error('a bad sector'), { code: 'EIO' })
+          },
+        }
+      },
+    }
     const wanted = frames
       .filter((_, index) => isWanted(index))
       .flatMap((frame) =>
@@ -54,14 +78,14 @@ async function packOf(t: TestContext, content: Buffer, spanKey: Buffer | null = 
     const damaged: string[] = []
     const spans = isStrict ? null : spansIn(table)
     for (const job of decodeJobs(packId, wanted, { isStrict, spans })) {
-      const done = await decodeFrames({ sealer: counting, blobs }, createLane(), {
+      const done = await decodeFrames({ sealer: counting, blobs: watched }, createLane(), {
         kind: 'decode',
         ...job,
         ...(fetched ? { fetched } : {}),
       })
       for (const { blocks } of done.damaged) damaged.push(...blocks.map((id) => Buffer.from(id).toString('hex')))
     }
-    return { damaged, named: [...named], wanted: wanted.map(({ ids }) => Buffer.from(ids).toString('hex')) }
+    return { damaged, reads, named: [...named], wanted: wanted.map(({ ids }) => Buffer.from(ids).toString('hex')) }
   }
   return { path: join(folder, 'store', packBlob(packId)), frames, table, decode }
 }
@@ -135,6 +159,18 @@ it('of a span that was fetched in part, what was fetched is named', async (t) =>
   assert.deepEqual([apart.named, apart.damaged, apart.wanted.length], [apart.wanted, [], 10])
 })
 
+it('a sector that cannot be read costs one read more, and the blocks that it is in', async (t) => {
+  const { frames, decode } = await packOf(t, randomBytes(MIB))
+  const isWanted = (index: number) => index % 2 === 0
+  const hits = (reads: ByteRange[], at: number) =>
+    reads.filter(({ offset, length }) => offset <= at && at < offset + length).length
+  const [unwanted = 0, needed = 0] = [frames[13]?.offset, frames[12]?.offset]
+  const beside = await decode({ isWanted, badAt: unwanted })
+  assert.deepEqual([beside.damaged, hits(beside.reads, unwanted)], [[], 1])
+  const within = await decode({ isWanted, badAt: needed })
+  assert.deepEqual([within.damaged.length, hits(within.reads, needed)], [1, 2])
+})
+
 const packsOf = (agent: TestAgent) =>
   readdirSync(join(agent.storeDir, 'packs'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -155,9 +191,12 @@ it('a pack of a backup ends with the list of its spans; an encrypted one has non
     assert.equal(place === undefined, key !== null)
     if (!place) continue
     const stored = readFileSync(pack).subarray(place.offset, place.offset + place.length)
-    assert.ok(decodeSpans(stored))
+    assert.ok(decodeSpans(pack.slice(-32), stored))
     const { index } = await agent.backups.repository()
-    assert.deepEqual([...index.spans.values()], [place])
+    assert.deepEqual(
+      [...index.packNotes.values()].map(({ spans }) => spans),
+      [place],
+    )
   }
 })
 

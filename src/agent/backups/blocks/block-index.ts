@@ -2,9 +2,9 @@
 // (`npm run bench -- backups-scale`, peak memory).
 
 import { ID_BYTES } from '../format/format.ts'
-import { type FrameRow, spansIn, visitTable } from '../format/pack-table.ts'
-import type { Span } from '../format/spans.ts'
+import { type FrameRow, visitTable } from '../format/pack-table.ts'
 import { addToFilter, createFilter, wordAt } from './block-filter.ts'
+import { noteOfPack, type PackNote } from './pack-notes.ts'
 import { Rows } from './rows.ts'
 
 const EMPTY = 0
@@ -37,8 +37,16 @@ export interface BlockIndex {
   findAny(id: Uint8Array, at?: number): number
   place(block: number): BlockPlace
   framePlace(frame: number): FramePlace
-  /** What a table lists, its frames moved by `shift`. The first place of a block is kept, unless that one is damaged. */
+  /**
+   * What a table lists of a pack, its frames moved by `shift`. The first place of a block is kept, unless that one is
+   * damaged.
+   */
   addTable(packId: string, table: Uint8Array, shift?: number): void
+  /** The pack is complete, and this is its table. */
+  notePack(packId: string, table: Uint8Array): void
+  /** Both. */
+  addPack(packId: string, table: Uint8Array): void
+  readonly packNotes: ReadonlyMap<string, PackNote>
   /** Everything that another index has, with what is known of its damage. Yields now and then: others have their turn. */
   addAll(other: BlockIndex): Generator<void, void, undefined>
   /** Takes in, in one step, everything of another which this one is to replace. */
@@ -48,12 +56,6 @@ export interface BlockIndex {
     frame(place: FramePlace): void
     block(ids: Uint8Array, at: number, inner: number, length: number): void
   }): Generator<void, void, undefined>
-  /** Where the pack has the list of its spans. */
-  spansOf(packId: string): Span | undefined
-  /** As the pack's whole table says, once there is one. */
-  addSpans(packId: string, table: Uint8Array): void
-  /** By pack. */
-  readonly spans: ReadonlyMap<string, Span>
   markDamaged(block: number): void
   /** It was healed where it is. */
   markSound(block: number): void
@@ -83,7 +85,7 @@ class Index implements BlockIndex {
   private readonly blocks = new Rows(Uint32Array, BLOCK.fields)
   private readonly frames = new Rows(Uint32Array, FRAME.fields)
   private readonly damaged = new Set<number>()
-  readonly spans = new Map<string, Span>()
+  readonly packNotes = new Map<string, PackNote>()
   blockCount = 0
   private frameCount = 0
   losses = 0
@@ -221,7 +223,6 @@ class Index implements BlockIndex {
   }
 
   addTable(packId: string, table: Uint8Array, shift = 0): void {
-    this.addSpans(packId, table)
     let number = -1
     visitTable(table, {
       frame: (row) => {
@@ -231,17 +232,17 @@ class Index implements BlockIndex {
     })
   }
 
-  spansOf(packId: string): Span | undefined {
-    return this.spans.get(packId)
+  notePack(packId: string, table: Uint8Array): void {
+    this.packNotes.set(packId, noteOfPack(table))
   }
 
-  addSpans(packId: string, table: Uint8Array): void {
-    const spans = spansIn(table)
-    if (spans) this.spans.set(packId, spans)
+  addPack(packId: string, table: Uint8Array): void {
+    this.addTable(packId, table)
+    this.notePack(packId, table)
   }
 
   *addAll(other: BlockIndex): Generator<void, void, undefined> {
-    for (const [packId, spans] of other.spans) this.spans.set(packId, spans)
+    for (const [packId, note] of other.packNotes) this.packNotes.set(packId, note)
     let number = -1
     let block = 0
     yield* other.visit({

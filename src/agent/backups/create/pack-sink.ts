@@ -61,7 +61,7 @@ export function createPackSink(repository: Repository): PackSink {
       const written = await pack.finish()
       finished.set(written.packId, written.sizeBytes)
       storedBytes += written.sizeBytes
-      own.addSpans(written.packId, written.table)
+      own.notePack(written.packId, written.table)
       await indexes.add(written)
     } catch (error) {
       await pack.abort().catch(() => {})

@@ -1,4 +1,4 @@
-// A checksum of 128 bits, which processors compute ten times as fast as the name of a block. Two stretches of a megabyte
+// A checksum of 128 bits, which processors compute six times as fast as the name of a block. Two stretches of a megabyte
 // have the same one for at most 65,537 of the 2^128 points that a key chosen at random may stand for. Who knows the key can
 // construct such stretches: it tells chance apart, and people only as long as the key is secret.
 import { createCipheriv } from 'node:crypto'

@@ -42,7 +42,7 @@ export interface Sealer {
    */
   encode(raw: Uint8Array, isDoubtful?: boolean, into?: Buffer): Encoded
   /**
-   * Throws where the bytes are not what `encode` made. The caller checks what comes out by its name or digest; only
+   * Throws where the bytes are not what `encode` made. The caller checks what comes out by its name or digest, or what goes in by its span; only
    * `isStrict` also finds changed bits that change nothing. What comes out may be in `into` or part of `stored`.
    */
   decode(stored: Uint8Array, encoded: Omit<Encoded, 'bytes'>, isStrict?: boolean, into?: Buffer): Uint8Array

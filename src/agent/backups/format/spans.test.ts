@@ -17,7 +17,7 @@ function built(lengths: number[], from: number) {
     ends.push((ends.at(-1) ?? 0) + length)
     spans.addFrame(content, ends.at(-1) ?? 0)
   }
-  return { ends, list: encodeSpans(key, [shiftSpans(spans.take(content), from)]) }
+  return { ends, list: encodeSpans('00', key, [shiftSpans(spans.take(content), from)]) }
 }
 
 it('every frame is in one span, none is larger than a reader holds, and each is told by its own bytes alone', () => {
@@ -25,7 +25,7 @@ it('every frame is in one span, none is larger than a reader holds, and each is 
   fc.assert(
     fc.property(lengths, fc.integer({ min: 0, max: 1_000_000 }), fc.nat(), (given, from, flipped) => {
       const { ends, list } = built(given, from)
-      const spans = decodeSpans(list)
+      const spans = decodeSpans('00', list)
       assert.ok(spans)
       let begin = 0
       for (const end of ends) {
@@ -41,7 +41,7 @@ it('every frame is in one span, none is larger than a reader holds, and each is 
         begin = end
       }
       assert.equal(spans.at(from + begin), undefined)
-      assert.equal(from === 0 ? undefined : decodeSpans(list)?.at(from - 1), undefined)
+      assert.equal(from === 0 ? undefined : decodeSpans('00', list)?.at(from - 1), undefined)
     }),
     { numRuns: 60 },
   )
@@ -52,8 +52,8 @@ it('a list that has changed in any byte, or is cut short anywhere, is none', () 
   for (let at = 0; at < list.length; at++) {
     const changed = Buffer.from(list)
     changed[at] = (changed[at] ?? 0) ^ 1
-    assert.equal(decodeSpans(changed), undefined)
-    assert.equal(decodeSpans(list.subarray(0, at)), undefined)
+    assert.equal(decodeSpans('00', changed), undefined)
+    assert.equal(decodeSpans('00', list.subarray(0, at)), undefined)
   }
 })
 

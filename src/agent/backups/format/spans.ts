@@ -67,29 +67,37 @@ export function shiftSpans(rows: Uint8Array, by: number): Buffer {
 }
 
 /** As it stands in a pack: the key, the rows, and the digest of both. */
-export function encodeSpans(key: Uint8Array, rows: readonly Uint8Array[]): Buffer {
+export function encodeSpans(packId: string, key: Uint8Array, rows: readonly Uint8Array[]): Buffer {
   const list = joined([key, ...rows])
-  return Buffer.concat([list, digest(list)])
+  return Buffer.concat([list, digestOf(packId, list)])
 }
+
+/** Of the pack's id too: a list that agrees with a pack that stands in the place of another says nothing of that. */
+const digestOf = (packId: string, list: Uint8Array) => digest(joined([Buffer.from(packId, 'hex'), list]))
 
 export interface SpanList {
   /** The one that holds the byte at this offset, if there is one. To be asked in the order of the pack. */
   at(offset: number): Span | undefined
   /** `span` is what `at` has answered last. */
   isSound(span: Span, bytes: Uint8Array): boolean
+  /** `at` does not answer the one that it has answered last any more. */
+  giveUp(): void
 }
 
 /** Undefined where it is not what was written. */
-export function decodeSpans(stored: Uint8Array): SpanList | undefined {
+export function decodeSpans(packId: string, stored: Uint8Array): SpanList | undefined {
   const bytes = asBuffer(stored)
   const end = bytes.length - ID_BYTES
   if (end < GMAC_KEY_BYTES || (end - GMAC_KEY_BYTES) % ROW_BYTES !== 0) return undefined
   // A copy: it may be in memory that is shared, which not everything reads.
   const list = Buffer.from(bytes.subarray(0, end))
-  if (digest(list).compare(bytes, end) !== 0) return undefined
+  if (digestOf(packId, list).compare(bytes, end) !== 0) return undefined
   const gmac = createGmac(list.subarray(0, GMAC_KEY_BYTES))
   let row = GMAC_KEY_BYTES
   return {
+    giveUp() {
+      row += ROW_BYTES
+    },
     at(offset) {
       while (row < end && list.readUInt32LE(row) + list.readUInt32LE(row + 4) <= offset) row += ROW_BYTES
       if (row === end || list.readUInt32LE(row) > offset) return undefined

@@ -132,7 +132,7 @@ async function indexOf(offsite: BlobStore, sealer: Repository['sealer']): Promis
   const index = createBlockIndex()
   const there = await packsIn(offsite)
   for await (const { packId, table } of listedPacks(offsite, sealer, () => {}))
-    if (there.has(packId)) index.addTable(packId, table)
+    if (there.has(packId)) index.addPack(packId, table)
   return index
 }
 

@@ -1,5 +1,6 @@
 // Checks every byte of what the store contains. Damage is healed from the off-site copy where it can be, and otherwise
 // reported with every file and backup it affects.
+import { crc32 } from 'node:zlib'
 import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
@@ -16,7 +17,7 @@ import { healIndex, healPart, withManifest } from '../store/healing-blobs.ts'
 import { listedPacks } from '../store/index-blobs.ts'
 import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../store/manifests.ts'
 import type { PackFetch } from '../store/pack-fetch.ts'
-import { readPackTable } from '../store/packs.ts'
+import { type ReadPack, readPackTable } from '../store/packs.ts'
 import type { Repository } from '../store/repository.ts'
 import { decodeJobs } from '../workers/decode-jobs.ts'
 import type { Pool } from '../workers/pool.ts'
@@ -81,8 +82,13 @@ export async function checkPack(
   findings: Findings,
 ): Promise<boolean> {
   let frames: Frame[] = []
+  let before: ReadPack['before'] | undefined
   await noting(findings, async () => {
-    frames = decodeTable((await asDamage(packBlob(packId), () => readPackTable(store.blobs, packId))).table)
+    const pack = await asDamage(packBlob(packId), () => readPackTable(store.blobs, packId))
+    const note = repository.index.packNotes.get(packId)
+    if (note && note.tableCrc !== crc32(pack.table)) throw new Damage(packBlob(packId), 'is another pack')
+    frames = decodeTable(pack.table)
+    before = pack.before
   })
   if (findings.blobs.has(packBlob(packId))) frames = await framesByIndex(repository, packId)
   const wanted = frames
@@ -101,7 +107,7 @@ export async function checkPack(
           findings.blocks.set(Buffer.from(id).toString('hex'), { blob: packBlob(packId), what })
   }
   findings.blocksChecked += wanted.length
-  await noting(findings, () => checkUnnamed(store, packId, frames))
+  await noting(findings, () => checkUnnamed(store, packId, frames, before))
   return isSound && !findings.blobs.has(packBlob(packId))
 }
 
@@ -134,12 +140,20 @@ export async function forgetDamage(repository: Repository, packId: string): Prom
 }
 
 /** They hold no block, and still no byte of a pack may change unseen. */
-async function checkUnnamed({ blobs }: CheckedStore, packId: string, frames: Frame[]): Promise<void> {
+async function checkUnnamed(
+  { blobs }: CheckedStore,
+  packId: string,
+  frames: Frame[],
+  before: ReadPack['before'] | undefined,
+): Promise<void> {
   const name = packBlob(packId)
+  const read = async (offset: number, length: number) => {
+    const at = before ? offset - before.offset : -1
+    if (before && at >= 0 && at + length <= before.bytes.length) return before.bytes.subarray(at, at + length)
+    return await asDamage(name, () => blobs.get(name, { offset, length }))
+  }
   await forEachAtOnce(frames.filter(isUnnamed), UNNAMED_AT_ONCE, async (frame) => {
-    const { offset, storedLength: length } = frame
-    const stored = await asDamage(name, () => blobs.get(name, { offset, length }))
-    const fault = faultOfUnnamed(frame, stored)
+    const fault = faultOfUnnamed(packId, frame, await read(frame.offset, frame.storedLength))
     if (fault !== undefined) throw new Damage(name, fault)
   })
 }

@@ -1,5 +1,5 @@
-// Builds files beside the tree from the blocks of a backup. Every block is checked against its name as it is decoded, and
-// nothing that fails is ever put in place.
+// Builds files beside the tree from the blocks of a backup. Every block is checked as it is decoded, by its name or by the
+// span that it is in, and nothing that fails is ever put in place.
 import { fstatSync, ftruncateSync, lstatSync, symlinkSync } from 'node:fs'
 import { type DirectTarget, openDirect } from '../../../blobs/direct-io.ts'
 import { fail } from '../../../contract/errors.ts'
@@ -178,8 +178,8 @@ async function decodeAll(
   const bad: DamagedBlock[] = []
   const spared: DamagedBlock[] = []
   for (const [packId, wanted] of packs) {
-    const spans = repository.index.spansOf(packId)
-    for (const part of decodeJobs(packId, wanted, { isStrict: false, spans })) {
+    const note = repository.index.packNotes.get(packId)
+    for (const part of decodeJobs(packId, wanted, { isStrict: false, spans: note?.spans })) {
       const job = decodePart(source, part).then((decoded) => {
         onMade(decoded.made)
         for (const { blocks } of decoded.damaged) bad.push(...blocks.map((id) => ({ id, packId })))

@@ -1,23 +1,27 @@
 // What a restore will read from the off-site copy, found before the first of it is: so it comes pack by pack, and only
 // that.
 import { eachBlock } from '../format/block-runs.ts'
-import { expectBlock } from '../store/decode-pack.ts'
-import type { PackFetch } from '../store/pack-fetch.ts'
-import type { Repository } from '../store/repository.ts'
+import { expectBlock, type PackSource } from '../store/decode-pack.ts'
 import { type PlanRequest, planRestore, type Step } from './restore-plan.ts'
+
+/** From here on it is worth having every thread ready when the first pack has come (`npm run bench -- offsite`). */
+const MUCH_BYTES = 64 * 1024 * 1024
 
 /** `isLinked`: whether the entry becomes a further name of another one. */
 export async function expectRestore(
-  source: { repository: Repository; fetch: PackFetch },
+  source: PackSource,
   request: PlanRequest,
   isLinked: (hardLink: string) => boolean,
 ): Promise<void> {
   const { index, blobs } = source.repository
   if (blobs.away().next().done) return
+  let bytes = 0
   await planRestore(request, (step) => {
     if (step.kind === 'remove' || !isBuilt(step) || (step.wanted.hardLink !== null && isLinked(step.wanted.hardLink)))
       return undefined
-    const { content } = step.wanted
+    const { content, sizeBytes } = step.wanted
+    if (bytes < MUCH_BYTES && bytes + sizeBytes >= MUCH_BYTES) source.pool.prepare()
+    bytes += sizeBytes
     eachBlock(step.wanted, (idAt) => {
       const block = idAt < 0 ? -1 : index.findAny(content, idAt)
       if (block >= 0) expectBlock(source, index.place(block))

@@ -25,8 +25,6 @@ import { createStager, type Stager } from './restore-stage.ts'
 import type { RestoreTarget } from './restore-target.ts'
 import { spreadWithin } from './spread.ts'
 
-/** To start a thread takes as long as to decode so much. */
-const WORTH_PREPARING_BYTES = 64 * 1024 * 1024
 /** Node sets times to within a microsecond. */
 const TIME_SLACK_NS = 1_000n
 
@@ -112,7 +110,6 @@ export async function runRestore(
   try {
     const { manifest, mode, paths } = request
     const plan = { manifest, sandbox: target.sandbox, mode, paths, signal }
-    if (manifest.meta.sizeBytes >= WORTH_PREPARING_BYTES) pool.prepare()
     await expectRestore(source, plan, (hardLink) => isChosen(run, hardLink))
     await stageAll(run, plan)
     await stager.sync()

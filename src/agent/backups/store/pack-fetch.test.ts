@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { it } from 'node:test'
+import { setImmediate as immediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { asCopy } from '../../../blobs/layered.ts'
 import type { BlobStore, ByteRange } from '../../../blobs/store.ts'
 import { createPackFetches, type PackFetch, type WantedRange } from './pack-fetch.ts'
@@ -84,6 +87,76 @@ it('what is expected may come before it is read, and is not fetched again', asyn
   assert.deepEqual([...begun], ['packs/a/a', 'packs/b/b'])
   for (const pack of ['a', 'b', 'c']) await bytesOf(fetch, pack, range(0))
   assert.equal(requests.length, 3)
+})
+
+it('what failed to come early is asked for as if it had not been tried', async () => {
+  let isBroken = true
+  const failed = Promise.withResolvers<void>()
+  const { store, requests } = countedStore(async () => {
+    if (!isBroken) return
+    failed.resolve()
+    throw new Error('connection reset')
+  })
+  using fetch = createPackFetches(store).begin()
+  const wanted = Array.from({ length: 20 }, (_, index) => range(index * 1000))
+  for (const one of wanted) fetch.expect('pack', one)
+  fetch.start()
+  await failed.promise
+  isBroken = false
+  requests.length = 0
+  for (const one of wanted) await bytesOf(fetch, 'pack', one).catch(() => bytesOf(fetch, 'pack', one))
+  assert.equal(requests.length, 1)
+})
+
+it('where several read at once nothing comes early: it would be given up for the others and fetched again', async () => {
+  const { store, requests } = countedStore()
+  const fetches = createPackFetches(store)
+  using _other = fetches.begin()
+  using fetch = fetches.begin()
+  fetch.expect('a', range(0))
+  fetch.start()
+  await bytesOf(fetch, 'b', range(0))
+  assert.deepEqual(
+    requests.map(({ name }) => name),
+    ['packs/b/b', 'packs/a/a'],
+  )
+})
+
+it('memory into which something comes after the last session has ended is given back', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const answer = Promise.withResolvers<void>()
+  const { store } = countedStore(() => answer.promise)
+  const made: WeakRef<SharedArrayBuffer>[] = []
+  const { SharedArrayBuffer: Real } = globalThis
+  globalThis.SharedArrayBuffer = class extends Real {
+    constructor(bytes: number) {
+      super(bytes)
+      made.push(new WeakRef(this))
+    }
+  } as SharedArrayBufferConstructor
+  t.after(() => {
+    globalThis.SharedArrayBuffer = Real
+  })
+  const fetches = createPackFetches(store)
+  {
+    using fetch = fetches.begin()
+    for (const pack of ['a', 'b']) fetch.expect(pack, range(0))
+    fetch.start()
+    await immediate()
+    assert.equal(made.length, 2)
+  }
+  t.mock.timers.tick(10 * 60_000)
+  answer.resolve()
+  await immediate()
+  t.mock.timers.tick(10 * 60_000)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  for (let count = 0; count < 5; count++) {
+    await immediate()
+    collect()
+  }
+  assert.equal(made.filter((memory) => memory.deref()).length, 0)
+  assert.ok(fetches)
 })
 
 it('fetches the next pack while one is read, and several at once', async () => {

@@ -18,7 +18,7 @@ const SLOT_BYTES = 40 * 1024 * 1024
 const GAP_BYTES = 512 * 1024
 /** How long memory that nobody uses is kept. */
 const KEPT_MS = 30_000
-/** More would keep the first one, with which the work begins, waiting. */
+/** More would keep the first one, with which the work begins, waiting (`npm run bench -- offsite`). */
 const STARTED_AT_ONCE = 2
 /** Of the parts of one pack. */
 const REQUESTS_AT_ONCE = 6
@@ -94,6 +94,7 @@ export function createPackFetches(
     if (entry.slot?.byteLength === SLOT_BYTES) free.push(entry.slot)
     else if (entry.slot) made--
     entry.slot = undefined
+    if (sessions === 0 && free.length > 0) giveBackSoon()
     wake()
   }
 
@@ -167,7 +168,8 @@ export function createPackFetches(
     const entry: Entry = { session, packId, parts, slot: undefined, ready: Promise.resolve(), left, pins: 1 }
     entries.add(entry)
     entry.ready = fill(entry).catch((error: unknown) => {
-      release(entry)
+      if (session.isClosed) release(entry)
+      else evict(entry)
       throw error
     })
     entry.ready.catch(() => {})
@@ -211,6 +213,8 @@ export function createPackFetches(
     return {
       expect: (packId, range) => expectOf(session, packId, range),
       start() {
+        // What came early would be given up for what others read, and fetched again.
+        if (sessions > 1) return
         for (let count = 0; count < STARTED_AT_ONCE; count++) startNext(session)
       },
       async read(packId, ranges, work) {

@@ -78,7 +78,7 @@ export async function createPack(blobs: BlobStore, spanKey: Uint8Array | null = 
     },
     settled: () => tail,
     async finish() {
-      if (spanKey && spanRows.length > 0) addUnnamed(encodeSpans(spanKey, spanRows), CODEC_SPANS)
+      if (spanKey && spanRows.length > 0) addUnnamed(encodeSpans(packId, spanKey, spanRows), CODEC_SPANS)
       const table = tables.take()
       await write(writer, tail, trailed(table))
       await writer.commit()
@@ -107,8 +107,13 @@ function trailed(table: Buffer): Buffer {
 /** One read holds the whole table of most packs. */
 const TAIL_BYTES = 64 * 1024
 
+export interface ReadPack extends WrittenPack {
+  /** What was read with the table, and stands before it. */
+  before: { offset: number; bytes: Buffer }
+}
+
 /** The table as it stands in the pack itself. Throws Damage where it is not what was written. */
-export async function readPackTable(blobs: Pick<BlobStore, 'stat' | 'get'>, packId: string): Promise<WrittenPack> {
+export async function readPackTable(blobs: Pick<BlobStore, 'stat' | 'get'>, packId: string): Promise<ReadPack> {
   const name = packBlob(packId)
   const { sizeBytes } = await blobs.stat(name)
   if (sizeBytes < MAGIC_BYTES + TABLE_BYTES_AT_LEAST + TRAILER_BYTES) throw new Damage(name, 'too short for a pack')
@@ -125,5 +130,6 @@ export async function readPackTable(blobs: Pick<BlobStore, 'stat' | 'get'>, pack
   const end = whole <= tail.length ? tail.subarray(tail.length - whole) : await lastBytes(whole)
   const table = end.subarray(0, length)
   if (!digest(table).equals(trailer.subarray(4, 4 + ID_BYTES))) throw new Damage(name, 'its table is damaged')
-  return { packId, sizeBytes, table }
+  const bytes = tail.subarray(0, Math.max(0, tail.length - whole))
+  return { packId, sizeBytes, table, before: { offset: sizeBytes - tail.length, bytes } }
 }

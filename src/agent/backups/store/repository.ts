@@ -146,7 +146,10 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     blobs,
     offsite,
     isAway: (packId: string) => blobs.isAway(packBlob(packId)),
-    fetches: createPackFetches(offsite ?? NO_COPY, (packId): Span | undefined => repository.index.spansOf(packId)),
+    fetches: createPackFetches(
+      offsite ?? NO_COPY,
+      (packId): Span | undefined => repository.index.packNotes.get(packId)?.spans,
+    ),
     doubtful: new Set<string>(),
     gone: new Set<string>(),
     deleted: new Set<string>(),
@@ -183,7 +186,7 @@ export async function openRepository(config: RepositoryConfig): Promise<Reposito
     },
     adopt({ packId, sizeBytes, table }: WrittenPack) {
       const adopted = publishing.then(() => {
-        repository.index.addTable(packId, table)
+        repository.index.addPack(packId, table)
         repository.packs.set(packId, sizeBytes)
         repository.doubtful.delete(packId)
       })
@@ -263,7 +266,7 @@ async function load(blobs: LayeredStore, sealer: Sealer) {
 }
 
 function addPack(index: BlockIndex, { packId, table }: WrittenPack, damage: KnownDamage): void {
-  index.addTable(packId, table)
+  index.addPack(packId, table)
   for (const [id, where] of damage.blocks) {
     const block = where === packId ? index.findAny(Buffer.from(id, 'hex')) : -1
     if (block >= 0 && index.place(block).packId === packId) index.markDamaged(block)

@@ -63,7 +63,7 @@ export async function isSoundPack(repository: Repository, packId: string, whole:
   if (listed && !listed.equals(table)) return false
   const frames = decodeTable(table)
   const isAsWritten = (frame: Frame) =>
-    faultOfUnnamed(frame, bytes.subarray(frame.offset, frame.offset + frame.storedLength)) === undefined
+    faultOfUnnamed(packId, frame, bytes.subarray(frame.offset, frame.offset + frame.storedLength)) === undefined
   if (!frames.filter(isUnnamed).every(isAsWritten)) return false
   const wanted = frames.flatMap((frame) =>
     frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),

@@ -13,7 +13,7 @@ import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from 
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
 const FETCH_BYTES = SPAN_BYTES
-/** Of a span, the least that must be wanted: to go through the rest of it takes less than to name even that. */
+/** Of a span, the least that must be wanted: to go through the rest of it takes less than to name that (`npm run bench -- backups`). */
 const SPAN_SHARE = 1 / 4
 
 /** What one job after another uses: fresh memory for each would cost as much as reading into it. */
@@ -87,7 +87,7 @@ async function decodeGroups(
   result: Result,
 ): Promise<void> {
   const { frames } = job
-  const spans = typeof pack === 'string' ? undefined : await spansOf(job, pack)
+  const spans = typeof pack === 'string' ? undefined : await spansOf(sealer, job, pack)
   let block = 0
   for (let first = 0; first < frames.length; ) {
     const { end, offset, bytes, isSound } =
@@ -128,9 +128,11 @@ function frameAt({ frames }: DecodeJob, row: number, block: number): DecodedFram
 }
 
 /** Undefined where there are none, or they are not what was written: blocks are checked by their names then. */
-async function spansOf({ spans }: DecodeJob, pack: BlobReader): Promise<SpanList | undefined> {
+async function spansOf(sealer: Sealer, { packId, spans }: DecodeJob, pack: BlobReader): Promise<SpanList | undefined> {
+  // Who has no key could have put them there.
+  if (sealer.isEncrypted) return undefined
   const stored = spans && (await pack.get(spans).catch(codeIfLost))
-  return stored === null || typeof stored === 'string' ? undefined : decodeSpans(stored)
+  return stored === null || typeof stored === 'string' ? undefined : decodeSpans(packId, stored)
 }
 
 interface Group extends ByteRange {
@@ -151,6 +153,8 @@ async function fetchGroup(
   if (spans && span && end > first) {
     const bytes = await pack.get(span, lane.fetched).catch(codeIfLost)
     if (typeof bytes !== 'string' && spans.isSound(span, bytes)) return { ...span, end, bytes, isSound: true }
+    // Once is enough: a disk may take its time to say that it cannot.
+    spans.giveUp()
   }
   // Not beyond it: all of the next one is to be fetched together.
   const group = neighboursOf(frames, first, span && span.offset + span.length)

@@ -24,7 +24,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
   let reading: Tools | undefined
 
   /** Made when the first file is read, so that nothing else waits for it. */
-  function toRead(): Tools {
+  function readingTools(): Tools {
     if (reading) return reading
     const isWorthwhile = areGmacsWorthwhile(data.blockHash)
     const print = isWorthwhile ? createGmac(data.printKey) : null
@@ -45,7 +45,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
 
   async function resultOf(job: Job): Promise<unknown> {
     if (job.kind === 'look') return look(job.address, job.names.split('/'))
-    if (job.kind === 'read') return readFiles(toRead(), job)
+    if (job.kind === 'read') return readFiles(readingTools(), job)
     return job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
   }
 
