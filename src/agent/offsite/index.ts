@@ -1,11 +1,11 @@
 // The agent's side of the mirror: the work that a task runs, and the claim of its place.
+import { randomUUID } from 'node:crypto'
 import { openBlobStore } from '../../blobs/open-store.ts'
 import type { BlobStore } from '../../blobs/store.ts'
 import type { AgentOffsite, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
 import { fail } from '../../contract/errors.ts'
 import type { KeepLocal } from '../../contract/keep-local.ts'
 import { createMutex } from '../../kit/waiting/mutex.ts'
-import { FORMAT_BLOB } from '../backups/format/format.ts'
 import { leaveOffsite } from '../backups/maintain/keep-local.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import type { Layout } from '../layout.ts'
@@ -55,6 +55,7 @@ export function createAgentOffsite(deps: {
   let opened: BlobStore | undefined
   /** Unknown until the mirror was listed, and again whenever something has failed: the mirror itself is the truth. */
   let inventory: Stock | undefined
+  const session = randomUUID()
   /** What a bundle holds, never changes while it has its size. */
   let bundles: Bundles | undefined
 
@@ -77,12 +78,12 @@ export function createAgentOffsite(deps: {
 
   /** The place, once it is known to be ours. */
   async function ownPlace(signal: AbortSignal) {
-    const place = await openPlace(deps, requireTarget(), opened ?? (await open(signal, false)), signal)
+    const place = await openPlace({ ...deps, session }, requireTarget(), opened ?? (await open(signal, false)), signal)
     await place.ownership.require()
     if (opened) return place
     // Only now: what is unfinished there may be another's.
     opened = await open(signal, true)
-    return await openPlace(deps, requireTarget(), opened, signal)
+    return await openPlace({ ...deps, session }, requireTarget(), opened, signal)
   }
 
   async function mirror(work: OffsiteWork, { signal, report }: TaskContext) {
@@ -106,17 +107,22 @@ export function createAgentOffsite(deps: {
       // Its format is compared with that of the mirror.
       await deps.repository()
       const { signal } = new AbortController()
-      await claimPlace(deps, requireTarget(), await open(signal, false), signal)
+      await claimPlace({ ...deps, session }, requireTarget(), await open(signal, false), signal)
     },
     handlers: { 'backups.mirror': (work, context) => inTurn(() => mirror(work, context)) },
   }
 }
 
-type PlaceDeps = { layout: Layout; now: () => number }
+type PlaceDeps = {
+  layout: Layout
+  now: () => number
+  /** Of this process. */
+  session: string
+}
 
 /** The place of the mirror as one piece of work has it, whoever it belongs to. */
 async function openPlace(
-  { layout, now }: PlaceDeps,
+  { layout, now, session }: PlaceDeps,
   target: MirrorTarget,
   store: BlobStore,
   signal: AbortSignal,
@@ -126,18 +132,19 @@ async function openPlace(
   const mirror = guardStore(store, { signal, describe, stalledMs })
   const local = await openBlobStore({ kind: 'local', dir: layout.backups }, { clear: false })
   const record = openMirrorRecord(layout.mirror, target.place, now)
-  const ownership = createOwnership({ mirror, local, claim: record, now })
+  const ownership = createOwnership({ mirror, local, record, session, now })
   return { mirror, local, record, ownership, bytesPerSecond, isAppendOnly }
 }
 
 /** As `AgentOffsite.claim`, in a store that is open already. */
 export async function claimPlace(
-  deps: PlaceDeps,
+  deps: Omit<PlaceDeps, 'session'> & { session?: string },
   target: MirrorTarget,
   store: BlobStore,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ownership } = await openPlace(deps, target, store, signal, CLAIM_MS)
+  const { session = randomUUID() } = deps
+  const { ownership } = await openPlace({ ...deps, session }, target, store, signal, CLAIM_MS)
   await ownership.take()
 }
 
@@ -148,9 +155,7 @@ async function takeStock(
   { mirror, local }: { mirror: BlobStore; local: BlobStore },
   known: Bundles | undefined,
 ): Promise<Stock> {
-  const { blobs, bundles, formatBytes } = await listMirror(mirror)
-  // Listed in its full size it is whole, as any other blob.
-  if (formatBytes === undefined || formatBytes !== (await local.stat(FORMAT_BLOB)).sizeBytes)
-    await sendFormat(mirror, local)
+  const { blobs, bundles } = await listMirror(mirror)
+  await sendFormat(mirror, local)
   return { held: blobs, bundles: listedBundles(bundles, known), parts: { areAllowed: false } }
 }

@@ -1,7 +1,7 @@
 // What the store holds and what the mirror holds, by name and size.
 import { BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { FORMAT_BLOB, packBlob } from '../backups/format/format.ts'
+import { packBlob } from '../backups/format/format.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import { type Blob, type Blobs, type Folder, folderOf, inFolder, type Listing, SENT_FOLDERS } from './mirror-plan.ts'
 
@@ -44,8 +44,6 @@ async function blobsIn(blobs: BlobStore, folder: Folder | 'bundles'): Promise<Bl
 export interface MirrorListing {
   blobs: Blobs
   bundles: Blobs
-  /** Of the blob that says how the mirror is made, where it was listed with the others. */
-  formatBytes: number | undefined
 }
 
 export async function listMirror(mirror: BlobStore): Promise<MirrorListing> {
@@ -53,7 +51,7 @@ export async function listMirror(mirror: BlobStore): Promise<MirrorListing> {
   const blobs: Blobs = new Map()
   if (!all) {
     for (const folder of SENT_FOLDERS) for (const [name, size] of await blobsIn(mirror, folder)) blobs.set(name, size)
-    return { blobs, bundles: await blobsIn(mirror, 'bundles'), formatBytes: undefined }
+    return { blobs, bundles: await blobsIn(mirror, 'bundles') }
   }
   const bundles: Blobs = new Map()
   const sent: readonly string[] = SENT_FOLDERS
@@ -61,7 +59,7 @@ export async function listMirror(mirror: BlobStore): Promise<MirrorListing> {
     if (sent.includes(folderOf(name))) blobs.set(name, sizeBytes)
     else if (name.startsWith('bundles/')) bundles.set(name, sizeBytes)
   }
-  return { blobs, bundles, formatBytes: all.find(({ name }) => name === FORMAT_BLOB)?.sizeBytes }
+  return { blobs, bundles }
 }
 
 /**

@@ -42,3 +42,15 @@ export function surplusOf(folder: Folder, listing: Listing, mirror: Blobs): Blob
 export function sumOf(blobs: readonly Blob[]): BlobSum {
   return { blobs: blobs.length, bytes: blobs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) }
 }
+
+/** What a manifest is called there is whose it is. */
+export function backupOf(manifest: string): { serverId: string; backupId: string } {
+  const [, serverId = '', backupId = ''] = manifest.split('/')
+  return { serverId, backupId }
+}
+
+export function holdingsOf(blobs: Blobs): { bytes: number; backups: number } {
+  let bytes = 0
+  for (const sizeBytes of blobs.values()) bytes += sizeBytes
+  return { bytes, backups: inFolder(blobs, 'manifests').length }
+}

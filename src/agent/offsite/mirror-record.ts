@@ -18,6 +18,10 @@ interface Kept {
   place: string
   bytes: Peak
   backups: Peak
+  /** Of the process that has used the place last; none where that is not known. */
+  session?: string
+  /** Of the one that is about to: its claim may be there already. */
+  nextSession?: string
 }
 
 export interface MirrorSize {
@@ -29,6 +33,13 @@ export interface MirrorRecord {
   readonly claimId: string
   /** Whether it was made just now: nothing is claimed by it yet. */
   readonly isNewClaim: boolean
+  /** Whether that process was one of this data directory, as far as is known. One of a copy of it was not. */
+  isKnownSession(session: string): boolean
+  /** Whether a claim was begun of which it is not known that the place has kept it. */
+  isClaiming(): boolean
+  /** Before its claim is written, and once that is there. Durable once it returns. */
+  beginSession(session: string): void
+  keepSession(session: string): void
   /** The mirror is this large now. Durable once it returns. */
   note(size: MirrorSize): void
   /**
@@ -51,10 +62,13 @@ export function openMirrorRecord(path: string, place: string, now: () => number)
   let kept = found?.place === place ? found : fresh(found?.claimId ?? randomUUID())
   if (kept !== found) writeRecord(path, kept)
 
-  function keep(change: Pick<Kept, 'bytes' | 'backups'>): void {
-    if (change.bytes === kept.bytes && change.backups === kept.backups) return
+  function write(change: Partial<Kept>): void {
     kept = { ...kept, ...change }
     writeRecord(path, kept)
+  }
+
+  function keep(change: Pick<Kept, 'bytes' | 'backups'>): void {
+    if (change.bytes !== kept.bytes || change.backups !== kept.backups) write(change)
   }
 
   const isOver = ({ at }: Peak) => at < now() - PEAK_MS
@@ -67,6 +81,14 @@ export function openMirrorRecord(path: string, place: string, now: () => number)
   return {
     claimId: kept.claimId,
     isNewClaim: found === undefined,
+    isKnownSession: (session) => kept.session === undefined || session === kept.session || session === kept.nextSession,
+    isClaiming: () => kept.nextSession !== undefined,
+    beginSession: (session) => write({ nextSession: session }),
+    keepSession(session) {
+      const { nextSession: _begun, ...rest } = kept
+      kept = { ...rest, session }
+      writeRecord(path, kept)
+    },
     note: ({ bytes, backups }) => keep({ bytes: raised(kept.bytes, bytes), backups: raised(kept.backups, backups) }),
     wouldShrink: ({ bytes, backups }) => isHalved(kept.bytes, bytes) || isHalved(kept.backups, backups),
     reset: ({ bytes, backups }) => {

@@ -2,30 +2,34 @@
 // longer has is removed in the reverse order. Cut short at any point, the mirror is a store in which every manifest has all
 // that it needs, and the next run goes on.
 import type { BlobStore } from '../../blobs/store.ts'
-import type { BlobSum, MirrorReport, OffsiteWork, SurplusReason } from '../../contract/agent/agent-offsite.ts'
+import type { BlobSum, MirrorReport, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
 import type { TaskProgress } from '../../contract/agent.ts'
 import { createRateLimit } from '../../kit/waiting/rate-limit.ts'
 import { forEachAtOnce } from '../../kit/waiting/work-group.ts'
+import { lastSegment, packBlob } from '../backups/format/format.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import { type Bundles, bundleSmall } from './bundles.ts'
+import { findLacking } from './lacking.ts'
 import { confirmArrived, listStore } from './listing.ts'
 import {
   type Blob,
   type Blobs,
-  inFolder,
+  backupOf,
+  type Folder,
+  holdingsOf,
   type Listing,
   missingOf,
-  REMOVED_FOLDERS,
   SENT_FOLDERS,
   sumOf,
   surplusOf,
 } from './mirror-plan.ts'
 import type { MirrorRecord } from './mirror-record.ts'
-import { neededParts } from './needed-parts.ts'
 import { type Ownership, sendPartsVersion } from './ownership.ts'
+import { regainIndexes } from './regain.ts'
 import { repairMirror } from './repair.ts'
 import { type Replacement, replaceBlob } from './replace-blob.ts'
 import { sendBlob, type Wire } from './send-blob.ts'
+import { type ListedStore, listedStore, removeSurplus } from './surplus.ts'
 
 /** Blobs on their way at one time: what they hold in memory is bounded by this and by the size of a chunk. */
 const AT_ONCE = 4
@@ -56,20 +60,23 @@ export async function runMirror(
   const rate = createRateLimit(mirror.bytesPerSecond)
   const wire: Wire = { local: mirror.local, mirror: mirror.mirror, rate, signal, onSent: tally.addBytes }
   const sent = new Set<string>()
-  let listing: Listing
+  const { repository, inventory, record } = mirror
+  // Also where nobody has noted it for a week, or for another name of the same place.
+  record.note(holdingsOf(inventory))
+  let store: ListedStore
   do {
-    listing = await listStore(mirror.repository, mirror.local, signal)
-  } while (!(await sendMissing(mirror, wire, listing, tally, sent)))
-  const { repository, inventory } = mirror
+    store = await listWhole(mirror, signal)
+  } while (!(await sendMissing(mirror, wire, store.listing, tally, sent)))
+  const { listing } = store
   const repair = await repairMirror({ repository, wire, inventory, listing, sent })
-  const removal = await removeSurplus(mirror, listing, work)
+  const removal = await removeSurplus(mirror, store, work)
   await bundleSmall(mirror, wire, sent)
   // What is sent before as much is removed does not count: it would make half of what was there before.
-  mirror.record.note(holdingsOf(inventory))
-  const manifests = [...listing.manifests.keys()].filter((name) => work.isThorough || sent.has(name))
-  const stored = manifests.filter((name) => inventory.has(name))
+  record.note(holdingsOf(inventory))
+  const { stored, lacking } = await findStored(mirror, listing, { isThorough: work.isThorough, sent }, signal)
   return {
-    stored: stored.map(backupOf),
+    stored,
+    lacking,
     isThorough: work.isThorough,
     sent: tally.sum(),
     mirror: { blobs: inventory.size, ...holdingsOf(inventory) },
@@ -78,10 +85,45 @@ export async function runMirror(
   }
 }
 
-function backupOf(manifest: string) {
-  const [, serverId = '', backupId = ''] = manifest.split('/')
-  return { serverId, backupId }
+/** The store, once it has the indexes again that it has lost and the mirror has. */
+async function listWhole({ repository, local, mirror, inventory }: Mirror, signal: AbortSignal): Promise<ListedStore> {
+  const list = async () => listedStore(repository, await listStore(repository, local, signal), signal)
+  const store = await list()
+  const indexes = surplusOf('index', store.listing, inventory)
+  if (indexes.length === 0 || !(await store.isLacking())) return store
+  return (await regainIndexes(repository, mirror, indexes, signal)) ? await list() : store
 }
+
+/** Of those that the report tells of: which have all that they need in the mirror, and which lack something. */
+async function findStored(
+  { repository, inventory }: Mirror,
+  listing: Listing,
+  { isThorough, sent }: { isThorough: boolean; sent: ReadonlySet<string> },
+  signal: AbortSignal,
+): Promise<Pick<MirrorReport, 'stored' | 'lacking'>> {
+  const told = [...listing.manifests.keys()].filter((name) => isThorough || sent.has(name))
+  const unsent = [...listing.manifests.keys()].filter((name) => !inventory.has(name))
+  // What was sent just now was looked at before; of the rest nothing can be missing while every pack is there.
+  const isSuspect = isThorough && !isMirrorWhole(repository, listing, inventory)
+  const suspects = new Set([...unsent, ...(isSuspect ? told : [])])
+  const lacking = await findLacking(repository, [...suspects].map(backupOf), holdsPack(repository, inventory), signal)
+  const isLacking = new Set(lacking.map(({ backupId }) => backupId))
+  const stored = told.filter((name) => inventory.has(name)).map(backupOf)
+  return { stored: stored.filter(({ backupId }) => !isLacking.has(backupId)), lacking }
+}
+
+/** Every pack that the store knows is in the mirror, and nothing is there that the store does not know. */
+function isMirrorWhole(repository: Repository, listing: Listing, inventory: Blobs): boolean {
+  const holds = holdsPack(repository, inventory)
+  const isKnown = surplusOf('index', listing, inventory).length + surplusOf('packs', listing, inventory).length === 0
+  return isKnown && listing.lost.length === 0 && [...repository.packs.keys()].every(holds)
+}
+
+/** In its full size. */
+const holdsPack =
+  ({ packs }: Repository, inventory: Blobs) =>
+  (packId: string) =>
+    packs.has(packId) && inventory.get(packBlob(packId)) === packs.get(packId)
 
 /** False where a reclaim has changed the store meanwhile: then it is listed again. */
 async function sendMissing(
@@ -97,7 +139,8 @@ async function sendMissing(
     await sendPartsVersion(mirror, local)
     parts.areAllowed = true
   }
-  for (const [folder, blobs] of missing) {
+  for (const [folder, listed] of missing) {
+    const blobs = await sendable(folder, listed, repository, inventory, wire.signal)
     const arrived: Blob[] = []
     let hasVanished = false
     const note = (outcome: Replacement | undefined) => {
@@ -118,75 +161,22 @@ async function sendMissing(
   return true
 }
 
-async function removeSurplus(
-  place: Mirror,
-  listing: Listing,
-  { deletedBackups, confirmedBytes }: OffsiteWork,
-): Promise<Pick<MirrorReport, 'removed' | 'surplus' | 'unexplained'>> {
-  const { mirror, inventory, ownership, record, isAppendOnly } = place
-  const removed: BlobSum = { blobs: 0, bytes: 0 }
-  const before = holdingsOf(inventory)
-  const groups = REMOVED_FOLDERS.map((folder) => surplusOf(folder, listing, inventory))
-  const sum = sumOf(groups.flat())
-  if (sum.blobs === 0) return { removed, surplus: null, unexplained: [] }
-  const manifests = surplusOf('manifests', listing, inventory)
-  const unexplained = manifests.map(({ name }) => backupOf(name)).filter(isAnyBut(deletedBackups))
-  const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
-  const needed = await partsToKeep(place, listing)
-  const isConfirmed = confirmedBytes !== null && sum.bytes <= confirmedBytes
-  const reason = reasonAgainst({
-    isAppendOnly,
-    isConfirmed,
-    isIncomplete: listing.lost.length > 0 || needed.size > 0 || unexplained.length > 0,
-    wouldShrink: record.wouldShrink(after),
-  })
-  const asked = reason === 'store_incomplete' ? unexplained : []
-  if (reason) return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked }
-  await ownership.require()
-  for (const blobs of groups) {
-    const removable = blobs.filter(({ name }) => !needed.has(name))
-    await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
-      await mirror.delete(name)
-      inventory.delete(name)
-      removed.blobs++
-      removed.bytes += sizeBytes
-    })
-  }
-  if (isConfirmed) record.reset(holdingsOf(inventory))
-  return { removed, surplus: null, unexplained: [] }
-}
-
-/** Those that the disk has lost, and that manifests of the mirror name which stay there. Not even a confirmation removes them. */
-function partsToKeep({ repository, local, mirror, inventory }: Mirror, listing: Listing): Promise<Set<string>> {
-  const staying = inFolder(inventory, 'manifests').filter(({ name }) => listing.manifests.has(name))
-  // A backup that was deleted since the store was listed is still in the mirror, and only there.
-  const stores = [local, mirror].map((blobs) => ({ blobs, sealer: repository.sealer }))
-  const names = staying.map(({ name }) => backupOf(name))
-  return neededParts(surplusOf('parts', listing, inventory), names, stores)
-}
-
-function isAnyBut(backupIds: readonly string[]) {
-  const known = new Set(backupIds)
-  return ({ backupId }: { backupId: string }) => !known.has(backupId)
-}
-
-/** All of it goes or none: a manifest that stays needs its packs. */
-function reasonAgainst(removal: {
-  isAppendOnly: boolean
-  isConfirmed: boolean
-  isIncomplete: boolean
-  wouldShrink: boolean
-}): SurplusReason | null {
-  if (removal.isAppendOnly) return 'append_only'
-  if (removal.isConfirmed) return null
-  if (removal.isIncomplete) return 'store_incomplete'
-  return removal.wouldShrink ? 'shrinks' : null
-}
-
-function holdingsOf(inventory: Blobs): { bytes: number; backups: number } {
-  let bytes = 0
-  for (const sizeBytes of inventory.values()) bytes += sizeBytes
-  return { bytes, backups: inFolder(inventory, 'manifests').length }
+/** Without packs that are shorter than they were, and manifests that need a pack which is not there. */
+async function sendable(
+  folder: Folder,
+  blobs: Blob[],
+  repository: Repository,
+  inventory: Blobs,
+  signal: AbortSignal,
+): Promise<Blob[]> {
+  const { packs } = repository
+  if (folder === 'packs')
+    return blobs.filter(({ name, sizeBytes }) => sizeBytes === (packs.get(lastSegment(name)) ?? sizeBytes))
+  if (folder !== 'manifests') return blobs
+  const names = blobs.map(({ name }) => backupOf(name))
+  const lacking = await findLacking(repository, names, holdsPack(repository, inventory), signal)
+  const isLacking = new Set(lacking.map(({ backupId }) => backupId))
+  return blobs.filter(({ name }) => !isLacking.has(backupOf(name).backupId))
 }
 
 type Tally = ReturnType<typeof createTally>

@@ -1,7 +1,7 @@
 // What the tests of this folder share: an agent's backups, a directory in the place of a bucket, and what can go wrong there.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
@@ -122,9 +122,14 @@ export async function killEverywhere(
   const before = join(temporaryFolder(t), 'before')
   mkdirSync(dir, { recursive: true })
   cpSync(dir, before, { recursive: true })
+  // What the data directory knows of it is set back as well: otherwise it would be an older state of the place.
+  const record = layout(mirror.agent.dataDir).mirror
+  const known = existsSync(record) ? readFileSync(record) : undefined
   for (let calls = 1; ; calls++) {
     rmSync(dir, { recursive: true })
     cpSync(before, dir, { recursive: true })
+    if (known) writeFileSync(record, known)
+    else rmSync(record, { force: true })
     let made = 0
     faults.before = (call) => {
       if (['put', 'commit', 'delete'].includes(call) && ++made >= calls) throw new Error('killed')

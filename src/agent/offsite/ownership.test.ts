@@ -19,6 +19,59 @@ describe('one service for each place', () => {
     assert.equal((await mirror.run({ isThorough: true })).stored.length, 1)
   })
 
+  it('of a service and a copy of it, the one that was started first is refused from then on, and so is an older state of either', async (t) => {
+    const mirror = await testMirror(t)
+    const trees = await backups(mirror, 2)
+    await mirror.run()
+    const record = join(mirror.agent.dataDir, 'mirror.json')
+    const before = readFileSync(record)
+    // A copy of the data directory, as far as the mirror can tell.
+    const copy = await testMirror(t, { dir: mirror.dir })
+    writeFileSync(join(copy.agent.dataDir, 'mirror.json'), before)
+    await backups(copy, 1)
+    assert.equal((await copy.run()).surplus?.reason, 'store_incomplete')
+    await remove(mirror, [...trees.keys()][0] ?? '')
+    await assert.rejects(mirror.run({ deletedBackups: [...trees.keys()] }), {
+      code: 'offsite_taken',
+      message: /a copy of this service/,
+    })
+    mirror.restart()
+    await assert.rejects(mirror.run(), { code: 'offsite_taken' })
+    await mirror.offsite.claim()
+    await mirror.run()
+    // Set back to what it was before.
+    writeFileSync(record, before)
+    mirror.restart()
+    await assert.rejects(mirror.run(), { code: 'offsite_taken' })
+    assert.equal(namesIn(mirror.dir, 'manifests').length, 3)
+  })
+
+  it('a start that is cut short at any step of its claim is followed by one that has the place', async (t) => {
+    const mirror = await testMirror(t)
+    await backups(mirror, 1)
+    await mirror.run()
+    for (const [call, isAfter] of [
+      ['put', false],
+      ['put', true],
+      ['get', false],
+      ['get', true],
+    ] as const) {
+      mirror.restart()
+      let hasWritten = false
+      mirror.faults.before = (made, name) => {
+        if (name !== 'owner') return
+        if (made === 'put') hasWritten = true
+        if (made === call && (call === 'put' ? !isAfter : hasWritten && !isAfter)) throw new Error('killed')
+      }
+      mirror.faults.keepsPart = (name) => name === 'owner' && isAfter
+      await assert.rejects(mirror.run())
+      delete mirror.faults.before
+      delete mirror.faults.keepsPart
+      mirror.restart()
+      await mirror.run()
+    }
+  })
+
   it('clears nothing away that another service has not finished', async (t) => {
     const mirror = await testMirror(t)
     await backups(mirror, 1)

@@ -14,6 +14,8 @@ interface Owner {
   claimId: string
   claimedAt: string
   host: string
+  /** Of the process that has used it last. */
+  session: string
 }
 
 export interface Ownership {
@@ -26,13 +28,15 @@ export interface Ownership {
 export interface OwnershipDeps {
   mirror: BlobStore
   local: BlobStore
-  claim: Pick<MirrorRecord, 'claimId' | 'isNewClaim'>
+  record: MirrorRecord
+  /** Another one for each process. */
+  session: string
   now: () => number
 }
 
-export function createOwnership({ mirror, local, claim, now }: OwnershipDeps): Ownership {
-  const { claimId, isNewClaim } = claim
-  const isOwn = (owner: Owner) => owner.claimId === claimId
+export function createOwnership({ mirror, local, record, session, now }: OwnershipDeps): Ownership {
+  const { claimId, isNewClaim } = record
+  const isOwn = (owner: Owner) => owner.claimId === claimId && owner.session === session
 
   async function write(format: StoreFormat, isReplacing: boolean): Promise<void> {
     const owner: Owner = {
@@ -40,7 +44,9 @@ export function createOwnership({ mirror, local, claim, now }: OwnershipDeps): O
       claimId,
       claimedAt: new Date(now()).toISOString(),
       host: hostname(),
+      session,
     }
+    record.beginSession(session)
     const bytes = Buffer.from(`${JSON.stringify(owner)}\n`)
     if (isReplacing) await mirror.put(OWNER_BLOB, bytes)
     else await createBlob(mirror, OWNER_BLOB, bytes)
@@ -48,30 +54,37 @@ export function createOwnership({ mirror, local, claim, now }: OwnershipDeps): O
     const found = await readOwner(mirror)
     if (!found || isUnreadable(found)) throw notKept()
     if (!isOwn(found)) throw taken(found)
+    record.keepSession(session)
   }
 
   return {
     async require() {
       const owner = await readOwner(mirror)
       if (owner && isOwn(owner)) return
-      if (owner && !isUnreadable(owner)) throw taken(owner)
       const format = await ownFormat(local)
+      if (owner?.claimId === claimId) {
+        if (!record.isKnownSession(owner.session)) throw takenByCopy(owner)
+        return await write(format, true)
+      }
+      if (owner && !isUnreadable(owner)) throw taken(owner)
       const there = await formatOf(mirror)
-      // Before the format nothing is sent: a claim that was not kept whole is nobody's then.
-      if (owner && there) throw taken(owner)
-      if (there && there.storeId !== format.storeId) throw otherStore()
+      // Before the format nothing is sent: a claim that was not kept whole is nobody's then, or ours, if we have begun one.
+      if (owner && there && !record.isClaiming()) throw taken(owner)
+      if (!owner && there && there.storeId !== format.storeId) throw otherStore()
       await write(format, owner !== undefined)
     },
     async take() {
       const format = await ownFormat(local)
-      const there = await formatOf(mirror)
-      // Blocks that are named or sealed in another way are no use to this store, nor to a restore from the mirror.
-      const isAlike = !there || (there.blockHash === format.blockHash && there.keyCheck === format.keyCheck)
-      if (!isAlike) throw otherStore()
+      requireAlike(format, await formatOf(mirror))
       const owner = isNewClaim ? undefined : await readOwner(mirror)
       if (!owner || !isOwn(owner)) await write(format, true)
     },
   }
+}
+
+/** Blocks that are named or sealed in another way are no use to this store, nor to a restore from the mirror. */
+function requireAlike(here: StoreFormat, there: StoreFormat | undefined): void {
+  if (there && (there.blockHash !== here.blockHash || there.keyCheck !== here.keyCheck)) throw otherStore()
 }
 
 /** Where the store never replaces a blob in this way, only one of two who come at once succeeds. */
@@ -89,16 +102,18 @@ async function createBlob(mirror: BlobStore, name: string, bytes: Uint8Array): P
 
 /**
  * Said before anything else: a store that does not say how it is made is none. The place is ours: what is there is replaced
- * only where it was not kept whole. The version that it has then.
+ * only where it was not kept whole. The version that it has then. Fails with `offsite_taken` where the store here was made
+ * anew, in another way, since the place was claimed.
  */
 export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<number> {
-  const versionThere = async () => (await readStoreFormat(mirror).catch(ifDamaged))?.version
-  const version = await versionThere()
-  if (version !== undefined) return version
+  const formatThere = () => readStoreFormat(mirror).catch(ifDamaged)
+  const there = await formatThere()
+  requireAlike(await ownFormat(local), there)
+  if (there) return there.version
   await mirror.put(FORMAT_BLOB, await local.get(FORMAT_BLOB))
-  const kept = await versionThere()
-  if (kept === undefined) throw notKept()
-  return kept
+  const kept = await formatThere()
+  if (!kept) throw notKept()
+  return kept.version
 }
 
 /** Said before the first part is sent: nothing else of a format that is whole ever changes. */
@@ -134,8 +149,8 @@ async function formatOf(mirror: BlobStore): Promise<StoreFormat | undefined> {
 async function readOwner(mirror: BlobStore): Promise<Owner | undefined> {
   try {
     const text = Buffer.from(await mirror.get(OWNER_BLOB)).toString()
-    const { storeId = '', claimId = '', claimedAt = '', host = '' } = Object(JSON.parse(text))
-    return { storeId, claimId, claimedAt, host }
+    const { storeId = '', claimId = '', claimedAt = '', host = '', session = '' } = Object(JSON.parse(text))
+    return { storeId, claimId, claimedAt, host, session }
   } catch (error) {
     if (error instanceof BlobMissing) return undefined
     if (isDamage(error)) return UNREADABLE
@@ -144,7 +159,7 @@ async function readOwner(mirror: BlobStore): Promise<Owner | undefined> {
 }
 
 /** Somebody's, whoever it is. */
-const UNREADABLE: Owner = { storeId: '', claimId: '', claimedAt: '', host: '' }
+const UNREADABLE: Owner = { storeId: '', claimId: '', claimedAt: '', host: '', session: '' }
 const isUnreadable = ({ claimId }: Owner) => claimId === ''
 
 const REMEDY =
@@ -153,6 +168,15 @@ const REMEDY =
 function taken(owner: Owner) {
   const whose = owner.host ? ` on ${owner.host}, since ${owner.claimedAt}` : ''
   return fail('offsite_taken', `The prefix belongs to another service${whose}. ${REMEDY}`)
+}
+
+/** The data directory was copied, or is an older state of itself. */
+function takenByCopy({ host, claimedAt }: Owner) {
+  const who = host ? ` on ${host}, since ${claimedAt}` : ''
+  const detail =
+    `The prefix is used by a copy of this service${who}, or was by a newer state of it. If that is gone for good, take its ` +
+    'place over with "gamekeeper offsite claim"; otherwise choose another prefix.'
+  return fail('offsite_taken', detail)
 }
 
 const notKept = () => fail('offsite_unreachable', 'The off-site store does not have what it has acknowledged.')

@@ -28,6 +28,8 @@ export interface MirrorReport {
   /** Their manifests and everything that these need are in the mirror: all of them, or those that were sent just now. */
   stored: { serverId: string; backupId: string }[]
   isThorough: boolean
+  /** Those that cannot be: a pack that they need is neither in the store nor in the mirror, or not as it was. */
+  lacking: { serverId: string; backupId: string }[]
   sent: BlobSum
   removed: BlobSum
   /** Blobs that were known to be damaged in the mirror, and have been replaced by those of the store. */

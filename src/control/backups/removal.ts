@@ -54,7 +54,7 @@ export function createRemoval(deps: {
       await agent.backups.remove({ serverId, backupId })
       await transact(db, {}, async (trx) => {
         await lockServer(trx, serverId)
-        await store.removeRow(trx, backupId)
+        await store.removeRow(trx, backupId, clock.now())
         await reclaimSoon(trx)
         await complete(trx)
         onCommit(trx, offsite.wake)
@@ -91,9 +91,10 @@ export function createRemoval(deps: {
     },
 
     async removeAllOf(serverId) {
-      for (const { backupId } of await agent.backups.list({ serverId })) {
-        await agent.backups.remove({ serverId, backupId })
-      }
+      const listed = (await agent.backups.list({ serverId })).map(({ backupId }) => backupId)
+      // Before they are gone: nobody takes them for lost.
+      await transact(db, {}, (trx) => store.noteDeleted(trx, listed, clock.now()))
+      for (const backupId of listed) await agent.backups.remove({ serverId, backupId })
       await transact(db, {}, (trx) => reclaimSoon(trx))
     },
   }

@@ -181,7 +181,7 @@ export function createBackups(deps: {
       lockedCount: (serverId) => store.countLocked(db, serverId),
 
       async remove(trx, serverId) {
-        await store.removeRowsOf(trx, serverId)
+        await store.removeRowsOf(trx, serverId, clock.now())
         await removeRetention(trx, serverId)
         await removeSchedulesOf(trx, serverId)
       },

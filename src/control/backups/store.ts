@@ -52,12 +52,29 @@ export async function updateBackup(db: Db, id: string, change: Partial<BackupRow
   await db.updateTable('backups').set(change).where('id', '=', id).execute()
 }
 
-export async function removeRow(trx: Trx, id: string): Promise<void> {
+/** So that whoever finds one elsewhere later knows that it was deleted, and not lost. */
+export async function noteDeleted(trx: Trx, ids: readonly string[], now: number): Promise<void> {
+  for (const id of ids)
+    await trx
+      .insertInto('deleted_backups')
+      .values({ id, deleted_at: now })
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .execute()
+}
+
+export async function removeRow(trx: Trx, id: string, now: number): Promise<void> {
+  await noteDeleted(trx, [id], now)
   await trx.deleteFrom('rehearsal_logs').where('backup_id', '=', id).execute()
   await trx.deleteFrom('backups').where('id', '=', id).execute()
 }
 
-export async function removeRowsOf(trx: Trx, serverId: string): Promise<void> {
+export async function removeRowsOf(trx: Trx, serverId: string, now: number): Promise<void> {
+  const rows = await trx.selectFrom('backups').select('id').where('server_id', '=', serverId).execute()
+  await noteDeleted(
+    trx,
+    rows.map(({ id }) => id),
+    now,
+  )
   await trx.deleteFrom('rehearsal_logs').where('server_id', '=', serverId).execute()
   await trx.deleteFrom('backups').where('server_id', '=', serverId).execute()
 }

@@ -280,6 +280,12 @@ export interface InvitationRow {
   expires_at: number
 }
 
+/** Of a backup that was deleted: its row is gone. */
+export interface DeletedBackupRow {
+  id: string
+  deleted_at: number
+}
+
 export interface Tables {
   tokens: TokenRow
   servers: ServerRow
@@ -291,6 +297,7 @@ export interface Tables {
   subdomains: SubdomainRow
   held_names: HeldNameRow
   backups: BackupRow
+  deleted_backups: DeletedBackupRow
   rehearsal_logs: RehearsalLogRow
   retention: RetentionRow
   schedules: ScheduleRow

@@ -105,15 +105,24 @@ export async function sumUnsent(db: Db): Promise<Unsent> {
 
 const IDS_AT_ONCE = 500
 
-/** Of these ids, those of backups that somebody has deleted, or that nobody knows. */
+/**
+ * Of these ids, those of backups that somebody has deleted here. One that is not known at all was not: the database may be
+ * older than the mirror, or that of another service.
+ */
 export async function deletedAmong(db: Db, backupIds: readonly string[]): Promise<string[]> {
-  const known = new Set<string>()
+  const deleted: string[] = []
   for (let at = 0; at < backupIds.length; at += IDS_AT_ONCE) {
     const asked = backupIds.slice(at, at + IDS_AT_ONCE)
-    const kept = db.selectFrom('backups').select('id').where('id', 'in', asked).where('deleted_at', 'is', null)
-    for (const { id } of await kept.execute()) known.add(id)
+    const going = db.selectFrom('backups').select('id').where('id', 'in', asked).where('deleted_at', 'is not', null)
+    const gone = db.selectFrom('deleted_backups').select('id').where('id', 'in', asked)
+    for (const { id } of [...(await going.execute()), ...(await gone.execute())]) deleted.push(id)
   }
-  return backupIds.filter((id) => !known.has(id))
+  return deleted
+}
+
+/** What was deleted longer ago than any mirror is without a service. */
+export async function forgetDeleted(trx: Trx, before: number): Promise<void> {
+  await trx.deleteFrom('deleted_backups').where('deleted_at', '<', before).execute()
 }
 
 /** Whether that is news. */

@@ -11,6 +11,12 @@ import * as store from './offsite-store.ts'
 
 const BATCH = 500
 const BLOBS_TOLD = 20
+const LACKING: WorkError = {
+  code: 'backup_damaged',
+  detail:
+    'Packs that this backup needs are lost or damaged on the disk and not in the off-site store, so it is not complete there. ' +
+    'A verification says which files it has lost.',
+}
 
 export interface Outcomes {
   noteReport(report: MirrorReport): Promise<void>
@@ -50,6 +56,26 @@ export function createOutcomes(deps: {
     for (const { id } of await store.setState(trx, rows, change)) changes.tellAfter(trx, id)
   }
 
+  /** One entry for a server until everything of it is there again, however often it fails. */
+  function setFailed(
+    states: readonly ('pending' | 'stored')[],
+    isMeant: (row: store.OffsiteRow) => boolean,
+    error: WorkError,
+  ): Promise<void> {
+    return forEachServer(states, isMeant, async (trx, serverId, rows) => {
+      const isNews = !(await store.hasFailed(trx, serverId))
+      const change = {
+        offsite_state: 'failed',
+        offsite_stored_at: null,
+        offsite_error: JSON.stringify(error),
+      } as const
+      const failed = await store.setState(trx, rows, change)
+      for (const { id } of failed) changes.tellAfter(trx, id)
+      if (isNews && failed.length > 0)
+        await activity.record(trx, SYSTEM, 'backup.offsite_failed', serverId, { count: failed.length, error })
+    })
+  }
+
   async function noteHeld(surplus: MirrorReport['surplus']): Promise<void> {
     const isHeld = surplus !== null && surplus.reason !== 'append_only'
     await transact(db, {}, async (trx) => {
@@ -65,8 +91,9 @@ export function createOutcomes(deps: {
   }
 
   return {
-    async noteReport({ stored, isThorough, surplus, repaired }) {
+    async noteReport({ stored, lacking, isThorough, surplus, repaired }) {
       const ids = new Set(stored.map(({ backupId }) => backupId))
+      const lackingIds = new Set(lacking.map(({ backupId }) => backupId))
       await forEachServer(
         ['pending', 'failed'],
         ({ id }) => ids.has(id),
@@ -82,31 +109,14 @@ export function createOutcomes(deps: {
       if (isThorough)
         await forEachServer(
           ['stored', 'failed'],
-          ({ id }) => !ids.has(id),
+          ({ id }) => !ids.has(id) && !lackingIds.has(id),
           (trx, _serverId, rows) => setPending(trx, rows),
         )
+      await setFailed(['pending', 'stored'], ({ id }) => lackingIds.has(id), LACKING)
       await noteHeld(surplus)
       await noteRepaired(repaired)
     },
 
-    /** One entry for a server until everything of it is there again, however often it fails. */
-    async noteFailure(error) {
-      await forEachServer(
-        ['pending'],
-        () => true,
-        async (trx, serverId, rows) => {
-          const isNews = !(await store.hasFailed(trx, serverId))
-          const change = {
-            offsite_state: 'failed',
-            offsite_stored_at: null,
-            offsite_error: JSON.stringify(error),
-          } as const
-          const failed = await store.setState(trx, rows, change)
-          for (const { id } of failed) changes.tellAfter(trx, id)
-          if (isNews && failed.length > 0)
-            await activity.record(trx, SYSTEM, 'backup.offsite_failed', serverId, { count: failed.length, error })
-        },
-      )
-    },
+    noteFailure: (error) => setFailed(['pending'], () => true, error),
   }
 }

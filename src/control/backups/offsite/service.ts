@@ -13,10 +13,11 @@ import { type Actor, requireAllServers } from '../../http/actor.ts'
 import type { HealthCheck } from '../../http/health.ts'
 import { type FirstOffsiteState, firstOffsiteState } from '../present.ts'
 import { createMirroring, type Mirroring, type MirroringState } from './mirroring.ts'
-import { sumUnsent, takeUpPlace, type Unsent } from './offsite-store.ts'
+import { forgetDeleted, sumUnsent, takeUpPlace, type Unsent } from './offsite-store.ts'
 import { createOutcomes } from './outcomes.ts'
 
 const DAY_MS = 24 * 3600_000
+const DELETED_KEPT_MS = 400 * DAY_MS
 
 /** Where the mirror is, as far as control has to know. */
 export interface OffsitePlace {
@@ -109,7 +110,11 @@ export function createOffsite(deps: {
       return answer
     },
 
-    takeUp: () => transact(db, {}, (trx) => takeUpPlace(trx, offsite?.place ?? null)),
+    takeUp: () =>
+      transact(db, {}, async (trx) => {
+        await takeUpPlace(trx, offsite?.place ?? null)
+        await forgetDeleted(trx, clock.now() - DELETED_KEPT_MS)
+      }),
     start: () => mirroring?.start(),
     stop: async () => mirroring?.stop(),
 

@@ -17,10 +17,11 @@ import { templateDns } from './015-template-dns.ts'
 import { sessions } from './016-sessions.ts'
 import { sessionPlaces } from './017-session-places.ts'
 import { offsite } from './018-offsite.ts'
+import { deletedBackups } from './019-deleted-backups.ts'
 
 /** In order, and only ever added to: what has run somewhere is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
   ...[foundation, subdomains, backups, servers, restores],
   ...[jobBounds, entries, tenantGrowth, plainIndex, templates, games, worlds, sleep, runtimeChoice],
-  ...[templateDns, sessions, sessionPlaces, offsite],
+  ...[templateDns, sessions, sessionPlaces, offsite, deletedBackups],
 ]
