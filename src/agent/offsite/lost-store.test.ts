@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:f
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import { openLocalStore } from '../../blobs/local.ts'
-import { namesIn } from '../../blobs/store.testing.ts'
+import { flip, namesIn } from '../../blobs/store.testing.ts'
 import {
   assertSameTree,
   snapshot,
@@ -101,6 +101,7 @@ it('while indexes that are lost here cannot be read there either, no confirmatio
 for (const [how, spoil] of [
   ['lost', (path: string) => rmSync(path)],
   ['cut short', (path: string) => truncateSync(path, 5000)],
+  ['damaged', (path: string) => flip(path, 100_000)],
 ] as const)
   it(`a backup of which a pack is ${how} before it was sent is not sent, and is not said to be stored`, async (t) => {
     const dir = join(temporaryFolder(t), 'bucket')

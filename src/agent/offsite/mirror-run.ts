@@ -29,6 +29,7 @@ import { regainIndexes } from './regain.ts'
 import { repairMirror } from './repair.ts'
 import { type Replacement, replaceBlob } from './replace-blob.ts'
 import { sendBlob, type Wire } from './send-blob.ts'
+import { isSoundHere } from './sound-pack.ts'
 import { type ListedStore, listedStore, removeSurplus } from './surplus.ts'
 
 /** Blobs on their way at one time: what they hold in memory is bounded by this and by the size of a chunk. */
@@ -151,7 +152,10 @@ async function sendMissing(
     // Marks change, and have nothing to check.
     const isAltered = ({ name }: Blob) => folder !== 'locks' && inventory.has(name)
     const others = blobs.filter((blob) => !isAltered(blob))
-    await forEachAtOnce(others, AT_ONCE, async (blob) => note(await sendBlob(wire, blob, inventory.has(blob.name))))
+    await forEachAtOnce(others, AT_ONCE, async (blob) => {
+      const isSound = folder !== 'packs' || (await isSoundHere(repository, blob.name, wire.signal))
+      note(isSound ? await sendBlob(wire, blob, inventory.has(blob.name)) : 'unsound')
+    })
     for (const { name } of blobs.filter(isAltered)) note(await replaceBlob(wire, repository, name))
     await confirmArrived(mirror, inventory, folder, arrived)
     for (const { name } of arrived) sent.add(name)
