@@ -67,7 +67,8 @@ export async function findOffsiteStore(
   return await reached(() => inspect({ place, isOffsite: true, blobs }, key))
 }
 
-async function reached<T>(work: () => Promise<T>): Promise<T> {
+/** Whatever does not answer is a fault of the store, with what is wrong in words. */
+export async function reached<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
