@@ -155,12 +155,21 @@ describe('recovering from a bucket', needs('versitygw'), () => {
       if (found.recovered) assert.deepEqual(found.recovered.damaged.sort(), [gone, short].sort())
     }
     assert.match((await recover('torn', ['--data', fresh])).text, /2 damaged/)
-    await using service = await startOn(fresh, settings('torn'))
-    const errors = []
-    for (const id of ids) errors.push((await service.http.call('GET', `/backups/${castle}/${id}`)).body.error?.code)
-    assert.deepEqual(errors, ['backup_damaged', 'backup_damaged', undefined])
-    assert.equal(await restoreStatus(service.http, castle, whole), 'completed')
-    const { body } = await service.http.call('GET', '/activity?event=backup.healed')
-    assert.deepEqual(body.data, [])
+    {
+      await using service = await startOn(fresh, settings('torn'))
+      const errors = []
+      for (const id of ids) errors.push((await service.http.call('GET', `/backups/${castle}/${id}`)).body.error?.code)
+      assert.deepEqual(errors, ['backup_damaged', 'backup_damaged', undefined])
+      assert.equal(await restoreStatus(service.http, castle, whole), 'completed')
+      const { body } = await service.http.call('GET', '/activity?event=backup.healed')
+      assert.deepEqual(body.data, [])
+    }
+
+    // Packs say themselves what they hold.
+    rmSync(join(gateway.dir, 'torn/index'), { recursive: true })
+    const unlisted = await recover('torn', ['--data', join(folder, 'unlisted'), '--json'])
+    assert.equal(unlisted.code, 1)
+    for (const { damage } of unlisted.servers[0].backups) assert.match(damage, /in no index, nor are packs: 2$/)
+    assert.deepEqual(unlisted.recovered.damaged.sort(), [gone, short].sort())
   })
 })
