@@ -10,6 +10,7 @@ import {
   findOffsiteStore,
   findStore,
   listStore,
+  reached,
   StoreFault,
   type Taken,
   takeOver,
@@ -17,6 +18,7 @@ import {
 import { layout } from './agent/layout.ts'
 import { keepFound, readFound } from './agent/offsite/found-bucket.ts'
 import { claimPlace, type MirrorTarget } from './agent/offsite/index.ts'
+import { type PlaceOwner, readOtherOwner } from './agent/offsite/place-owner.ts'
 import { s3Target } from './agent/offsite/s3-target.ts'
 import { type Bucket, createBucket } from './blobs/bucket.ts'
 import type { Examination, Finding } from './blobs/s3/examine.ts'
@@ -267,6 +269,8 @@ export interface RecoveredStore {
   store: { dir: string; storeId: string; isEncrypted: boolean }
   /** Everything that the store holds. */
   backups: StoredBackup[]
+  /** The other service that the bucket belonged to before; null where there was none, and for a store on a disk. */
+  owner: PlaceOwner | null
   /** What was copied, and what the database has learnt, and why the bucket is not this service's, if it is not; null where the store was only to be looked at. */
   done: { taken: Taken; recovery: Recovery; unclaimed: string | null } | null
 }
@@ -282,7 +286,10 @@ export async function recoverStore(
     : await findStore(resolve(request.dir), config.backupKey)
   const { place, format } = found
   const store = { dir: place, storeId: format.storeId, isEncrypted: format.keyCheck !== null }
-  const answer = { store, backups: await listStore(found) }
+  const backups = await listStore(found)
+  const { mirror } = layout(config.dataDir)
+  const owner = bucket ? await reached(() => readOtherOwner(found.blobs, mirror)) : null
+  const answer = { store, backups, owner }
   if (request.isListOnly) return { ...answer, done: null }
   await using cleanUp = new AsyncDisposableStack()
   // Only now, and no more than is needed of either: whoever looks at a store does not wait for this to be read from disk.

@@ -157,6 +157,11 @@ describe('from a bucket', needs('versitygw'), () => {
     const asked = requests()
     for (const id of trees.keys())
       assert.ok(asked.filter((line) => line.includes(`manifests/${castle}/${id} `)).length <= 1, asked.join('\n'))
+    for (const path of blobsIn(gateway.dir, 'castle/index')) {
+      const name = path.slice(gateway.dir.length + 1)
+      assert.ok(asked.filter((line) => line.includes(`${name} `)).length <= 1, asked.join('\n'))
+    }
+    assert.ok(!asked.some((line) => line.includes('castle/packs/')), asked.join('\n'))
     // Most of what is small came in it.
     assert.equal(asked.filter((line) => line.includes('s3_GetObject castle/bundles/')).length, 1, asked.join('\n'))
     assert.equal(done.code, 0, JSON.stringify(done))

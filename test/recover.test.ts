@@ -10,11 +10,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import { assertSameTree, snapshot, type Tree } from '../src/agent/backups/backups.testing.ts'
 import { readConfig } from '../src/control/config.ts'
@@ -280,6 +282,62 @@ test('a damaged manifest is named, and the others come back', async () => {
     assert.equal((await http.call('GET', `/backups/${past.mine}/${past.other}`)).body.error.code, 'backup_damaged')
     assert.equal((await http.call('GET', `/backups/${past.castle}/${past.lockedLater}`)).status, 404)
   })
+})
+
+test('a backup whose packs the store does not have whole is damaged, in the list, in the exit code and in the service', async () => {
+  const { dir: old, past } = await copyOfLife('incomplete', null)
+  const store = join(old, 'backups')
+  const packs = everythingIn(join(store, 'packs')).map(([path = '']) => path)
+  const sizes = packs.map((path) => statSync(path).size)
+  // One backup each: of the first the largest, with what the second server has as well; then of that, then of one small change.
+  const [, cut = '', lost = ''] = packs.toSorted((a, b) => statSync(b).size - statSync(a).size)
+  const listed = async () => {
+    const { code, servers } = await recover(['--store', store, '--list'])
+    const all: { id: string; damage: string | null }[] = servers.flatMap((each: { backups: object[] }) => each.backups)
+    return { code, damage: new Map(all.map(({ id, damage }) => [id, damage])) }
+  }
+  assert.deepEqual([...new Set((await listed()).damage.values())], [null])
+
+  const bytes = readFileSync(lost)
+  rmSync(lost)
+  const harmed = ({ damage }: { damage: Map<string, string | null> }) =>
+    [...damage].filter(([, what]) => what !== null).map(([id]) => id)
+  const without = await listed()
+  assert.deepEqual([without.code, harmed(without)], [1, [past.unlockedLater]])
+  const sentence = new RegExp(`^missing blocks: 1, the first in packs/../${basename(lost)}, which is not there$`)
+  assert.match(without.damage.get(past.unlockedLater) ?? '', sentence)
+  truncateSync(cut, statSync(cut).size - 1)
+  const both = await listed()
+  const damaged = [past.unlockedLater, past.other].sort()
+  assert.deepEqual([both.code, harmed(both).sort()], [1, damaged])
+  assert.match(both.damage.get(past.other) ?? '', /has \d+ bytes instead of \d+$/)
+
+  const fresh = join(folder, 'incomplete new')
+  for (const isAgain of [false, true]) {
+    const done = await recover(['--store', store, '--data', fresh])
+    assert.deepEqual([done.code, done.recovered.damaged.sort()], [1, damaged])
+    assert.equal(done.recovered.adopted.length, isAgain ? 0 : 3)
+  }
+  await withService(fresh, null, async (http) => {
+    for (const id of past.trees.keys()) {
+      const { body } = await http.call('GET', `/backups/${id === past.other ? past.mine : past.castle}/${id}`)
+      assert.equal(body.status, 'completed')
+      assert.equal(body.error?.code, damaged.includes(id) ? 'backup_damaged' : undefined)
+    }
+  })
+
+  // With the packs, and without what lists them.
+  writeFileSync(lost, bytes)
+  writeFileSync(cut, readFileSync(join(folder, 'life clear', cut.slice(old.length))))
+  assert.deepEqual(
+    packs.map((path) => statSync(path).size),
+    sizes,
+  )
+  assert.equal((await listed()).code, 0)
+  rmSync(join(store, 'index'), { recursive: true })
+  const unlisted = await listed()
+  assert.equal(unlisted.code, 1)
+  assert.match([...unlisted.damage.values()][0] ?? '', /the first in no index, nor are packs: \d+$/)
 })
 
 test('what is no store, or is sealed with another key, is refused with a code, and nothing is made', async () => {

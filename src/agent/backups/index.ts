@@ -39,6 +39,7 @@ import type { RestoreTarget } from './restore/restore-target.ts'
 import { askInDoubt, createBackupReading, explained, healKnown } from './store/backup-reading.ts'
 import { markLock, removeMark } from './store/lock-marks.ts'
 import { deleteManifest, latestManifest, listManifests } from './store/manifests.ts'
+import { faultsInOpenStore } from './store/missing-blocks.ts'
 import { type Healed, openRepository, type Repository, type RepositoryConfig } from './store/repository.ts'
 import { patternsFor } from './tree/ignore-file.ts'
 
@@ -268,7 +269,10 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
     },
 
     async list({ serverId, isThorough = false }) {
-      return await listManifests(await repository(), { serverId: serverId ?? undefined, isThorough })
+      const opened = await repository()
+      if (isThorough) await askInDoubt(opened)
+      const findFault = isThorough ? await faultsInOpenStore(opened) : undefined
+      return await listManifests(opened, { serverId: serverId ?? undefined, findFault })
     },
     heal: healed,
     async remove(name) {

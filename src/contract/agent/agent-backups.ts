@@ -6,7 +6,8 @@ export interface AgentBackups {
   /**
    * Every finished backup that the store holds, of one server or of all: enough to rebuild the database's list.
    * `damage` is why a manifest cannot be read. Its `backup` is null then, unless only a part of it is damaged, which only
-   * a thorough look at every entry finds.
+   * a thorough look at every entry finds. That also finds blocks that the store does not have, by the names and sizes of
+   * packs; none is read. Where the off-site store may have them and cannot be reached, they are not `damage`.
    */
   list(request: { serverId: string | null; isThorough?: boolean }): Promise<StoredBackup[]>
   /**
@@ -107,6 +108,8 @@ export interface StoredBackup {
   backupId: string
   backup: BackupReport | null
   damage: string | null
+  /** `damage` is of blocks alone: the manifest itself is sound. */
+  areBlocksMissing?: boolean
 }
 
 export interface BackupEntry {

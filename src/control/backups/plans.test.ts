@@ -185,6 +185,28 @@ onBothEngines('backup plans', (engine) => {
     await until(async () => !existsSync(manifestOf(service, server, id)))
   })
 
+  test('a backup whose blocks are missing is marked as damaged by a recovery, also one that was taken for lost', async () => {
+    const server = await world.server({ a: 'in no other backup' })
+    const kept = await world.backup(server)
+    const lost = await world.backup(server)
+    await service.halt()
+    const manifest = await readFile(manifestOf(service, server, lost.id))
+    await rmManifest(service, server, lost.id)
+    await service.restart()
+    await service.halt()
+    await writeFile(manifestOf(service, server, lost.id), manifest)
+    await rm(join(service.dataDir, 'backups/packs'), { recursive: true })
+    await service.restart()
+    for (const _ of ['once', 'and again']) {
+      const { damaged } = (await service.call('POST', '/backups/recover')).body
+      assert.ok(damaged.includes(kept.id) && damaged.includes(lost.id))
+      for (const { id } of [kept, lost]) {
+        const shown = (await service.call('GET', `/backups/${server}/${id}`)).body
+        assert.deepEqual([shown.status, shown.error?.code], ['completed', 'backup_damaged'])
+      }
+    }
+  })
+
   test('If either says that a backup is locked, it is locked', async () => {
     const server = await world.server({ a: '1' })
     const made: string[] = []

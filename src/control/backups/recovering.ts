@@ -102,12 +102,13 @@ export function createRecovering(deps: RecoveringDeps): Recovering {
       await lockServer(trx, row.server_id)
       const now = await store.findRow(trx, row.id)
       if (!now || now.deleted_at !== null || now.status !== row.status) return undefined
+      const isReadable = found?.damage === null || found?.areBlocksMissing === true
+      if (now.status === 'failed' && found?.backup && isReadable) await revive(trx, now, found.backup)
       if (found?.damage) {
         const report = manifestDamage(row.server_id, row.id, found.damage)
-        if (now.status === 'completed') await noteDamage(trx, SYSTEM, [report])
+        if (now.status === 'completed' || isReadable) await noteDamage(trx, SYSTEM, [report])
         return 'damaged'
       }
-      if (now.status === 'failed' && found?.backup) await revive(trx, now, found.backup)
       if (now.status === 'completed' && found?.backup)
         return now.locked === (found.backup.isLocked ? 1 : 0) ? undefined : 'unlike'
       if (now.status !== 'completed' || found) return undefined
@@ -121,7 +122,8 @@ export function createRecovering(deps: RecoveringDeps): Recovering {
     let isReached = true
     return async (row: BackupRow, found: StoredBackup | undefined): Promise<StoredBackup | undefined | 'unknown'> => {
       const isExpected = row.status === 'completed' && row.deleted_at === null
-      if (!isExpected || (found && found.damage === null)) return found
+      // A manifest that is sound is not what a backup lacks whose blocks are missing.
+      if (!isExpected || (found && (found.damage === null || found.areBlocksMissing))) return found
       try {
         if (isReached) return (await agent.backups.heal({ serverId: row.server_id, backupId: row.id })) ?? found
       } catch (error) {

@@ -21,6 +21,11 @@ export interface EntryStream {
   next(): StoredEntry | undefined | Promise<StoredEntry | undefined>
 }
 
+export interface RawChunk extends Chunk {
+  /** What `seen` has it by, where the manifest has it from a part. */
+  sharedKey: string | undefined
+}
+
 export interface Manifest {
   readonly meta: ManifestMeta
   readonly checksum: string
@@ -35,7 +40,9 @@ export interface Manifest {
   /** One entry at a time from `fromKey` on, each made when it is asked for: for whoever goes through them all. */
   stream(fromKey?: string): EntryStream
   /** Every chunk as bytes, for `visitIds`, but for those in `seen`, to which sound ones of parts are added. Throws Damage. */
-  rawChunks(seen?: Set<string>): AsyncGenerator<Chunk, void, undefined>
+  rawChunks(seen?: Set<string>): AsyncGenerator<RawChunk, void, undefined>
+  /** Of its chunks that are in parts: what `seen` has them by. */
+  sharedKeys(): Iterable<string>
   /** Throws Damage where a chunk that is in the manifest is not what was written, whatever the parts are like. */
   checkOwn(): Promise<void>
   /** The entry of that very path. */
@@ -117,6 +124,9 @@ export async function openManifest(
     return { next: () => within() ?? beyond() }
   }
 
+  const sharedKeyOf = ({ part, offset }: ChunkPlace) =>
+    part === undefined ? undefined : `${parts[part]?.id} ${offset}`
+
   return {
     meta,
     checksum,
@@ -127,11 +137,17 @@ export async function openManifest(
     stream,
     async *rawChunks(seen) {
       const readNext = reader()
-      for (const [index, { part, offset }] of chunks.entries()) {
-        const key = part === undefined ? undefined : `${parts[part]?.id} ${offset}`
-        if (key !== undefined && seen?.has(key)) continue
-        yield await readNext(index)
-        if (key !== undefined) seen?.add(key)
+      for (const [index, place] of chunks.entries()) {
+        const sharedKey = sharedKeyOf(place)
+        if (sharedKey !== undefined && seen?.has(sharedKey)) continue
+        yield { ...(await readNext(index)), sharedKey }
+        if (sharedKey !== undefined) seen?.add(sharedKey)
+      }
+    },
+    *sharedKeys() {
+      for (const place of chunks) {
+        const key = sharedKeyOf(place)
+        if (key !== undefined) yield key
       }
     },
     async checkOwn() {

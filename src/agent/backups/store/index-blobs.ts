@@ -102,16 +102,25 @@ export async function* listedPacks(
 ): AsyncGenerator<WrittenPack, void, undefined> {
   const seen = new Set<string>()
   for await (const { name } of blobs.list('index/')) {
-    let packs: WrittenPack[] = []
-    try {
-      packs = await readIndex(blobs, sealer, name)
-    } catch (error) {
-      if (error instanceof Damage) skipped(error)
-      else if (!(error instanceof BlobMissing)) throw error
-    }
-    for (const pack of packs) {
+    for (const pack of await readListedIndex(blobs, sealer, name, skipped)) {
       if (!seen.has(pack.packId)) yield pack
       seen.add(pack.packId)
     }
+  }
+}
+
+/** One of the indexes that `listedPacks` reads. */
+export async function readListedIndex(
+  blobs: Pick<BlobStore, 'get'>,
+  sealer: Sealer,
+  name: string,
+  skipped: (damage: Damage) => void,
+): Promise<WrittenPack[]> {
+  try {
+    return await readIndex(blobs, sealer, name)
+  } catch (error) {
+    if (error instanceof Damage) skipped(error)
+    else if (!(error instanceof BlobMissing)) throw error
+    return []
   }
 }

@@ -6,6 +6,7 @@ import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { Damage, lastSegment, manifestBlob, partBlob } from '../format/format.ts'
 import { type HeldManifest, holdManifest, type Manifest, openManifest } from '../format/manifest.ts'
 import { readMarks } from './lock-marks.ts'
+import { createBlockCheck, type FindFault } from './missing-blocks.ts'
 import type { Repository } from './repository.ts'
 
 /** What reading manifests needs of a store. */
@@ -54,22 +55,21 @@ export async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefin
 }
 
 /**
- * With the locks as they are now. `isThorough`: every entry of every manifest is read and checked, not only what it says
- * of itself.
+ * With the locks as they are now. By default only what a manifest says of itself is read; with `findFault` every entry is, and
+ * checked, and the store is asked for the blocks that it names.
  */
 export async function listManifests(
   repository: ManifestSource,
   {
     serverId,
-    isThorough = false,
+    findFault,
     atOnce = 1,
-  }: { serverId?: string | undefined; isThorough?: boolean; atOnce?: number } = {},
+  }: { serverId?: string | undefined; findFault?: FindFault | undefined; atOnce?: number } = {},
 ): Promise<StoredBackup[]> {
   const listed: StoredBackup[] = []
   const names = await manifestNames(repository, serverId)
   const marks = await readMarks(repository.blobs, serverId)
-  /** What many share is checked once. */
-  const seen = new Set<string>()
+  const missingBlocks = findFault && createBlockCheck(findFault)
   await forEachAtOnce(names, atOnce, async (name) => {
     let backup: StoredBackup['backup'] = null
     try {
@@ -77,8 +77,8 @@ export async function listManifests(
       if (!manifest) return
       const isLocked = marks.get(name.backupId) ?? manifest.meta.isLocked
       backup = { ...manifest.meta, checksum: manifest.checksum, isLocked }
-      if (isThorough) for await (const _ of manifest.rawChunks(seen));
-      listed.push({ ...name, backup, damage: null })
+      const missing = (await missingBlocks?.(manifest)) ?? null
+      listed.push({ ...name, backup, damage: missing, ...(missing === null ? {} : { areBlocksMissing: true }) })
     } catch (error) {
       if (isFailure(error, 'not_found')) return
       if (!(error instanceof Damage)) throw error

@@ -14,7 +14,7 @@ const BUNDLES_AT_ONCE = 8
 const BUNDLED = ['index/', 'parts/', 'manifests/']
 
 const isBundled = (name: string) => BUNDLED.some((prefix) => name.startsWith(prefix))
-const isHeld = (name: string) => name === FORMAT_BLOB || /^(?:manifests|parts)\//.test(name)
+const isHeld = (name: string) => name === FORMAT_BLOB || /^(?:manifests|parts|index)\//.test(name)
 
 /** What it lists is of one instant. Whoever opens a blob knows that it is there. */
 export function readOnce(blobs: BlobStore): BlobStore {

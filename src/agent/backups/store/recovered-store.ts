@@ -13,6 +13,7 @@ import { FORMAT_BLOB, manifestBlob, PARTS_VERSION } from '../format/format.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
 import { allowParts, holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
 import { listManifests } from './manifests.ts'
+import { faultsByIndexes } from './missing-blocks.ts'
 import { readOnce } from './read-once.ts'
 
 export type StoreFaultCode =
@@ -66,7 +67,8 @@ export async function findOffsiteStore(
   return await reached(() => inspect({ place, isOffsite: true, blobs }, key))
 }
 
-async function reached<T>(work: () => Promise<T>): Promise<T> {
+/** Whatever does not answer is a fault of the store, with what is wrong in words. */
+export async function reached<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -91,10 +93,10 @@ async function inspect(
   return { ...found, format, sealer: createSealer(key, format.blockHash) }
 }
 
-/** Every manifest is read whole and checked; blocks are not. */
+/** Every manifest is read whole and checked. Of packs, only their names and sizes are compared with the indexes. */
 export function listStore(store: FoundStore): Promise<StoredBackup[]> {
   const atOnce = store.isOffsite ? AT_ONCE : 1
-  return reached(() => listManifests(store, { isThorough: true, atOnce }))
+  return reached(async () => listManifests(store, { findFault: await faultsByIndexes(store, atOnce), atOnce }))
 }
 
 export interface Taken {

@@ -5,7 +5,7 @@ import { command } from '../../command.ts'
 import type { Context } from '../../context.ts'
 import { EXIT, UsageError } from '../../exit-codes.ts'
 import { createProgress } from '../../progress.ts'
-import { type Column, formatTable } from '../../text.ts'
+import { type Column, formatTable, safe } from '../../text.ts'
 import { formatSize, formatTime } from '../../units.ts'
 import type { RecoveredStore } from '../serve.ts'
 
@@ -15,8 +15,9 @@ export const recover = command({
     'For when the database is lost, or the machine. With --store, on this machine and while the service is stopped: the\n' +
     'backups in DIR that the data directory lacks are copied into it, and added to its database with their servers. From\n' +
     'an off-site store (s3://BUCKET/PREFIX, as GAMEKEEPER_OFFSITE has it) only the list is copied: what is restored is read\n' +
-    'from there. Without --store, the running service restores to its list what is in its own store. Safe to repeat. Exits\n' +
-    'with 1 when a backup is damaged.',
+    'from there. The bucket is taken over: the service that it belonged to sends nothing there any more; --list leaves it\n' +
+    'alone. Without --store, the running service restores to its list what is in its own store. Safe to repeat. Exits with 1\n' +
+    'when a backup is damaged, or lacks a pack in the store.',
   args: [],
   options: {
     store: { type: 'string', value: 'DIR', help: 'A backup store, the data directory that contains it, or s3://…' },
@@ -81,7 +82,7 @@ function byServer(backups: readonly StoredBackup[]): ServerInStore[] {
   })
 }
 
-function documentOf({ store, backups, done }: RecoveredStore) {
+function documentOf({ store, backups, owner, done }: RecoveredStore) {
   const servers = byServer(backups).map(({ id, name, backups: own }) => ({
     id,
     name,
@@ -96,7 +97,14 @@ function documentOf({ store, backups, done }: RecoveredStore) {
       damage,
     })),
   }))
-  return { store, servers, copied: done?.taken ?? null, recovered: done?.recovery ?? null }
+  return {
+    store,
+    servers,
+    owner: owner && { ...owner, isTakenOver: done !== null && done.unclaimed === null },
+    copied: done?.taken ?? null,
+    recovered: done?.recovery ?? null,
+    unclaimed: done?.unclaimed ?? null,
+  }
 }
 
 const COLUMNS: Column<StoredBackup>[] = [
@@ -109,7 +117,7 @@ const COLUMNS: Column<StoredBackup>[] = [
   { title: 'STATE', cell: ({ damage }) => (damage === null ? 'intact' : `damaged: ${damage}`) },
 ]
 
-function show(context: Context, { store, backups, done }: RecoveredStore): void {
+function show(context: Context, { store, backups, owner, done }: RecoveredStore): void {
   const servers = byServer(backups)
   const how = store.isEncrypted ? 'encrypted' : 'unencrypted'
   context.say(`${store.dir} holds ${backups.length} backups of ${servers.length} servers, ${how}.`)
@@ -117,11 +125,25 @@ function show(context: Context, { store, backups, done }: RecoveredStore): void 
     context.say(`\n${name ?? 'Unknown name'} (${id})`)
     context.say(formatTable(own, COLUMNS, context.paint))
   }
-  if (!done) return
+  if (!done) {
+    if (owner) context.say(`\nThe bucket belongs to ${nameOf(owner)}. Without --list it is taken over: ${CONSEQUENCE}`)
+    return
+  }
   const { blobCount, bytes } = done.taken
   context.say(`\n${blobCount} files (${formatSize(bytes)}) copied. ${countsOf(done.recovery)}.`)
   if (done.unclaimed) context.say(`Nothing is sent to the bucket yet: ${done.unclaimed} See gamekeeper offsite claim.`)
+  else if (owner)
+    context.say(`The bucket belonged to ${nameOf(owner)}, and was taken over: ${CONSEQUENCE} ${GIVE_BACK}`)
   context.say('Start the service, then restore with "gamekeeper backup restore".')
+}
+
+const CONSEQUENCE = 'that service sends nothing there any more, and the one of this data directory does.'
+const GIVE_BACK = 'If that one still runs, "gamekeeper offsite claim" gives the bucket back to it.'
+
+/** The bucket says it, and whoever can write there. */
+function nameOf({ host, claimedAt }: NonNullable<RecoveredStore['owner']>): string {
+  const where = host === null ? 'another service' : `the service on ${safe(host)}`
+  return claimedAt === null ? where : `${where} since ${formatTime(new Date(claimedAt).toISOString())}`
 }
 
 function countsOf({ adopted, servers, missing, damaged }: Recovery): string {
