@@ -8,10 +8,12 @@ import { createRateLimit } from '../../kit/waiting/rate-limit.ts'
 import { forEachAtOnce } from '../../kit/waiting/work-group.ts'
 import type { Repository } from '../backups/store/repository.ts'
 import { type Bundles, bundleSmall } from './bundles.ts'
+import { refusalIn } from './guarded-store.ts'
 import { confirmArrived, listStore } from './listing.ts'
 import {
   type Blob,
   type Blobs,
+  folderOf,
   inFolder,
   type Listing,
   missingOf,
@@ -46,12 +48,17 @@ export interface Mirror {
   isAppendOnly: boolean
 }
 
+export interface MirrorRun extends Omit<MirrorReport, 'warnings'> {
+  /** Why the key may not remove what should go, in a sentence; null where it may, or nothing had to go. */
+  refusal: string | null
+}
+
 export async function runMirror(
   mirror: Mirror,
   work: OffsiteWork,
   signal: AbortSignal,
   report: (progress: Partial<TaskProgress>) => void,
-): Promise<MirrorReport> {
+): Promise<MirrorRun> {
   const tally = createTally(report)
   const rate = createRateLimit(mirror.bytesPerSecond)
   const wire: Wire = { local: mirror.local, mirror: mirror.mirror, rate, signal, onSent: tally.addBytes }
@@ -63,7 +70,7 @@ export async function runMirror(
   const { repository, inventory } = mirror
   const repair = await repairMirror({ repository, wire, inventory, listing, sent })
   const removal = await removeSurplus(mirror, listing, work)
-  await bundleSmall(mirror, wire, sent)
+  await bundleSmall({ ...mirror, isAppendOnly: mirror.isAppendOnly || removal.refusal !== null }, wire, sent)
   // What is sent before as much is removed does not count: it would make half of what was there before.
   mirror.record.note(holdingsOf(inventory))
   const manifests = [...listing.manifests.keys()].filter((name) => work.isThorough || sent.has(name))
@@ -122,13 +129,13 @@ async function removeSurplus(
   place: Mirror,
   listing: Listing,
   { deletedBackups, confirmedBytes }: OffsiteWork,
-): Promise<Pick<MirrorReport, 'removed' | 'surplus' | 'unexplained'>> {
+): Promise<Pick<MirrorRun, 'removed' | 'surplus' | 'unexplained' | 'refusal'>> {
   const { mirror, inventory, ownership, record, isAppendOnly } = place
   const removed: BlobSum = { blobs: 0, bytes: 0 }
   const before = holdingsOf(inventory)
   const groups = REMOVED_FOLDERS.map((folder) => surplusOf(folder, listing, inventory))
   const sum = sumOf(groups.flat())
-  if (sum.blobs === 0) return { removed, surplus: null, unexplained: [] }
+  if (sum.blobs === 0) return { removed, surplus: null, unexplained: [], refusal: null }
   const manifests = surplusOf('manifests', listing, inventory)
   const unexplained = manifests.map(({ name }) => backupOf(name)).filter(isAnyBut(deletedBackups))
   const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
@@ -141,19 +148,40 @@ async function removeSurplus(
     wouldShrink: record.wouldShrink(after),
   })
   const asked = reason === 'store_incomplete' ? unexplained : []
-  if (reason) return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked }
+  if (reason)
+    return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked, refusal: null }
   await ownership.require()
-  for (const blobs of groups) {
-    const removable = blobs.filter(({ name }) => !needed.has(name))
-    await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
-      await mirror.delete(name)
-      inventory.delete(name)
-      removed.blobs++
-      removed.bytes += sizeBytes
-    })
+  const removeAll = async () => {
+    for (const blobs of groups) {
+      const removable = blobs.filter(({ name }) => !needed.has(name))
+      await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
+        await mirror.delete(name)
+        inventory.delete(name)
+        removed.blobs++
+        removed.bytes += sizeBytes
+      })
+    }
   }
-  if (isConfirmed) record.reset(holdingsOf(inventory))
-  return { removed, surplus: null, unexplained: [] }
+  const refusal = await unlessRefused(removeAll)
+  if (refusal === null) {
+    if (isConfirmed) record.reset(holdingsOf(inventory))
+    return { removed, surplus: null, unexplained: [], refusal }
+  }
+  const left = groups.flat().filter(({ name }) => inventory.has(name))
+  const backups = left.filter(({ name }) => folderOf(name) === 'manifests').length
+  return { removed, surplus: { ...sumOf(left), backups, reason: 'append_only' }, unexplained: [], refusal }
+}
+
+/** A key that may not remove still sends: what is there beyond the store does no harm. */
+async function unlessRefused(remove: () => Promise<void>): Promise<string | null> {
+  try {
+    await remove()
+    return null
+  } catch (error) {
+    const refusal = refusalIn(error)
+    if (refusal === undefined) throw error
+    return refusal
+  }
 }
 
 /** Those that the disk has lost, and that manifests of the mirror name which stay there. Not even a confirmation removes them. */

@@ -3,15 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, mock } from 'node:test'
-import { PutBucketPolicyCommand } from '@aws-sdk/client-s3'
 import { freePort } from '../../../test/support/daemons.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { useTroubledS3 } from '../../../test/support/troubled-s3.ts'
 import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
 import { createBucket } from '../bucket.ts'
-import { s3Address } from './address.ts'
 import { type Examination, type ExamineOptions, examine } from './examine.ts'
-import { createRequests, type Patience } from './requests.ts'
+import type { Patience } from './requests.ts'
 
 const REGION = 'castle-1'
 const QUICK: Patience = { attempts: 2, firstPauseMs: 1, longestPauseMs: 5, connectMs: 1000, stallMs: 5000 }
@@ -147,18 +145,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
 
   it('names the right that a key lacks, and is content with a key that may not delete where that is meant', async () => {
     const user = await s3.gateway.addUser('guest')
-    const allow = async (...actions: string[]) => {
-      const address = { ...s3Address(s3.gateway.place(''), s3.gateway.keys), region: REGION }
-      const Resource = [`arn:aws:s3:::${s3.gateway.bucket}`, `arn:aws:s3:::${s3.gateway.bucket}/*`]
-      const statements = actions.map((Action) => ({
-        Effect: 'Allow',
-        Principal: { AWS: [user.accessKeyId] },
-        Action,
-        Resource: /Bucket/.test(Action) ? Resource[0] : Resource[1],
-      }))
-      const Policy = JSON.stringify({ Version: '2012-10-17', Statement: statements })
-      await createRequests(address).client.send(new PutBucketPolicyCommand({ Bucket: s3.gateway.bucket, Policy }))
-    }
+    const allow = (...actions: string[]) => s3.gateway.allow(user, ...actions)
     const lacking = async () => {
       const failure = failureOf(await look(placeOf(), user))
       return [failure?.check, failure?.code, /s3:\w+/.exec(failure?.detail ?? '')?.[0]]
