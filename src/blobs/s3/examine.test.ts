@@ -71,7 +71,10 @@ describe('the examination of a bucket', needs('versitygw'), () => {
       isFirst = false
       return { kind: 'before-answer', work: async () => void others.push(await look(place)) }
     }
-    const examined = await Promise.all([look(place), createBucket({ place, keys: s3.gateway.keys }).openMirror(NO_CLEAR)])
+    const examined = await Promise.all([
+      look(place),
+      createBucket({ place, keys: s3.gateway.keys }).openMirror(NO_CLEAR),
+    ])
     assert.equal(others.length, 1)
     for (const each of [examined[0], ...others]) assert.equal(failureOf(each), undefined, JSON.stringify(each.findings))
     assert.deepEqual(namesIn(probesOf(place), ''), [])

@@ -4,7 +4,16 @@ import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
 import { BlobDamaged, BlobMissing, type BlobStore } from '../store.ts'
 import { type S3Address, type S3Traits, s3Address } from './address.ts'
 import { hostOf, S3Fault } from './faults.ts'
-import { chooseProbe, isOwnProbe, ownProbe, PROBE_BYTES, PROBE_FOLDER, probePlace, probeTraits, type Reached } from './probe.ts'
+import {
+  chooseProbe,
+  isOwnProbe,
+  ownProbe,
+  PROBE_BYTES,
+  PROBE_FOLDER,
+  probePlace,
+  probeTraits,
+  type Reached,
+} from './probe.ts'
 import { PATIENCE, type Patience } from './requests.ts'
 import { openS3Store } from './s3-store.ts'
 

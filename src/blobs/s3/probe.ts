@@ -73,9 +73,8 @@ async function withTlsHint(failure: S3Fault, { endpoint }: S3Address): Promise<S
   const mayBeTls = ['unreachable', 'stalled', 'not_s3', 'refused', 'server_error'].includes(failure.code)
   if (!endpoint?.startsWith('http:') || !mayBeTls || !(await speaksTls(endpoint))) return failure
   const { host } = new URL(endpoint)
-  return new S3Fault('not_s3', `${host} does not speak plain HTTP: this looks like https. Set endpoint=https://${host}.`, {
-    cause: failure,
-  })
+  const sentence = `${host} does not speak plain HTTP: this looks like https. Set endpoint=https://${host}.`
+  return new S3Fault('not_s3', sentence, { cause: failure })
 }
 
 /** Where the bucket is said to be elsewhere, and nobody has insisted on where it is. */

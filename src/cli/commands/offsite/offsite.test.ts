@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { temporaryDirectory } from '../../../../test/support/daemons.ts'
 import { createHttp } from '../../../../test/support/http.ts'
+import { namesIn } from '../../../../test/support/mirror.ts'
 import { needs } from '../../../../test/support/needs.ts'
 import { spawnService } from '../../../../test/support/process.ts'
 import { runPiped } from '../../../../test/support/terminal.ts'
 import { until } from '../../../../test/support/until.ts'
 import { startVersityGw, type VersityGw } from '../../../../test/support/versitygw.ts'
-import { namesIn } from '../../../blobs/store.testing.ts'
 import { EXIT } from '../../exit-codes.ts'
 
 describe('offsite test', needs('versitygw'), () => {
