@@ -8,7 +8,6 @@ import { after, before, describe, test } from 'node:test'
 import { blobsIn } from '../src/blobs/store.testing.ts'
 import type { Backup } from '../src/contract/backups/backups.ts'
 import { formatS3Place, type S3Keys } from '../src/contract/offsite-place.ts'
-import { allow } from './support/bucket-policy.ts'
 import { createHttp, type Http } from './support/http.ts'
 import { needs } from './support/needs.ts'
 import { killLeftovers, spawnService } from './support/process.ts'
@@ -93,7 +92,7 @@ describe('recovering from a bucket', needs('versitygw'), () => {
     assert.deepEqual((await recover('lent', ['--list', '--json'])).owner, { ...owner, isTakenOver: false })
 
     const guest = await gateway.addUser('reader')
-    await allow(gateway, guest, ['s3:ListBucket', 's3:GetObject'])
+    await gateway.allow(guest, 's3:ListBucket', 's3:GetObject')
     const rehearsal = join(folder, 'rehearsal')
     const rehearsed = await recover('lent', ['--data', rehearsal, '--json'], guest)
     assert.deepEqual([rehearsed.code, rehearsed.recovered?.adopted], [0, [first.id]], JSON.stringify(rehearsed))

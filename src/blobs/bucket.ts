@@ -30,8 +30,17 @@ export interface Bucket extends Pick<BucketSettings, 'place' | 'keys'> {
    * before something is written. Throws `BucketUnusable`, and `S3Fault`.
    */
   openMirror(options: { clear: boolean }): Promise<BlobStore>
+  /** What the examination has found that does not keep the bucket from being used; nothing until there was one. */
+  warnings(): readonly BucketWarning[]
   /** Undefined until `open` has found it. */
   whereabouts(): Omit<FoundBucket, 'goodUntil'> | undefined
+}
+
+export interface BucketWarning {
+  /** What was tried, as `Finding.check`. */
+  check: string
+  /** A sentence. */
+  detail: string
 }
 
 /** What is wrong with the bucket, the key or the way there, in a sentence. */
@@ -42,6 +51,7 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
   let located: Omit<FoundBucket, 'goodUntil'> | undefined
   /** Whether what was found lately counts no more: something has failed, or more is known by now. */
   let isSuperseded = false
+  let warnings: readonly BucketWarning[] = []
 
   // Each imports what it needs only now: a service does not wait for the client of S3 to be read from disk.
   const locate = onceDone(async () => {
@@ -58,6 +68,7 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
       throw new BucketUnusable(fault?.detail ?? 'The bucket cannot be used.')
     }
     located = whereaboutsOf(address)
+    warnings = findings.filter(({ status }) => status === 'warn')
     isSuperseded = true
     return address
   })
@@ -122,6 +133,7 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
     async openMirror(options) {
       return foundLately() ? examinedBeforeWriting(options) : await openS3(await examineAll(), options)
     },
+    warnings: () => warnings,
     whereabouts: () => located,
   }
 }

@@ -84,13 +84,22 @@ export function parseS3Keys(text: string): S3Keys {
   return toKeys(lines.some((line) => /^\[|=\s/.test(line) || /^aws_\w+\s*=/i.test(line)) ? fromIni(lines) : lines)
 }
 
-/** As AWS's own tools read the environment. Null: it has none. */
-export function s3KeysOf(env: Readonly<Record<string, string | undefined>>): S3Keys | null {
-  const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token } = env
+const INI_NAMES = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
+const ENV_NAMES = INI_NAMES.map((name) => name.toUpperCase())
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** As AWS's own tools name them, without the line break that a file or a script has left at an end. Null: it has none. */
+export function s3KeysOf(env: Environment): S3Keys | null {
+  const [id, secret, token] = ENV_NAMES.map((name) => env[name]?.trim())
   return id && secret ? { accessKeyId: id, secretAccessKey: secret, sessionToken: token || null } : null
 }
 
-const INI_NAMES = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
+/** What is wrong with the keys in the environment, each in a sentence. */
+export function s3KeyFaults(env: Environment): string[] {
+  const isBroken = (name: string) => /\s/.test(env[name]?.trim() ?? '')
+  return ENV_NAMES.filter(isBroken).map((name) => `${name} must have no space and no line break in it`)
+}
 
 /** The section `default`, or the only one. */
 function fromIni(lines: readonly string[]): (string | undefined)[] {

@@ -71,6 +71,12 @@ test('a bucket needs keys: those of the file, else those of the environment', ()
   assert.equal(both.offsiteKeys?.secretAccessKey, 'secret-of-file')
   assert.deepEqual(both.keyFiles, [file], 'hidden from games')
   assert.throws(() => readConfig(offsite), /GAMEKEEPER_OFFSITE needs keys: set AWS_ACCESS_KEY_ID and/)
+  const spaced = { ...env, AWS_ACCESS_KEY_ID: ' id-of-env\r\n', AWS_SECRET_ACCESS_KEY: 'secret-of-env \n' }
+  assert.deepEqual(readConfig(spaced).offsiteKeys, readConfig(env).offsiteKeys)
+  const broken = { ...env, AWS_SECRET_ACCESS_KEY: 'secret\nof-env' }
+  assert.throws(() => readConfig(broken), /AWS_SECRET_ACCESS_KEY must have no space and no line break in it$/)
+  assert.doesNotThrow(() => readConfig({ ...broken, GAMEKEEPER_OFFSITE: '' }), 'they are not ours')
+  assert.doesNotThrow(() => readConfig({ ...broken, GAMEKEEPER_OFFSITE_KEYS_FILE: file }))
   writeFileSync(file, 'id-of-file')
   assert.throws(
     () => readConfig({ ...offsite, GAMEKEEPER_OFFSITE_KEYS_FILE: file }),

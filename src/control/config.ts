@@ -10,6 +10,7 @@ import {
   parseS3Place,
   type S3Keys,
   type S3Place,
+  s3KeyFaults,
   s3KeysOf,
 } from '../contract/offsite-place.ts'
 import { TOKEN_FORM } from '../contract/tokens.ts'
@@ -155,7 +156,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     tls: bothFiles(setting('TLS_CERT', null, path), setting('TLS_KEY', null, path)),
     keyFiles: ['TLS_KEY', 'BACKUP_KEY_FILE', 'OFFSITE_KEYS_FILE'].flatMap((name) => setting(name, null, path) ?? []),
   }
-  if (config.offsite && !config.offsiteKeys && !env.GAMEKEEPER_OFFSITE_KEYS_FILE) faults.push(NO_OFFSITE_KEYS)
+  if (config.offsite && !env.GAMEKEEPER_OFFSITE_KEYS_FILE)
+    faults.push(...(config.offsiteKeys ? s3KeyFaults(env) : [NO_OFFSITE_KEYS]))
   if (config.keepLocal && !env[`${PREFIX}OFFSITE`])
     faults.push(`${PREFIX}KEEP_LOCAL needs ${PREFIX}OFFSITE: what leaves the disk has to be somewhere`)
   faults.push(...misspelt(env, known))

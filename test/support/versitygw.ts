@@ -4,7 +4,10 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { PutBucketPolicyCommand } from '@aws-sdk/client-s3'
 import { TOOLS } from '../../scripts/tools.ts'
+import { s3Address } from '../../src/blobs/s3/address.ts'
+import { createRequests } from '../../src/blobs/s3/requests.ts'
 import type { S3Keys, S3Place } from '../../src/contract/offsite-place.ts'
 import { freePort, temporaryDirectory } from './daemons.ts'
 import { until } from './until.ts'
@@ -24,6 +27,8 @@ export interface VersityGw {
   place(prefix: string, url?: string): S3Place
   /** Somebody who may do only what a policy of the bucket allows. */
   addUser(name: string): Promise<S3Keys>
+  /** These, such as `s3:GetObject`, and nothing else; nobody but the owner and this one may do anything from then on. */
+  allow(user: S3Keys, ...actions: string[]): Promise<void>
   /** Ends it at once, as a crash would; what was stored stays. */
   kill(): Promise<void>
   /** Again, at the same address, with what was stored. */
@@ -70,6 +75,8 @@ export async function startVersityGw(options: VersityGwOptions = {}): Promise<Ve
     await exited
   }
 
+  const place: VersityGw['place'] = (prefix, by = url) => ({ bucket, prefix, endpoint: by, region: null })
+
   await start()
   return {
     url,
@@ -79,7 +86,7 @@ export async function startVersityGw(options: VersityGwOptions = {}): Promise<Ve
     keys,
     bucket,
     dir: join(root, bucket),
-    place: (prefix, by = url) => ({ bucket, prefix, endpoint: by, region: null }),
+    place,
     async addUser(name) {
       const secret = `secret-of-${name}`
       const user = ['create-user', '--access', name, '--secret', secret, '--role', 'user']
@@ -92,6 +99,17 @@ export async function startVersityGw(options: VersityGwOptions = {}): Promise<Ve
       )
       if (status !== 0) throw new Error(`versitygw made no user: ${stdout}${stderr}`)
       return { accessKeyId: name, secretAccessKey: secret, sessionToken: null }
+    },
+    async allow({ accessKeyId }, ...actions) {
+      const statements = actions.map((Action) => ({
+        Effect: 'Allow',
+        Principal: { AWS: [accessKeyId] },
+        Action,
+        Resource: `arn:aws:s3:::${bucket}${/Bucket/.test(Action) ? '' : '/*'}`,
+      }))
+      const Policy = JSON.stringify({ Version: '2012-10-17', Statement: statements })
+      using requests = createRequests({ ...s3Address(place(''), keys), region })
+      await requests.client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy }))
     },
     kill,
     start,

@@ -1,7 +1,7 @@
 // The agent's side of backups: the port that control calls, the work that tasks run, and the streams that the agent's own
 // HTTP routes send.
 import { mkdirSync, readdirSync } from 'node:fs'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { AgentBackups, BackupReport, BackupsWork, RestoreReport } from '../../contract/agent/agent-backups.ts'
 import type { ArchiveFormat } from '../../contract/agent/agent-files.ts'
 import type { WorkOf } from '../../contract/agent.ts'
@@ -22,7 +22,7 @@ import { runScrub } from './maintain/scrub.ts'
 import { runVerify } from './maintain/verify.ts'
 import { compareBackups, compareWithLive, fileVersions, listDirectory, requireFile } from './read/browse.ts'
 import { type Download, openDownload } from './read/download.ts'
-import { createContentReader } from './read/reader.ts'
+import { streamFile } from './read/reader.ts'
 import { runRestore } from './restore/restore.ts'
 import {
   endedRestores,
@@ -347,10 +347,7 @@ export function createAgentBackups(options: AgentBackupsOptions): BackupsOfAgent
       const entry = await reading(serverId, backupId, (manifest) => requireFile(manifest, path))
       const opened = await repository()
       await askInDoubt(opened)
-      const reader = createContentReader(opened, serverId)
-      reader.expect(entry, start, end)
-      const stream = Readable.from(reader.read(entry, start, end), { objectMode: false })
-      stream.once('close', () => reader[Symbol.dispose]())
+      const stream = streamFile(opened, entry, { share: serverId, start, end })
       return { stream, sizeBytes: entry.sizeBytes, modifiedAt: Number(entry.mtimeNs / 1_000_000n) }
     },
   }

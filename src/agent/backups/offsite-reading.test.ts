@@ -158,6 +158,39 @@ it('a restore whose off-site store fails in the middle changes nothing, and work
   assertSameTree(snapshot(target), wanted)
 })
 
+/** By whatever streams its content; a rehearsal changes nothing either. */
+async function assertNothingGiven(agent: TestAgent, backupId: string): Promise<void> {
+  const backup = { serverId: 'srv_a', backupId }
+  const { signal } = new AbortController()
+  const streams = [(await agent.backups.readFile({ ...backup, path: '/text' })).stream]
+  for (const format of ['tar', 'zip', 'tar.gz', 'tar.zst'] as const)
+    streams.push((await agent.backups.download({ ...backup, format, signal })).stream)
+  for (const stream of streams) {
+    let bytes = 0
+    const read = async () => {
+      for await (const chunk of stream) bytes += chunk.length
+    }
+    await assert.rejects(read(), { code: 'offsite_unreachable' })
+    assert.equal(bytes, 0)
+  }
+  const scratch = agent.filesOf('srv_scratch')
+  const rehearsing = agent.backups.restoreInto(agent.files.server('srv_scratch'), backup, { signal, report: () => {} })
+  await assert.rejects(rehearsing, { code: 'offsite_unreachable' })
+  assert.deepEqual(snapshot(scratch), {})
+}
+
+it('nothing is given of a file or an archive, nor rehearsed, while its off-site store cannot be reached', async (t) => {
+  const { agent, bucket } = await withBucket(t)
+  const root = fill(agent)
+  // What comes first of it is in no pack.
+  writeFileSync(join(root, 'text'), Buffer.concat([Buffer.alloc(2 * MB), Buffer.from('the end')]))
+  const { backupId } = await agent.create('srv_a')
+  mirror(agent, bucket)
+  await leaveAll(agent)
+  bucket.breakAfter(0)
+  await assertNothingGiven(agent, backupId)
+})
+
 it('packs that the disk has lost are read from the off-site store', async (t) => {
   const folder = temporaryFolder(t)
   const bucket = openBucket(temporaryFolder(t))
@@ -174,6 +207,7 @@ it('packs that the disk has lost are read from the off-site store', async (t) =>
   const restoring = () => agent.restore('srv_b', backupId, { sourceServerId: 'srv_a' })
   await assert.rejects(restoring(), { code: 'offsite_unreachable' })
   await assert.rejects(agent.run({ kind: 'backups.reclaim' }), { code: 'offsite_unreachable' })
+  await assertNothingGiven(agent, backupId)
   bucket.mend()
   await restoring()
   assertSameTree(snapshot(agent.filesOf('srv_b')), before)

@@ -1,8 +1,9 @@
 // The place of the mirror as one run sees it: what fails there is told in words that callers may see, and nothing waits for
 // it for ever.
 import { BlobDamaged, BlobExists, BlobMissing, type BlobStore, type BlobWriter } from '../../blobs/store.ts'
-import { fail } from '../../contract/errors.ts'
+import { fail, isFailure } from '../../contract/errors.ts'
 import { toFailure } from '../../http/problem.ts'
+import { hasCode } from '../../kit/files/errno.ts'
 
 /** A store gives up sooner by itself: this is for one that does not. */
 export const STALLED_MS = 15 * 60_000
@@ -71,6 +72,12 @@ export function guardStore(store: BlobStore, { signal, describe, stalledMs = STA
     listAll: () => bounded(async () => store.listAll?.()),
     delete: (name) => bounded(() => store.delete(name)),
   }
+}
+
+/** Of what a guarded store has thrown: why the key may not do it, in a sentence; undefined where that is not the reason. */
+export function refusalIn(error: unknown): string | undefined {
+  if (!isFailure(error, 'offsite_unreachable')) return undefined
+  return hasCode(error.cause, 'no_permission') ? error.detail : undefined
 }
 
 /** The work goes on where it is, but nobody waits for it any longer. */

@@ -1,5 +1,6 @@
 // The agent's side of the mirror: the work that a task runs, and the claim of its place.
 import { randomUUID } from 'node:crypto'
+import type { BucketWarning } from '../../blobs/bucket.ts'
 import { openBlobStore } from '../../blobs/open-store.ts'
 import type { BlobStore } from '../../blobs/store.ts'
 import type { AgentOffsite, OffsiteWork } from '../../contract/agent/agent-offsite.ts'
@@ -29,6 +30,8 @@ export interface MirrorTarget {
   open(options: { clear: boolean }): Promise<BlobStore>
   /** What went wrong there, in a sentence without secrets. */
   describe(error: unknown): string
+  /** What was found when it was opened, and does not keep it from being used; nothing by default. */
+  warnings?(): readonly BucketWarning[]
   bytesPerSecond: number | null
   /** Nothing is ever removed. */
   isAppendOnly: boolean
@@ -56,6 +59,8 @@ export function createAgentOffsite(deps: {
   /** Unknown until the mirror was listed, and again whenever something has failed: the mirror itself is the truth. */
   let inventory: Stock | undefined
   const session = randomUUID()
+  /** Whether the last removal was refused, and why; undefined before there was one. */
+  let refusal: string | null | undefined
   /** What a bundle holds, never changes while it has its size. */
   let bundles: Bundles | undefined
 
@@ -95,11 +100,13 @@ export function createAgentOffsite(deps: {
     const stock = known ?? (await takeStock(place, bundles))
     const { held } = stock
     bundles = stock.bundles
-    const done = await runMirror({ ...place, ...stock, repository, inventory: held }, work, signal, report)
+    const run = { ...place, ...stock, repository, inventory: held }
+    const { refusal: refused, ...done } = await runMirror(run, work, signal, report)
+    if (refused !== null || done.removed.blobs > 0) refusal = refused
     inventory = stock
     const keep = requireTarget().keepLocal
     if (keep) await leaveOffsite(repository, { keep, stored: held, now: now(), signal })
-    return done
+    return { ...done, warnings: warningsOf(requireTarget().warnings?.() ?? [], refusal) }
   }
 
   return {
@@ -111,6 +118,13 @@ export function createAgentOffsite(deps: {
     },
     handlers: { 'backups.mirror': (work, context) => inTurn(() => mirror(work, context)) },
   }
+}
+
+/** What a removal has shown counts more than what was tried when the place was opened. */
+function warningsOf(found: readonly BucketWarning[], refusal: string | null | undefined): string[] {
+  const others = found.filter(({ check }) => check !== 'delete').map(({ detail }) => detail)
+  const ofDeleting = found.find(({ check }) => check === 'delete')?.detail ?? refusal
+  return refusal !== null && ofDeleting ? [...others, ofDeleting] : others
 }
 
 type PlaceDeps = {

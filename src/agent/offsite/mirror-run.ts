@@ -51,12 +51,17 @@ export interface Mirror {
   isAppendOnly: boolean
 }
 
+export interface MirrorRun extends Omit<MirrorReport, 'warnings'> {
+  /** Why the key may not remove what should go, in a sentence; null where it may, or nothing had to go. */
+  refusal: string | null
+}
+
 export async function runMirror(
   mirror: Mirror,
   work: OffsiteWork,
   signal: AbortSignal,
   report: (progress: Partial<TaskProgress>) => void,
-): Promise<MirrorReport> {
+): Promise<MirrorRun> {
   const tally = createTally(report)
   const rate = createRateLimit(mirror.bytesPerSecond)
   const wire: Wire = { local: mirror.local, mirror: mirror.mirror, rate, signal, onSent: tally.addBytes }
@@ -71,7 +76,7 @@ export async function runMirror(
   const { listing } = store
   const repair = await repairMirror({ repository, wire, inventory, listing, sent })
   const removal = await removeSurplus(mirror, store, work)
-  await bundleSmall(mirror, wire, sent)
+  await bundleSmall({ ...mirror, isAppendOnly: mirror.isAppendOnly || removal.refusal !== null }, wire, sent)
   // What is sent before as much is removed does not count: it would make half of what was there before.
   record.note(holdingsOf(inventory))
   const { stored, lacking } = await findStored(mirror, listing, { isThorough: work.isThorough, sent }, signal)

@@ -9,7 +9,7 @@ import type { MirrorRecord } from './mirror-record.ts'
 
 const OWNER_BLOB = 'owner'
 
-interface Owner {
+export interface Owner {
   storeId: string
   claimId: string
   claimedAt: string
@@ -146,7 +146,8 @@ async function formatOf(mirror: BlobStore): Promise<StoreFormat | undefined> {
   }
 }
 
-async function readOwner(mirror: BlobStore): Promise<Owner | undefined> {
+/** Undefined where it is nobody's. */
+export async function readOwner(mirror: Pick<BlobStore, 'get'>): Promise<Owner | undefined> {
   try {
     const text = Buffer.from(await mirror.get(OWNER_BLOB)).toString()
     const { storeId = '', claimId = '', claimedAt = '', host = '', session = '' } = Object(JSON.parse(text))

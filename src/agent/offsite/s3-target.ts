@@ -6,13 +6,14 @@ import { formatS3Place, type S3Place } from '../../contract/offsite-place.ts'
 import type { MirrorTarget } from './index.ts'
 
 export function s3Target(
-  bucket: Pick<Bucket, 'openMirror'>,
+  bucket: Pick<Bucket, 'openMirror' | 'warnings'>,
   settings: { place: S3Place } & Pick<MirrorTarget, 'bytesPerSecond' | 'isAppendOnly'>,
 ): MirrorTarget {
   return {
     ...settings,
     place: formatS3Place(settings.place),
     open: bucket.openMirror,
+    warnings: bucket.warnings,
     describe(error) {
       const cause = error instanceof StoreUnreachable ? error.cause : error
       return cause instanceof BucketUnusable || cause instanceof S3Fault

@@ -1,11 +1,21 @@
 // What the mirror has and the store does not, and whether it may go.
-import type { BlobSum, MirrorReport, OffsiteWork, SurplusReason } from '../../contract/agent/agent-offsite.ts'
+import type { BlobSum, OffsiteWork, SurplusReason } from '../../contract/agent/agent-offsite.ts'
 import { forEachAtOnce } from '../../kit/waiting/work-group.ts'
 import { packBlob } from '../backups/format/format.ts'
 import type { Repository } from '../backups/store/repository.ts'
+import { refusalIn } from './guarded-store.ts'
 import { findLacking } from './lacking.ts'
-import { backupOf, holdingsOf, inFolder, type Listing, REMOVED_FOLDERS, sumOf, surplusOf } from './mirror-plan.ts'
-import type { Mirror } from './mirror-run.ts'
+import {
+  backupOf,
+  folderOf,
+  holdingsOf,
+  inFolder,
+  type Listing,
+  REMOVED_FOLDERS,
+  sumOf,
+  surplusOf,
+} from './mirror-plan.ts'
+import type { Mirror, MirrorRun } from './mirror-run.ts'
 import { neededParts } from './needed-parts.ts'
 
 const AT_ONCE = 4
@@ -14,13 +24,13 @@ export async function removeSurplus(
   place: Mirror,
   { listing, isLacking: isStoreLacking }: ListedStore,
   { deletedBackups, confirmedBytes }: OffsiteWork,
-): Promise<Pick<MirrorReport, 'removed' | 'surplus' | 'unexplained'>> {
+): Promise<Pick<MirrorRun, 'removed' | 'surplus' | 'unexplained' | 'refusal'>> {
   const { mirror, inventory, ownership, record, isAppendOnly } = place
   const removed: BlobSum = { blobs: 0, bytes: 0 }
   const before = holdingsOf(inventory)
   const groups = REMOVED_FOLDERS.map((folder) => surplusOf(folder, listing, inventory))
   const sum = sumOf(groups.flat())
-  if (sum.blobs === 0) return { removed, surplus: null, unexplained: [] }
+  if (sum.blobs === 0) return { removed, surplus: null, unexplained: [], refusal: null }
   const manifests = surplusOf('manifests', listing, inventory)
   const unexplained = manifests.map(({ name }) => backupOf(name)).filter(isAnyBut(deletedBackups))
   const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
@@ -37,21 +47,38 @@ export async function removeSurplus(
     wouldShrink: record.wouldShrink(after),
   })
   const asked = reason === 'store_incomplete' ? unexplained : []
-  if (reason) return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked }
+  if (reason)
+    return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked, refusal: null }
   await ownership.require()
-  for (const blobs of groups) {
-    const removable = blobs.filter(({ name }) => !needed.has(name))
-    await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
-      await mirror.delete(name)
-      inventory.delete(name)
-      removed.blobs++
-      removed.bytes += sizeBytes
-    })
+  const refusal = await unlessRefused(async () => {
+    for (const blobs of groups) {
+      const removable = blobs.filter(({ name }) => !needed.has(name))
+      await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
+        await mirror.delete(name)
+        inventory.delete(name)
+        removed.blobs++
+        removed.bytes += sizeBytes
+      })
+    }
+  })
+  if (refusal === null && isConfirmed) record.reset(holdingsOf(inventory))
+  const left = groups.flat().filter(({ name }) => inventory.has(name))
+  if (refusal === null && !isLacking) return { removed, surplus: null, unexplained: [], refusal }
+  const backups = left.filter(({ name }) => folderOf(name) === 'manifests').length
+  const why = refusal === null ? ('store_incomplete' as const) : ('append_only' as const)
+  return { removed, surplus: { ...sumOf(left), backups, reason: why }, unexplained: [], refusal }
+}
+
+/** A key that may not remove still sends: what is there beyond the store does no harm. */
+async function unlessRefused(remove: () => Promise<void>): Promise<string | null> {
+  try {
+    await remove()
+    return null
+  } catch (error) {
+    const refusal = refusalIn(error)
+    if (refusal === undefined) throw error
+    return refusal
   }
-  if (isConfirmed) record.reset(holdingsOf(inventory))
-  const kept = sumOf(groups.flat().filter(({ name }) => needed.has(name)))
-  const surplus = isLacking ? { ...kept, backups: 0, reason: 'store_incomplete' as const } : null
-  return { removed, surplus, unexplained: [] }
 }
 
 /** Those that the disk has lost, and that manifests of the mirror name which stay there. Not even a confirmation removes them. */

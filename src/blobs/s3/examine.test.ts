@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { existsSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, utimesSync } from 'node:fs'
+import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { describe, it, mock } from 'node:test'
-import { allow as allowOnly } from '../../../test/support/bucket-policy.ts'
-import { freePort } from '../../../test/support/daemons.ts'
+import { makeCertificate } from '../../../test/support/certificates.ts'
+import { freePort, listeningPort, temporaryDirectory } from '../../../test/support/daemons.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { useTroubledS3 } from '../../../test/support/troubled-s3.ts'
 import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
 import { createBucket } from '../bucket.ts'
+import { namesIn } from '../store.testing.ts'
 import { type Examination, type ExamineOptions, examine } from './examine.ts'
 import type { Patience } from './requests.ts'
 
 const REGION = 'castle-1'
+const NO_CLEAR = { clear: false }
 const QUICK: Patience = { attempts: 2, firstPauseMs: 1, longestPauseMs: 5, connectMs: 1000, stallMs: 5000 }
 
 describe('the examination of a bucket', needs('versitygw'), () => {
@@ -24,6 +27,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     keys: S3Keys = s3.gateway.keys,
     options: Partial<ExamineOptions> = {},
   ): Promise<Examination> => examine(place, keys, { isAppendOnly: false, measureBytes: 0, patience: QUICK, ...options })
+  const probesOf = ({ prefix }: S3Place) => join(s3.gateway.dir, prefix, 'probe')
   const statusOf = ({ findings }: Examination, check: string) => findings.find((each) => each.check === check)?.status
   const failureOf = ({ findings }: Examination) => findings.find(({ status }) => status === 'fail')
 
@@ -46,15 +50,59 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     for (const check of ['bucket', 'clock', 'write', 'checksums', 'overwriting', 'read', 'list', 'delete', 'speed'])
       assert.equal(statusOf(examined, check), 'ok', check)
     assert.match(examined.findings.at(-1)?.detail ?? '', /^[\d.]+ MB\/s there, [\d.]+ MB\/s back/)
-    assert.ok(!existsSync(join(s3.gateway.dir, place.prefix, 'probe/blob')))
+    assert.deepEqual(namesIn(probesOf(place), ''), [])
   })
 
-  it('It uses the blobs `probe/blob` and `probe/speed` below the prefix, and nothing else.', async () => {
+  it('It uses blobs of its own below `probe/` of the prefix, and nothing else.', async () => {
     const place = placeOf()
     await look(place, s3.gateway.keys, { measureBytes: 1000 })
-    const changed = s3.proxy.seen.filter(({ method }) => !/GET|HEAD/.test(method)).map(({ url }) => url.split('?')[0])
-    const probes = ['probe/blob', 'probe/speed'].map((name) => `/${place.bucket}/${place.prefix}/${name}`)
-    assert.deepEqual([...new Set(changed)].sort(), probes)
+    const changed = s3.proxy.seen.filter(({ method }) => !/GET|HEAD/.test(method))
+    assert.ok(changed.length > 5)
+    for (const { url } of changed) assert.ok(url.startsWith(`/${place.bucket}/${place.prefix}/probe/`), url)
+  })
+
+  it('is not disturbed by others that are made at the same time', async () => {
+    const place = placeOf()
+    const others: Examination[] = []
+    let isFirst = true
+    // In the middle of the first all of another one, which leaves nothing behind.
+    s3.proxy.trouble = ({ method, url }) => {
+      if (method !== 'GET' || !url.includes('/probe/') || !isFirst) return undefined
+      isFirst = false
+      return { kind: 'before-answer', work: async () => void others.push(await look(place)) }
+    }
+    const examined = await Promise.all([
+      look(place),
+      createBucket({ place, keys: s3.gateway.keys }).openMirror(NO_CLEAR),
+    ])
+    assert.equal(others.length, 1)
+    for (const each of [examined[0], ...others]) assert.equal(failureOf(each), undefined, JSON.stringify(each.findings))
+    assert.deepEqual(namesIn(probesOf(place), ''), [])
+  })
+
+  it('takes away what others have left that were cut short, and nothing else', async () => {
+    const place = placeOf()
+    const [abandoned, recent] = [`blob-${'a'.repeat(16)}`, `speed-${'b'.repeat(16)}`]
+    const store = await createBucket({ place, keys: s3.gateway.keys }).open()
+    for (const name of [abandoned, recent, 'somebody-else']) await store.put(`probe/${name}`, Buffer.from('left'))
+    const yesterday = new Date(Date.now() - 24 * 3600_000)
+    for (const name of [abandoned, 'somebody-else']) utimesSync(join(probesOf(place), name), yesterday, yesterday)
+    await look(place)
+    assert.deepEqual(namesIn(probesOf(place), ''), ['somebody-else', recent])
+    s3.proxy.trouble = ({ method, url }) =>
+      method === 'GET' && url.includes('/probe/') ? { kind: 'answer', status: 403, code: 'AccessDenied' } : undefined
+    assert.equal(failureOf(await look(place))?.check, 'read')
+    assert.deepEqual(namesIn(probesOf(place), ''), ['somebody-else', recent], 'it fails, and leaves nothing')
+  })
+
+  it('with a key that may not delete leaves the same blob each time', async () => {
+    const place = placeOf()
+    const user = await s3.gateway.addUser('keeper')
+    const rights = ['s3:ListBucket', 's3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload']
+    await s3.gateway.allow(user, ...rights)
+    for (const examined of await Promise.all([look(place, user), look(place, user), look(place, user)]))
+      assert.equal(failureOf(examined), undefined, JSON.stringify(examined.findings))
+    assert.deepEqual(namesIn(probesOf(place), ''), ['blob'])
   })
 
   it('finds the region that the provider names, unless one is set', async () => {
@@ -87,7 +135,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     const place = placeOf()
     // Where the blob is gone by then, the condition holds: as if nobody had asked for it.
     s3.proxy.trouble = ({ headers }) => {
-      if (headers['if-none-match']) rmSync(join(s3.gateway.dir, place.prefix, 'probe/blob'), { force: true })
+      if (headers['if-none-match']) rmSync(probesOf(place), { recursive: true, force: true })
       return undefined
     }
     const ignoring = await look(place)
@@ -128,6 +176,19 @@ describe('the examination of a bucket', needs('versitygw'), () => {
     }
   })
 
+  it('says that it looks like https where plain HTTP is sent to a server that speaks TLS', async (t) => {
+    const folder = temporaryDirectory('tls')
+    t.after(() => folder.remove())
+    const { key, cert } = makeCertificate(folder.path, 'bucket')
+    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    const host = `127.0.0.1:${await listeningPort(server)}`
+    const place = { ...placeOf(), endpoint: `http://${host}` }
+    const said = new RegExp(`this looks like https\\. Set endpoint=https://${host}\\.$`)
+    assert.match(failureOf(await look(place))?.detail ?? '', said)
+    await assert.rejects(createBucket({ place, keys: s3.gateway.keys }).open(), { message: said })
+  })
+
   it('says what is wrong, and nothing of the secret', async () => {
     const nobody = { ...s3.gateway.keys, accessKeyId: 'nobody' }
     const wrong: [Examination, string, string][] = [
@@ -146,7 +207,7 @@ describe('the examination of a bucket', needs('versitygw'), () => {
 
   it('names the right that a key lacks, and is content with a key that may not delete where that is meant', async () => {
     const user = await s3.gateway.addUser('guest')
-    const allow = (...actions: string[]) => allowOnly(s3.gateway, user, actions, REGION)
+    const allow = (...actions: string[]) => s3.gateway.allow(user, ...actions)
     const lacking = async () => {
       const failure = failureOf(await look(placeOf(), user))
       return [failure?.check, failure?.code, /s3:\w+/.exec(failure?.detail ?? '')?.[0]]

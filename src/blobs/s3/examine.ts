@@ -4,7 +4,16 @@ import type { S3Keys, S3Place } from '../../contract/offsite-place.ts'
 import { BlobDamaged, BlobMissing, type BlobStore } from '../store.ts'
 import { type S3Address, type S3Traits, s3Address } from './address.ts'
 import { hostOf, S3Fault } from './faults.ts'
-import { PROBE_BLOB, PROBE_BYTES, probePlace, probeTraits, type Reached } from './probe.ts'
+import {
+  chooseProbe,
+  isOwnProbe,
+  ownProbe,
+  PROBE_BYTES,
+  PROBE_FOLDER,
+  probePlace,
+  probeTraits,
+  type Reached,
+} from './probe.ts'
 import { PATIENCE, type Patience } from './requests.ts'
 import { openS3Store } from './s3-store.ts'
 
@@ -33,8 +42,9 @@ export interface ExamineOptions {
 
 /** Somebody waits for it, or will have it done again. */
 const EXAMINE_PATIENCE: Patience = { ...PATIENCE, attempts: 3, stallMs: 30_000 }
-const SPEED_BLOB = 'probe/speed'
 const SKEW_WARN_MS = 60_000
+/** No examination takes that long: its process has died. */
+const ABANDONED_MS = 3600_000
 
 /** Never throws for what the bucket, the key or the network does: that is a finding. */
 export async function examine(place: S3Place, keys: S3Keys, options: ExamineOptions): Promise<Examination> {
@@ -46,25 +56,31 @@ export async function examine(place: S3Place, keys: S3Keys, options: ExamineOpti
   const patience = options.patience ?? EXAMINE_PATIENCE
   const given = s3Address(place, keys)
   let address: S3Address | null = null
+  /** Takes away what it has written, should it end early. */
+  let cleanUp = async () => {}
   try {
     for (const finding of checkConnection(place)) add(finding)
     const reached = await attempt(add, 'bucket', () => probePlace(given, place.region !== null, patience))
     add(describePlace(given, reached.address))
     add(describeClock(reached))
-    const traits = await attempt(add, 'write', () => probeTraits(reached.address, patience))
+    const probe = await attempt(add, 'delete', () => chooseProbe(reached.address, patience))
+    const traits = await attempt(add, 'write', () => probeTraits(reached.address, probe, patience))
     address = { ...reached.address, traits }
     for (const finding of describeTraits(address)) add(finding)
     const store = await openS3Store(address, { clear: false }, patience)
-    await attempt(add, 'read', () => checkReading(store))
+    cleanUp = () => deleteAll(store, [probe])
+    await attempt(add, 'read', () => checkReading(store, probe))
     add({ check: 'read', status: 'ok', detail: 'whole and in part' })
-    await attempt(add, 'list', () => checkListing(store))
+    const abandoned = await attempt(add, 'list', () => checkListing(store, probe))
     add({ check: 'list', status: 'ok', detail: 'what was written is listed' })
-    const canDelete = await attempt(add, 'delete', () => tryDelete(store, PROBE_BLOB))
+    const canDelete = await attempt(add, 'delete', () => tryDelete(store, probe))
+    if (canDelete) await deleteAll(store, abandoned)
     add(describeDeleting(canDelete, options.isAppendOnly))
     if (options.measureBytes > 0)
       add(await attempt(add, 'speed', () => checkSpeed(store, options.measureBytes, canDelete)))
   } catch (error) {
     if (!(error instanceof Failed)) throw error
+    await cleanUp()
     address = null
   }
   return { address, findings }
@@ -123,17 +139,27 @@ function describeTraits({ traits }: S3Address): Finding[] {
   ]
 }
 
-async function checkReading(store: BlobStore): Promise<void> {
-  const whole = Buffer.from(await store.get(PROBE_BLOB))
-  const part = Buffer.from(await store.get(PROBE_BLOB, { offset: 5, length: 10 }))
+async function checkReading(store: BlobStore, probe: string): Promise<void> {
+  const whole = Buffer.from(await store.get(probe))
+  const part = Buffer.from(await store.get(probe, { offset: 5, length: 10 }))
   if (!whole.equals(PROBE_BYTES) || !part.equals(PROBE_BYTES.subarray(5, 15)))
     throw new S3Fault('bad_transfer', 'What is read is not what was written.')
 }
 
-async function checkListing(store: BlobStore): Promise<void> {
-  for await (const { name, sizeBytes } of store.list('probe/'))
-    if (name === PROBE_BLOB && sizeBytes === PROBE_BYTES.length) return
-  throw new S3Fault('not_s3', 'What was written is not in the list of the bucket.')
+/** Answers what examinations that were cut short have left. */
+async function checkListing(store: BlobStore, probe: string): Promise<string[]> {
+  const listed = await Array.fromAsync(store.list(PROBE_FOLDER))
+  const own = listed.find(({ name, sizeBytes }) => name === probe && sizeBytes === PROBE_BYTES.length)
+  if (!own) throw new S3Fault('not_s3', 'What was written is not in the list of the bucket.')
+  // By the clock of the provider: ours may be wrong.
+  return listed
+    .filter(({ name, modifiedAt }) => isOwnProbe(name) && modifiedAt < own.modifiedAt - ABANDONED_MS)
+    .map(({ name }) => name)
+}
+
+/** What cannot be deleted does no harm. */
+async function deleteAll(store: BlobStore, names: readonly string[]): Promise<void> {
+  for (const name of names) await store.delete(name).catch(() => {})
 }
 
 async function tryDelete(store: BlobStore, name: string): Promise<boolean> {
@@ -170,12 +196,13 @@ async function checkSpeed(store: BlobStore, bytes: number, canDelete: boolean): 
   const check = 'speed'
   if (!canDelete) return { check, status: 'skip', detail: 'measured only with what can be deleted again' }
   const sent = randomBytes(bytes)
+  const blob = ownProbe('speed')
   const began = performance.now()
-  await store.put(SPEED_BLOB, sent)
+  await store.put(blob, sent)
   const between = performance.now()
-  await store.get(SPEED_BLOB)
+  await store.get(blob)
   const ended = performance.now()
-  await store.delete(SPEED_BLOB)
+  await store.delete(blob)
   const rate = (ms: number) => `${((bytes / ms) * 0.001).toFixed(1)} MB/s`
   return {
     check,

@@ -1,4 +1,5 @@
 // What a provider can do, found out by trying it on one small blob of ours: nobody has to look up what theirs supports.
+import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
 import type { BlobInfo } from '../store.ts'
@@ -7,10 +8,17 @@ import { type Digest, digestOf, memorySource } from './bodies.ts'
 import { S3Fault } from './faults.ts'
 import { beginMultipart, isRefusedCondition } from './multiparts.ts'
 import { createRequests, type Patience, type Requests, rootOf, withHeaders } from './requests.ts'
-import { readPage } from './s3-store.ts'
+import { openS3Store, readPage } from './s3-store.ts'
+import { speaksTls } from './speaks-tls.ts'
 
-/** Always the same one: a key that may not delete leaves no more than that. */
-export const PROBE_BLOB = 'probe/blob'
+export const PROBE_FOLDER = 'probe/'
+/**
+ * For keys that may not delete, of which it stays. They may all share it: each writes the same bytes, and none takes it away
+ * from another.
+ */
+const LASTING_BLOB = `${PROBE_FOLDER}blob`
+/** Never written. */
+const ABSENT_BLOB = `${PROBE_FOLDER}none`
 export const PROBE_BYTES = Buffer.from('Gamekeeper has tried here whether it can store backups.\n')
 const OTHER_BYTES = Buffer.from('These are other bytes.\n')
 
@@ -57,7 +65,16 @@ async function reachPlace<T>(
       if (!mayBeAddressing(error)) break
     }
   }
-  throw failure
+  throw failure && (await withTlsHint(failure, address))
+}
+
+/** What a server that expects TLS says to plain HTTP differs, and mostly says nothing. */
+async function withTlsHint(failure: S3Fault, { endpoint }: S3Address): Promise<S3Fault> {
+  const mayBeTls = ['unreachable', 'stalled', 'not_s3', 'refused', 'server_error'].includes(failure.code)
+  if (!endpoint?.startsWith('http:') || !mayBeTls || !(await speaksTls(endpoint))) return failure
+  const { host } = new URL(endpoint)
+  const sentence = `${host} does not speak plain HTTP: this looks like https. Set endpoint=https://${host}.`
+  return new S3Fault('not_s3', sentence, { cause: failure })
 }
 
 /** Where the bucket is said to be elsewhere, and nobody has insisted on where it is. */
@@ -95,20 +112,36 @@ function otherAddressing(address: S3Address): S3Address[] {
   return [{ ...address, traits: { ...traits, addressing: traits.addressing === 'path' ? 'host' : 'path' } }]
 }
 
-/** Leaves the probe's blob there. Throws `S3Fault` where nothing can be written. */
-export async function probeTraits(address: S3Address, patience: Patience): Promise<S3Traits> {
-  const checksum = await probeChecksum(address, patience)
+/** The name of a blob that nobody else tries anything on, or of one that nobody takes away. Throws `S3Fault`. */
+export async function chooseProbe(address: S3Address, patience: Patience): Promise<string> {
+  const store = await openS3Store(address, { clear: false }, patience)
+  try {
+    await store.delete(ABSENT_BLOB)
+  } catch (error) {
+    if (error instanceof S3Fault && error.code === 'no_permission') return LASTING_BLOB
+    throw error
+  }
+  return ownProbe('blob')
+}
+
+/** Below `PROBE_FOLDER` there may be blobs of others. */
+export const isOwnProbe = (name: string) => /^probe\/(?:blob|speed)-[0-9a-f]{16}$/.test(name)
+export const ownProbe = (what: 'blob' | 'speed') => `${PROBE_FOLDER}${what}-${randomBytes(8).toString('hex')}`
+
+/** Leaves the blob `name` there. Throws `S3Fault` where nothing can be written. */
+export async function probeTraits(address: S3Address, name: string, patience: Patience): Promise<S3Traits> {
+  const checksum = await probeChecksum(address, name, patience)
   using requests = createRequests({ ...address, traits: { ...address.traits, checksum } }, patience)
   return {
     ...address.traits,
     checksum,
-    conditionalPut: await refusesToOverwrite(requests),
-    conditionalMultipart: await refusesToComplete(requests),
+    conditionalPut: await refusesToOverwrite(requests, name),
+    conditionalMultipart: await refusesToComplete(requests, name),
   }
 }
 
 /** One that the provider takes, and does compare: with wrong ones it must refuse what it is given. */
-async function probeChecksum(address: S3Address, patience: Patience): Promise<S3Traits['checksum']> {
+async function probeChecksum(address: S3Address, name: string, patience: Patience): Promise<S3Traits['checksum']> {
   for (const checksum of ['crc32', 'md5'] as const) {
     const probed = { ...address, traits: { ...address.traits, checksum } }
     using requests = createRequests(probed, patience)
@@ -116,18 +149,18 @@ async function probeChecksum(address: S3Address, patience: Patience): Promise<S3
     using hasty = createRequests(probed, { ...patience, attempts: 2 })
     const right = await digestOf(memorySource(PROBE_BYTES), checksum)
     const wrong = await digestOf(memorySource(OTHER_BYTES), checksum)
-    if (!(await isTaken(requests, right))) continue
-    if (!(await isTaken(hasty, wrong))) return checksum
+    if (!(await isTaken(requests, name, right))) continue
+    if (!(await isTaken(hasty, name, wrong))) return checksum
   }
   using requests = createRequests(address, patience)
-  await put(requests, await digestOf(memorySource(PROBE_BYTES), 'signature'))
+  await put(requests, name, await digestOf(memorySource(PROBE_BYTES), 'signature'))
   return 'signature'
 }
 
 /** False: not in this form. Whatever is no matter of form is thrown. */
-async function isTaken(requests: Requests, digest: Digest): Promise<boolean> {
+async function isTaken(requests: Requests, name: string, digest: Digest): Promise<boolean> {
   try {
-    await put(requests, digest)
+    await put(requests, name, digest)
     return true
   } catch (error) {
     if (isRefusal(error)) return false
@@ -140,10 +173,11 @@ const isRefusal = (error: unknown) =>
 
 async function put(
   requests: Requests,
+  name: string,
   { input, headers }: Digest,
   condition: { IfNoneMatch?: string } = {},
 ): Promise<void> {
-  const sized = { ...requests.place(PROBE_BLOB), ...input, ...condition, ContentLength: PROBE_BYTES.length }
+  const sized = { ...requests.place(name), ...input, ...condition, ContentLength: PROBE_BYTES.length }
   await requests.run('PutObject', ({ signal }) => {
     const command = withHeaders(new PutObjectCommand({ ...sized, Body: PROBE_BYTES }), headers)
     return requests.client.send(command, { abortSignal: signal })
@@ -151,10 +185,10 @@ async function put(
 }
 
 /** The blob is there already. A provider that does not know the condition says so, or overwrites. */
-async function refusesToOverwrite(requests: Requests): Promise<boolean> {
+async function refusesToOverwrite(requests: Requests, name: string): Promise<boolean> {
   const digest = await digestOf(memorySource(PROBE_BYTES), requests.address.traits.checksum)
   try {
-    await put(requests, digest, { IfNoneMatch: '*' })
+    await put(requests, name, digest, { IfNoneMatch: '*' })
     return false
   } catch (error) {
     if (isRefusedCondition(error)) return true
@@ -163,8 +197,8 @@ async function refusesToOverwrite(requests: Requests): Promise<boolean> {
   }
 }
 
-async function refusesToComplete(requests: Requests): Promise<boolean> {
-  const multipart = await beginMultipart(requests, PROBE_BLOB)
+async function refusesToComplete(requests: Requests, name: string): Promise<boolean> {
+  const multipart = await beginMultipart(requests, name)
   let outcome: 'placed' | 'exists' | undefined
   try {
     await multipart.add(1, memorySource(PROBE_BYTES), {})

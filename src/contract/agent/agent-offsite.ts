@@ -42,6 +42,8 @@ export interface MirrorReport {
   surplus: (BlobSum & { backups: number; reason: SurplusReason }) | null
   /** Backups of the surplus that are not among `deletedBackups`. */
   unexplained: { serverId: string; backupId: string }[]
+  /** What somebody should know of the place though it works, each a sentence without secrets. */
+  warnings: string[]
 }
 
 export interface DamagedBlob {
@@ -56,7 +58,7 @@ export interface BlobSum {
 }
 
 /**
- * `append_only`: nothing is ever removed. `shrinks`: less than half of the mirror would be left. `store_incomplete`: the
+ * `append_only`: nothing is ever removed, or the key may not. `shrinks`: less than half of the mirror would be left. `store_incomplete`: the
  * store lacks backups or packs that nobody has deleted. The last two give way to a confirmation.
  */
 export const SURPLUS_REASONS = ['append_only', 'shrinks', 'store_incomplete'] as const

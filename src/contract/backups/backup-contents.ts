@@ -69,6 +69,8 @@ const params = ServerParams
 const one = '/backups/{serverId}/{backupId}'
 const bodyErrors = ['too_large', 'unsupported_media_type', 'idempotency_conflict'] as const
 const readErrors = ['backup_not_ready', 'backup_damaged', 'agent_unreachable'] as const
+/** Only what reads packs needs the off-site store: all else of a backup is on the disk. */
+const contentErrors = [...readErrors, 'offsite_unreachable', 'range_not_satisfiable'] as const
 
 export const downloadBackup = operation({
   id: 'downloadBackup',
@@ -88,7 +90,7 @@ export const downloadBackup = operation({
     206: { description: 'The range that was asked for', bytes: true },
     304: { description: 'It is what `If-None-Match` names' },
   },
-  errors: [...readErrors, 'range_not_satisfiable'],
+  errors: contentErrors,
 })
 
 export const requestBackupDownload = operation({
@@ -151,7 +153,7 @@ export const readBackupFile = operation({
     206: { description: 'The range that was asked for', bytes: true },
     304: { description: 'It is what `If-None-Match` names' },
   },
-  errors: [...readErrors, 'invalid_path', 'range_not_satisfiable'],
+  errors: [...contentErrors, 'invalid_path'],
 })
 
 export const listFileVersions = operation({

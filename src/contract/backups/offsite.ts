@@ -36,7 +36,7 @@ const Surplus = Type.Object(
     ...Holdings.properties,
     reason: OneOf(SURPLUS_REASONS, {
       description:
-        '`append_only`: nothing is ever removed. `shrinks`: less than half would be left of what was there within the last week. `store_incomplete`: the local store lacks backups or packs that nobody has deleted. The last two wait for a confirmation',
+        '`append_only`: nothing is ever removed, or the key may not. `shrinks`: less than half would be left of what was there within the last week. `store_incomplete`: the local store lacks backups or packs that nobody has deleted. The last two wait for a confirmation',
     }),
   },
   { description: 'What it holds and the local store does not' },

@@ -183,6 +183,6 @@ export const LINK_OPERATIONS: readonly LinkOperation[] = [
     path: '/backup-downloads/{link}',
     tag: 'Backups',
     summary: 'Download a backup',
-    errors: [...download.errors, 'backup_not_ready', 'backup_damaged'],
+    errors: [...download.errors, 'backup_not_ready', 'backup_damaged', 'offsite_unreachable'],
   },
 ]

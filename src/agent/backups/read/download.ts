@@ -10,7 +10,7 @@ import { writeTar } from '../../files/archives/tar-write.ts'
 import { type KeyedEntry, segmentsOf } from '../format/entries.ts'
 import type { Manifest } from '../format/manifest.ts'
 import type { Repository } from '../store/repository.ts'
-import { type ContentReader, createContentReader } from './reader.ts'
+import { type ContentReader, createContentReader, isSomeElsewhere } from './reader.ts'
 
 const TAR_BLOCK = 512
 const TAR_END = 2 * TAR_BLOCK
@@ -44,8 +44,8 @@ async function begin(
   format: ArchiveFormat,
   { reader, start, signal }: { reader: ContentReader; start: number; signal: AbortSignal },
 ): Promise<Download> {
-  const isSomeAway = !repository.blobs.away().next().done
-  if (isSomeAway) for await (const chunk of manifest.chunks()) for (const entry of chunk) reader.expect(entry)
+  if (isSomeElsewhere(repository))
+    for await (const chunk of manifest.chunks()) for (const entry of chunk) reader.expect(entry)
   if (format !== 'tar') {
     const whole = writeArchive(format, archiveEntries(manifest, reader, signal))
     const rest = () => Readable.from(skip(whole, start, signal), { objectMode: false })
@@ -61,6 +61,7 @@ async function* archiveEntries(
   reader: ContentReader,
   signal: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
+  await reader.reachFirst()
   for await (const chunk of manifest.chunks()) {
     for (const entry of chunk) {
       signal.throwIfAborted()
@@ -117,6 +118,8 @@ async function* tarFrom(
   start: number,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  // Of a later start it is not needed: what was read before the break is not read again.
+  if (start === 0) await reader.reachFirst()
   let at = 0
   /** What of the piece at `at` lies beyond the start. */
   const beyond = (piece: Uint8Array) => {

@@ -1,5 +1,6 @@
 // Streams content out of a backup: one block after another, each checked, in constant memory. What is not on the disk, or
 // damaged there, is read from the off-site copy.
+import { Readable } from 'node:stream'
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { isLost } from '../../../blobs/store.ts'
 import { fail } from '../../../contract/errors.ts'
@@ -9,6 +10,7 @@ import { blocksBetween } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import { sameId } from '../format/seal.ts'
+import { unreachable } from '../store/backup-reading.ts'
 import { expectBlock } from '../store/decode-pack.ts'
 import { healLater, inDoubt } from '../store/healing.ts'
 import type { Repository } from '../store/repository.ts'
@@ -20,7 +22,15 @@ type Content = Pick<Entry, 'content' | 'sizeBytes' | 'path'>
 export interface ContentReader extends Disposable {
   /** Will be read, after what was expected before it. Only makes it quicker. */
   expect(entry: Content, start?: number, end?: number): void
-  /** The bytes of a file from `start` up to, not including, `end`. Throws `backup_damaged` before a wrong byte is given. */
+  /**
+   * For whoever gives something else before the first of what was expected: throws `offsite_unreachable` where that cannot be
+   * read now. Costs no request, since what is fetched for it is kept.
+   */
+  reachFirst(): Promise<void>
+  /**
+   * The bytes of a file from `start` up to, not including, `end`. Throws `backup_damaged` before a wrong byte is given, and
+   * `offsite_unreachable`.
+   */
   read(entry: Content, start?: number, end?: number): AsyncGenerator<Uint8Array, void, undefined>
 }
 
@@ -30,6 +40,8 @@ export function createContentReader(repository: Repository, share: string): Cont
   const fetch = repository.fetches.begin()
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
+  /** Of the blocks that were expected, the first that is not on the disk. */
+  let firstAway: BlockPlace | 'in doubt' | undefined
 
   /** Undefined where it is lost, or is not what was written. */
   async function frameAt(place: BlockPlace, isFromCopy: boolean): Promise<Uint8Array | undefined> {
@@ -103,27 +115,60 @@ export function createContentReader(repository: Repository, share: string): Cont
     return isMoved ? await sound(id, place, length) : undefined
   }
 
+  async function fetchFirst(): Promise<void> {
+    if (firstAway === 'in doubt') throw inDoubt()
+    if (firstAway === undefined) return
+    const { packId, offset, storedLength: length } = firstAway
+    // Used by nobody yet, so it stays for whoever reads it.
+    await fetch.read(packId, [{ offset, length, uses: 0 }], async () => {}).catch(ifLost)
+  }
+
   return {
     expect(entry, start = 0, end = entry.sizeBytes) {
-      if (repository.blobs.away().next().done) return
+      if (!isSomeElsewhere(repository)) return
       for (const { idAt } of blocksBetween(entry, start, end)) {
-        const block = idAt < 0 ? -1 : repository.index.findAny(entry.content, idAt)
-        if (block >= 0) expectBlock({ repository, fetch }, repository.index.place(block))
+        if (idAt < 0) continue
+        const block = repository.index.findAny(entry.content, idAt)
+        const place = block < 0 ? undefined : repository.index.place(block)
+        if (place) expectBlock({ repository, fetch }, place)
+        if (place && repository.isAway(place.packId)) firstAway ??= place
+        if (!place && repository.doubtful.size > 0) firstAway ??= 'in doubt'
       }
     },
+    reachFirst: () => fetchFirst().catch(ifUnreachable),
     async *read(entry, start = 0, end = entry.sizeBytes) {
       if (start >= end) return
       for (const { idAt, offset, length } of blocksBetween(entry, start, end)) {
         const from = Math.max(0, start - offset)
         const to = Math.min(length, end - offset)
-        const whole =
-          idAt < 0 ? zeros : await blockOf(entry.content.subarray(idAt, idAt + ID_BYTES), length, entry.path)
+        const id = idAt < 0 ? undefined : entry.content.subarray(idAt, idAt + ID_BYTES)
+        const whole = id ? await blockOf(id, length, entry.path).catch(ifUnreachable) : zeros
         yield whole.subarray(from, to)
       }
     },
     [Symbol.dispose]: () => fetch[Symbol.dispose](),
   }
 }
+
+/** One file, from `start` up to, not including, `end`. Fails before its first byte where the first block cannot be reached. */
+export function streamFile(
+  repository: Repository,
+  entry: Content,
+  { share, start, end }: { share: string; start?: number | undefined; end?: number | undefined },
+): Readable {
+  const reader = createContentReader(repository, share)
+  reader.expect(entry, start, end)
+  async function* content() {
+    await reader.reachFirst()
+    yield* reader.read(entry, start, end)
+  }
+  const stream = Readable.from(content(), { objectMode: false })
+  stream.once('close', () => reader[Symbol.dispose]())
+  return stream
+}
+
+/** Whether there may be blocks that are not on the disk. */
+export const isSomeElsewhere = ({ blobs, doubtful }: Repository) => !blobs.away().next().done || doubtful.size > 0
 
 const zeros = new Uint8Array(BLOCK_BYTES)
 
@@ -133,6 +178,10 @@ function ifLost(error: unknown): undefined {
 
 function ifOutOfReach(error: unknown): undefined {
   if (!(error instanceof StoreUnreachable)) throw error
+}
+
+function ifUnreachable(error: unknown): never {
+  throw error instanceof StoreUnreachable ? unreachable(error) : error
 }
 
 function damaged(path: string) {

@@ -87,8 +87,11 @@ export async function explained<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof Damage) throw fail('backup_damaged', 'The backup is damaged and cannot be read.', error)
-    if (error instanceof StoreUnreachable)
-      throw fail('offsite_unreachable', 'What is needed of the backup is off-site, and cannot be reached there.', error)
+    if (error instanceof StoreUnreachable) throw unreachable(error)
     throw explainDisk(error)
   }
+}
+
+export function unreachable(cause: StoreUnreachable) {
+  return fail('offsite_unreachable', 'What is needed of the backup is off-site, and cannot be reached there.', cause)
 }

@@ -41,7 +41,8 @@ export const prune = command({
     }
     context.say(`${describeSurplus(surplus)}.`)
     if (surplus.reason === 'append_only') {
-      context.note('GAMEKEEPER_OFFSITE_APPEND_ONLY is set: nothing is ever removed.')
+      const refusal = state.problem ?? 'The key may not delete.'
+      context.note(state.isAppendOnly ? 'GAMEKEEPER_OFFSITE_APPEND_ONLY is set: nothing is ever removed.' : refusal)
       return EXIT.failed
     }
     if (!confirm) {

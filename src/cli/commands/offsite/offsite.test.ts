@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { temporaryDirectory } from '../../../../test/support/daemons.ts'
+import { createHttp } from '../../../../test/support/http.ts'
+import { namesIn } from '../../../../test/support/mirror.ts'
 import { needs } from '../../../../test/support/needs.ts'
+import { spawnService } from '../../../../test/support/process.ts'
 import { runPiped } from '../../../../test/support/terminal.ts'
+import { until } from '../../../../test/support/until.ts'
 import { startVersityGw, type VersityGw } from '../../../../test/support/versitygw.ts'
 import { EXIT } from '../../exit-codes.ts'
 
@@ -33,6 +38,31 @@ describe('offsite test', needs('versitygw'), () => {
     assert.equal(usable, false)
     assert.equal(findings.at(-1).code, 'wrong_key')
     assert.match(findings.at(-1).detail, /The secret of the key is wrong/)
+  })
+
+  it('takes keys from the environment without the spaces and line breaks around them', async () => {
+    const env = envOf(`${gateway.keys.secretAccessKey}\n`)
+    const spaced = { ...env, AWS_ACCESS_KEY_ID: ` ${env.AWS_ACCESS_KEY_ID}\n` }
+    const { code, stdout } = await runPiped(['offsite', 'test'], spaced)
+    assert.equal(code, EXIT.ok, stdout)
+  })
+
+  it('three at once, while a service starts, do not disturb each other', async (t) => {
+    const folder = temporaryDirectory('offsite-tests')
+    t.after(() => folder.remove())
+    const token = `gk_admin_${'ab'.repeat(32)}`
+    const settings = { GAMEKEEPER_DATA_DIR: folder.path, GAMEKEEPER_ADMIN_TOKEN: token }
+    const starting = spawnService({ ...envOf(), ...settings })
+    const ran = await Promise.all([1, 2, 3].map(() => runPiped(['offsite', 'test'], envOf())))
+    for (const { code, stdout } of ran) assert.equal(code, EXIT.ok, stdout)
+    const service = await starting
+    const { lastRun } = await until(async () => {
+      const { body } = await createHttp(service.url, token).call('GET', '/offsite')
+      return body.lastRun && body
+    })
+    assert.equal(lastRun.error, null)
+    await service.kill('SIGTERM')
+    assert.deepEqual(namesIn(gateway.dir, 'castle/probe'), [])
   })
 
   it('says what is to be set where nothing is', async () => {

@@ -35,6 +35,7 @@ export interface MirroringState {
   mirror: MirrorReport['mirror'] | null
   surplus: MirrorReport['surplus']
   damaged: MirrorReport['damaged']
+  warnings: MirrorReport['warnings']
   nextRunAt: number | null
   totals: { sentBytes: number; succeeded: number; failed: number }
 }
@@ -70,9 +71,12 @@ export function createMirroring(deps: {
     mirror: null,
     surplus: null,
     damaged: [],
+    warnings: [],
     totals: { sentBytes: 0, succeeded: 0, failed: 0 },
   }
   let confirmedBytes: number | null = null
+  /** Each is logged once. */
+  const logged = new Set<string>()
   /** When everything that the mirror holds was told; null: it has to be told again, since something has failed. */
   let toldAllAt: number | null = null
 
@@ -108,6 +112,11 @@ export function createMirroring(deps: {
     state.mirror = done.mirror
     state.surplus = done.surplus
     state.damaged = done.damaged
+    state.warnings = done.warnings
+    for (const warning of done.warnings.filter((each) => !logged.has(each))) {
+      log.warn(`off-site store: ${warning}`)
+      logged.add(warning)
+    }
     // It was given once, for what was to be seen then.
     if (confirmedBytes === confirmed) confirmedBytes = null
   }

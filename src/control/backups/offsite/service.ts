@@ -172,14 +172,17 @@ const HELD_BACK = {
     'out what has become of them; if they are gone for good, confirm it with "gamekeeper offsite prune --confirm".',
 } as const
 
-function problemOf({ lastRun, surplus, damaged }: MirroringState, { oldestAt }: Unsent, now: number): string | null {
+/** The worst comes first. */
+function problemOf(state: MirroringState, { oldestAt }: Unsent, now: number): string | null {
+  const { lastRun, surplus, damaged, warnings } = state
   if (lastRun?.error) return lastRun.error.detail
   const [first] = damaged
   if (first)
     return `Blobs that are damaged in the off-site store could not be replaced: ${damaged.length}. ${first.blob}: ${first.why}`
   if (surplus && surplus.reason !== 'append_only') return HELD_BACK[surplus.reason]
-  if (oldestAt === null || oldestAt >= now - DAY_MS) return null
-  return 'The oldest backup that is still to be sent completed more than a day ago.'
+  if (oldestAt !== null && oldestAt < now - DAY_MS)
+    return 'The oldest backup that is still to be sent completed more than a day ago.'
+  return warnings.length > 0 ? warnings.join(' ') : null
 }
 
 function measureOffsite(
