@@ -170,7 +170,8 @@ describe('from a bucket', needs('versitygw'), () => {
 
     await withService(fresh, async (http) => {
       await until(async () => (await http.call('GET', '/offsite')).body.mirror !== null)
-      assert.deepEqual(operationsOf(requests()), ['GetObject', 'ListObjectsV2'])
+      // Whose it is, how it is made, and what it holds.
+      assert.deepEqual(operationsOf(requests()), ['GetObject', 'GetObject', 'ListObjectsV2'])
       const read = async (id: string) => (await http.call('GET', `/backups/${castle}/${id}`)).body
       assert.deepEqual([(await read(locked)).isLocked, (await read(latest)).isLocked], [true, false])
       for (const [id, tree] of trees) assertSameTree(await restored(http, fresh, castle, id), tree)

@@ -133,14 +133,16 @@ const holdsPack =
 
 /** False where a reclaim has changed the store meanwhile: then it is listed again. */
 async function sendMissing(
-  { repository, local, mirror, inventory, parts }: Mirror,
+  { repository, local, mirror, inventory, parts, ownership }: Mirror,
   wire: Wire,
   listing: Listing,
   tally: Tally,
   sent: Set<string>,
 ): Promise<boolean> {
   const missing = new Map(SENT_FOLDERS.map((folder) => [folder, missingOf(folder, listing, inventory)]))
-  tally.expect(sumOf([...missing.values()].flat()))
+  const all = sumOf([...missing.values()].flat())
+  tally.expect(all)
+  if (all.blobs > 0) await ownership.hold()
   if (missing.get('parts')?.length && !parts.areAllowed) {
     await sendPartsVersion(mirror, local)
     parts.areAllowed = true

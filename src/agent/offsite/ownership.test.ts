@@ -56,6 +56,7 @@ describe('one service for each place', () => {
       ['get', false],
       ['get', true],
     ] as const) {
+      await backups(mirror, 1)
       mirror.restart()
       let hasWritten = false
       mirror.faults.before = (made, name) => {

@@ -21,6 +21,8 @@ export interface Owner {
 export interface Ownership {
   /** Claims a place that nobody has. Fails with `offsite_taken` where somebody else does. */
   require(): Promise<void>
+  /** The same, before something is sent or removed: from then on whoever has a copy of the data directory is refused. */
+  hold(): Promise<void>
   /** Whoever had it. */
   take(): Promise<void>
 }
@@ -57,21 +59,33 @@ export function createOwnership({ mirror, local, record, session, now }: Ownersh
     record.keepSession(session)
   }
 
+  /** Whether this process's own claim is there, as of the last look. */
+  let isHeld = false
+
+  async function look(): Promise<void> {
+    isHeld = false
+    const owner = await readOwner(mirror)
+    if (owner?.claimId === claimId) {
+      if (!isOwn(owner) && !record.isKnownSession(owner.session)) throw takenByCopy(owner)
+      isHeld = isOwn(owner)
+      return
+    }
+    if (owner && !isUnreadable(owner)) throw taken(owner)
+    const format = await ownFormat(local)
+    const there = await formatOf(mirror)
+    // Before the format nothing is sent: a claim that was not kept whole is nobody's then, or ours, if we have begun one.
+    if (owner && there && !record.isClaiming()) throw taken(owner)
+    if (!owner && there && there.storeId !== format.storeId) throw otherStore()
+    await write(format, owner !== undefined)
+    isHeld = true
+  }
+
   return {
-    async require() {
-      const owner = await readOwner(mirror)
-      if (owner && isOwn(owner)) return
-      const format = await ownFormat(local)
-      if (owner?.claimId === claimId) {
-        if (!record.isKnownSession(owner.session)) throw takenByCopy(owner)
-        return await write(format, true)
-      }
-      if (owner && !isUnreadable(owner)) throw taken(owner)
-      const there = await formatOf(mirror)
-      // Before the format nothing is sent: a claim that was not kept whole is nobody's then, or ours, if we have begun one.
-      if (owner && there && !record.isClaiming()) throw taken(owner)
-      if (!owner && there && there.storeId !== format.storeId) throw otherStore()
-      await write(format, owner !== undefined)
+    require: look,
+    async hold() {
+      if (!isHeld) await look()
+      if (!isHeld) await write(await ownFormat(local), true)
+      isHeld = true
     },
     async take() {
       const format = await ownFormat(local)

@@ -50,6 +50,7 @@ export async function removeSurplus(
   if (reason)
     return { removed, surplus: { ...sum, backups: manifests.length, reason }, unexplained: asked, refusal: null }
   await ownership.require()
+  await ownership.hold()
   const refusal = await unlessRefused(async () => {
     for (const blobs of groups) {
       const removable = blobs.filter(({ name }) => !needed.has(name))
