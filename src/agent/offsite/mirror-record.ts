@@ -7,6 +7,8 @@ import { readRecord, writeRecord } from '../../kit/files/durable-record.ts'
 const PEAK_MS = 7 * 24 * 3600_000
 /** That it is as large as before is not written down more often. */
 const NOTED_MS = 3600_000
+/** A claim that was sent before a process was killed may arrive after that of the next. */
+const SESSIONS_KEPT = 32
 
 interface Peak {
   value: number
@@ -18,10 +20,10 @@ interface Kept {
   place: string
   bytes: Peak
   backups: Peak
-  /** Of the process that has used the place last; none where that is not known. */
-  session?: string
-  /** Of the one that is about to: its claim may be there already. */
-  nextSession?: string
+  /** Of the processes that have written a claim there, or were about to: any of these may be there. */
+  sessions?: string[]
+  /** The place may not have kept the last one. */
+  isClaiming?: boolean
 }
 
 export interface MirrorSize {
@@ -37,9 +39,10 @@ export interface MirrorRecord {
   isKnownSession(session: string): boolean
   /** Whether a claim was begun of which it is not known that the place has kept it. */
   isClaiming(): boolean
-  /** Before its claim is written, and once that is there. Durable once it returns. */
+  /** Before its claim is written. Durable once it returns, as the other. */
   beginSession(session: string): void
-  keepSession(session: string): void
+  /** The place has the claim. */
+  keepSession(): void
   /** The mirror is this large now. Durable once it returns. */
   note(size: MirrorSize): void
   /**
@@ -81,14 +84,13 @@ export function openMirrorRecord(path: string, place: string, now: () => number)
   return {
     claimId: kept.claimId,
     isNewClaim: found === undefined,
-    isKnownSession: (session) => kept.session === undefined || session === kept.session || session === kept.nextSession,
-    isClaiming: () => kept.nextSession !== undefined,
-    beginSession: (session) => write({ nextSession: session }),
-    keepSession(session) {
-      const { nextSession: _begun, ...rest } = kept
-      kept = { ...rest, session }
-      writeRecord(path, kept)
+    isKnownSession: (session) => kept.sessions === undefined || kept.sessions.includes(session),
+    isClaiming: () => kept.isClaiming === true,
+    beginSession(session) {
+      const before = (kept.sessions ?? []).filter((one) => one !== session)
+      write({ sessions: [...before, session].slice(-SESSIONS_KEPT), isClaiming: true })
     },
+    keepSession: () => write({ isClaiming: false }),
     note: ({ bytes, backups }) => keep({ bytes: raised(kept.bytes, bytes), backups: raised(kept.backups, backups) }),
     wouldShrink: ({ bytes, backups }) => isHalved(kept.bytes, bytes) || isHalved(kept.backups, backups),
     reset: ({ bytes, backups }) => {

@@ -73,6 +73,26 @@ describe('one service for each place', () => {
     }
   })
 
+  it('has the place also where two in a row were killed, the first when its claim was there, the second before', async (t) => {
+    const mirror = await testMirror(t)
+    await backups(mirror, 1)
+    await mirror.run()
+    await backups(mirror, 1)
+    for (const killedAt of ['get', 'put']) {
+      mirror.restart()
+      let isWritten = killedAt === 'put'
+      mirror.faults.before = (call, name) => {
+        if (name !== 'owner') return
+        if (call === killedAt && isWritten) throw new Error('killed')
+        if (call === 'put') isWritten = true
+      }
+      await assert.rejects(mirror.run())
+    }
+    delete mirror.faults.before
+    mirror.restart()
+    assert.equal((await mirror.run()).sent.blobs > 0, true)
+  })
+
   it('clears nothing away that another service has not finished', async (t) => {
     const mirror = await testMirror(t)
     await backups(mirror, 1)

@@ -56,7 +56,7 @@ export function createOwnership({ mirror, local, record, session, now }: Ownersh
     const found = await readOwner(mirror)
     if (!found || isUnreadable(found)) throw notKept()
     if (!isOwn(found)) throw taken(found)
-    record.keepSession(session)
+    record.keepSession()
   }
 
   /** Whether this process's own claim is there, as of the last look. */
