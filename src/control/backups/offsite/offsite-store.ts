@@ -113,9 +113,12 @@ export async function deletedAmong(db: Db, backupIds: readonly string[]): Promis
   const deleted: string[] = []
   for (let at = 0; at < backupIds.length; at += IDS_AT_ONCE) {
     const asked = backupIds.slice(at, at + IDS_AT_ONCE)
-    const going = db.selectFrom('backups').select('id').where('id', 'in', asked).where('deleted_at', 'is not', null)
-    const gone = db.selectFrom('deleted_backups').select('id').where('id', 'in', asked)
-    for (const { id } of [...(await going.execute()), ...(await gone.execute())]) deleted.push(id)
+    const rows = await db.selectFrom('backups').select(['id', 'deleted_at']).where('id', 'in', asked).execute()
+    const gone = await db.selectFrom('deleted_backups').select('id').where('id', 'in', asked).execute()
+    // One that was recovered since is a backup like any other.
+    const known = new Map(rows.map(({ id, deleted_at }) => [id, deleted_at !== null]))
+    const noted = new Set(gone.map(({ id }) => id))
+    deleted.push(...asked.filter((id) => known.get(id) ?? noted.has(id)))
   }
   return deleted
 }

@@ -10,6 +10,7 @@ import { onBothEngines } from '../../../../test/support/engines.ts'
 import { createMirrorPlace, type MirrorPlace, namesIn } from '../../../../test/support/mirror.ts'
 import { startTestService, type TestService } from '../../../../test/support/service.ts'
 import { until } from '../../../../test/support/until.ts'
+import { deletedAmong } from './offsite-store.ts'
 
 onBothEngines('a mirror', (engine) => {
   let place: MirrorPlace
@@ -47,6 +48,22 @@ onBothEngines('a mirror', (engine) => {
     })
     assert.match(held.problem, /that nobody has deleted/)
     assert.deepEqual(manifests(), ids.toSorted())
+  })
+
+  test('keeps a backup that was deleted once and has been recovered since', async () => {
+    const server = await world.server({})
+    const id = await storedBackup(server)
+    const deleted = await withDatabase(service, async (db) => {
+      await db
+        .insertInto('deleted_backups')
+        .values([
+          { id, deleted_at: 1 },
+          { id: 'bkp_gone', deleted_at: 1 },
+        ])
+        .execute()
+      return deletedAmong(db, [id, 'bkp_gone', 'bkp_unknown'])
+    })
+    assert.deepEqual(deleted, ['bkp_gone'])
   })
 
   test('lets go of what was deleted, by itself or with its server, also after a restart', async () => {
