@@ -4,6 +4,9 @@ import type { BlobSum } from '../../contract/agent/agent-offsite.ts'
 /** Sizes by name. */
 export type Blobs = Map<string, number>
 
+/** Blobs on their way at one time: what they hold in memory is bounded by this and by the size of a chunk. */
+export const BLOBS_AT_ONCE = 4
+
 /** In the order in which they are sent, so that at every instant a manifest in the mirror has all that it needs. */
 export const SENT_FOLDERS = ['packs', 'index', 'parts', 'manifests', 'locks'] as const
 export type Folder = (typeof SENT_FOLDERS)[number]

@@ -12,6 +12,7 @@ import { type Bundles, bundleSmall } from './bundles.ts'
 import { findLacking } from './lacking.ts'
 import { confirmArrived, listStore } from './listing.ts'
 import {
+  BLOBS_AT_ONCE,
   type Blob,
   type Blobs,
   backupOf,
@@ -31,9 +32,6 @@ import { type Replacement, replaceBlob } from './replace-blob.ts'
 import { sendBlob, type Wire } from './send-blob.ts'
 import { isSoundHere } from './sound-pack.ts'
 import { type ListedStore, listedStore, removeSurplus } from './surplus.ts'
-
-/** Blobs on their way at one time: what they hold in memory is bounded by this and by the size of a chunk. */
-const AT_ONCE = 4
 
 export interface Mirror {
   repository: Repository
@@ -159,7 +157,7 @@ async function sendMissing(
     // Marks change, and have nothing to check.
     const isAltered = ({ name }: Blob) => folder !== 'locks' && inventory.has(name)
     const others = blobs.filter((blob) => !isAltered(blob))
-    await forEachAtOnce(others, AT_ONCE, async (blob) => {
+    await forEachAtOnce(others, BLOBS_AT_ONCE, async (blob) => {
       const isSound = folder !== 'packs' || (await isSoundHere(repository, blob.name, wire.signal))
       note(isSound ? await sendBlob(wire, blob, inventory.has(blob.name)) : 'unsound')
     })

@@ -180,17 +180,15 @@ const isUnreadable = ({ claimId }: Owner) => claimId === ''
 const REMEDY =
   'If that service is gone for good, take its place over with "gamekeeper offsite claim"; otherwise choose another prefix.'
 
+const whereOf = ({ host, claimedAt }: Owner) => (host ? ` on ${host}, since ${claimedAt}` : '')
+
 function taken(owner: Owner) {
-  const whose = owner.host ? ` on ${owner.host}, since ${owner.claimedAt}` : ''
-  return fail('offsite_taken', `The prefix belongs to another service${whose}. ${REMEDY}`)
+  return fail('offsite_taken', `The prefix belongs to another service${whereOf(owner)}. ${REMEDY}`)
 }
 
 /** The data directory was copied, or is an older state of itself. */
-function takenByCopy({ host, claimedAt }: Owner) {
-  const who = host ? ` on ${host}, since ${claimedAt}` : ''
-  const detail =
-    `The prefix is used by a copy of this service${who}, or was by a newer state of it. If that is gone for good, take its ` +
-    'place over with "gamekeeper offsite claim"; otherwise choose another prefix.'
+function takenByCopy(owner: Owner) {
+  const detail = `The prefix is used by a copy of this service${whereOf(owner)}, or was by a newer state of it. ${REMEDY}`
   return fail('offsite_taken', detail)
 }
 

@@ -6,6 +6,7 @@ import type { Repository } from '../backups/store/repository.ts'
 import { refusalIn } from './guarded-store.ts'
 import { findLacking } from './lacking.ts'
 import {
+  BLOBS_AT_ONCE,
   backupOf,
   folderOf,
   holdingsOf,
@@ -17,8 +18,6 @@ import {
 } from './mirror-plan.ts'
 import type { Mirror, MirrorRun } from './mirror-run.ts'
 import { neededParts } from './needed-parts.ts'
-
-const AT_ONCE = 4
 
 export async function removeSurplus(
   place: Mirror,
@@ -54,7 +53,7 @@ export async function removeSurplus(
   const refusal = await unlessRefused(async () => {
     for (const blobs of groups) {
       const removable = blobs.filter(({ name }) => !needed.has(name))
-      await forEachAtOnce(removable, AT_ONCE, async ({ name, sizeBytes }) => {
+      await forEachAtOnce(removable, BLOBS_AT_ONCE, async ({ name, sizeBytes }) => {
         await mirror.delete(name)
         inventory.delete(name)
         removed.blobs++
