@@ -141,6 +141,20 @@ it('a backup whose packs were only in the mirror, and are gone there, is not sto
   assert.ok(there.lacking.length >= 2)
 })
 
+it('where nothing would be removed, no manifest is read to find out what may be', async (t) => {
+  const mirror = await testMirror(t, { isAppendOnly: true })
+  const [first = ''] = (await backups(mirror, 3)).keys()
+  await mirror.run({ isThorough: true })
+  await remove(mirror, first)
+  const { blobs } = await mirror.agent.backups.repository()
+  const opened = t.mock.method(blobs, 'stat')
+  assert.equal((await mirror.run({ deletedBackups: [first] })).surplus?.reason, 'append_only')
+  assert.deepEqual(
+    opened.mock.calls.map(({ arguments: [name] }) => name).filter((name) => name.startsWith('manifests/')),
+    [],
+  )
+})
+
 it('a store that was made anew with a key is not sent to where one without is', async (t) => {
   const [dataDir, dir] = [temporaryFolder(t), join(temporaryFolder(t), 'bucket')]
   const before = await testMirror(t, { dir, agent: await startWithCopy(t, dataDir, dir) })

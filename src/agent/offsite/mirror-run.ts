@@ -69,7 +69,7 @@ export async function runMirror(
   record.note(holdingsOf(inventory))
   let store: ListedStore
   do {
-    store = await listWhole(mirror, signal)
+    store = await listWhole(mirror, work, signal)
   } while (!(await sendMissing(mirror, wire, store.listing, tally, sent)))
   const { listing } = store
   const repair = await repairMirror({ repository, wire, inventory, listing, sent })
@@ -89,11 +89,15 @@ export async function runMirror(
   }
 }
 
-/** The store, once it has the indexes again that it has lost and the mirror has. */
-async function listWhole({ repository, local, mirror, inventory }: Mirror, signal: AbortSignal): Promise<ListedStore> {
+/** The store, once it has the indexes again that it has lost and the mirror has. A thorough run looks for them, as each start has one. */
+async function listWhole(
+  { repository, local, mirror, inventory }: Mirror,
+  { isThorough }: OffsiteWork,
+  signal: AbortSignal,
+): Promise<ListedStore> {
   const list = async () => listedStore(repository, await listStore(repository, local, signal), signal)
   const store = await list()
-  const indexes = surplusOf('index', store.listing, inventory)
+  const indexes = isThorough ? surplusOf('index', store.listing, inventory) : []
   if (indexes.length === 0 || !(await store.isLacking())) return store
   return (await regainIndexes(repository, mirror, indexes, signal)) ? await list() : store
 }

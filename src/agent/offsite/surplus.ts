@@ -35,14 +35,17 @@ export async function removeSurplus(
   const after = { bytes: before.bytes - sum.bytes, backups: before.backups - manifests.length }
   const needed = await partsToKeep(place, listing)
   const packs = (['index', 'packs'] as const).flatMap((folder) => surplusOf(folder, listing, inventory))
-  const isLacking = packs.length > 0 && (await isStoreLacking())
+  const isConfirmed = confirmedBytes !== null && sum.bytes <= confirmedBytes
+  const isIncomplete = listing.lost.length > 0 || needed.size > 0 || unexplained.length > 0
+  // To look takes reading every manifest: only where some of them would go otherwise.
+  const isLooked = packs.length > 0 && !isAppendOnly && (isConfirmed || !isIncomplete)
+  const isLacking = isLooked && (await isStoreLacking())
   // What the disk has lost may be in any of them: not even a confirmation removes those.
   if (isLacking) for (const { name } of packs) needed.add(name)
-  const isConfirmed = confirmedBytes !== null && sum.bytes <= confirmedBytes
   const reason = reasonAgainst({
     isAppendOnly,
     isConfirmed,
-    isIncomplete: isLacking || listing.lost.length > 0 || needed.size > 0 || unexplained.length > 0,
+    isIncomplete: isIncomplete || isLacking,
     wouldShrink: record.wouldShrink(after),
   })
   const asked = reason === 'store_incomplete' ? unexplained : []
