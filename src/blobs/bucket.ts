@@ -76,11 +76,14 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
   const foundLately = () => (found && !isSuperseded && Date.now() < found.goodUntil ? found : undefined)
 
   /** Whatever else is known of the provider: each format of ours has checksums of its own, and says what is damaged by them. */
-  function openAt({ region, addressing }: Omit<FoundBucket, 'goodUntil'>): Promise<Required<BlobStore>> {
+  function openAt({
+    region,
+    addressing,
+  }: Omit<FoundBucket, 'goodUntil'>): Promise<Required<Omit<BlobStore, 'getNow'>>> {
     return openS3({ ...given, region, traits: { ...given.traits, addressing } }, { clear: false })
   }
 
-  async function openPlain(): Promise<Required<BlobStore>> {
+  async function openPlain(): Promise<Required<Omit<BlobStore, 'getNow'>>> {
     const known = located ?? foundLately()
     if (known) return await openAt(known)
     const { listed, ...where } = await locate()
@@ -106,7 +109,8 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
       if (!isLost(error)) isSuperseded = true
       throw error
     }
-    const reading = <T>(read: (store: Required<BlobStore>) => Promise<T>) => forReading().then(read).catch(doubted)
+    const reading = <T>(read: (store: Required<Omit<BlobStore, 'getNow'>>) => Promise<T>) =>
+      forReading().then(read).catch(doubted)
     return {
       create: async (name) => (await examined()).create(name),
       put: async (name, bytes) => (await examined()).put(name, bytes),
@@ -140,7 +144,7 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
 
 const whereaboutsOf = ({ region, traits }: S3Address) => ({ region, addressing: traits.addressing })
 
-async function openS3(address: S3Address, options: { clear: boolean }): Promise<Required<BlobStore>> {
+async function openS3(address: S3Address, options: { clear: boolean }): Promise<Required<Omit<BlobStore, 'getNow'>>> {
   const { openS3Store } = await import('./s3/s3-store.ts')
   return await openS3Store(address, options)
 }

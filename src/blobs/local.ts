@@ -3,8 +3,9 @@ import { constants, fstat } from 'node:fs'
 import { mkdir, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Descriptor, openDescriptorAsync } from '../kit/files/descriptor.ts'
+import { type Descriptor, openDescriptor, openDescriptorAsync } from '../kit/files/descriptor.ts'
 import { hasCode } from '../kit/files/errno.ts'
+import { readFully } from '../kit/files/read-fully.ts'
 import { createBulkFile } from './bulk-file.ts'
 import { BlobMissing, type BlobStore, type BlobWriter, checkBlobName } from './store.ts'
 
@@ -120,6 +121,12 @@ export async function openLocalStore(
       return await readAt(file, range?.offset ?? 0, length, into)
     },
 
+    getNow(name, { offset, length }, into) {
+      using file = openBlobNow(dir, name)
+      const bytes = roomFor(length, into)
+      return bytes.subarray(0, readFully(file.fd, bytes, length, offset))
+    },
+
     async open(name) {
       const file = await openBlob(dir, name)
       return {
@@ -180,12 +187,23 @@ async function openBlob(dir: string, name: string): Promise<Descriptor> {
   }
 }
 
+function openBlobNow(dir: string, name: string): Descriptor {
+  try {
+    return openDescriptor(join(dir, checkBlobName(name)), constants.O_RDONLY)
+  } catch (error) {
+    throw missing(name, error)
+  }
+}
+
 function missing(name: string, error: unknown): unknown {
   return hasCode(error, 'ENOENT', 'ENOTDIR') ? new BlobMissing(name, error) : error
 }
 
+const roomFor = (length: number, into: Uint8Array | undefined) =>
+  into && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length)
+
 async function readAt(file: Descriptor, offset: number, length: number, into?: Uint8Array): Promise<Uint8Array> {
-  const bytes = into && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafeSlow(length)
+  const bytes = roomFor(length, into)
   let done = 0
   while (done < length) {
     const bytesRead = await file.read(bytes, done, length - done, offset + done)

@@ -13,7 +13,7 @@ import { CODEC_ZSTD, createSealer } from './format/seal.ts'
 import { decodeSpans } from './format/spans.ts'
 import { leaveAll, mirror, openBucket } from './offsite.testing.ts'
 import { createPack, readPackTable } from './store/packs.ts'
-import { decodeJobs } from './workers/decode-jobs.ts'
+import { decodeJobs, NOT_WRITTEN } from './workers/decode-jobs.ts'
 import { createLane, decodeFrames } from './workers/worker-decode.ts'
 import { type FetchedRange, packRanges, SLOT_BYTES } from './workers/worker-jobs.ts'
 import { readFiles } from './workers/worker-read.ts'
@@ -36,10 +36,12 @@ async function packOf(t: TestContext, content: Buffer, spanKey: Buffer | null = 
   const blobs = await openLocalStore(join(folder, 'store'), { clear: false })
   const sealer = createSealer(null, 'sha-256')
   const slot = new SharedArrayBuffer(SLOT_BYTES)
-  const range = { fd: -1, address: join(folder, 'file'), from: 0, to: content.length, isPrinted: false, known: null }
-  const files = packRanges([{ ...range, size: 0n, mtimeNs: 0n, ctimeNs: 0n }])
+  const range = { fd: -1, address: join(folder, 'file'), from: 0, to: content.length }
+  const files = packRanges([
+    { ...range, size: 0n, mtimeNs: 0n, ctimeNs: 0n, isPrinted: false, known: null, prior: null },
+  ])
   const gmac = spanKey && createGmac(spanKey)
-  const read = readFiles({ sealer, print: null, gmac }, { kind: 'read', files, filter: null, slot })
+  const read = readFiles({ sealer, blobs, print: null, gmac }, { kind: 'read', files, filter: null, slot })
   const pack = await createPack(blobs, spanKey)
   pack.append(new Uint8Array(slot, 0, read.used), read.table, read.spans)
   const { packId, table } = await pack.finish()
@@ -72,7 +74,7 @@ async function packOf(t: TestContext, content: Buffer, spanKey: Buffer | null = 
     const wanted = frames
       .filter((_, index) => isWanted(index))
       .flatMap((frame) =>
-        frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),
+        frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, ...NOT_WRITTEN })),
       )
     named.length = 0
     const damaged: string[] = []

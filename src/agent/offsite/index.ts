@@ -162,7 +162,7 @@ export async function claimPlace(
   await ownership.take()
 }
 
-type Stock = Pick<Mirror, 'parts' | 'bundles'> & { held: Blobs }
+type Stock = Pick<Mirror, 'format' | 'bundles'> & { held: Blobs }
 
 /** What the mirror holds. It says how it is made before anything else is sent. */
 async function takeStock(
@@ -170,6 +170,6 @@ async function takeStock(
   known: Bundles | undefined,
 ): Promise<Stock> {
   const { blobs, bundles } = await listMirror(mirror)
-  await sendFormat(mirror, local)
-  return { held: blobs, bundles: listedBundles(bundles, known), parts: { areAllowed: false } }
+  const version = await sendFormat(mirror, local)
+  return { held: blobs, bundles: listedBundles(bundles, known), format: { version } }
 }

@@ -25,7 +25,7 @@ import {
   surplusOf,
 } from './mirror-plan.ts'
 import type { MirrorRecord } from './mirror-record.ts'
-import { type Ownership, sendPartsVersion } from './ownership.ts'
+import { type Ownership, ownVersion, sendVersion } from './ownership.ts'
 import { regainIndexes } from './regain.ts'
 import { repairMirror } from './repair.ts'
 import { type Replacement, replaceBlob } from './replace-blob.ts'
@@ -40,8 +40,8 @@ export interface Mirror {
   mirror: BlobStore
   /** What it holds, kept up to date while nothing fails. */
   inventory: Blobs
-  /** Whether it was found, or made, to say that it may have parts; good for as long as the inventory. */
-  parts: { areAllowed: boolean }
+  /** What its format was found, or made, to say; good for as long as the inventory. */
+  format: { version: number }
   bundles: Bundles
   ownership: Ownership
   record: MirrorRecord
@@ -135,7 +135,7 @@ const holdsPack =
 
 /** False where a reclaim has changed the store meanwhile: then it is listed again. */
 async function sendMissing(
-  { repository, local, mirror, inventory, parts, ownership }: Mirror,
+  { repository, local, mirror, inventory, format, ownership }: Mirror,
   wire: Wire,
   listing: Listing,
   tally: Tally,
@@ -145,9 +145,11 @@ async function sendMissing(
   const all = sumOf([...missing.values()].flat())
   tally.expect(all)
   if (all.blobs > 0) await ownership.hold()
-  if (missing.get('parts')?.length && !parts.areAllowed) {
-    await sendPartsVersion(mirror, local)
-    parts.areAllowed = true
+  if (missing.get('parts')?.length || missing.get('manifests')?.length) {
+    // Read now: it was raised before what is listed was there.
+    const version = await ownVersion(local)
+    if (version > format.version) await sendVersion(mirror, local, version)
+    format.version = Math.max(format.version, version)
   }
   for (const [folder, listed] of missing) {
     const blobs = await sendable(folder, listed, repository, inventory, wire.signal)

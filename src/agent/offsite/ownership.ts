@@ -3,8 +3,8 @@
 import { hostname } from 'node:os'
 import { BlobDamaged, BlobExists, BlobMissing, type BlobStore } from '../../blobs/store.ts'
 import { fail } from '../../contract/errors.ts'
-import { FORMAT_BLOB, PARTS_VERSION } from '../backups/format/format.ts'
-import { allowParts, readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
+import { FORMAT_BLOB } from '../backups/format/format.ts'
+import { raiseVersion, readStoreFormat, type StoreFormat } from '../backups/format/store-format.ts'
 import type { MirrorRecord } from './mirror-record.ts'
 
 const OWNER_BLOB = 'owner'
@@ -130,13 +130,16 @@ export async function sendFormat(mirror: BlobStore, local: BlobStore): Promise<n
   return kept.version
 }
 
-/** Said before the first part is sent: nothing else of a format that is whole ever changes. */
-export async function sendPartsVersion(mirror: BlobStore, local: BlobStore): Promise<void> {
-  if ((await sendFormat(mirror, local)) === PARTS_VERSION) return
-  await allowParts(mirror)
+/** Said before anything is sent that needs it: nothing else of a format that is whole ever changes. */
+export async function sendVersion(mirror: BlobStore, local: BlobStore, version: number): Promise<void> {
+  if ((await sendFormat(mirror, local)) >= version) return
+  await raiseVersion(mirror, version)
   // Where it was not kept whole it is sent once more at once: without it nobody reads what the mirror has already.
-  if ((await sendFormat(mirror, local)) !== PARTS_VERSION) throw notKept()
+  if ((await sendFormat(mirror, local)) < version) throw notKept()
 }
+
+/** Of the store here. */
+export const ownVersion = async (local: BlobStore) => (await ownFormat(local)).version
 
 function ifDamaged(error: unknown): undefined {
   if (!isDamage(error)) throw error

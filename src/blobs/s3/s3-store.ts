@@ -18,7 +18,7 @@ export async function openS3Store(
   address: S3Address,
   options: { clear: boolean; isReadOnly?: boolean },
   patience?: Patience,
-): Promise<Required<BlobStore>> {
+): Promise<Required<Omit<BlobStore, 'getNow'>>> {
   const requests = createRequests(address, patience)
   if (options.clear && !options.isReadOnly) await abortAll(requests)
   return {

@@ -79,11 +79,12 @@ it('of a file whose prints are known, only the stretches that have changed are n
       sealer.nameTo(target, at, block)
     },
   }
-  const tools = { sealer: counting, print: createGmac(randomBytes(16)), gmac: null }
+  const tools = { sealer: counting, blobs: {}, print: createGmac(randomBytes(16)), gmac: null }
   const read = (known: Prints | null) => {
     const fd = openSync(path, 'r')
     const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })
-    const file = { fd, address: null, from: 0, to: Number(size), size, mtimeNs, ctimeNs, isPrinted: true, known }
+    const before = { isPrinted: true, known, prior: null }
+    const file = { fd, address: null, from: 0, to: Number(size), size, mtimeNs, ctimeNs, ...before }
     const result = readFiles(tools, {
       kind: 'read',
       files: packRanges([file]),

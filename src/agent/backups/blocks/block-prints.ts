@@ -36,12 +36,6 @@ export function isPrintOf({ prints }: Prints, stretch: number, print: Buffer): b
   return end <= prints.length && print.compare(prints, at, end) === 0
 }
 
-/** Whether the id that stands there is that of a block of zeros. */
-export function isNoName(ids: Uint8Array, at: number): boolean {
-  for (let next = at; next < at + ID_BYTES; next++) if (ids[next] !== 0) return false
-  return true
-}
-
 export interface PrintCache {
   get(serverId: string, path: string): Prints | undefined
   set(serverId: string, path: string, prints: Prints): void

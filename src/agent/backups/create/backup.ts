@@ -77,8 +77,8 @@ export async function runBackup(
   const queue = createEntryQueue(manifest, report)
   const pool = repository.pool.of(serverId)
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
-  const onDamage = manifest.replace
-  const source = createEntrySource({ repository, serverId, previous, onDamage, isWhole, sink, reader, notes, queue })
+  const told = { onDamage: manifest.replace, onPatched: manifest.usePatches }
+  const source = createEntrySource({ repository, serverId, previous, ...told, isWhole, sink, reader, notes, queue })
   const run: Run = { sandbox, request, signal, startedAt, pool, manifest, sink, reader, notes, queue, source }
   try {
     const result = await complete(run, await readAll(run))

@@ -5,7 +5,8 @@ import { addressOf } from '../../files/sandbox/directory.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
-import { eachBlock } from '../format/block-runs.ts'
+import { createPriorBlocks, type PriorBlocks } from '../blocks/prior-blocks.ts'
+import { blockCountOf, visitNeeded } from '../format/block-runs.ts'
 import { type ChunkPlace, createOrderKeys, type Entry, type StoredEntry } from '../format/entries.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
 import type { Manifest } from '../format/manifest.ts'
@@ -28,6 +29,8 @@ export interface EntrySourceDeps {
   previous: Manifest | undefined
   /** A chunk of it cannot be read. */
   onDamage: (place: ChunkPlace) => void
+  /** A block is listed as a patch of another. */
+  onPatched: () => void
   /** Whether all blocks of `previous` are known to be in the store, so that none has to be looked up. */
   isWhole: () => boolean
   sink: PackSink
@@ -88,7 +91,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
     if (isKnown) {
       entry.content = known.content
       queued.isReady = true
-    } else read(found, queued)
+    } else read(found, queued, known)
   }
 
   return {
@@ -103,7 +106,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
 }
 
 /** Has the files of queued entries read, and completes the entries by what was read. */
-function createReadStarter({ repository, serverId, reader, notes }: EntrySourceDeps) {
+function createReadStarter({ repository, serverId, reader, notes, onPatched }: EntrySourceDeps) {
   function settle(queued: QueuedEntry, outcome: ReadOutcome, as: ReadAs): void {
     queued.isReady = true
     const { path } = queued.entry
@@ -128,6 +131,7 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
     entry.content = outcome.content
     entry.sizeBytes = outcome.sizeBytes
     entry.isSettled &&= !outcome.isTorn
+    if (outcome.isPatched) onPatched()
     if (outcome.prints) repository.prints.set(serverId, path, outcome.prints)
   }
 
@@ -145,7 +149,7 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
     )
   }
 
-  return (found: WalkEntry, queued: QueuedEntry): void => {
+  return (found: WalkEntry, queued: QueuedEntry, before: StoredEntry | undefined): void => {
     const { size } = found.stats
     if (size === 0n) {
       queued.isReady = true
@@ -163,8 +167,14 @@ function createReadStarter({ repository, serverId, reader, notes }: EntrySourceD
       dropUnopened(queued, errorCode(error))
       return
     }
-    reader.add(file, found, repository.prints.get(serverId, found.path), done)
+    const known = repository.prints.get(serverId, found.path)
+    reader.add(file, found, { known, prior: before && priorOf(repository, before) }, done)
   }
+}
+
+/** Undefined where it was no file. */
+function priorOf({ index, isAway }: Repository, { kind, content }: StoredEntry): PriorBlocks | undefined {
+  return kind === 'file' ? createPriorBlocks(index, (packId) => !isAway(packId), content) : undefined
 }
 
 function isAsBefore({ stats, isMountPoint, isTooDeep }: WalkEntry, known: StoredEntry): boolean {
@@ -179,10 +189,8 @@ function isAlike(now: EntryStats, { kind }: Entry): boolean {
 /** A file that needs a damaged or missing block is read again, which heals the block. */
 function isStored(sink: PackSink, known: StoredEntry): boolean {
   let isWhole = true
-  let length = 0
-  eachBlock(known, (idAt) => {
-    length += BLOCK_BYTES
-    if (idAt >= 0 && !sink.holds(known.content, idAt)) isWhole = false
+  visitNeeded(known.content, (idAt) => {
+    if (!sink.holds(known.content, idAt)) isWhole = false
   })
-  return isWhole && length >= known.sizeBytes
+  return isWhole && blockCountOf(known.content) * BLOCK_BYTES >= known.sizeBytes
 }

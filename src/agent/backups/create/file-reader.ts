@@ -9,6 +9,7 @@ import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import type { HoleBudget } from '../../files/space/hole-budget.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
+import type { PriorBlocks, PriorRange } from '../blocks/prior-blocks.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Repository } from '../store/repository.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
@@ -17,13 +18,15 @@ import {
   errorCode,
   type FileRange,
   type FileRead,
+  NEW_BLOCK,
   packRanges,
   type ReadResult,
   SEGMENT_BYTES,
   unpackReads,
+  ZERO_BLOCK,
 } from '../workers/worker-jobs.ts'
 import { createDirectoryHolds } from './directory-holds.ts'
-import { type JoinedReads, joinedRead, joinReads } from './joined-reads.ts'
+import { type JoinedReads, joinedRead, joinReads, NOTHING_READ, patchIn } from './joined-reads.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -54,6 +57,7 @@ interface OpenedFile {
   seenAt: number
   attempts: number
   known: Prints | undefined
+  prior: PriorBlocks | undefined
   /** Of a file that is read in more than one go. */
   segments: (FileRead | undefined)[]
   segmentsLeft: number
@@ -100,16 +104,24 @@ class Part implements FileRange {
     const { known } = this.file
     return known ? printsBetween(known, this.from, this.to) : null
   }
+  get prior(): PriorRange | null {
+    return this.file.prior?.between(this.from, this.to) ?? null
+  }
 }
 
 type Found = Pick<WalkEntry, 'stats' | 'seenAt'>
 
+export interface FileBefore {
+  known?: Prints | undefined
+  prior?: PriorBlocks | undefined
+}
+
 export interface FileReader {
   /**
-   * Takes the descriptor over. `known`: what the file was when it was last read. `done` is called once, from `step` or
-   * `finish`.
+   * Takes the descriptor over. `before`: what the file was when it was last read, and in the last backup. `done` is called
+   * once, from `step` or `finish`.
    */
-  add(descriptor: Descriptor, found: Found, known: Prints | undefined, done: OnRead): void
+  add(descriptor: Descriptor, found: Found, before: FileBefore, done: OnRead): void
   /** A small file, opened by whoever reads it. */
   addNamed(found: Found & Pick<WalkEntry, 'parent' | 'name'>, done: OnRead): void
   /** Whether to `step` before adding more. */
@@ -168,7 +180,7 @@ export function createFileReader(deps: {
 
   function refuse(file: OpenedFile, error: string, isUnopened = false): void {
     release(file)
-    file.done({ error, isUnopened, isTorn: false, sizeBytes: 0, content: new Uint8Array(), prints: undefined }, file)
+    file.done({ ...NOTHING_READ, error, isUnopened }, file)
   }
 
   /** The segments of a large file come after what is small and waits already. */
@@ -191,10 +203,10 @@ export function createFileReader(deps: {
     const files = packRanges(parts)
     let result = await keep(await pool.read({ files, filter: repository.index.filter() }))
     // The filter or a print led to a block that is damaged, gone, or was never here.
-    if (!areHeld(result)) {
-      const known = parts.map(() => null)
-      result = await keep(await pool.read({ files: { ...files, known }, filter: null }))
-      if (!areHeld(result)) throw new Error('a block was read and neither stored nor found')
+    if (!areHeld(result, parts)) {
+      const nothing = parts.map(() => null)
+      result = await keep(await pool.read({ files: { ...files, known: nothing, prior: nothing }, filter: null }))
+      if (!areHeld(result, parts)) throw new Error('a block was read and neither stored nor found')
     }
     let index = 0
     for (const read of unpackReads(result)) {
@@ -211,23 +223,35 @@ export function createFileReader(deps: {
   }
 
   /** What is new has just been stored. */
-  function areHeld({ lengths, blockCounts, ids, flags }: ReadResult): boolean {
-    let firstBlock = 0
+  function areHeld(result: ReadResult, parts: readonly Part[]): boolean {
     let index = 0
-    for (const blockCount of blockCounts) {
-      const end = firstBlock + Math.ceil((lengths[index++] ?? 0) / BLOCK_BYTES)
-      for (let block = firstBlock; block < end; block++)
-        if (flags[block] === 0 && !sink.holds(ids, block * ID_BYTES)) return false
-      firstBlock += blockCount
+    for (const read of unpackReads(result)) {
+      const part = parts[index++]
+      const count = Math.ceil(read.length / BLOCK_BYTES)
+      for (let block = 0; block < count; block++) {
+        const flag = read.flags[read.firstBlock + block]
+        if (flag !== NEW_BLOCK && flag !== ZERO_BLOCK && !isHeld(read, block, part)) return false
+      }
     }
     return true
+  }
+
+  function isHeld(read: FileRead, block: number, part: Part | undefined): boolean {
+    const patch = part && patchIn(read, block, part.file.prior, part.from / BLOCK_BYTES)
+    if (patch) return sink.holds(patch.base) && sink.holds(patch.patch)
+    return sink.holds(read.ids, (read.firstBlock + block) * ID_BYTES)
   }
 
   function finishPart({ file, segment }: Part, read: FileRead): void {
     if (file.segments !== NO_SEGMENTS) file.segments[segment] = read
     if (--file.segmentsLeft > 0) return
     const outcome =
-      file.segments === NO_SEGMENTS ? joinedRead(read) : joinReads(file.segments.filter((part) => part !== undefined))
+      file.segments === NO_SEGMENTS
+        ? joinedRead(read, file.prior)
+        : joinReads(
+            file.segments.filter((part) => part !== undefined),
+            file.prior,
+          )
     if (outcome.error === null && outcome.isTorn && file.attempts < ATTEMPTS_AT_MOST) {
       readAgain(file)
       return
@@ -266,9 +290,10 @@ export function createFileReader(deps: {
     else source.hold[Symbol.dispose]()
   }
 
-  function addFile(source: Source, found: Found, known: Prints | undefined, done: OpenedFile['done']): void {
+  function addFile(source: Source, found: Found, { known, prior }: FileBefore, done: OpenedFile['done']): void {
     const { stats, seenAt } = found
-    const file: OpenedFile = { source, stats, seenAt, attempts: 1, known, segments: NO_SEGMENTS, segmentsLeft: 0, done }
+    const reading = { attempts: 1, segments: NO_SEGMENTS, segmentsLeft: 0 }
+    const file: OpenedFile = { source, stats, seenAt, known, prior, ...reading, done }
     opened.add(file)
     enqueue(file)
     startJobs()
@@ -293,10 +318,10 @@ export function createFileReader(deps: {
   }
 
   return {
-    add: (file, found, known, done) => addFile({ file }, found, known, done),
+    add: (file, found, before, done) => addFile({ file }, found, before, done),
     addNamed(found, done) {
       const { parent, name } = found
-      addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, found, undefined, done)
+      addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, found, {}, done)
     },
     isFull: () => jobs.length + segmentsWaiting() > 2 || opened.size >= repository.filesAtOnce,
     step,

@@ -1,24 +1,46 @@
-// A file's blocks as a manifest lists them: runs of ids, and runs of blocks of zeros. See docs/backup-format.md.
+// A file's blocks as a manifest lists them: runs of ids, runs of blocks of zeros, and blocks of which a few sectors are
+// others than they were. See docs/backup-format.md.
 import { concat } from '../../../kit/bytes.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import { PATCHED, type Patch, type Piece, piecesOfPatched, writePatched } from './patched.ts'
 
-/** Of the blocks in order: the ids of all, and which of them are of nothing but zeros. */
-export function contentOf(ids: Uint8Array, isZero: (block: number) => boolean): Uint8Array {
-  if (ids.length === ID_BYTES && !isZero(0)) return onlyBlock(ids, 0)
+type Content = { content: Uint8Array; sizeBytes: number }
+
+/** In place of a run: one patched block follows. */
+const PATCHED_HEAD = 1
+
+/** Of the blocks in order: the ids of all, which of them are of nothing but zeros, and which are listed as patched. */
+export function contentOf(
+  ids: Uint8Array,
+  isZero: (block: number) => boolean,
+  patchOf: (block: number) => Patch | undefined = () => undefined,
+): Uint8Array {
   const parts: Uint8Array[] = []
   const count = ids.length / ID_BYTES
+  const kindOf = (block: number) => (isZero(block) ? 'zeros' : (patchOf(block) ?? 'ids'))
   for (let block = 0; block < count; ) {
-    const first = block
-    const areZero = isZero(first)
-    while (block < count && isZero(block) === areZero) block++
-    parts.push(varintBytes((block - first) * 2 + (areZero ? 1 : 0)))
-    if (!areZero) parts.push(ids.subarray(first * ID_BYTES, block * ID_BYTES))
+    const first = block++
+    const kind = kindOf(first)
+    if (typeof kind !== 'string') {
+      parts.push(patchedBlock(ids.subarray(first * ID_BYTES, block * ID_BYTES), kind))
+      continue
+    }
+    while (block < count && kindOf(block) === kind) block++
+    parts.push(varintBytes((block - first) * 2 + (kind === 'zeros' ? 1 : 0)))
+    if (kind === 'ids') parts.push(ids.subarray(first * ID_BYTES, block * ID_BYTES))
   }
   return concat(parts)
 }
 
+function patchedBlock(name: Uint8Array, patch: Patch): Uint8Array {
+  const bytes = new Uint8Array(1 + PATCHED.bytes)
+  bytes[0] = PATCHED_HEAD
+  writePatched(bytes, 1, name, patch)
+  return bytes
+}
+
 /** Whether it is one block, which then begins at `ONLY_ID`, and not one of zeros. */
-export function isOneBlock({ content, sizeBytes }: { content: Uint8Array; sizeBytes: number }): boolean {
+export function isOneBlock({ content, sizeBytes }: Content): boolean {
   return content.length === ONLY_ID + ID_BYTES && content[0] === 2 && sizeBytes > 0 && sizeBytes <= BLOCK_BYTES
 }
 
@@ -42,63 +64,149 @@ function varintBytes(value: number): Uint8Array {
   return Uint8Array.of(...bytes, rest)
 }
 
-/** Calls back for each block: where its id stands in `content` (-1: all zeros), its offset in the file, its length. */
-export function eachBlock(
-  entry: { content: Uint8Array; sizeBytes: number },
-  visit: (idAt: number, offset: number, length: number) => void,
+interface Runs {
+  /** So many ids, from there on. */
+  ids(at: number, count: number): void
+  zeros(count: number): void
+  /** See `PATCHED` for what stands there. */
+  patched(at: number): void
+}
+
+function visitRuns(bytes: Uint8Array, start: number, end: number, runs: Runs): void {
+  for (let at = start; at < end; ) {
+    const head = varintAt(bytes, at)
+    at += varintLength(bytes, at)
+    const count = Math.floor(head / 2)
+    if (head === PATCHED_HEAD) {
+      runs.patched(at)
+      at += PATCHED.bytes
+    } else if (head % 2 === 1) runs.zeros(count)
+    else {
+      runs.ids(at, count)
+      at += count * ID_BYTES
+    }
+  }
+}
+
+/** Where the ids stand of all that must be in the store for the content that is there. */
+export function visitNeeded(
+  bytes: Uint8Array,
+  visit: (idAt: number) => void,
+  start = 0,
+  end: number = bytes.length,
 ): void {
-  const { content, sizeBytes } = entry
-  let offset = 0
-  visitRuns(content, 0, content.length, (idAt) => {
-    visit(idAt, offset, Math.min(BLOCK_BYTES, sizeBytes - offset))
-    offset += BLOCK_BYTES
+  visitRuns(bytes, start, end, {
+    ids(at, count) {
+      for (let left = count, idAt = at; left > 0; left--, idAt += ID_BYTES) visit(idAt)
+    },
+    zeros() {},
+    patched(at) {
+      visit(at + PATCHED.base)
+      visit(at + PATCHED.patch)
+    },
   })
 }
 
-/** The blocks that hold bytes from `start` up to, not including, `end`, one at a time: of a sparse file there are many. */
-export function* blocksBetween(
-  { content, sizeBytes }: { content: Uint8Array; sizeBytes: number },
+/** Calls back for each block, or each part of one, that has its place in the file. */
+export function eachPiece({ content, sizeBytes }: Content, visit: (piece: Piece) => void): void {
+  let offset = 0
+  const visitBlocks = (at: number, count: number, step: number) => {
+    for (let left = count, idAt = at; left > 0; left--, idAt += step) {
+      const length = Math.min(BLOCK_BYTES, sizeBytes - offset)
+      visit({ idAt, offset, length, from: 0, blockBytes: length })
+      offset += BLOCK_BYTES
+    }
+  }
+  visitRuns(content, 0, content.length, {
+    ids: (at, count) => visitBlocks(at, count, ID_BYTES),
+    zeros: (count) => visitBlocks(-1, count, 0),
+    patched(at) {
+      for (const piece of piecesOfPatched(content, at, offset)) visit(piece)
+      offset += BLOCK_BYTES
+    },
+  })
+}
+
+/** What holds bytes from `start` up to, not including, `end`, one at a time: of a sparse file there is much. */
+export function* piecesBetween(
+  { content, sizeBytes }: Content,
   start: number,
   end: number,
-): Generator<{ idAt: number; offset: number; length: number }, void, undefined> {
+): Generator<Piece, void, undefined> {
   let offset = 0
   for (let at = 0; at < content.length && offset < end; ) {
     const head = varintAt(content, at)
     at += varintLength(content, at)
+    if (head === PATCHED_HEAD) {
+      for (const piece of piecesOfPatched(content, at, offset))
+        if (piece.offset < end && piece.offset + piece.length > start) yield piece
+      at += PATCHED.bytes
+      offset += BLOCK_BYTES
+      continue
+    }
     const isZero = head % 2 === 1
     const count = Math.floor(head / 2)
     const skipped = Math.min(count, Math.max(0, Math.floor((start - offset) / BLOCK_BYTES)))
     if (!isZero) at += skipped * ID_BYTES
     offset += skipped * BLOCK_BYTES
     for (let left = count - skipped; left > 0 && offset < end; left--) {
-      yield { idAt: isZero ? -1 : at, offset, length: Math.min(BLOCK_BYTES, sizeBytes - offset) }
+      const length = Math.min(BLOCK_BYTES, sizeBytes - offset)
+      yield { idAt: isZero ? -1 : at, offset, length, from: 0, blockBytes: length }
       if (!isZero) at += ID_BYTES
       offset += BLOCK_BYTES
     }
   }
 }
 
-/** The names of a file's blocks, null for one of zeros. Each in memory of its own: a message carries the whole of it. */
-export function idsOf(entry: { content: Uint8Array; sizeBytes: number }): (Uint8Array | null)[] {
-  const ids: (Uint8Array | null)[] = []
-  eachBlock(entry, (idAt) => {
-    ids.push(idAt < 0 ? null : new Uint8Array(entry.content.subarray(idAt, idAt + ID_BYTES)))
+/** The name of each block, in order; zeros for one of zeros. `onPatched`: where one is listed as patched. */
+export function namesOf(content: Uint8Array, onPatched: (block: number, at: number) => void = () => {}): Uint8Array {
+  const names = new Uint8Array(blockCountOf(content) * ID_BYTES)
+  let block = 0
+  visitRuns(content, 0, content.length, {
+    ids(at, count) {
+      names.set(content.subarray(at, at + count * ID_BYTES), block * ID_BYTES)
+      block += count
+    },
+    zeros(count) {
+      block += count
+    },
+    patched(at) {
+      names.set(content.subarray(at + PATCHED.name, at + PATCHED.name + ID_BYTES), block * ID_BYTES)
+      onPatched(block++, at)
+    },
   })
-  return ids
+  return names
 }
 
-/** Block by block: where its id stands, or -1 for a block of zeros. */
-export function visitRuns(bytes: Uint8Array, start: number, end: number, visit: (idAt: number) => void): void {
-  let at = start
-  while (at < end) {
-    const head = varintAt(bytes, at)
-    at += varintLength(bytes, at)
-    const isZero = head % 2 === 1
-    for (let left = Math.floor(head / 2); left > 0; left--) {
-      visit(isZero ? -1 : at)
-      if (!isZero) at += ID_BYTES
-    }
+/** How many blocks it lists. */
+export function blockCountOf(content: Uint8Array): number {
+  let blocks = 0
+  const add = (count: number) => {
+    blocks += count
   }
+  visitRuns(content, 0, content.length, { ids: (_, count) => add(count), zeros: add, patched: () => add(1) })
+  return blocks
+}
+
+/** As if no block were listed as patched: the same for the same bytes. */
+export function asIfWhole(content: Uint8Array): Uint8Array {
+  let isPatched = false
+  visitRuns(content, 0, content.length, {
+    ids() {},
+    zeros() {},
+    patched() {
+      isPatched = true
+    },
+  })
+  if (!isPatched) return content
+  const names = namesOf(content)
+  return contentOf(names, (block) => isNoName(names, block * ID_BYTES))
+}
+
+/** Whether the id that stands there is that of a block of zeros. */
+export function isNoName(ids: Uint8Array, at: number): boolean {
+  for (let next = at; next < at + ID_BYTES; next++) if (ids[next] !== 0) return false
+  return true
 }
 
 export function varintAt(bytes: Uint8Array, at: number): number {

@@ -1,6 +1,6 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
 import { nameToBytes } from '../../files/sandbox/names.ts'
-import { varintAt, varintLength, visitRuns } from './block-runs.ts'
+import { varintAt, varintLength, visitNeeded } from './block-runs.ts'
 
 export type EntryKind = 'file' | 'directory' | 'symlink'
 
@@ -230,9 +230,7 @@ export function visitIds(chunk: Buffer, visit: (idAt: number) => void): void {
     if (kind !== 'file') continue
     const start = at + varintLength(chunk, at)
     skipBytes()
-    visitRuns(chunk, start, at, (idAt) => {
-      if (idAt >= 0) visit(idAt)
-    })
+    visitNeeded(chunk, visit, start, at)
   }
 }
 

@@ -1,10 +1,12 @@
-// The numbers and names of the store's format, versions 1 and 2. docs/backup-format.md is its specification: what changes
+// The numbers and names of the store's format, versions 1 to 3. docs/backup-format.md is its specification: what changes
 // here changes there.
 import { hash } from 'node:crypto'
 
 export const FORMAT_VERSION = 1
 /** Of a store, and of a manifest, with parts. Programs that know only version 1 refuse the store. */
 export const PARTS_VERSION = 2
+/** With blocks that are listed as patched too. */
+export const PATCHES_VERSION = 3
 export const BLOCK_BYTES = 64 * 1024
 /** Small blocks are compressed together up to this size. */
 export const FRAME_BYTES = 128 * 1024

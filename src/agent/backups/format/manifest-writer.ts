@@ -10,10 +10,20 @@ import {
   type SharedPart,
   type StoredEntry,
 } from './entries.ts'
-import { digest, FORMAT_VERSION, MAGIC_BYTES, MANIFEST_MAGIC, manifestBlob, PARTS_VERSION, partBlob } from './format.ts'
+import {
+  digest,
+  FORMAT_VERSION,
+  MAGIC_BYTES,
+  MANIFEST_MAGIC,
+  manifestBlob,
+  PARTS_VERSION,
+  PATCHES_VERSION,
+  partBlob,
+} from './format.ts'
 import type { Manifest, ManifestMeta } from './manifest.ts'
 import { createPart, type PartWriter } from './parts.ts'
 import type { Sealer } from './seal.ts'
+import { raiseVersion } from './store-format.ts'
 
 /** How a manifest is cut. */
 export interface ManifestSizes {
@@ -39,6 +49,8 @@ export interface ManifestWriter {
    * changed, and from now on what is new goes to a part, however little: there the others that need it find it.
    */
   replace(lost: ChunkPlace): void
+  /** Some of the blocks are listed as patched. */
+  usePatches(): void
   /** Once it returns, the backup exists and survives a power failure. */
   finish(meta: Omit<ManifestMeta, 'version'>): Promise<{ meta: ManifestMeta; checksum: string }>
   /** Lets go of everything. */
@@ -56,7 +68,7 @@ export function createManifest(
   blobs: BlobStore,
   sealer: Sealer,
   { serverId, backupId }: Place,
-  previous: Pick<Manifest, 'places' | 'parts'> | undefined,
+  previous: Pick<Manifest, 'meta' | 'places' | 'parts'> | undefined,
   { chunkBytes, ownBytes }: ManifestSizes = MANIFEST_SIZES,
 ): ManifestWriter {
   const encoder = createEntryEncoder()
@@ -71,6 +83,8 @@ export function createManifest(
   /** Where chunks of the last manifest begin, by the same keys: they begin there again. */
   const firsts = new Set(previous?.places.map((place) => place.first))
   let first = ''
+  /** Also where what is taken over may have some. */
+  let hasPatches = previous?.meta.version === PATCHES_VERSION
 
   const listedKey = (key: string) => Buffer.from(key, 'latin1').toString('base64')
 
@@ -152,11 +166,15 @@ export function createManifest(
       lost.set(key, entryCount)
       places.share()
     },
+    usePatches() {
+      hasPatches = true
+    },
     async finish(given) {
+      if (hasPatches) await raiseVersion(blobs, PATCHES_VERSION)
       encodeHeld()
       await flush()
       const { own, chunks, parts } = await places.finish()
-      const version = parts.length > 0 ? PARTS_VERSION : FORMAT_VERSION
+      const version = hasPatches ? PATCHES_VERSION : parts.length > 0 ? PARTS_VERSION : FORMAT_VERSION
       const meta = { version, ...given }
       const listed = parts.length > 0 ? { meta, chunks, parts } : { meta, chunks }
       const tail = sealer.encode(Buffer.from(JSON.stringify(listed)))

@@ -5,9 +5,9 @@ import { randomBytes } from 'node:crypto'
 import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import type { PartRef } from './entries.ts'
-import { Damage, digest, ID_BYTES, MAGIC_BYTES, PART_MAGIC, partBlob } from './format.ts'
+import { Damage, digest, ID_BYTES, MAGIC_BYTES, PART_MAGIC, PARTS_VERSION, partBlob } from './format.ts'
 import type { Sealer } from './seal.ts'
-import { allowParts } from './store-format.ts'
+import { raiseVersion } from './store-format.ts'
 
 const ROW_BYTES = 16 + ID_BYTES
 const TRAILER_BYTES = 4 + ID_BYTES + MAGIC_BYTES
@@ -37,7 +37,7 @@ export interface PartWriter {
 }
 
 export async function createPart(blobs: BlobStore, serverId: string): Promise<PartWriter> {
-  await allowParts(blobs)
+  await raiseVersion(blobs, PARTS_VERSION)
   const id = randomBytes(16).toString('hex')
   const writer = await blobs.create(partBlob(serverId, id))
   const rows: Buffer[] = []

@@ -1,9 +1,10 @@
 // The blob that says how a store is made. It is the first to be written. Once something is stored, only its version changes:
-// before the first part is written, so that a program that does not know parts refuses the store and not its backups.
+// before the first part is written, or the first patched block listed, so that a program that does not know those refuses the
+// store and not its backups.
 import { randomBytes } from 'node:crypto'
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
 import { StartFault } from '../../../kit/start-fault.ts'
-import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash, PARTS_VERSION } from './format.ts'
+import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash, PATCHES_VERSION } from './format.ts'
 import { keyCheckOf } from './seal.ts'
 
 export interface StoreFormat {
@@ -23,8 +24,8 @@ export async function readStoreFormat(blobs: BlobStore): Promise<StoreFormat | u
     throw error
   }
   const { version, storeId, keyCheck, blockBytes, blockHash } = JSON.parse(text)
-  if (version !== FORMAT_VERSION && version !== PARTS_VERSION)
-    throw new Error(`the backup store has format ${version}, not ${FORMAT_VERSION} or ${PARTS_VERSION}`)
+  if (!Number.isInteger(version) || version < FORMAT_VERSION || version > PATCHES_VERSION)
+    throw new Error(`the backup store has format ${version}, not one of ${FORMAT_VERSION} to ${PATCHES_VERSION}`)
   if (blockBytes !== BLOCK_BYTES) throw new Error(`the backup store has blocks of ${blockBytes} bytes`)
   if (!isBlockHash(blockHash)) throw new Error(`the backup store names blocks by ${blockHash}, which is not known`)
   return { version, storeId, blockHash, keyCheck }
@@ -63,11 +64,11 @@ export async function holdsNothing(blobs: BlobStore): Promise<boolean> {
   return true
 }
 
-/** Durable once it returns. Before the first part is there; a store that says so already is left as it is. */
-export async function allowParts(blobs: Pick<BlobStore, 'get' | 'put'>): Promise<void> {
+/** Durable once it returns. Before what needs it is there; a store that has it, or a later one, is left as it is. */
+export async function raiseVersion(blobs: Pick<BlobStore, 'get' | 'put'>, version: number): Promise<void> {
   const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString())
-  if (format.version === PARTS_VERSION) return
-  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify({ ...format, version: PARTS_VERSION })}\n`))
+  if (format.version >= version) return
+  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify({ ...format, version })}\n`))
 }
 
 async function writeStoreFormat(blobs: BlobStore, key: Uint8Array | null, blockHash: BlockHash): Promise<StoreFormat> {

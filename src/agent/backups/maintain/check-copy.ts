@@ -3,7 +3,7 @@
 import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
-import { eachBlock } from '../format/block-runs.ts'
+import { visitNeeded } from '../format/block-runs.ts'
 import { type Damage, lastSegment, manifestBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { checkPart } from '../format/parts.ts'
@@ -115,8 +115,8 @@ async function findStandIns(
   await noting(createFindings(), async () => {
     for await (const chunk of (await openManifest(blobs, sealer, name)).chunks())
       for (const entry of chunk)
-        eachBlock(entry, (idAt) => {
-          const here = idAt < 0 ? -1 : index.findAny(entry.content, idAt)
+        visitNeeded(entry.content, (idAt) => {
+          const here = index.findAny(entry.content, idAt)
           const packId = here < 0 ? '' : index.place(here).packId
           const frames = unsent.get(packId)
           if (!frames) return

@@ -5,7 +5,7 @@ import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
-import { eachBlock } from '../format/block-runs.ts'
+import { visitNeeded } from '../format/block-runs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from '../format/format.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'
 import { checkPart } from '../format/parts.ts'
@@ -19,14 +19,14 @@ import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../st
 import type { PackFetch } from '../store/pack-fetch.ts'
 import { type ReadPack, readPackTable } from '../store/packs.ts'
 import type { Repository } from '../store/repository.ts'
-import { decodeJobs } from '../workers/decode-jobs.ts'
+import { decodeJobs, NOT_WRITTEN } from '../workers/decode-jobs.ts'
 import type { Pool } from '../workers/pool.ts'
 import type { DecodeResult } from '../workers/worker-jobs.ts'
 
 const TOUCHED_AT_MOST = 1000
 /** Off-site each is a request. */
 const UNNAMED_AT_ONCE = 8
-const CHECKED_ONLY = { idAt: 0, target: null, offset: 0 }
+const CHECKED_ONLY = { idAt: 0, ...NOT_WRITTEN }
 
 export interface Findings {
   blocks: Map<string, { blob: string; what: string }>
@@ -295,8 +295,8 @@ async function findTouched(repository: Repository, reports: Map<string, DamageRe
       const manifest = await openIfThere(repository, name)
       for await (const chunk of manifest?.chunks() ?? []) {
         for (const entry of chunk) {
-          eachBlock(entry, (idAt) => {
-            const id = idAt < 0 ? '' : Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
+          visitNeeded(entry.content, (idAt) => {
+            const id = Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
             const touches = reports.get(id)?.touches
             if (touches && touches.length < TOUCHED_AT_MOST) touches.push({ ...name, path: entry.path })
           })

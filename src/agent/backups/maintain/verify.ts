@@ -3,7 +3,7 @@
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
-import { eachBlock } from '../format/block-runs.ts'
+import { visitNeeded } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { ID_BYTES } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
@@ -88,8 +88,7 @@ const blobsOf = ({ blocks, blobs }: Findings) => [
 ]
 
 function want({ index, doubtful }: Repository, entry: Entry, wanted: Wanted, findings: Findings): void {
-  eachBlock(entry, (idAt) => {
-    if (idAt < 0) return
+  visitNeeded(entry.content, (idAt) => {
     const block = index.findAny(entry.content, idAt)
     if (block < 0) {
       // It may be in a pack that only the copy has.

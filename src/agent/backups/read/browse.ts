@@ -5,6 +5,7 @@ import { createTurns } from '../../../kit/waiting/turns.ts'
 import { readlinkAt } from '../../files/sandbox/directory.ts'
 import { formatPath, parsePath } from '../../files/sandbox/paths.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
+import { asIfWhole } from '../format/block-runs.ts'
 import { type Entry, type KeyedEntry, orderKey } from '../format/entries.ts'
 import type { Manifest } from '../format/manifest.ts'
 import { openManifest } from '../format/manifest.ts'
@@ -87,7 +88,7 @@ export async function fileVersions(repository: Repository, serverId: string, pat
 }
 
 function contentKey(entry: Entry): string {
-  return `${entry.kind} ${entry.sizeBytes} ${entry.target ?? ''} ${Buffer.from(entry.content).toString('latin1')}`
+  return `${entry.kind} ${entry.sizeBytes} ${entry.target ?? ''} ${Buffer.from(asIfWhole(entry.content)).toString('latin1')}`
 }
 
 /** In order of path, `limit` at a time, after the path `after`. */
@@ -151,7 +152,7 @@ function isSameEntry(a: Entry, b: Entry): boolean {
     a.kind === b.kind &&
     a.target === b.target &&
     a.sizeBytes === b.sizeBytes &&
-    Buffer.from(a.content).equals(b.content)
+    Buffer.from(asIfWhole(a.content)).equals(asIfWhole(b.content))
   )
 }
 

@@ -6,7 +6,7 @@ import { isLost } from '../../../blobs/store.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { BlockPlace } from '../blocks/block-index.ts'
-import { blocksBetween } from '../format/block-runs.ts'
+import { piecesBetween } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import { sameId } from '../format/seal.ts'
@@ -126,7 +126,7 @@ export function createContentReader(repository: Repository, share: string): Cont
   return {
     expect(entry, start = 0, end = entry.sizeBytes) {
       if (!isSomeElsewhere(repository)) return
-      for (const { idAt } of blocksBetween(entry, start, end)) {
+      for (const { idAt } of piecesBetween(entry, start, end)) {
         if (idAt < 0) continue
         const block = repository.index.findAny(entry.content, idAt)
         const place = block < 0 ? undefined : repository.index.place(block)
@@ -138,12 +138,12 @@ export function createContentReader(repository: Repository, share: string): Cont
     reachFirst: () => fetchFirst().catch(ifUnreachable),
     async *read(entry, start = 0, end = entry.sizeBytes) {
       if (start >= end) return
-      for (const { idAt, offset, length } of blocksBetween(entry, start, end)) {
-        const from = Math.max(0, start - offset)
-        const to = Math.min(length, end - offset)
+      for (const { idAt, offset, length, from, blockBytes } of piecesBetween(entry, start, end)) {
+        const first = from + Math.max(0, start - offset)
+        const last = from + Math.min(length, end - offset)
         const id = idAt < 0 ? undefined : entry.content.subarray(idAt, idAt + ID_BYTES)
-        const whole = id ? await blockOf(id, length, entry.path).catch(ifUnreachable) : zeros
-        yield whole.subarray(from, to)
+        const whole = id ? await blockOf(id, blockBytes, entry.path).catch(ifUnreachable) : zeros
+        yield whole.subarray(first, last)
       }
     },
     [Symbol.dispose]: () => fetch[Symbol.dispose](),

@@ -7,7 +7,7 @@ import { addressOf, createDescriptorAt, type Directory, openChild } from '../../
 import { nameToDisk } from '../../files/sandbox/names.ts'
 import { permissionsOf } from '../../files/sandbox/ownership.ts'
 import { spaceOf } from '../../files/space/amounts.ts'
-import { eachBlock, isOneBlock, ONLY_ID } from '../format/block-runs.ts'
+import { eachPiece, isOneBlock, ONLY_ID } from '../format/block-runs.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { DamagedBlock } from '../store/damage-list.ts'
 import { decodePart, type PackSource } from '../store/decode-pack.ts'
@@ -79,6 +79,8 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
     wantBlock(repository, window.packs, entry, {
       idAt: ONLY_ID,
       offset: 0,
+      from: 0,
+      bytes: entry.sizeBytes,
       length: entry.sizeBytes,
       target: null,
       file,
@@ -144,11 +146,11 @@ function collectBlocks(
 ): { end: number; writtenBytes: number } {
   let end = 0
   let writtenBytes = 0
-  eachBlock(entry, (idAt, offset, length) => {
+  eachPiece(entry, ({ idAt, offset, length: bytes, from, blockBytes: length }) => {
     if (idAt < 0) return
-    wantBlock(repository, packs, entry, { idAt, offset, length, target })
-    end = offset + length
-    writtenBytes += length
+    wantBlock(repository, packs, entry, { idAt, offset, from, bytes, length, target })
+    end = offset + bytes
+    writtenBytes += bytes
   })
   return { end, writtenBytes }
 }

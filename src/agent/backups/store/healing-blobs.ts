@@ -3,10 +3,10 @@ import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { isDiskFull } from '../../../kit/files/errno.ts'
-import { Damage, manifestBlob, partBlob } from '../format/format.ts'
+import { Damage, manifestBlob, PARTS_VERSION, partBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { checkPart } from '../format/parts.ts'
-import { allowParts } from '../format/store-format.ts'
+import { raiseVersion } from '../format/store-format.ts'
 import { readIndex } from './index-blobs.ts'
 import type { ManifestName } from './manifests.ts'
 import type { Repository } from './repository.ts'
@@ -61,7 +61,7 @@ async function healUnlessSound(repository: Repository, offsite: BlobStore, name:
 
 async function putPart({ blobs, sealer }: Repository, name: string, bytes: Buffer): Promise<true> {
   await checkPart(inMemory(bytes), sealer, name)
-  await allowParts(blobs)
+  await raiseVersion(blobs, PARTS_VERSION)
   await blobs.put(name, bytes)
   return true
 }

@@ -9,9 +9,9 @@ import type { BlobInfo, BlobStore } from '../../../blobs/store.ts'
 import type { StoredBackup } from '../../../contract/agent/agent-backups.ts'
 import { isDiskFull } from '../../../kit/files/errno.ts'
 import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
-import { FORMAT_BLOB, manifestBlob, PARTS_VERSION } from '../format/format.ts'
+import { FORMAT_BLOB, manifestBlob } from '../format/format.ts'
 import { createSealer, type Sealer } from '../format/seal.ts'
-import { allowParts, holdsNothing, keyProblem, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
+import { holdsNothing, keyProblem, raiseVersion, readStoreFormat, type StoreFormat } from '../format/store-format.ts'
 import { listManifests } from './manifests.ts'
 import { faultsByIndexes } from './missing-blocks.ts'
 import { readOnce } from './read-once.ts'
@@ -153,7 +153,7 @@ async function agreeOnFormat(found: FoundStore, own: BlobStore, isFresh: boolean
   const format = await readStoreFormat(own)
   const isAlike = format?.keyCheck === found.format.keyCheck && format.blockHash === found.format.blockHash
   if (isAlike) {
-    if (found.format.version === PARTS_VERSION) await allowParts(own)
+    await raiseVersion(own, found.format.version)
     return
   }
   if (!isFresh)

@@ -6,7 +6,7 @@ import { openManifest } from '../format/manifest.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'
 import { checkPart } from '../format/parts.ts'
 import { faultOfUnnamed, isUnnamed } from '../format/unnamed.ts'
-import { decodeJobs } from '../workers/decode-jobs.ts'
+import { decodeJobs, NOT_WRITTEN } from '../workers/decode-jobs.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 import { listedPacks, readIndex } from './index-blobs.ts'
 import { readPackTable } from './packs.ts'
@@ -66,7 +66,7 @@ export async function isSoundPack(repository: Repository, packId: string, whole:
     faultOfUnnamed(packId, frame, bytes.subarray(frame.offset, frame.offset + frame.storedLength)) === undefined
   if (!frames.filter(isUnnamed).every(isAsWritten)) return false
   const wanted = frames.flatMap((frame) =>
-    frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, target: null, offset: 0 })),
+    frame.blocks.map(({ id, ...place }) => ({ frame, ...place, ids: id, idAt: 0, ...NOT_WRITTEN })),
   )
   for (const job of decodeJobs(packId, wanted, { isStrict: true })) {
     const { damaged } = await repository.pool.decode({ ...job, fetched: [whole] })

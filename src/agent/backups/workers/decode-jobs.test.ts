@@ -18,7 +18,7 @@ it('lists every block once, in the order of the pack, in arrays of just their si
       const wanted = chosen.map(({ frame, inner, fd, offset, id }): WantedBlock => {
         const place = { offset: frame * 1000, storedLength: 1000, rawLength: FRAME_BYTES, codec: frame % 7, crc: frame }
         const target = fd < 0 ? null : { fd, directFd: fd % 2 ? fd + 1 : -1 }
-        return { frame: place, inner: inner * 100, length: 100, ids: id, idAt: 3, target, offset }
+        return { frame: place, inner: inner * 100, length: 100, ids: id, idAt: 3, target, offset, from: 0, bytes: 100 }
       })
       const listed: string[] = []
       let before = -1

@@ -211,6 +211,8 @@ function checkFrame(
   for (let block = frame.block; block < frame.blockEnd; block++) {
     const inner = blocks[block * BLOCK.fields + BLOCK.inner] ?? 0
     const length = blocks[block * BLOCK.fields + BLOCK.length] ?? 0
+    // Of one block several parts may be wanted.
+    if (block > frame.block && blocks[(block - 1) * BLOCK.fields + BLOCK.inner] === inner) continue
     sealer.nameTo(name, 0, partOf(raw, inner, length))
     if (name.compare(ids, block * ID_BYTES, (block + 1) * ID_BYTES) !== 0) return 'a block is not what its name says'
   }
@@ -231,7 +233,8 @@ function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockE
   let inner = 0
   for (let at = first; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
     const isNext = blocks[at + BLOCK.inner] === inner && blocks[at + BLOCK.offset] === offset + inner
-    if (!isNext || blocks[at + BLOCK.fd] !== target.fd) return decoded
+    const isWhole = blocks[at + BLOCK.bytes] === blocks[at + BLOCK.length]
+    if (!isNext || !isWhole || blocks[at + BLOCK.fd] !== target.fd) return decoded
     inner += blocks[at + BLOCK.length] ?? 0
   }
   return runs.room(target, offset, rawLength) ?? decoded
@@ -251,11 +254,11 @@ async function writeBlocks(
   for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
     const target = targetAt(blocks, at)
     const file = blocks[at + BLOCK.file] ?? -1
-    const inner = blocks[at + BLOCK.inner] ?? 0
-    const length = blocks[at + BLOCK.length] ?? 0
-    if (files && file >= 0) makeFile(files, file, partOf(raw, inner, length), result.made, result.madeCount++)
+    const from = (blocks[at + BLOCK.inner] ?? 0) + (blocks[at + BLOCK.from] ?? 0)
+    const length = blocks[at + BLOCK.bytes] ?? 0
+    if (files && file >= 0) makeFile(files, file, partOf(raw, from, length), result.made, result.madeCount++)
     if (target.fd < 0) continue
-    const waits = runs.add(target, partOf(raw, inner, length), blocks[at + BLOCK.offset] ?? 0)
+    const waits = runs.add(target, partOf(raw, from, length), blocks[at + BLOCK.offset] ?? 0)
     if (waits) await waits
   }
 }

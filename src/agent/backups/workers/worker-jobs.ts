@@ -1,6 +1,7 @@
 // The messages between the engine and its worker threads.
 import type { BlobStoreAddress } from '../../../blobs/open-store.ts'
 import type { Prints } from '../blocks/block-prints.ts'
+import type { PriorRange } from '../blocks/prior-blocks.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'
 import type { Span } from '../format/spans.ts'
@@ -12,6 +13,8 @@ export const SLOT_BYTES = SEGMENT_BYTES + (SEGMENT_BYTES / BLOCK_BYTES + 2) * SE
 
 export const ZERO_BLOCK = 1
 export const NEW_BLOCK = 2
+/** It is to be listed as a patch of what it was. */
+export const PATCHED_BLOCK = 3
 
 export interface WorkerData {
   blobs: BlobStoreAddress
@@ -45,6 +48,8 @@ export interface FileRange {
   isPrinted: boolean
   /** Of the blocks between `from` and `to`, where they are known. */
   known: Prints | null
+  /** The same, as the last backup lists them. */
+  prior: PriorRange | null
 }
 
 /** As rows of numbers: cloning a small object for each would cost both threads more than the rest. */
@@ -53,6 +58,7 @@ export interface FileRanges {
   numbers: Float64Array
   stats: BigInt64Array
   known: FileRange['known'][]
+  prior: FileRange['prior'][]
 }
 
 const NUMBER = { fd: 0, from: 1, to: 2, isPrinted: 3, fields: 4 } as const
@@ -88,6 +94,8 @@ export interface FileRead extends RangeRead {
   /** Of the file. */
   firstBlock: number
   blockCount: number
+  /** See `ReadResult`. */
+  sectors: Uint16Array
 }
 
 export interface ReadResult {
@@ -99,8 +107,10 @@ export interface ReadResult {
   /** Of each file. Their ids and flags are in one array: memory of its own for each would cost more than what it holds. */
   blockCounts: number[]
   ids: Uint8Array
-  /** One for each block: ZERO_BLOCK, NEW_BLOCK, or 0 for one that should be in the store. */
+  /** One for each block: ZERO_BLOCK, NEW_BLOCK, PATCHED_BLOCK, or 0 for one that should be in the store. */
   flags: Uint8Array
+  /** Which sectors of each block are patched. Where some may be, the ids of their patches follow those of all blocks. */
+  sectors: Uint16Array
   /** Of the slot. */
   used: number
   /** Of what is in the slot. */
@@ -114,8 +124,8 @@ export interface HashJob {
   fd: number
   from: number
   size: number
-  /** null for a block of zeros. */
-  ids: (Uint8Array | null)[]
+  /** Of each block; zeros for one of zeros. */
+  ids: Uint8Array
 }
 
 export interface HashResult {
@@ -175,10 +185,13 @@ export function packRanges(files: readonly FileRange[]): FileRanges {
     stats[stat + STAT.ctimeNs] = file.ctimeNs
     index++
   }
-  return { addresses: files.map(({ address }) => address), numbers, stats, known: files.map(({ known }) => known) }
+  return {
+    ...{ addresses: files.map(({ address }) => address), numbers, stats },
+    ...{ known: files.map(({ known }) => known), prior: files.map(({ prior }) => prior) },
+  }
 }
 
-export function unpackRanges({ addresses, numbers, stats, known }: FileRanges): FileRange[] {
+export function unpackRanges({ addresses, numbers, stats, known, prior }: FileRanges): FileRange[] {
   return addresses.map((address, index) => {
     const number = index * NUMBER.fields
     const stat = index * STAT.fields
@@ -192,6 +205,7 @@ export function unpackRanges({ addresses, numbers, stats, known }: FileRanges): 
       ctimeNs: stats[stat + STAT.ctimeNs] ?? 0n,
       isPrinted: numbers[number + NUMBER.isPrinted] === 1,
       known: known[index] ?? null,
+      prior: prior[index] ?? null,
     }
   })
 }
@@ -208,7 +222,8 @@ export function packReads(reads: readonly RangeRead[]): Pick<ReadResult, 'length
 }
 
 /** What became of each file. */
-export function unpackReads({ lengths, changed, blockCounts, ids, flags, errors, prints }: ReadResult): FileRead[] {
+export function unpackReads(result: ReadResult): FileRead[] {
+  const { lengths, changed, blockCounts, ids, flags, sectors, errors, prints } = result
   const reads: FileRead[] = []
   let firstBlock = 0
   for (const blockCount of blockCounts) {
@@ -221,6 +236,7 @@ export function unpackReads({ lengths, changed, blockCounts, ids, flags, errors,
       length: lengths[index] ?? 0,
       ids,
       flags,
+      sectors,
       firstBlock,
       blockCount,
     })

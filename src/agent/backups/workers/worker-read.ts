@@ -1,11 +1,12 @@
 // The reading side of a worker thread: reads files, splits them into blocks, hashes and compresses them. It works on
 // descriptors, and on names in directories that somebody else holds open.
-import { fstatSync, readSync } from 'node:fs'
+import { fstatSync } from 'node:fs'
+import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
+import { readFully } from '../../../kit/files/read-fully.ts'
 import { filterHas } from '../blocks/block-filter.ts'
 import {
-  isNoName,
   isPrintOf,
   PRINT_BYTES,
   type Prints,
@@ -14,6 +15,8 @@ import {
   STRETCH_BYTES,
 } from '../blocks/block-prints.ts'
 import { createFirsts } from '../blocks/first-blocks.ts'
+import { isSameId, type PriorRange } from '../blocks/prior-blocks.ts'
+import { isNoName } from '../format/block-runs.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Gmac } from '../format/gmac.ts'
 import { createTableBuilder, type TableBuilder } from '../format/pack-table.ts'
@@ -21,7 +24,8 @@ import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
 import { createSpanBuilder, type SpanBuilder } from '../format/spans.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { FileRange, HashJob, HashResult, RangeRead, ReadJob, ReadResult } from './worker-jobs.ts'
-import { errorCode, NEW_BLOCK, packReads, unpackRanges, ZERO_BLOCK } from './worker-jobs.ts'
+import { errorCode, NEW_BLOCK, PATCHED_BLOCK, packReads, unpackRanges, ZERO_BLOCK } from './worker-jobs.ts'
+import { createPatcher, type Patcher } from './worker-patch.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
@@ -37,9 +41,11 @@ interface Output {
   used: number
   table: TableBuilder
   spans: SpanBuilder
-  /** Of the blocks of all files. */
+  /** Of the blocks of all files, and then of their patches, if there may be some. */
   ids: Buffer
   flags: Uint8Array
+  sectors: Uint16Array
+  patcher: Patcher
   bundled: number
   /** What is in the bundle: where the id of each stands, and its length. */
   bundleBlocks: { idAt: number; length: number }[]
@@ -51,6 +57,7 @@ interface Output {
 
 export interface Tools {
   sealer: Sealer
+  blobs: Pick<BlobStore, 'getNow'>
   print: Gmac | null
   /** Of a span; null where none are made. */
   gmac: Gmac | null
@@ -60,8 +67,10 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
   const files = unpackRanges(job.files)
   const blockCounts = files.map(({ from, to }) => Math.ceil((to - from) / BLOCK_BYTES))
   const blockCount = blockCounts.reduce((sum, count) => sum + count, 0)
-  const ids = Buffer.alloc(blockCount * ID_BYTES)
+  const mayPatch = files.some(({ prior }) => prior !== null)
+  const ids = Buffer.alloc(blockCount * (mayPatch ? 2 : 1) * ID_BYTES)
   const flags = new Uint8Array(blockCount)
+  const sectors = new Uint16Array(mayPatch ? blockCount : 0)
   const output: Output = {
     slot: Buffer.from(job.slot, 0, job.slot.byteLength),
     used: 0,
@@ -69,11 +78,13 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
     spans: createSpanBuilder(tools.gmac),
     ids,
     flags,
+    sectors,
+    patcher: createPatcher(tools.sealer, tools.blobs),
     bundled: 0,
     bundleBlocks: [],
     isDoubtful: true,
     filter: job.filter && new Uint32Array(job.filter),
-    isFirst: createFirsts(ids, blockCount),
+    isFirst: createFirsts(ids, ids.length / ID_BYTES),
   }
   let block = 0
   const reads = files.map((file, index) => {
@@ -84,7 +95,7 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
   flushBundle(tools.sealer, output)
   const { used, slot } = output
   const spans = output.spans.take(slot)
-  return { ...packReads(reads), blockCounts, ids, flags, used, table: output.table.take(), spans }
+  return { ...packReads(reads), blockCounts, ids, flags, sectors, used, table: output.table.take(), spans }
 }
 
 function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
@@ -101,7 +112,7 @@ function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBloc
 }
 
 function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
-  const { fd, from, to, known } = file
+  const { fd, from, to, known, prior } = file
   const prints = file.isPrinted && print ? new Uint8Array(printBytes(to - from)) : null
   let at = from
   for (let stretch = 0; at < to; stretch++) {
@@ -112,7 +123,7 @@ function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firs
     const made = prints && print ? print(bytes) : null
     if (made) prints?.set(made, stretch * PRINT_BYTES)
     if (made && known && isPrintOf(known, stretch, made)) takeNames(output, known, stretch, bytes.length, block)
-    else storeBlocks(sealer, output, bytes, block)
+    else storeBlocks(sealer, output, bytes, block, prior && { ...prior, first: stretch * STRETCH_BLOCKS })
     if (bytes.length < wanted) break
   }
   return { error: null, isUnopened: false, changed: at < to || !isAsSeen(file), length: at - from, prints }
@@ -133,19 +144,48 @@ function takeNames({ ids, flags }: Output, known: Prints, stretch: number, lengt
     if (isNoName(known.ids, at)) flags[block] = ZERO_BLOCK
 }
 
-function storeBlocks(sealer: Sealer, output: Output, bytes: Buffer, firstBlock: number): void {
+/** `prior.first`: the place of the first block in it. */
+function storeBlocks(
+  sealer: Sealer,
+  output: Output,
+  bytes: Buffer,
+  firstBlock: number,
+  prior: (PriorRange & { first: number }) | null,
+): void {
   for (let start = 0, block = firstBlock; start < bytes.length; start += BLOCK_BYTES, block++) {
     const raw = bytes.length <= BLOCK_BYTES ? bytes : bytes.subarray(start, start + BLOCK_BYTES)
     const isZero = raw.length === BLOCK_BYTES && raw.equals(zeros)
-    output.flags[block] = isZero ? ZERO_BLOCK : storeBlock(sealer, output, raw, block * ID_BYTES)
+    if (isZero) output.flags[block] = ZERO_BLOCK
+    else if (prior)
+      output.flags[block] = storeAgain(sealer, output, raw, block, prior, prior.first + block - firstBlock)
+    else output.flags[block] = storeBlock(sealer, output, raw, block * ID_BYTES)
   }
+}
+
+/** A block of a file that the last backup has: as it was, as a patch, or as any other. `at`: its place in `prior`. */
+function storeAgain(sealer: Sealer, output: Output, raw: Buffer, block: number, prior: PriorRange, at: number): number {
+  const { ids, filter } = output
+  sealer.nameTo(ids, block * ID_BYTES, raw)
+  if (isSameId(prior.names, at * ID_BYTES, ids, block * ID_BYTES)) return 0
+  if (filter && filterHas(filter, ids, block * ID_BYTES)) return 0
+  const patch = raw.length === BLOCK_BYTES ? output.patcher.patch(raw, prior, at) : undefined
+  if (!patch) return storeNamed(sealer, output, raw, block * ID_BYTES)
+  const patchAt = (output.flags.length + block) * ID_BYTES
+  output.sectors[block] = patch.sectors
+  storeBlock(sealer, output, patch.bytes, patchAt)
+  return PATCHED_BLOCK
 }
 
 /** Returns the block's flag. */
 function storeBlock(sealer: Sealer, output: Output, raw: Buffer, idAt: number): number {
   const { ids, filter } = output
   sealer.nameTo(ids, idAt, raw)
-  if (filter && filterHas(filter, ids, idAt)) return 0
+  return filter && filterHas(filter, ids, idAt) ? 0 : storeNamed(sealer, output, raw, idAt)
+}
+
+/** One that should not be in the store, unless it came before. */
+function storeNamed(sealer: Sealer, output: Output, raw: Buffer, idAt: number): number {
+  const { ids } = output
   if (!output.isFirst(idAt)) return 0
   const { length } = raw
   if (length <= SMALL_BYTES) addToBundle(sealer, output, raw, idAt)
@@ -187,16 +227,6 @@ function addFrame(sealer: Sealer, output: Output, raw: Buffer, blockCount: numbe
   table.addFrame({ offset: used, storedLength: bytes.length, rawLength, codec, crc }, blockCount)
 }
 
-function readFully(fd: number, target: Buffer, wanted: number, position: number): number {
-  let done = 0
-  while (done < wanted) {
-    const got = readSync(fd, target, done, wanted - done, position + done)
-    if (got === 0) break
-    done += got
-  }
-  return done
-}
-
 /** The names that blocks of a file would have, to tell whether it is what a backup holds. */
 export function hashFile(sealer: Sealer, job: HashJob): HashResult {
   const count = Math.ceil(job.size / BLOCK_BYTES)
@@ -204,10 +234,10 @@ export function hashFile(sealer: Sealer, job: HashJob): HashResult {
     const wanted = Math.min(BLOCK_BYTES, job.size - index * BLOCK_BYTES)
     if (readFully(job.fd, window, wanted, job.from + index * BLOCK_BYTES) !== wanted) return { same: false }
     const raw = window.subarray(0, wanted)
-    const expected = job.ids[index]
-    const isSame = expected
-      ? sealer.idOf(raw).equals(expected)
-      : raw.equals(wanted === BLOCK_BYTES ? zeros : zeros.subarray(0, wanted))
+    const idAt = index * ID_BYTES
+    const isSame = isNoName(job.ids, idAt)
+      ? raw.equals(wanted === BLOCK_BYTES ? zeros : zeros.subarray(0, wanted))
+      : sealer.idOf(raw).compare(job.ids, idAt, idAt + ID_BYTES) === 0
     if (!isSame) return { same: false }
   }
   return { same: true }

@@ -30,7 +30,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
     const print = isWorthwhile ? createGmac(data.printKey) : null
     // What is encrypted is checked by keyed names alone: who has no key must not be able to change anything unseen.
     const gmac = isWorthwhile && !sealer.isEncrypted ? createGmac(data.spanKey) : null
-    reading = { sealer, print, gmac }
+    reading = { sealer, blobs: tools.blobs, print, gmac }
     return reading
   }
 

@@ -1,0 +1,80 @@
+// A block of which a few sectors have changed, as a manifest lists it: the block that it was, and one of the sectors that
+// are others now. So a chunk of a few KiB that a game has saved adds these and not 64 KiB. See docs/decisions/patches.md.
+import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+
+export const SECTOR_BYTES = 4096
+export const BLOCK_SECTORS = BLOCK_BYTES / SECTOR_BYTES
+/** With more of them others, the block is stored whole: reading it would need nearly twice as much. */
+export const PATCHED_SECTORS_AT_MOST = (BLOCK_SECTORS / 4) * 3
+
+const SECTORS_BYTES = 2
+/** Where they stand: which sectors are others, the block's own name, that of what it was, that of the others. */
+export const PATCHED = {
+  sectors: 0,
+  name: SECTORS_BYTES,
+  base: SECTORS_BYTES + ID_BYTES,
+  patch: SECTORS_BYTES + 2 * ID_BYTES,
+  bytes: SECTORS_BYTES + 3 * ID_BYTES,
+} as const
+
+export interface Patch {
+  /** The lowest bit is the first sector. */
+  sectors: number
+  /** Each id of 32 bytes. */
+  base: Uint8Array
+  patch: Uint8Array
+}
+
+export function writePatched(target: Uint8Array, at: number, name: Uint8Array, { sectors, base, patch }: Patch): void {
+  target[at] = sectors & 0xff
+  target[at + 1] = sectors >> 8
+  target.set(name, at + PATCHED.name)
+  target.set(base, at + PATCHED.base)
+  target.set(patch, at + PATCHED.patch)
+}
+
+export const sectorsAt = (bytes: Uint8Array, at: number) => (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)
+
+export function patchAt(bytes: Uint8Array, at: number): Patch {
+  const idAt = (from: number) => bytes.subarray(at + from, at + from + ID_BYTES)
+  return { sectors: sectorsAt(bytes, at), base: idAt(PATCHED.base), patch: idAt(PATCHED.patch) }
+}
+
+/** How many of them are others. */
+export function countSectors(sectors: number): number {
+  let count = 0
+  for (let left = sectors; left !== 0; left &= left - 1) count++
+  return count
+}
+
+/** What of a block stands where in a file. */
+export interface Piece {
+  /** Where the id stands; -1 for zeros. */
+  idAt: number
+  /** In the file. */
+  offset: number
+  length: number
+  /** In the block. */
+  from: number
+  /** Of the block. */
+  blockBytes: number
+}
+
+/** The pieces of the block that is listed there, in order: sectors of what it was, and those that are others. */
+export function* piecesOfPatched(bytes: Uint8Array, at: number, offset: number): Generator<Piece, void, undefined> {
+  const sectors = sectorsAt(bytes, at)
+  const patchBytes = countSectors(sectors) * SECTOR_BYTES
+  let patched = 0
+  for (let sector = 0; sector < BLOCK_SECTORS; ) {
+    const first = sector
+    const isPatch = isOther(sectors, first)
+    while (sector < BLOCK_SECTORS && isOther(sectors, sector) === isPatch) sector++
+    const [start, length] = [first * SECTOR_BYTES, (sector - first) * SECTOR_BYTES]
+    yield isPatch
+      ? { idAt: at + PATCHED.patch, offset: offset + start, length, from: patched, blockBytes: patchBytes }
+      : { idAt: at + PATCHED.base, offset: offset + start, length, from: start, blockBytes: BLOCK_BYTES }
+    if (isPatch) patched += length
+  }
+}
+
+export const isOther = (sectors: number, sector: number) => (sectors & (1 << sector)) !== 0

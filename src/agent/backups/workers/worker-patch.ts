@@ -1,0 +1,79 @@
+// Finds out which sectors of a block are others than they were. What it was is read from its pack, on this thread, and
+// checked by its name.
+import { type BlobStore, isLost } from '../../../blobs/store.ts'
+import { asBuffer } from '../../../kit/bytes.ts'
+import { BASE, isSameId, type PriorRange } from '../blocks/prior-blocks.ts'
+import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
+import { BLOCK_SECTORS, countSectors, isOther, PATCHED_SECTORS_AT_MOST, SECTOR_BYTES } from '../format/patched.ts'
+import { SEAL_OVERHEAD, type Sealer } from '../format/seal.ts'
+
+/** Of one job: a disk that has to look for each costs more time than it saves in space. */
+const READING_MS_AT_MOST = 50
+
+const name = Buffer.allocUnsafeSlow(ID_BYTES)
+/** A frame as it stands in its pack, and what it holds. */
+const fetched = Buffer.allocUnsafeSlow(FRAME_BYTES + SEAL_OVERHEAD)
+const decoded = Buffer.allocUnsafeSlow(FRAME_BYTES)
+const gathered = Buffer.allocUnsafeSlow(PATCHED_SECTORS_AT_MOST * SECTOR_BYTES)
+
+export interface Patcher {
+  /**
+   * Undefined where it cannot be told, or is too much. `block`: its place in `prior`. The bytes are good until the next call.
+   */
+  patch(raw: Buffer, prior: PriorRange, block: number): { sectors: number; bytes: Buffer } | undefined
+}
+
+/** For one job. */
+export function createPatcher(sealer: Sealer, blobs: Pick<BlobStore, 'getNow'>): Patcher {
+  let readingMs = 0
+
+  function readBase({ rows, packs, bases }: PriorRange, block: number): Buffer | undefined {
+    const at = block * BASE.fields
+    const [storedLength, inner] = [rows[at + BASE.storedLength] ?? 0, rows[at + BASE.inner] ?? 0]
+    const packId = packs[rows[at + BASE.pack] ?? -1]
+    if (storedLength === 0 || packId === undefined || !blobs.getNow || readingMs > READING_MS_AT_MOST) return undefined
+    const begun = performance.now()
+    const encoded = {
+      codec: rows[at + BASE.codec] ?? 0,
+      crc: rows[at + BASE.crc] ?? 0,
+      rawLength: rows[at + BASE.rawLength] ?? 0,
+    }
+    try {
+      const range = { offset: rows[at + BASE.offset] ?? 0, length: storedLength }
+      const stored = blobs.getNow(packBlob(packId), range, fetched)
+      if (stored.length !== storedLength) return undefined
+      const frame = asBuffer(sealer.decode(stored, encoded, false, decoded))
+      const was = frame.subarray(inner, inner + BLOCK_BYTES)
+      sealer.nameTo(name, 0, was)
+      return isSameId(bases, block * ID_BYTES, name, 0) ? was : undefined
+    } catch (error) {
+      // What is damaged is found and told by those who look for it.
+      if (isLost(error) || !(error instanceof Error && 'code' in error)) return undefined
+      throw error
+    } finally {
+      readingMs += performance.now() - begun
+    }
+  }
+
+  return {
+    patch(raw, prior, block) {
+      const was = readBase(prior, block)
+      const sectors = was ? changedSectors(raw, was) : 0
+      const count = countSectors(sectors)
+      if (count === 0 || count > PATCHED_SECTORS_AT_MOST) return undefined
+      let at = 0
+      for (let sector = 0; sector < BLOCK_SECTORS; sector++)
+        if (isOther(sectors, sector)) at += raw.copy(gathered, at, sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES)
+      return { sectors, bytes: gathered.subarray(0, at) }
+    },
+  }
+}
+
+function changedSectors(now: Buffer, was: Buffer): number {
+  let sectors = 0
+  for (let sector = 0; sector < BLOCK_SECTORS; sector++) {
+    const [start, end] = [sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES]
+    if (now.compare(was, start, end, start, end) !== 0) sectors |= 1 << sector
+  }
+  return sectors
+}
