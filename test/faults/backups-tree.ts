@@ -1,12 +1,46 @@
-// Changes a tree at random, by a given source of chance: files, directories, links, of all sizes.
+// Changes a tree at random, by a given source of chance: files, directories, links, of all sizes, and sectors of large files.
 import { randomBytes } from 'node:crypto'
-import { linkSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
+const SECTOR_BYTES = 4096
+/** Backups look at what is in the sectors of files of this size. */
+const LARGE_BYTES = 1024 * 1024
 const NAMES = ['a', 'b', 'c', 'world', 'region', 'r.0.0.mca', 'ü', 'log']
 
 export function changeTree(root: string, random: (below: number) => number): void {
   for (let left = 3 + random(6); left > 0; left--) changeOne(root, random)
+  for (const path of largeFiles(root)) if (random(2) === 0) changeSectors(path, random)
+}
+
+function largeFiles(root: string): string[] {
+  const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return entries
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => lstatSync(path).size >= LARGE_BYTES)
+    .sort()
+}
+
+/** In place, as a game that saves does. */
+export function changeSectors(path: string, random: (below: number) => number): void {
+  const sectors = Math.floor(lstatSync(path).size / SECTOR_BYTES)
+  const file = openSync(path, 'r+')
+  for (let left = 1 + random(20); left > 0; left--) {
+    const bytes = randomBytes((1 + random(3)) * SECTOR_BYTES - random(SECTOR_BYTES))
+    writeSync(file, bytes, 0, bytes.length, random(sectors) * SECTOR_BYTES)
+  }
+  closeSync(file)
 }
 
 function changeOne(root: string, random: (below: number) => number): void {

@@ -107,21 +107,30 @@ export function visitNeeded(
   })
 }
 
-/** Calls back for each block, or each part of one, that has its place in the file. */
-export function eachPiece({ content, sizeBytes }: Content, visit: (piece: Piece) => void): void {
+/**
+ * What to write to make the file, but for zeros: blocks first, in any order, and once they are written what of them is
+ * patched, in any order. So nearly all of it is written block after block.
+ */
+export function eachWrite({ content, sizeBytes }: Content, visit: (piece: Piece, isPatch: boolean) => void): void {
   let offset = 0
-  const visitBlocks = (at: number, count: number, step: number) => {
-    for (let left = count, idAt = at; left > 0; left--, idAt += step) {
-      const length = Math.min(BLOCK_BYTES, sizeBytes - offset)
-      visit({ idAt, offset, length, from: 0, blockBytes: length })
-      offset += BLOCK_BYTES
-    }
+  const visitBlock = (idAt: number) => {
+    const length = Math.min(BLOCK_BYTES, sizeBytes - offset)
+    visit({ idAt, offset, length, from: 0, blockBytes: length }, false)
   }
   visitRuns(content, 0, content.length, {
-    ids: (at, count) => visitBlocks(at, count, ID_BYTES),
-    zeros: (count) => visitBlocks(-1, count, 0),
+    ids(at, count) {
+      for (let left = count, idAt = at; left > 0; left--, idAt += ID_BYTES) {
+        visitBlock(idAt)
+        offset += BLOCK_BYTES
+      }
+    },
+    zeros(count) {
+      offset += count * BLOCK_BYTES
+    },
     patched(at) {
-      for (const piece of piecesOfPatched(content, at, offset)) visit(piece)
+      visitBlock(at + PATCHED.base)
+      for (const piece of piecesOfPatched(content, at, offset))
+        if (piece.idAt === at + PATCHED.patch) visit(piece, true)
       offset += BLOCK_BYTES
     },
   })

@@ -40,6 +40,8 @@ export function createContentReader(repository: Repository, share: string): Cont
   const fetch = repository.fetches.begin()
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
+  /** What patched blocks were last made of: one after another is read several times. */
+  let lastRead: { id: Uint8Array; bytes: Uint8Array }[] = []
   /** Of the blocks that were expected, the first that is not on the disk. */
   let firstAway: BlockPlace | 'in doubt' | undefined
 
@@ -106,6 +108,16 @@ export function createContentReader(repository: Repository, share: string): Cont
     return spared
   }
 
+  /** As `blockOf`, of which so many bytes are wanted. */
+  async function wholeOf(id: Uint8Array, blockBytes: number, wanted: number, path: string): Promise<Uint8Array> {
+    if (wanted === blockBytes) return blockOf(id, blockBytes, path)
+    const known = lastRead.find((read) => sameId(read.id, id))
+    if (known) return known.bytes
+    const bytes = await blockOf(id, blockBytes, path)
+    lastRead = [{ id, bytes }, ...lastRead.slice(0, 1)]
+    return bytes
+  }
+
   /** Where a reclaim has moved the block since it was looked up, or the pack has left for the copy. */
   async function movedTo(id: Uint8Array, from: BlockPlace, length: number): Promise<Uint8Array | undefined> {
     const again = repository.index.findAny(id)
@@ -142,7 +154,7 @@ export function createContentReader(repository: Repository, share: string): Cont
         const first = from + Math.max(0, start - offset)
         const last = from + Math.min(length, end - offset)
         const id = idAt < 0 ? undefined : entry.content.subarray(idAt, idAt + ID_BYTES)
-        const whole = id ? await blockOf(id, blockBytes, entry.path).catch(ifUnreachable) : zeros
+        const whole = id ? await wholeOf(id, blockBytes, length, entry.path).catch(ifUnreachable) : zeros
         yield whole.subarray(first, last)
       }
     },

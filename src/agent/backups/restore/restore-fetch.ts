@@ -1,6 +1,6 @@
 // What a restore will read from the off-site copy, found before the first of it is: so it comes pack by pack, and only
 // that.
-import { eachPiece } from '../format/block-runs.ts'
+import { eachWrite } from '../format/block-runs.ts'
 import { expectBlock, type PackSource } from '../store/decode-pack.ts'
 import { type PlanRequest, planRestore, type Step } from './restore-plan.ts'
 
@@ -22,8 +22,8 @@ export async function expectRestore(
     const { content, sizeBytes } = step.wanted
     if (bytes < MUCH_BYTES && bytes + sizeBytes >= MUCH_BYTES) source.pool.prepare()
     bytes += sizeBytes
-    eachPiece(step.wanted, ({ idAt }) => {
-      const block = idAt < 0 ? -1 : index.findAny(content, idAt)
+    eachWrite(step.wanted, ({ idAt }) => {
+      const block = index.findAny(content, idAt)
       if (block >= 0) expectBlock(source, index.place(block))
     })
     return undefined

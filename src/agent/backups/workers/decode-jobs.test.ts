@@ -18,7 +18,17 @@ it('lists every block once, in the order of the pack, in arrays of just their si
       const wanted = chosen.map(({ frame, inner, fd, offset, id }): WantedBlock => {
         const place = { offset: frame * 1000, storedLength: 1000, rawLength: FRAME_BYTES, codec: frame % 7, crc: frame }
         const target = fd < 0 ? null : { fd, directFd: fd % 2 ? fd + 1 : -1 }
-        return { frame: place, inner: inner * 100, length: 100, ids: id, idAt: 3, target, offset, from: 0, bytes: 100 }
+        return {
+          frame: place,
+          inner: inner * 100,
+          length: 100,
+          ids: id,
+          idAt: 3,
+          target,
+          offset,
+          from: inner,
+          bytes: 100 - inner,
+        }
       })
       const listed: string[] = []
       let before = -1
@@ -39,9 +49,9 @@ it('lists every block once, in the order of the pack, in arrays of just their si
         assert.equal(block * ID_BYTES, ids.length)
         assert.ok(frames.length / FRAME.fields <= 32)
       }
-      const expected = wanted.map(({ frame, inner, length, ids, target, offset }) => {
+      const expected = wanted.map(({ frame, inner, length, ids, target, offset, from, bytes }) => {
         const { fd, directFd } = target ?? { fd: -1, directFd: -1 }
-        return `${frame.offset} ${[inner, length, fd, directFd, offset, -1].join(' ')} ${ids.subarray(3)}`
+        return `${frame.offset} ${[inner, length, fd, directFd, offset, -1, from, bytes].join(' ')} ${ids.subarray(3)}`
       })
       assert.deepEqual(listed.sort(), expected.sort())
     }),
