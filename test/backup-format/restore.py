@@ -27,7 +27,7 @@ def digest(data):
 
 
 made_with = json.loads(read('format'))
-assert made_with['version'] in (1, 2)
+assert made_with['version'] in (1, 2, 3)
 BLOCK = made_with['blockBytes']
 block_hash = {'blake2b-256': hashlib.blake2b, 'sha-256': hashlib.sha256}[made_with['blockHash']]
 
@@ -164,11 +164,26 @@ def read_entries():
             yield path, kind, mode, uid, gid, mtime, size, link, symlink, content
 
 
+def read_patched(places, cursor):
+    """A block of which some sectors are in another block, one after another."""
+    (sectors,) = struct.unpack('<H', cursor.take(2))
+    name, base, patch = cursor.take(32), cursor.take(32), cursor.take(32)
+    data, others = bytearray(read_block(places, base)), read_block(places, patch)
+    assert len(others) == SECTOR * bin(sectors).count('1')
+    for number in range(BLOCK // SECTOR):
+        if sectors >> number & 1:
+            data[number * SECTOR:(number + 1) * SECTOR], others = others[:SECTOR], others[SECTOR:]
+    assert block_id(bytes(data)) == name
+    return data
+
+
 def write_file(places, path, size, content):
     with open(path, 'wb') as file:
         cursor = Cursor(content)
         while cursor.at < len(content):
             run = cursor.varint()
+            if run == 1:
+                file.write(read_patched(places, cursor))
             for _ in range(run >> 1):
                 if run & 1:
                     file.seek(BLOCK, 1)

@@ -1,7 +1,7 @@
 // A reader in another language, written from docs/backup-format.md alone, restores what we stored.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import {
   closeSync,
   linkSync,
@@ -18,6 +18,7 @@ import { it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { missingTools } from '../../scripts/tools.ts'
 import { assertSameTree, snapshot, temporaryFolder, testAgent } from '../../src/agent/backups/backups.testing.ts'
+import { changeSectors } from '../faults/backups-tree.ts'
 
 const READER = fileURLToPath(new URL('./restore.py', import.meta.url))
 const PYTHON = '/usr/bin/python3'
@@ -33,7 +34,7 @@ function sectors(count: number): Buffer {
 
 function fill(root: string): void {
   mkdirSync(join(root, 'world/empty'), { recursive: true })
-  writeFileSync(join(root, 'world/region'), randomBytes(1_000_003))
+  writeFileSync(join(root, 'world/region'), randomBytes(1_500_003))
   writeFileSync(join(root, 'world/sectors'), sectors(61))
   writeFileSync(join(root, 'world/text'), 'text '.repeat(200_000))
   for (let index = 0; index < 40; index++) writeFileSync(join(root, `small ${index}`), `${index} `.repeat(index * 7))
@@ -51,6 +52,8 @@ for (const [label, key, blockHash, version, reason] of [
   ['in the clear', null, 'sha-256', 1, withoutPython],
   ['encrypted', randomBytes(32), 'blake2b-256', 1, withoutPython || withoutAes],
   ['encrypted', randomBytes(32), 'sha-256', 2, withoutPython || withoutAes],
+  ['in the clear', null, 'sha-256', 3, withoutPython],
+  ['encrypted', randomBytes(32), 'blake2b-256', 3, withoutPython || withoutAes],
 ] as const) {
   it(`a store of format ${version} ${label}, its blocks named by ${blockHash}, is read by a program that knows only the document`, {
     skip: reason,
@@ -61,6 +64,7 @@ for (const [label, key, blockHash, version, reason] of [
     const before = snapshot(root)
     const first = await agent.create('srv_a')
     writeFileSync(join(root, 'small 7'), 'changed')
+    if (version === 3) changeSectors(join(root, 'world/region'), randomInt)
     const second = await agent.create('srv_a')
     const more = key ? [key.toString('hex')] : []
     for (const [{ backupId }, tree] of [

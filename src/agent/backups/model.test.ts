@@ -15,7 +15,7 @@ import {
   type Tree,
   temporaryFolder,
 } from './backups.testing.ts'
-import { type Doom, type DoomedWork, killDuring } from './killed.testing.ts'
+import { type Doom, type DoomedWork, killDuring } from './mishaps/killed.testing.ts'
 
 interface Kept {
   serverId: string

@@ -7,7 +7,7 @@ import { blobsIn, flip } from '../../blobs/store.testing.ts'
 import { newId } from '../../kit/ids.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, type Tree, temporaryFolder } from './backups.testing.ts'
 import { openManifest } from './format/manifest.ts'
-import { killDuring } from './killed.testing.ts'
+import { killDuring } from './mishaps/killed.testing.ts'
 import { type Bucket, mirror, openBucket } from './offsite.testing.ts'
 import { findStore, listStore, takeOver } from './store/recovered-store.ts'
 

@@ -1,8 +1,10 @@
 // The mirror and the parts that manifests share: at every instant a manifest in it has those that it names.
 import assert from 'node:assert/strict'
+import { randomBytes, randomInt } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
+import { changeSectors } from '../../../test/faults/backups-tree.ts'
 import { blobsIn, namesIn } from '../../blobs/store.testing.ts'
 import type { Tree } from '../backups/backups.testing.ts'
 import { assertRestorable, killEverywhere, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
@@ -62,6 +64,27 @@ it('a mirror of format 1 says that it has parts before it gets the first', async
   await mirror.run()
   assert.ok(versions.length > 0 && versions.every((version) => version === 2))
   assert.deepEqual(formatIn(dir), formatIn(agent.storeDir))
+})
+
+it('a mirror says that it may list patched blocks before it gets the first backup that does', async (t) => {
+  const mirror = await testMirror(t)
+  const { agent, dir } = mirror
+  const path = join(agent.filesOf(SERVER), 'region')
+  writeFileSync(path, randomBytes(2_000_000))
+  const trees = new Map<string, Tree>()
+  const versions: number[] = []
+  mirror.faults.before = (call, name) => {
+    if (call === 'commit' && name.startsWith('manifests/')) versions.push(versionOf(dir))
+  }
+  for (let count = 0; count < 3; count++) {
+    const { backupId, tree } = await mirror.backup(SERVER)
+    trees.set(backupId, tree)
+    await mirror.run()
+    changeSectors(path, randomInt)
+  }
+  assert.deepEqual(versions, [2, 3, 3])
+  assert.deepEqual(formatIn(dir), formatIn(agent.storeDir))
+  await assertRestorable(t, dir, SERVER, trees, [...trees.keys()])
 })
 
 it('no part is sent to a mirror that does not keep the whole of what says so, and it is put right', async (t) => {

@@ -16,7 +16,8 @@ import { describedBy, entryOf, type Notes } from '../tree/backup-entries.ts'
 import { isUnchanged, isUntouched, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
 import { errorCode } from '../workers/worker-jobs.ts'
 import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
-import { type FileReader, type ReadAs, type ReadOutcome, TOO_SPARSE } from './file-reader.ts'
+import type { ReadAs, ReadOutcome } from './file-part.ts'
+import { type FileReader, TOO_SPARSE } from './file-reader.ts'
 import type { PackSink } from './pack-sink.ts'
 
 /** What opening a file says where somebody has taken it away, or put something else in its place. */

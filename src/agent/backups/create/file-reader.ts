@@ -5,18 +5,16 @@ import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.t
 import { createRateLimit } from '../../../kit/waiting/rate-limit.ts'
 import { createWorkGroup } from '../../../kit/waiting/work-group.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
-import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import type { HoleBudget } from '../../files/space/hole-budget.ts'
-import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
-import type { PriorBlocks, PriorRange } from '../blocks/prior-blocks.ts'
+import type { Prints } from '../blocks/block-prints.ts'
+import type { PriorBlocks } from '../blocks/prior-blocks.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Repository } from '../store/repository.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { Pool } from '../workers/pool.ts'
 import {
   errorCode,
-  type FileRange,
   type FileRead,
   NEW_BLOCK,
   packRanges,
@@ -26,7 +24,8 @@ import {
   ZERO_BLOCK,
 } from '../workers/worker-jobs.ts'
 import { createDirectoryHolds } from './directory-holds.ts'
-import { type JoinedReads, joinedRead, joinReads, NOTHING_READ, patchIn } from './joined-reads.ts'
+import { NO_SEGMENTS, type OnRead, type OpenedFile, Part, type Source } from './file-part.ts'
+import { joinedRead, joinReads, NOTHING_READ, patchIn } from './joined-reads.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -35,79 +34,6 @@ const BATCH_FILES = 256
 const ATTEMPTS_AT_MOST = 4
 /** Instead of an error code: the file is not read, since nearly all of it is a hole. */
 export const TOO_SPARSE = 'too sparse'
-
-/** Of the last attempt; `isTorn`: it changed during that too. */
-export type ReadOutcome = JoinedReads
-
-export interface ReadAs {
-  readonly attempts: number
-  readonly stats: EntryStats
-  /** When the stats were taken. */
-  readonly seenAt: number
-}
-
-export type OnRead = (outcome: ReadOutcome, as: ReadAs) => void
-
-/** What to read: an open file, or a name in a directory that is held open. Changed files are opened to be read again. */
-type Source = { file: Descriptor } | { address: string | Buffer; hold: Disposable }
-
-interface OpenedFile {
-  source: Source
-  stats: EntryStats
-  seenAt: number
-  attempts: number
-  known: Prints | undefined
-  prior: PriorBlocks | undefined
-  /** Of a file that is read in more than one go. */
-  segments: (FileRead | undefined)[]
-  segmentsLeft: number
-  done: OnRead
-}
-
-const NO_SEGMENTS: (FileRead | undefined)[] = []
-
-/** What a thread is told of it is taken from the file when it is sent: there may be hundreds of thousands. */
-class Part implements FileRange {
-  readonly file: OpenedFile
-  readonly segment: number
-  readonly from: number
-  readonly to: number
-
-  constructor(file: OpenedFile, segment: number, from: number, to: number) {
-    this.file = file
-    this.segment = segment
-    this.from = from
-    this.to = to
-  }
-
-  get fd(): number {
-    const { source } = this.file
-    return 'file' in source ? source.file.fd : -1
-  }
-  get address(): string | Buffer | null {
-    const { source } = this.file
-    return 'file' in source ? null : source.address
-  }
-  get size(): bigint {
-    return this.file.stats.size
-  }
-  get mtimeNs(): bigint {
-    return this.file.stats.mtimeNs
-  }
-  get ctimeNs(): bigint {
-    return this.file.stats.ctimeNs
-  }
-  get isPrinted(): boolean {
-    return this.size >= PRINTED_FROM_BYTES
-  }
-  get known(): Prints | null {
-    const { known } = this.file
-    return known ? printsBetween(known, this.from, this.to) : null
-  }
-  get prior(): PriorRange | null {
-    return this.file.prior?.between(this.from, this.to) ?? null
-  }
-}
 
 type Found = Pick<WalkEntry, 'stats' | 'seenAt'>
 

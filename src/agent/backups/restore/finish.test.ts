@@ -11,7 +11,7 @@ import { newId } from '../../../kit/ids.ts'
 import { formatHead, parseHead, type RestoreHead } from '../../restore-state.ts'
 import { assertSameTree, snapshot, startAgent, temporaryFolder } from '../backups.testing.ts'
 import { ID_BYTES } from '../format/format.ts'
-import { killDuring } from '../killed.testing.ts'
+import { killDuring } from '../mishaps/killed.testing.ts'
 import {
   changePlaced,
   fillNew,

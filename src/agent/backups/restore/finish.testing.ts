@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { withImmutable } from '../../../../test/support/immutable.ts'
 import { newId } from '../../../kit/ids.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, type Tree } from '../backups.testing.ts'
-import { killDuring } from '../killed.testing.ts'
+import { killDuring } from '../mishaps/killed.testing.ts'
 
 export const SERVER = 'srv_a'
 

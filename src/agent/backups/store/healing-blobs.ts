@@ -37,6 +37,7 @@ export function healManifest(repository: Repository, name: ManifestName): Promis
     for (const { id } of manifest.parts) await healUnlessSound(repository, offsite, partBlob(name.serverId, id))
     for await (const _ of manifest.rawChunks());
     if (deleted.has(blob)) return false
+    await raiseVersion(blobs, manifest.meta.version)
     await blobs.put(blob, bytes)
     if (!deleted.has(blob)) return true
     // It was deleted while it was put in place.

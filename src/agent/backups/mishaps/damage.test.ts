@@ -4,9 +4,9 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join, relative } from 'node:path'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import type { ScrubReport } from '../../contract/agent/agent-backups.ts'
-import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { BLOCK_BYTES } from './format/format.ts'
+import type { ScrubReport } from '../../../contract/agent/agent-backups.ts'
+import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from '../backups.testing.ts'
+import { BLOCK_BYTES } from '../format/format.ts'
 
 function fill(agent: TestAgent): string {
   const root = agent.filesOf('srv_a')

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { newId } from '../../kit/ids.ts'
-import { assertSameTree, isSameTree, snapshot, startAgent, temporaryFolder } from './backups.testing.ts'
+import { newId } from '../../../kit/ids.ts'
+import { assertSameTree, isSameTree, snapshot, startAgent, temporaryFolder } from '../backups.testing.ts'
 import { killDuring } from './killed.testing.ts'
 
 function fill(root: string, text: string): void {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { mount, withoutRoot } from '../files/trees.testing.ts'
-import { assertSameTree, snapshot, startAgent, temporaryFolder } from './backups.testing.ts'
+import { mount, withoutRoot } from '../../files/trees.testing.ts'
+import { assertSameTree, snapshot, startAgent, temporaryFolder } from '../backups.testing.ts'
 
 it('a full disk at any point fails with disk_full, gives the space back and harms no backup', {
   skip: withoutRoot(),

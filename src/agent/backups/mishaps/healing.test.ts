@@ -5,11 +5,11 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { it, type TestContext } from 'node:test'
-import { until } from '../../../test/support/until.ts'
-import { blobsIn, flip } from '../../blobs/store.testing.ts'
-import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder } from './backups.testing.ts'
+import { until } from '../../../../test/support/until.ts'
+import { blobsIn, flip } from '../../../blobs/store.testing.ts'
+import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder } from '../backups.testing.ts'
+import { type Bucket, leaveAll, mirror, openBucket } from '../offsite.testing.ts'
 import { killDuring } from './killed.testing.ts'
-import { type Bucket, leaveAll, mirror, openBucket } from './offsite.testing.ts'
 
 interface Scene {
   agent: TestAgent

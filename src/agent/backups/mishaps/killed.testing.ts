@@ -5,9 +5,9 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { BackupsWork } from '../../contract/agent/agent-backups.ts'
-import { startAgent } from './backups.testing.ts'
-import { leaveAll, openBucket } from './offsite.testing.ts'
+import type { BackupsWork } from '../../../contract/agent/agent-backups.ts'
+import { startAgent } from '../backups.testing.ts'
+import { leaveAll, openBucket } from '../offsite.testing.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
