@@ -66,7 +66,7 @@ it('a mirror of format 1 says that it has parts before it gets the first', async
   assert.deepEqual(formatIn(dir), formatIn(agent.storeDir))
 })
 
-it('a mirror says that it may list patched blocks before it gets the first backup that does', async (t) => {
+it('format says so before the part is there, or the manifest that lists such a block, in a copy too', async (t) => {
   const mirror = await testMirror(t)
   const { agent, dir } = mirror
   const path = join(agent.filesOf(SERVER), 'region')
