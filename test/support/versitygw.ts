@@ -42,6 +42,8 @@ export interface VersityGwOptions {
   base?: string
   /** Further ones of the program itself. */
   args?: readonly string[]
+  /** A bucket may keep older versions of what is in it, and lock them. */
+  hasVersions?: boolean
 }
 
 export async function startVersityGw(options: VersityGwOptions = {}): Promise<VersityGw> {
@@ -56,7 +58,10 @@ export async function startVersityGw(options: VersityGwOptions = {}): Promise<Ve
   const own = ['--access', keys.accessKeyId, '--secret', keys.secretAccessKey]
   const further = options.args ?? []
   const listen = ['--region', region, '--port', `127.0.0.1:${port}`]
-  const args = [...own, ...listen, '--iam-dir', users, '--quiet', ...further, 'posix', root]
+  const versions = join(directory.path, 'versions')
+  if (options.hasVersions) mkdirSync(versions)
+  const kept = options.hasVersions ? ['--versioning-dir', versions] : []
+  const args = [...own, ...listen, '--iam-dir', users, '--quiet', ...further, 'posix', ...kept, root]
   let child: ReturnType<typeof spawn> | undefined
 
   async function start(): Promise<void> {
