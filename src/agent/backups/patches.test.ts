@@ -174,6 +174,16 @@ it('what a patch needs stays when the backup that stored it is deleted and its s
   await assertRestored(agent, second.backupId, snapshot(agent.filesOf(SERVER)))
 })
 
+/** Bytes of it are others on the disk than were written. */
+async function damage(agent: TestAgent, id: string): Promise<void> {
+  const { index } = await agent.backups.repository()
+  const place = index.place(index.findAny(Buffer.from(id, 'hex')))
+  const pack = blobsIn(agent.storeDir, 'packs').find((file) => file.endsWith(place.packId)) ?? ''
+  const bytes = readFileSync(pack)
+  bytes.fill(0xff, place.offset + 100, place.offset + 110)
+  writeFileSync(pack, bytes)
+}
+
 for (const lost of ['base', 'patch'] as const)
   it(`a damaged ${lost} is told of every backup that needs it, and the next backup does not need it`, async (t) => {
     const agent = await testAgent(t)
@@ -182,24 +192,33 @@ for (const lost of ['base', 'patch'] as const)
     save(path, 3, 5)
     const second = await agent.create(SERVER)
     const id = (await patchesIn(agent, second.backupId)).get(3)?.[lost] ?? ''
-    const { index } = await agent.backups.repository()
-    const place = index.place(index.findAny(Buffer.from(id, 'hex')))
-    const pack = blobsIn(agent.storeDir, 'packs').find((file) => file.endsWith(place.packId)) ?? ''
-    const bytes = readFileSync(pack)
-    bytes.fill(0xff, place.offset + 100, place.offset + 110)
-    writeFileSync(pack, bytes)
+    await damage(agent, id)
     agent.filesOf('srv_b')
     await assert.rejects(agent.restore('srv_b', second.backupId, { sourceServerId: SERVER }), {
       code: 'backup_damaged',
     })
-    const { damage } = await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
-    const [found] = damage.filter(({ blockId }) => blockId === id)
+    const report = await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
+    const [found] = report.damage.filter(({ blockId }) => blockId === id)
     const touched = lost === 'base' ? [first.backupId, second.backupId] : [second.backupId]
     assert.deepEqual(found?.touches.map(({ backupId }) => backupId).sort(), touched.sort())
     const third = await agent.create(SERVER)
     await assertSound(agent, third.backupId)
     await assertRestored(agent, third.backupId, snapshot(agent.filesOf(SERVER)))
   })
+
+it('a block that is in the file twice is stored whole where what it was a patch of is damaged', async (t) => {
+  const agent = await testAgent(t)
+  const path = makeRegion(agent)
+  await agent.create(SERVER)
+  save(path, 3, 5)
+  const second = await agent.create(SERVER)
+  await damage(agent, (await patchesIn(agent, second.backupId)).get(3)?.base ?? '')
+  await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
+  save(path, 1, 0, BLOCK_SECTORS, readFileSync(path).subarray(3 * BLOCK_BYTES, 4 * BLOCK_BYTES))
+  const third = await agent.create(SERVER)
+  await assertSound(agent, third.backupId)
+  await assertRestored(agent, third.backupId, snapshot(agent.filesOf(SERVER)))
+})
 
 it('any range of a patched file is read as it is', async (t) => {
   const agent = await testAgent(t)

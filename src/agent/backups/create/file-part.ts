@@ -3,8 +3,8 @@ import type { Descriptor } from '../../../kit/files/descriptor.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { PRINTED_FROM_BYTES, type Prints, printsBetween } from '../blocks/block-prints.ts'
 import type { PriorBlocks, PriorRange } from '../blocks/prior-blocks.ts'
-import type { FileRange, FileRead } from '../workers/worker-jobs.ts'
-import type { JoinedReads } from './joined-reads.ts'
+import type { FileRange } from '../workers/worker-jobs.ts'
+import type { JoinedReads, ListedRead } from './joined-reads.ts'
 
 /** Of the last attempt; `isTorn`: it changed during that too. */
 export type ReadOutcome = JoinedReads
@@ -29,12 +29,12 @@ export interface OpenedFile {
   known: Prints | undefined
   prior: PriorBlocks | undefined
   /** Of a file that is read in more than one go. */
-  segments: (FileRead | undefined)[]
+  segments: (ListedRead | undefined)[]
   segmentsLeft: number
   done: OnRead
 }
 
-export const NO_SEGMENTS: (FileRead | undefined)[] = []
+export const NO_SEGMENTS: (ListedRead | undefined)[] = []
 
 /** What a thread is told of it is taken from the file when it is sent: there may be hundreds of thousands. */
 export class Part implements FileRange {

@@ -13,19 +13,10 @@ import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Repository } from '../store/repository.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { Pool } from '../workers/pool.ts'
-import {
-  errorCode,
-  type FileRead,
-  NEW_BLOCK,
-  packRanges,
-  type ReadResult,
-  SEGMENT_BYTES,
-  unpackReads,
-  ZERO_BLOCK,
-} from '../workers/worker-jobs.ts'
+import { errorCode, packRanges, SEGMENT_BYTES, unpackReads } from '../workers/worker-jobs.ts'
 import { createDirectoryHolds } from './directory-holds.ts'
 import { NO_SEGMENTS, type OnRead, type OpenedFile, Part, type Source } from './file-part.ts'
-import { joinedRead, joinReads, NOTHING_READ, patchIn } from './joined-reads.ts'
+import { joinedRead, joinReads, type ListedRead, listPatches, NOTHING_READ } from './joined-reads.ts'
 import type { PackSink } from './pack-sink.ts'
 
 const BATCH_BYTES = 1024 * 1024
@@ -127,57 +118,43 @@ export function createFileReader(deps: {
     for (const { from, to } of parts) bytes += to - from
     await rate.take(bytes, signal)
     const files = packRanges(parts)
-    let result = await keep(await pool.read({ files, filter: repository.index.filter() }))
-    // The filter or a print led to a block that is damaged, gone, or was never here.
-    if (!areHeld(result, parts)) {
+    let reads = listPatches(await keep(await pool.read({ files, filter: repository.index.filter() })), parts)
+    // The filter, a print or the last backup led to a block that is damaged, gone, or was never here.
+    if (!areHeld(reads)) {
       const nothing = parts.map(() => null)
-      result = await keep(await pool.read({ files: { ...files, known: nothing, prior: nothing }, filter: null }))
-      if (!areHeld(result, parts)) throw new Error('a block was read and neither stored nor found')
+      reads = await keep(await pool.read({ files: { ...files, known: nothing, prior: nothing }, filter: null }))
+      if (!areHeld(reads)) throw new Error('a block was read and neither stored nor found')
     }
     let index = 0
-    for (const read of unpackReads(result)) {
+    for (const read of reads) {
       const part = parts[index++]
       if (part) finishPart(part, read)
     }
   }
 
-  async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<ReadResult> {
+  async function keep(result: Awaited<ReturnType<Pool['read']>>): Promise<ListedRead[]> {
     const { slot, used, table, spans } = result
     await sink.add(new Uint8Array(slot, 0, used), table, spans)
     pool.recycle(slot)
-    return result
+    return unpackReads(result)
   }
 
   /** What is new has just been stored. */
-  function areHeld(result: ReadResult, parts: readonly Part[]): boolean {
-    let index = 0
-    for (const read of unpackReads(result)) {
-      const part = parts[index++]
-      const count = Math.ceil(read.length / BLOCK_BYTES)
-      for (let block = 0; block < count; block++) {
-        const flag = read.flags[read.firstBlock + block]
-        if (flag !== NEW_BLOCK && flag !== ZERO_BLOCK && !isHeld(read, block, part)) return false
-      }
+  function areHeld(reads: readonly ListedRead[]): boolean {
+    for (const { length, ids, flags, firstBlock, patches } of reads) {
+      for (const { base, patch } of patches?.values() ?? []) if (!sink.holds(base) || !sink.holds(patch)) return false
+      const end = firstBlock + Math.ceil(length / BLOCK_BYTES)
+      for (let block = firstBlock; block < end; block++)
+        if (flags[block] === 0 && !patches?.has(block - firstBlock) && !sink.holds(ids, block * ID_BYTES)) return false
     }
     return true
   }
 
-  function isHeld(read: FileRead, block: number, part: Part | undefined): boolean {
-    const patch = part && patchIn(read, block, part.file.prior, part.from / BLOCK_BYTES)
-    if (patch) return sink.holds(patch.base) && sink.holds(patch.patch)
-    return sink.holds(read.ids, (read.firstBlock + block) * ID_BYTES)
-  }
-
-  function finishPart({ file, segment }: Part, read: FileRead): void {
+  function finishPart({ file, segment }: Part, read: ListedRead): void {
     if (file.segments !== NO_SEGMENTS) file.segments[segment] = read
     if (--file.segmentsLeft > 0) return
     const outcome =
-      file.segments === NO_SEGMENTS
-        ? joinedRead(read, file.prior)
-        : joinReads(
-            file.segments.filter((part) => part !== undefined),
-            file.prior,
-          )
+      file.segments === NO_SEGMENTS ? joinedRead(read) : joinReads(file.segments.filter((part) => part !== undefined))
     if (outcome.error === null && outcome.isTorn && file.attempts < ATTEMPTS_AT_MOST) {
       readAgain(file)
       return

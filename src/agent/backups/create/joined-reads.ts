@@ -6,6 +6,7 @@ import { contentOf, onlyBlock } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
 import type { Patch } from '../format/patched.ts'
 import { type FileRead, PATCHED_BLOCK, SEGMENT_BYTES, ZERO_BLOCK } from '../workers/worker-jobs.ts'
+import type { Part } from './file-part.ts'
 
 export interface JoinedReads {
   error: string | null
@@ -30,32 +31,62 @@ export const NOTHING_READ: JoinedReads = {
   prints: undefined,
 }
 
+/** What was read, with how its blocks are to be listed. */
+export interface ListedRead extends FileRead {
+  /** Those that are listed as patched, by their place in the read. */
+  patches?: ReadonlyMap<number, Patch>
+}
+
+/** Of each part, what was read of it: once for all, by what the last backup lists of the file. */
+export function listPatches(reads: ListedRead[], parts: readonly Part[]): ListedRead[] {
+  for (const [index, part] of parts.entries()) {
+    const read = reads[index]
+    if (read && part.file.prior) read.patches = patchesIn(read, part.file.prior, part.from / BLOCK_BYTES)
+  }
+  return reads
+}
+
+/** `first`: which block of the file the read begins with. */
+function patchesIn(read: FileRead, prior: PriorBlocks, first: number): Map<number, Patch> {
+  const { ids, flags, sectors, firstBlock, length } = read
+  const patches = new Map<number, Patch>()
+  for (let block = 0; block * BLOCK_BYTES < length; block++) {
+    const at = firstBlock + block
+    const flag = flags[at]
+    if (flag === PATCHED_BLOCK) {
+      const patchAt = (flags.length + at) * ID_BYTES
+      const patch = ids.subarray(patchAt, patchAt + ID_BYTES)
+      patches.set(block, { sectors: sectors[at] ?? 0, base: prior.baseOf(first + block), patch })
+    }
+    const same = flag === 0 ? prior.patchOf(first + block, ids, at * ID_BYTES) : undefined
+    if (same) patches.set(block, same)
+  }
+  return patches
+}
+
 /** Of a file that was read in one go, as most are. */
-export function joinedRead(read: FileRead, prior?: PriorBlocks): JoinedReads {
+export function joinedRead(read: ListedRead): JoinedReads {
   const { error, isUnopened, changed: isTorn, length: sizeBytes, ids, flags, firstBlock, blockCount } = read
-  const isOne = blockCount === 1 && sizeBytes > 0 && flags[firstBlock] !== ZERO_BLOCK && !prior
-  if (!isOne) return joinReads([read], prior)
+  // Nothing of a file of one block is patched, nor has it prints.
+  const isOne = blockCount === 1 && sizeBytes > 0 && flags[firstBlock] !== ZERO_BLOCK
+  if (!isOne) return joinReads([read])
   const content = onlyBlock(ids, firstBlock * ID_BYTES)
   return { ...NOTHING_READ, error, isUnopened, isTorn, sizeBytes, content }
 }
 
 /** Up to where the file ended: one that was cut while it was read ends there. */
-export function joinReads(reads: readonly FileRead[], prior?: PriorBlocks): JoinedReads {
+export function joinReads(reads: readonly ListedRead[]): JoinedReads {
   const [ids, flags] = [joined(reads.map(idsOf)), joined(reads.map(flagsOf))]
   const cut = reads.findIndex(({ length }) => length < SEGMENT_BYTES)
   const last = cut < 0 ? reads.length - 1 : cut
   const sizeBytes = last * SEGMENT_BYTES + (reads[last]?.length ?? 0)
   const held = Math.ceil(sizeBytes / BLOCK_BYTES) * ID_BYTES
-  let isPatched = false
-  const patchOf = (block: number) => {
-    const patch = prior && patchAmong(reads, block, prior)
-    isPatched ||= patch !== undefined
-    return patch
-  }
+  const isPatched = reads.some(({ patches }) => patches !== undefined && patches.size > 0)
+  const patchOf = (block: number) => reads[Math.floor(block / SEGMENT_BLOCKS)]?.patches?.get(block % SEGMENT_BLOCKS)
   const content = contentOf(
     held < ids.length ? ids.subarray(0, held) : ids,
     (block) => flags[block] === ZERO_BLOCK,
-    prior && patchOf,
+    isPatched ? patchOf : undefined,
   )
   return {
     error: reads.find(({ error }) => error !== null)?.error ?? null,
@@ -69,31 +100,6 @@ export function joinReads(reads: readonly FileRead[], prior?: PriorBlocks): Join
 }
 
 const SEGMENT_BLOCKS = SEGMENT_BYTES / BLOCK_BYTES
-
-function patchAmong(reads: readonly FileRead[], block: number, prior: PriorBlocks): Patch | undefined {
-  const segment = Math.floor(block / SEGMENT_BLOCKS)
-  const read = reads[segment]
-  return read && patchIn(read, block - segment * SEGMENT_BLOCKS, prior, segment * SEGMENT_BLOCKS)
-}
-
-/** How a block is listed, where that is as patched. `block`: of the read, which begins with the block `first` of the file. */
-export function patchIn(
-  { ids, flags, sectors, firstBlock }: FileRead,
-  block: number,
-  prior: PriorBlocks | undefined,
-  first: number,
-): Patch | undefined {
-  const at = firstBlock + block
-  const flag = flags[at]
-  if (!prior || (flag !== 0 && flag !== PATCHED_BLOCK)) return undefined
-  if (flag === 0) return prior.patchOf(first + block, ids, at * ID_BYTES)
-  const patchAt = (flags.length + at) * ID_BYTES
-  return {
-    sectors: sectors[at] ?? 0,
-    base: prior.baseOf(first + block),
-    patch: ids.subarray(patchAt, patchAt + ID_BYTES),
-  }
-}
 
 const idsOf = ({ ids, firstBlock, blockCount }: FileRead) =>
   ids.subarray(firstBlock * ID_BYTES, (firstBlock + blockCount) * ID_BYTES)
