@@ -41,7 +41,7 @@ async function packOf(t: TestContext, content: Buffer, spanKey: Buffer | null = 
     { ...range, size: 0n, mtimeNs: 0n, ctimeNs: 0n, isPrinted: false, known: null, prior: null },
   ])
   const gmac = spanKey && createGmac(spanKey)
-  const read = readFiles({ sealer, blobs, print: null, gmac }, { kind: 'read', files, filter: null, slot })
+  const read = readFiles({ sealer, patcher: null, print: null, gmac }, { kind: 'read', files, filter: null, slot })
   const pack = await createPack(blobs, spanKey)
   pack.append(new Uint8Array(slot, 0, read.used), read.table, read.spans)
   const { packId, table } = await pack.finish()

@@ -79,7 +79,7 @@ it('of a file whose prints are known, only the stretches that have changed are n
       sealer.nameTo(target, at, block)
     },
   }
-  const tools = { sealer: counting, blobs: {}, print: createGmac(randomBytes(16)), gmac: null }
+  const tools = { sealer: counting, patcher: null, print: createGmac(randomBytes(16)), gmac: null }
   const read = (known: Prints | null) => {
     const fd = openSync(path, 'r')
     const { size, mtimeNs, ctimeNs } = fstatSync(fd, { bigint: true })

@@ -7,9 +7,6 @@ import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.t
 import { BLOCK_SECTORS, countSectors, isOther, PATCHED_SECTORS_AT_MOST, SECTOR_BYTES } from '../format/patched.ts'
 import { SEAL_OVERHEAD, type Sealer } from '../format/seal.ts'
 
-/** Of one job: a disk that has to look for each costs more time than it saves in space. */
-const READING_MS_AT_MOST = 50
-
 const name = Buffer.allocUnsafeSlow(ID_BYTES)
 /** A frame as it stands in its pack, and what it holds. */
 const fetched = Buffer.allocUnsafeSlow(FRAME_BYTES + SEAL_OVERHEAD)
@@ -23,16 +20,20 @@ export interface Patcher {
   patch(raw: Buffer, prior: PriorRange, block: number): { sectors: number; bytes: Buffer } | undefined
 }
 
-/** For one job. */
-export function createPatcher(sealer: Sealer, blobs: Pick<BlobStore, 'getNow'>): Patcher {
-  let readingMs = 0
+/** For one thread. */
+export function createPatcher(
+  sealer: Sealer,
+  blobs: Pick<BlobStore, 'getNow'>,
+  now: () => number = () => performance.now(),
+): Patcher {
+  const pace = createPace()
 
   function readBase({ rows, packs, bases }: PriorRange, block: number): Buffer | undefined {
     const at = block * BASE.fields
     const [storedLength, inner] = [rows[at + BASE.storedLength] ?? 0, rows[at + BASE.inner] ?? 0]
     const packId = packs[rows[at + BASE.pack] ?? -1]
-    if (storedLength === 0 || packId === undefined || !blobs.getNow || readingMs > READING_MS_AT_MOST) return undefined
-    const begun = performance.now()
+    if (storedLength === 0 || packId === undefined || !blobs.getNow || !pace.mayRead()) return undefined
+    const begun = now()
     const encoded = {
       codec: rows[at + BASE.codec] ?? 0,
       crc: rows[at + BASE.crc] ?? 0,
@@ -51,7 +52,7 @@ export function createPatcher(sealer: Sealer, blobs: Pick<BlobStore, 'getNow'>):
       if (isLost(error) || !(error instanceof Error && 'code' in error)) return undefined
       throw error
     } finally {
-      readingMs += performance.now() - begun
+      pace.add(now() - begun)
     }
   }
 
@@ -65,6 +66,25 @@ export function createPatcher(sealer: Sealer, blobs: Pick<BlobStore, 'getNow'>):
       for (let sector = 0; sector < BLOCK_SECTORS; sector++)
         if (isOther(sectors, sector)) at += raw.copy(gathered, at, sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES)
       return { sectors, bytes: gathered.subarray(0, at) }
+    },
+  }
+}
+
+/** Of the mean, what one more counts for, and at most how many milliseconds: a moment at which others had the disk says little. */
+const WEIGHT = 1 / 16
+const LONGEST_MS = 20
+/** A disk that takes longer has to look for each: that costs more time than it saves in space. */
+const SLOW_MS = 5
+/** On such a disk one in so many is read, to see whether it still is. */
+const TRIED_ONE_IN = 16
+
+function createPace() {
+  let meanMs = 0
+  let asked = 0
+  return {
+    mayRead: () => meanMs <= SLOW_MS || ++asked % TRIED_ONE_IN === 0,
+    add(ms: number) {
+      meanMs += (Math.min(ms, LONGEST_MS) - meanMs) * WEIGHT
     },
   }
 }

@@ -1,7 +1,6 @@
 // The reading side of a worker thread: reads files, splits them into blocks, hashes and compresses them. It works on
 // descriptors, and on names in directories that somebody else holds open.
 import { fstatSync } from 'node:fs'
-import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { readFully } from '../../../kit/files/read-fully.ts'
@@ -25,7 +24,7 @@ import { createSpanBuilder, type SpanBuilder } from '../format/spans.ts'
 import { OPEN_FILE } from '../tree/unchanged.ts'
 import type { FileRange, HashJob, HashResult, RangeRead, ReadJob, ReadResult } from './worker-jobs.ts'
 import { errorCode, NEW_BLOCK, PATCHED_BLOCK, packReads, unpackRanges, ZERO_BLOCK } from './worker-jobs.ts'
-import { createPatcher, type Patcher } from './worker-patch.ts'
+import type { Patcher } from './worker-patch.ts'
 
 const zeros = Buffer.alloc(BLOCK_BYTES)
 /** A thread reads one thing at a time. These stay in the processor's cache, where whatever looks at them is fast. */
@@ -45,7 +44,7 @@ interface Output {
   ids: Buffer
   flags: Uint8Array
   sectors: Uint16Array
-  patcher: Patcher
+  patcher: Patcher | null
   bundled: number
   /** What is in the bundle: where the id of each stands, and its length. */
   bundleBlocks: { idAt: number; length: number }[]
@@ -57,7 +56,8 @@ interface Output {
 
 export interface Tools {
   sealer: Sealer
-  blobs: Pick<BlobStore, 'getNow'>
+  /** Null where nothing is patched. */
+  patcher: Patcher | null
   print: Gmac | null
   /** Of a span; null where none are made. */
   gmac: Gmac | null
@@ -79,7 +79,7 @@ export function readFiles(tools: Tools, job: ReadJob): ReadResult {
     ids,
     flags,
     sectors,
-    patcher: createPatcher(tools.sealer, tools.blobs),
+    patcher: tools.patcher,
     bundled: 0,
     bundleBlocks: [],
     isDoubtful: true,
@@ -168,7 +168,7 @@ function storeAgain(sealer: Sealer, output: Output, raw: Buffer, block: number, 
   sealer.nameTo(ids, block * ID_BYTES, raw)
   if (isSameId(prior.names, at * ID_BYTES, ids, block * ID_BYTES)) return 0
   if (filter && filterHas(filter, ids, block * ID_BYTES)) return 0
-  const patch = raw.length === BLOCK_BYTES ? output.patcher.patch(raw, prior, at) : undefined
+  const patch = raw.length === BLOCK_BYTES ? output.patcher?.patch(raw, prior, at) : undefined
   if (!patch) return storeNamed(sealer, output, raw, block * ID_BYTES)
   const patchAt = (output.flags.length + block) * ID_BYTES
   output.sectors[block] = patch.sectors

@@ -8,6 +8,7 @@ import { createGmac } from '../format/gmac.ts'
 import { createSealer } from '../format/seal.ts'
 import { createLane, decodeFrames, type Lane } from './worker-decode.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type Job, type WorkerData } from './worker-jobs.ts'
+import { createPatcher } from './worker-patch.ts'
 import { hashFile, readFiles, type Tools } from './worker-read.ts'
 
 /** While one job waits for the disk, another has the processor. */
@@ -30,7 +31,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
     const print = isWorthwhile ? createGmac(data.printKey) : null
     // What is encrypted is checked by keyed names alone: who has no key must not be able to change anything unseen.
     const gmac = isWorthwhile && !sealer.isEncrypted ? createGmac(data.spanKey) : null
-    reading = { sealer, blobs: tools.blobs, print, gmac }
+    reading = { sealer, patcher: createPatcher(sealer, tools.blobs), print, gmac }
     return reading
   }
 

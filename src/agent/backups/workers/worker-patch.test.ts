@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { it } from 'node:test'
+import { BASE } from '../blocks/prior-blocks.ts'
+import { BLOCK_BYTES } from '../format/format.ts'
+import { SECTOR_BYTES } from '../format/patched.ts'
+import { createSealer } from '../format/seal.ts'
+import { createPatcher } from './worker-patch.ts'
+
+const sealer = createSealer(null, 'sha-256')
+
+function scene(tookMs: () => number) {
+  const base = randomBytes(BLOCK_BYTES)
+  const rows = new Float64Array(BASE.fields)
+  rows[BASE.storedLength] = BLOCK_BYTES
+  rows[BASE.rawLength] = BLOCK_BYTES
+  const prior = { names: sealer.idOf(base), bases: sealer.idOf(base), rows, packs: ['0'.repeat(32)] }
+  let [clock, reads] = [0, 0]
+  const getNow = () => {
+    reads++
+    clock += tookMs()
+    return base
+  }
+  const now = Buffer.from(base)
+  now.fill(1, 3 * SECTOR_BYTES, 4 * SECTOR_BYTES)
+  const patcher = createPatcher(sealer, { getNow }, () => clock)
+  return { base, now, prior, patch: () => patcher.patch(now, prior, 0), reads: () => reads }
+}
+
+it('gives the sectors that differ from what the block was', () => {
+  const { now, patch } = scene(() => 0)
+  const patched = patch()
+  assert.equal(patched?.sectors, 1 << 3)
+  assert.ok(patched?.bytes.equals(now.subarray(3 * SECTOR_BYTES, 4 * SECTOR_BYTES)))
+})
+
+it('gives nothing where what the block was cannot be read, or is another', () => {
+  const { base, prior, patch } = scene(() => 0)
+  base[0] = (base[0] ?? 0) ^ 1
+  assert.equal(patch(), undefined)
+  prior.rows[BASE.storedLength] = BLOCK_BYTES - 1
+  assert.equal(patch(), undefined)
+  prior.rows[BASE.storedLength] = 0
+  assert.equal(patch(), undefined)
+})
+
+it('reads one in sixteen from a disk that is slow, and all again once it is not', () => {
+  let took = 12
+  const { patch, reads } = scene(() => took)
+  for (let count = 0; count < 1000; count++) patch()
+  assert.ok(reads() > 60 && reads() < 100, `${reads()} of 1000`)
+  took = 0.2
+  for (let count = 0; count < 1000; count++) patch()
+  const before = reads()
+  for (let count = 0; count < 1000; count++) assert.ok(patch())
+  assert.equal(reads() - before, 1000)
+})
+
+it('takes a disk for no slower because of one long moment', () => {
+  let took = 0.2
+  const { patch } = scene(() => took)
+  for (let count = 0; count < 100; count++) patch()
+  took = 3000
+  patch()
+  took = 0.2
+  for (let count = 0; count < 100; count++) assert.ok(patch())
+})
