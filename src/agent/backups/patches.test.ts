@@ -7,9 +7,10 @@ import { it } from 'node:test'
 import { blobsIn } from '../../blobs/store.testing.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { namesOf } from './format/block-runs.ts'
-import { BLOCK_BYTES, FORMAT_BLOB, manifestBlob, PATCHES_VERSION } from './format/format.ts'
+import { BLOCK_BYTES, FORMAT_BLOB, manifestBlob, PARTS_VERSION, PATCHES_VERSION } from './format/format.ts'
 import { openManifest } from './format/manifest.ts'
 import { BLOCK_SECTORS, PATCHED_SECTORS_AT_MOST, patchAt, SECTOR_BYTES } from './format/patched.ts'
+import { raiseVersion } from './format/store-format.ts'
 import { leaveAll, mirror, openBucket } from './offsite.testing.ts'
 import { findStore, listStore, takeOver } from './store/recovered-store.ts'
 
@@ -299,6 +300,30 @@ it('a store says that it may list patches before a backup does, and a backup tha
   const next = await agent.create(SERVER)
   for (const id of [backupId, next.backupId])
     assert.equal((await openManifest(blobs, sealer, { serverId: SERVER, backupId: id })).meta.version, PATCHES_VERSION)
+})
+
+it('no backup that runs at the same time sets the version of the store back', async (t) => {
+  const agent = await testAgent(t)
+  const { blobs } = await agent.backups.repository()
+  const { put, get } = blobs
+  // Where both have read before one has written, the one that wants the lower version is the last to write.
+  const higher = Promise.withResolvers<void>()
+  let reads = 0
+  blobs.get = async (name, range, into) => {
+    const bytes = await get.call(blobs, name, range, into)
+    if (name === FORMAT_BLOB) reads++
+    return bytes
+  }
+  blobs.put = async (name, bytes) => {
+    const { version } = name === FORMAT_BLOB ? JSON.parse(Buffer.from(bytes).toString()) : { version: 0 }
+    for (let left = 100; version === PARTS_VERSION && reads < 2 && left > 0; left--)
+      await new Promise((resolve) => setImmediate(resolve))
+    if (version === PARTS_VERSION && reads > 1) await higher.promise
+    await put.call(blobs, name, bytes)
+    if (version === PATCHES_VERSION) higher.resolve()
+  }
+  await Promise.all([raiseVersion(blobs, PARTS_VERSION), raiseVersion(blobs, PATCHES_VERSION)])
+  assert.equal(JSON.parse(readFileSync(join(agent.storeDir, FORMAT_BLOB), 'utf8')).version, PATCHES_VERSION)
 })
 
 it('what is patched is restored, read and recovered from a bucket', async (t) => {

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { BlobMissing, type BlobStore } from '../../../blobs/store.ts'
 import { StartFault } from '../../../kit/start-fault.ts'
+import { createMutex, type Mutex } from '../../../kit/waiting/mutex.ts'
 import { BLOCK_BYTES, type BlockHash, FORMAT_BLOB, FORMAT_VERSION, isBlockHash, PATCHES_VERSION } from './format.ts'
 import { keyCheckOf } from './seal.ts'
 
@@ -64,11 +65,18 @@ export async function holdsNothing(blobs: BlobStore): Promise<boolean> {
   return true
 }
 
+/** One at a time for each store: two that read the same version would write theirs in any order. */
+const raising = new WeakMap<object, Mutex>()
+
 /** Durable once it returns. Before what needs it is there; a store that has it, or a later one, is left as it is. */
 export async function raiseVersion(blobs: Pick<BlobStore, 'get' | 'put'>, version: number): Promise<void> {
-  const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString())
-  if (format.version >= version) return
-  await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify({ ...format, version })}\n`))
+  const alone = raising.get(blobs) ?? createMutex()
+  raising.set(blobs, alone)
+  await alone(async () => {
+    const format = JSON.parse(Buffer.from(await blobs.get(FORMAT_BLOB)).toString())
+    if (format.version >= version) return
+    await blobs.put(FORMAT_BLOB, Buffer.from(`${JSON.stringify({ ...format, version })}\n`))
+  })
 }
 
 async function writeStoreFormat(blobs: BlobStore, key: Uint8Array | null, blockHash: BlockHash): Promise<StoreFormat> {

@@ -1,6 +1,6 @@
 // Finds out which sectors of a block are others than they were. What it was is read from its pack, on this thread, and
 // checked by its name.
-import { type BlobStore, isLost } from '../../../blobs/store.ts'
+import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { BASE, isSameId, type PriorRange } from '../blocks/prior-blocks.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
@@ -47,10 +47,9 @@ export function createPatcher(
       const was = frame.subarray(inner, inner + BLOCK_BYTES)
       sealer.nameTo(name, 0, was)
       return isSameId(bases, block * ID_BYTES, name, 0) ? was : undefined
-    } catch (error) {
-      // What is damaged is found and told by those who look for it.
-      if (isLost(error) || !(error instanceof Error && 'code' in error)) return undefined
-      throw error
+    } catch {
+      // Then it is stored whole. What is damaged is found and told by those who look for it.
+      return undefined
     } finally {
       pace.add(now() - begun)
     }
