@@ -2,7 +2,7 @@
 // was, and of what a block that differs in a few sectors is to be listed as a patch. See docs/decisions/patches.md.
 import { namesOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
-import { type Patch, patchAt } from '../format/patched.ts'
+import { type IsWhole, type Patch, patchAt, wholeWhere } from '../format/patched.ts'
 import type { BlockIndex } from './block-index.ts'
 
 /** Of a row of `PriorRange.rows`; `storedLength` is 0 where the block cannot be patched. `pack`: by its place in `packs`. */
@@ -76,7 +76,12 @@ export function createPriorBlocks(
         bases.set(baseOf(block), (block - first) * ID_BYTES)
         addRow(rows, (block - first) * BASE.fields, packs, block)
       }
-      return { names: names.slice(first * ID_BYTES, end * ID_BYTES), bases, rows, packs }
+      const listed = names.slice(first * ID_BYTES, end * ID_BYTES)
+      // What is lost of a patch is made again, if it can be.
+      for (const [block, { base, patch }] of patched)
+        if (block >= first && block < end && (index.find(base) < 0 || index.find(patch) < 0))
+          listed.fill(0, (block - first) * ID_BYTES, (block - first + 1) * ID_BYTES)
+      return { names: listed, bases, rows, packs }
     },
     patchOf(block, ids, idAt) {
       const patch = patched.get(block)
@@ -85,6 +90,10 @@ export function createPriorBlocks(
     baseOf,
   }
 }
+
+/** How the patched blocks of a content, or of a chunk of a manifest, are to be had from the store. */
+export const wholeIn = (index: Pick<BlockIndex, 'find'>, bytes: Uint8Array): IsWhole =>
+  wholeWhere((of, idAt) => index.find(of, idAt) >= 0, bytes)
 
 export function isSameId(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boolean {
   if (aAt + ID_BYTES > a.length) return false

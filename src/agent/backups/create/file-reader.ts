@@ -120,8 +120,12 @@ export function createFileReader(deps: {
     const files = packRanges(parts)
     let reads = listPatches(await keep(await pool.read({ files, filter: repository.index.filter() })), parts)
     // The filter, a print or the last backup led to a block that is damaged, gone, or was never here.
+    const nothing = parts.map(() => null)
     if (!areHeld(reads)) {
-      const nothing = parts.map(() => null)
+      const again = { ...packRanges(parts), known: nothing }
+      reads = listPatches(await keep(await pool.read({ files: again, filter: null })), parts)
+    }
+    if (!areHeld(reads)) {
       reads = await keep(await pool.read({ files: { ...files, known: nothing, prior: nothing }, filter: null }))
       if (!areHeld(reads)) throw new Error('a block was read and neither stored nor found')
     }

@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import { asIfWhole, blockCountOf, contentOf, eachWrite, namesOf, piecesBetween, visitNeeded } from './block-runs.ts'
+import {
+  asIfWhole,
+  blockCountOf,
+  contentOf,
+  eachWrite,
+  namesOf,
+  piecesBetween,
+  visitNeeded,
+  type Write,
+} from './block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
-import { BLOCK_SECTORS, countSectors, isOther, type Piece, SECTOR_BYTES } from './patched.ts'
+import { BLOCK_SECTORS, countSectors, isOther, type Piece, SECTOR_BYTES, sectorRuns, wholeWhere } from './patched.ts'
 
 type Block = { kind: 'zeros' } | { kind: 'name'; id: number } | { kind: 'patched'; id: number; sectors: number }
 
@@ -44,7 +53,7 @@ function sectorsOf(list: readonly Block[], sizeBytes: number): string[] {
   })
 }
 
-function described(content: Uint8Array, { idAt, from }: Piece, sector: number): string {
+function described(content: Uint8Array, { idAt, from }: Pick<Piece, 'idAt' | 'from'>, sector: number): string {
   if (idAt < 0) return 'zeros'
   const kind = { 201: 'base', 202: 'patch' }[content[idAt + 1] ?? 0] ?? 'name'
   return `${kind} ${content[idAt]} ${from / SECTOR_BYTES + sector}`
@@ -80,12 +89,22 @@ it('what is written of blocks, and then over them, makes the file', () => {
       const sizeBytes = list.length * BLOCK_BYTES - missing
       const content = listed(list)
       const file = new Array(Math.ceil(sizeBytes / SECTOR_BYTES)).fill('zeros')
-      const writes: { piece: Piece; isPatch: boolean }[] = []
-      eachWrite({ content, sizeBytes }, (piece, isPatch) => writes.push({ piece, isPatch }))
-      for (const isLater of [false, true])
-        for (const { piece } of writes.filter(({ isPatch }) => isPatch === isLater).reverse())
-          for (let sector = 0; sector * SECTOR_BYTES < piece.length; sector++)
-            file[piece.offset / SECTOR_BYTES + sector] = described(content, piece, sector)
+      const writes: Write[] = []
+      eachWrite({ content, sizeBytes }, (write) => void writes.push(write))
+      const isPatch = ({ sectors }: Write) => sectors !== 0
+      for (const { idAt, offset, length } of writes.filter((write) => !isPatch(write)).reverse())
+        for (let sector = 0; sector * SECTOR_BYTES < length; sector++)
+          file[offset / SECTOR_BYTES + sector] = described(content, { idAt, from: 0 }, sector)
+      for (const { idAt, offset, length, sectors } of writes.filter(isPatch).reverse()) {
+        const runs = [...sectorRuns(sectors)]
+        assert.equal(
+          runs.reduce((sum, run) => sum + run.length, 0),
+          length,
+        )
+        for (const { from, start, length: bytes } of runs)
+          for (let sector = 0; sector * SECTOR_BYTES < bytes; sector++)
+            file[(offset + start) / SECTOR_BYTES + sector] = described(content, { idAt, from }, sector)
+      }
       assert.deepEqual(file, sectorsOf(list, sizeBytes))
     }),
   )
@@ -117,6 +136,34 @@ it('a store must have what a patched block is made of, and not the block itself'
       })
       assert.deepEqual(needed, expected)
     }),
+  )
+})
+
+it('a patched block is had as a whole where what it is made of is not all there and itself is', () => {
+  fc.assert(
+    fc.property(
+      id,
+      fc.integer({ min: 1, max: 0xfffe }),
+      fc.boolean(),
+      fc.boolean(),
+      fc.boolean(),
+      (number, sectors, ...there) => {
+        const content = listed([{ kind: 'patched', id: number, sectors }])
+        const ids = [name(number), base(number), patch(number)]
+        const held = ids.filter((_, at) => there[at])
+        const holds = (bytes: Uint8Array, idAt: number) =>
+          held.some((one) => Buffer.from(one).equals(bytes.subarray(idAt, idAt + ID_BYTES)))
+        const isWhole = wholeWhere(holds, content)
+        const [isNamed, isBase, isPatch] = there
+        const expected = isNamed && !(isBase && isPatch) ? 1 : 2
+        let needed = 0
+        visitNeeded(content, () => void needed++, isWhole)
+        const writes: Write[] = []
+        eachWrite({ content, sizeBytes: BLOCK_BYTES }, (write) => void writes.push(write), isWhole)
+        const pieces = [...piecesBetween({ content, sizeBytes: BLOCK_BYTES }, 0, BLOCK_BYTES, isWhole)]
+        assert.deepEqual([needed, writes.length, Math.min(pieces.length, 2)], [expected, expected, expected])
+      },
+    ),
   )
 })
 

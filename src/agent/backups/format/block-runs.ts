@@ -2,7 +2,18 @@
 // others than they were. See docs/backup-format.md.
 import { concat } from '../../../kit/bytes.ts'
 import { BLOCK_BYTES, ID_BYTES } from './format.ts'
-import { PATCHED, type Patch, type Piece, piecesOfPatched, writePatched } from './patched.ts'
+import {
+  asPatched,
+  countSectors,
+  type IsWhole,
+  PATCHED,
+  type Patch,
+  type Piece,
+  piecesOfPatched,
+  SECTOR_BYTES,
+  sectorsAt,
+  writePatched,
+} from './patched.ts'
 
 type Content = { content: Uint8Array; sizeBytes: number }
 
@@ -92,6 +103,7 @@ function visitRuns(bytes: Uint8Array, start: number, end: number, runs: Runs): v
 export function visitNeeded(
   bytes: Uint8Array,
   visit: (idAt: number) => void,
+  isWhole: IsWhole = asPatched,
   start = 0,
   end: number = bytes.length,
 ): void {
@@ -101,21 +113,38 @@ export function visitNeeded(
     },
     zeros() {},
     patched(at) {
+      if (isWhole(at)) {
+        visit(at + PATCHED.name)
+        return
+      }
       visit(at + PATCHED.base)
       visit(at + PATCHED.patch)
     },
   })
 }
 
+export interface Write {
+  idAt: number
+  /** In the file. */
+  offset: number
+  /** Of the block that has the id. */
+  length: number
+  /** 0 where all of it is written there; else it is of these sectors of the block that begins there, one after another. */
+  sectors: number
+}
+
 /**
- * What to write to make the file, but for zeros: blocks first, in any order, and once they are written what of them is
- * patched, in any order. So nearly all of it is written block after block.
+ * What to write to make the file, but for zeros: first those of whole blocks, in any order, and once they are written what
+ * of them is patched, in any order. So nearly all of it is written block after block.
  */
-export function eachWrite({ content, sizeBytes }: Content, visit: (piece: Piece, isPatch: boolean) => void): void {
+export function eachWrite(
+  { content, sizeBytes }: Content,
+  visit: (write: Write) => void,
+  isWhole: IsWhole = asPatched,
+): void {
   let offset = 0
   const visitBlock = (idAt: number) => {
-    const length = Math.min(BLOCK_BYTES, sizeBytes - offset)
-    visit({ idAt, offset, length, from: 0, blockBytes: length }, false)
+    visit({ idAt, offset, length: Math.min(BLOCK_BYTES, sizeBytes - offset), sectors: 0 })
   }
   visitRuns(content, 0, content.length, {
     ids(at, count) {
@@ -128,9 +157,12 @@ export function eachWrite({ content, sizeBytes }: Content, visit: (piece: Piece,
       offset += count * BLOCK_BYTES
     },
     patched(at) {
-      visitBlock(at + PATCHED.base)
-      for (const piece of piecesOfPatched(content, at, offset))
-        if (piece.idAt === at + PATCHED.patch) visit(piece, true)
+      const sectors = sectorsAt(content, at)
+      if (isWhole(at)) visitBlock(at + PATCHED.name)
+      else {
+        visitBlock(at + PATCHED.base)
+        visit({ idAt: at + PATCHED.patch, offset, length: countSectors(sectors) * SECTOR_BYTES, sectors })
+      }
       offset += BLOCK_BYTES
     },
   })
@@ -141,14 +173,14 @@ export function* piecesBetween(
   { content, sizeBytes }: Content,
   start: number,
   end: number,
+  isWhole: IsWhole = asPatched,
 ): Generator<Piece, void, undefined> {
   let offset = 0
   for (let at = 0; at < content.length && offset < end; ) {
     const head = varintAt(content, at)
     at += varintLength(content, at)
     if (head === PATCHED_HEAD) {
-      for (const piece of piecesOfPatched(content, at, offset))
-        if (piece.offset < end && piece.offset + piece.length > start) yield piece
+      if (offset + BLOCK_BYTES > start) yield* piecesOfListed(content, at, offset, start, end, isWhole(at))
       at += PATCHED.bytes
       offset += BLOCK_BYTES
       continue
@@ -159,13 +191,36 @@ export function* piecesBetween(
     if (!isZero) at += skipped * ID_BYTES
     offset += skipped * BLOCK_BYTES
     for (let left = count - skipped; left > 0 && offset < end; left--) {
-      const length = Math.min(BLOCK_BYTES, sizeBytes - offset)
-      yield { idAt: isZero ? -1 : at, offset, length, from: 0, blockBytes: length }
+      yield wholeBlock(isZero ? -1 : at, offset, Math.min(BLOCK_BYTES, sizeBytes - offset))
       if (!isZero) at += ID_BYTES
       offset += BLOCK_BYTES
     }
   }
 }
+
+function* piecesOfListed(
+  content: Uint8Array,
+  at: number,
+  offset: number,
+  start: number,
+  end: number,
+  isWhole: boolean,
+): Generator<Piece, void, undefined> {
+  if (isWhole) {
+    yield wholeBlock(at + PATCHED.name, offset, BLOCK_BYTES)
+    return
+  }
+  for (const piece of piecesOfPatched(content, at, offset))
+    if (piece.offset < end && piece.offset + piece.length > start) yield piece
+}
+
+const wholeBlock = (idAt: number, offset: number, length: number): Piece => ({
+  idAt,
+  offset,
+  length,
+  from: 0,
+  blockBytes: length,
+})
 
 /** The name of each block, in order; zeros for one of zeros. `onPatched`: where one is listed as patched. */
 export function namesOf(content: Uint8Array, onPatched: (block: number, at: number) => void = () => {}): Uint8Array {

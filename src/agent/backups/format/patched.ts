@@ -40,6 +40,20 @@ export function patchAt(bytes: Uint8Array, at: number): Patch {
   return { sectors: sectorsAt(bytes, at), base: idAt(PATCHED.base), patch: idAt(PATCHED.patch) }
 }
 
+/** Whether the block that is listed there is to be had as a whole, and not as a patch. */
+export type IsWhole = (at: number) => boolean
+
+export const asPatched: IsWhole = () => false
+
+/**
+ * Where what it is a patch of, or the patch, is lost or damaged, and some backup has stored the block itself since. `holds`: whether
+ * the store has what is named there.
+ */
+export function wholeWhere(holds: (bytes: Uint8Array, idAt: number) => boolean, bytes: Uint8Array): IsWhole {
+  return (at) =>
+    !(holds(bytes, at + PATCHED.base) && holds(bytes, at + PATCHED.patch)) && holds(bytes, at + PATCHED.name)
+}
+
 /** How many of them are others. */
 export function countSectors(sectors: number): number {
   let count = 0
@@ -64,16 +78,29 @@ export interface Piece {
 export function* piecesOfPatched(bytes: Uint8Array, at: number, offset: number): Generator<Piece, void, undefined> {
   const sectors = sectorsAt(bytes, at)
   const patchBytes = countSectors(sectors) * SECTOR_BYTES
-  let patched = 0
+  let end = 0
+  const before = (start: number): Piece[] =>
+    end === start
+      ? []
+      : [{ idAt: at + PATCHED.base, offset: offset + end, length: start - end, from: end, blockBytes: BLOCK_BYTES }]
+  for (const { from, start, length } of sectorRuns(sectors)) {
+    yield* before(start)
+    yield { idAt: at + PATCHED.patch, offset: offset + start, length, from, blockBytes: patchBytes }
+    end = start + length
+  }
+  yield* before(BLOCK_BYTES)
+}
+
+/** Those that are others and follow each other: where they stand in the block, and from where on in the patch. */
+export function* sectorRuns(sectors: number): Generator<{ from: number; start: number; length: number }> {
+  let from = 0
   for (let sector = 0; sector < BLOCK_SECTORS; ) {
     const first = sector
-    const isPatch = isOther(sectors, first)
-    while (sector < BLOCK_SECTORS && isOther(sectors, sector) === isPatch) sector++
-    const [start, length] = [first * SECTOR_BYTES, (sector - first) * SECTOR_BYTES]
-    yield isPatch
-      ? { idAt: at + PATCHED.patch, offset: offset + start, length, from: patched, blockBytes: patchBytes }
-      : { idAt: at + PATCHED.base, offset: offset + start, length, from: start, blockBytes: BLOCK_BYTES }
-    if (isPatch) patched += length
+    while (sector < BLOCK_SECTORS && isOther(sectors, sector)) sector++
+    const length = (sector - first) * SECTOR_BYTES
+    if (length > 0) yield { from, start: first * SECTOR_BYTES, length }
+    else sector++
+    from += length
   }
 }
 

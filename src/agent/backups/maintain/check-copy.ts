@@ -3,6 +3,7 @@
 import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { visitNeeded } from '../format/block-runs.ts'
 import { type Damage, lastSegment, manifestBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
@@ -114,8 +115,8 @@ async function findStandIns(
   // Where it is damaged here, that was found before.
   await noting(createFindings(), async () => {
     for await (const chunk of (await openManifest(blobs, sealer, name)).chunks())
-      for (const entry of chunk)
-        visitNeeded(entry.content, (idAt) => {
+      for (const entry of chunk) {
+        const find = (idAt: number) => {
           const here = index.findAny(entry.content, idAt)
           const packId = here < 0 ? '' : index.place(here).packId
           const frames = unsent.get(packId)
@@ -123,7 +124,9 @@ async function findStandIns(
           const there = copy.findAny(entry.content, idAt)
           if (there >= 0) wantFrame(copy, there, standIns)
           else lost.set(packId, frames)
-        })
+        }
+        visitNeeded(entry.content, find, wholeIn(index, entry.content))
+      }
   })
   return { standIns, lost }
 }

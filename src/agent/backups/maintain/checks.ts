@@ -5,6 +5,7 @@ import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { visitNeeded } from '../format/block-runs.ts'
 import { Damage, ID_BYTES, lastSegment, packBlob } from '../format/format.ts'
 import { decodeTable, type Frame } from '../format/pack-table.ts'
@@ -295,11 +296,13 @@ async function findTouched(repository: Repository, reports: Map<string, DamageRe
       const manifest = await openIfThere(repository, name)
       for await (const chunk of manifest?.chunks() ?? []) {
         for (const entry of chunk) {
-          visitNeeded(entry.content, (idAt) => {
-            const id = Buffer.from(entry.content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
+          const { content } = entry
+          const touch = (idAt: number) => {
+            const id = Buffer.from(content.subarray(idAt, idAt + ID_BYTES)).toString('hex')
             const touches = reports.get(id)?.touches
             if (touches && touches.length < TOUCHED_AT_MOST) touches.push({ ...name, path: entry.path })
-          })
+          }
+          visitNeeded(content, touch, wholeIn(repository.index, content))
         }
       }
     } catch (error) {

@@ -1,6 +1,7 @@
 // Lets old packs leave the disk once the off-site copy has them (`GAMEKEEPER_KEEP_LOCAL`). What the newest backup of a
 // server needs stays: the restore that people wait for is as quick as ever, and does not need the network.
 import type { KeepLocal } from '../../../contract/keep-local.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { visitIds } from '../format/entries.ts'
 import { Damage, lastSegment } from '../format/format.ts'
 import { type ManifestName, manifestNames, openIfThere, unlessGone } from '../store/manifests.ts'
@@ -120,10 +121,11 @@ async function neededBy(repository: Repository, backups: ManifestName[], signal:
         for await (const { raw: chunk } of (await openIfThere(repository, name))?.rawChunks() ?? []) {
           signal.throwIfAborted()
           const { index } = repository
-          visitIds(chunk, (idAt) => {
+          const need = (idAt: number) => {
             const block = index.findAny(chunk, idAt)
             if (block >= 0) needed.add(index.framePlace(index.frameOf(block)).packId)
-          })
+          }
+          visitIds(chunk, need, wholeIn(index, chunk))
         }
       }),
     )

@@ -5,9 +5,11 @@
 // see docs/backup-format.md.
 import type { ReclaimReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { type PartRef, visitIds } from '../format/entries.ts'
 import { DAMAGE_BLOB, Damage, packBlob, partBlob } from '../format/format.ts'
 import { decodeTable, type Frame, tableOf } from '../format/pack-table.ts'
+import { PATCHED } from '../format/patched.ts'
 import { settleDoubts } from '../store/healing.ts'
 import { withManifest } from '../store/healing-blobs.ts'
 import { createIndexWriter, indexesFor, listedPacks } from '../store/index-blobs.ts'
@@ -123,11 +125,17 @@ async function mark(repository: Repository, signal: AbortSignal): Promise<Marks>
           for await (const { raw: chunk, part } of manifest?.rawChunks(seen) ?? []) {
             signal.throwIfAborted()
             need(name, part)
-            visitIds(chunk, (idAt) => {
+            const markBlock = (idAt: number) => {
               const block = index.findAny(chunk, idAt)
               if (block < 0) return
               if (index.isDamaged(block)) damaged++
               bits[block >> 3] = (bits[block >> 3] ?? 0) | (1 << (block & 7))
+            }
+            const isWhole = wholeIn(index, chunk)
+            visitIds(chunk, markBlock, (at) => {
+              // What is left of the patch stays as well: it may be healed.
+              if (isWhole(at)) markBlock(at + PATCHED.name)
+              return false
             })
           }
         }),

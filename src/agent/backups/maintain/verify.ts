@@ -3,6 +3,7 @@
 import { StoreUnreachable } from '../../../blobs/layered.ts'
 import type { DamageReport, VerifyReport } from '../../../contract/agent/agent-backups.ts'
 import { fail } from '../../../contract/errors.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { visitNeeded } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { ID_BYTES } from '../format/format.ts'
@@ -88,7 +89,7 @@ const blobsOf = ({ blocks, blobs }: Findings) => [
 ]
 
 function want({ index, doubtful }: Repository, entry: Entry, wanted: Wanted, findings: Findings): void {
-  visitNeeded(entry.content, (idAt) => {
+  const wantBlock = (idAt: number) => {
     const block = index.findAny(entry.content, idAt)
     if (block < 0) {
       // It may be in a pack that only the copy has.
@@ -98,5 +99,6 @@ function want({ index, doubtful }: Repository, entry: Entry, wanted: Wanted, fin
       return
     }
     wantFrame(index, block, wanted)
-  })
+  }
+  visitNeeded(entry.content, wantBlock, wholeIn(index, entry.content))
 }

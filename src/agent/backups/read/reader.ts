@@ -6,6 +6,7 @@ import { isLost } from '../../../blobs/store.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { BlockPlace } from '../blocks/block-index.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { piecesBetween } from '../format/block-runs.ts'
 import type { Entry } from '../format/entries.ts'
 import { BLOCK_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
@@ -42,6 +43,8 @@ export function createContentReader(repository: Repository, share: string): Cont
   const frames = new Map<string, Uint8Array>()
   /** What patched blocks were last made of: one after another is read several times. */
   let lastRead: { id: Uint8Array; bytes: Uint8Array }[] = []
+  /** Those that `frames` will hold when what was expected so far has been read. */
+  const expected = new Set<string>()
   /** Of the blocks that were expected, the first that is not on the disk. */
   let firstAway: BlockPlace | 'in doubt' | undefined
 
@@ -57,6 +60,16 @@ export function createContentReader(repository: Repository, share: string): Cont
     const oldest = frames.keys().next().value
     if (frames.size > FRAMES_KEPT && oldest !== undefined) frames.delete(oldest)
     return raw
+  }
+
+  /** Whether its frame will not be at hand when it is read, after what was expected before. */
+  function willFetch({ packId, offset }: BlockPlace): boolean {
+    const key = `${packId} ${offset}`
+    if (expected.has(key)) return false
+    expected.add(key)
+    const [oldest] = expected
+    if (expected.size > FRAMES_KEPT && oldest !== undefined) expected.delete(oldest)
+    return true
   }
 
   function decoded(stored: Uint8Array, place: BlockPlace): Uint8Array | undefined {
@@ -138,11 +151,11 @@ export function createContentReader(repository: Repository, share: string): Cont
   return {
     expect(entry, start = 0, end = entry.sizeBytes) {
       if (!isSomeElsewhere(repository)) return
-      for (const { idAt } of piecesBetween(entry, start, end)) {
+      for (const { idAt } of piecesBetween(entry, start, end, wholeIn(repository.index, entry.content))) {
         if (idAt < 0) continue
         const block = repository.index.findAny(entry.content, idAt)
         const place = block < 0 ? undefined : repository.index.place(block)
-        if (place) expectBlock({ repository, fetch }, place)
+        if (place && willFetch(place)) expectBlock({ repository, fetch }, place)
         if (place && repository.isAway(place.packId)) firstAway ??= place
         if (!place && repository.doubtful.size > 0) firstAway ??= 'in doubt'
       }
@@ -150,7 +163,12 @@ export function createContentReader(repository: Repository, share: string): Cont
     reachFirst: () => fetchFirst().catch(ifUnreachable),
     async *read(entry, start = 0, end = entry.sizeBytes) {
       if (start >= end) return
-      for (const { idAt, offset, length, from, blockBytes } of piecesBetween(entry, start, end)) {
+      for (const { idAt, offset, length, from, blockBytes } of piecesBetween(
+        entry,
+        start,
+        end,
+        wholeIn(repository.index, entry.content),
+      )) {
         const first = from + Math.max(0, start - offset)
         const last = from + Math.min(length, end - offset)
         const id = idAt < 0 ? undefined : entry.content.subarray(idAt, idAt + ID_BYTES)

@@ -7,7 +7,8 @@ import { addressOf, createDescriptorAt, type Directory, openChild } from '../../
 import { nameToDisk } from '../../files/sandbox/names.ts'
 import { permissionsOf } from '../../files/sandbox/ownership.ts'
 import { spaceOf } from '../../files/space/amounts.ts'
-import { eachWrite, isOneBlock, ONLY_ID } from '../format/block-runs.ts'
+import { wholeIn } from '../blocks/prior-blocks.ts'
+import { eachWrite, isOneBlock, ONLY_ID, type Write } from '../format/block-runs.ts'
 import type { KeyedEntry } from '../format/entries.ts'
 import type { DamagedBlock } from '../store/damage-list.ts'
 import { decodePart, type PackSource } from '../store/decode-pack.ts'
@@ -84,8 +85,7 @@ export function createBuilder(source: PackSource & { serverId: string }, staging
     wantBlock(repository, window.packs, entry, {
       idAt: ONLY_ID,
       offset: 0,
-      from: 0,
-      bytes: entry.sizeBytes,
+      sectors: 0,
       length: entry.sizeBytes,
       target: null,
       file,
@@ -154,15 +154,17 @@ function collectBlocks(
   let writtenBytes = 0
   // A few sectors here and there are written sooner through the page cache than each around it.
   const patched = { fd: target.fd, directFd: -1 }
-  eachWrite(entry, ({ idAt, offset, length: bytes, from, blockBytes: length }, isPatch) => {
-    const place = { idAt, offset, from, bytes, length }
-    if (isPatch) wantBlock(repository, patches, entry, { ...place, target: patched })
-    else {
-      wantBlock(repository, packs, entry, { ...place, target })
-      end = offset + bytes
-      writtenBytes += bytes
-    }
-  })
+  const want = ({ idAt, offset, length, sectors }: Write) => {
+    const isPatch = sectors !== 0
+    wantBlock(repository, isPatch ? patches : packs, entry, {
+      ...{ idAt, offset, length, sectors },
+      target: isPatch ? patched : target,
+    })
+    if (isPatch) return
+    end = offset + length
+    writtenBytes += length
+  }
+  eachWrite(entry, want, wholeIn(repository.index, entry.content))
   return { end, writtenBytes }
 }
 

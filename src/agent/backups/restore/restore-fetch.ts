@@ -1,5 +1,6 @@
 // What a restore will read from the off-site copy, found before the first of it is: so it comes pack by pack, and only
 // that.
+import { wholeIn } from '../blocks/prior-blocks.ts'
 import { eachWrite } from '../format/block-runs.ts'
 import { expectBlock, type PackSource } from '../store/decode-pack.ts'
 import { type PlanRequest, planRestore, type Step } from './restore-plan.ts'
@@ -22,10 +23,11 @@ export async function expectRestore(
     const { content, sizeBytes } = step.wanted
     if (bytes < MUCH_BYTES && bytes + sizeBytes >= MUCH_BYTES) source.pool.prepare()
     bytes += sizeBytes
-    eachWrite(step.wanted, ({ idAt }) => {
+    const expect = ({ idAt }: { idAt: number }) => {
       const block = index.findAny(content, idAt)
       if (block >= 0) expectBlock(source, index.place(block))
-    })
+    }
+    eachWrite(step.wanted, expect, wholeIn(index, content))
     return undefined
   })
   source.fetch.start()

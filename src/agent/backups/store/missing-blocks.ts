@@ -5,6 +5,7 @@ import { createBlockIndex } from '../blocks/block-index.ts'
 import { visitIds } from '../format/entries.ts'
 import { lastSegment, packBlob } from '../format/format.ts'
 import type { Manifest } from '../format/manifest.ts'
+import { wholeWhere } from '../format/patched.ts'
 import { readListedIndex } from './index-blobs.ts'
 import type { WrittenPack } from './packs.ts'
 import type { Repository } from './repository.ts'
@@ -42,10 +43,12 @@ export function createBlockCheck(findFault: FindFault): (manifest: Manifest) => 
 
 function missingIn(chunk: Buffer, findFault: FindFault): Missing {
   const missing: Missing = { count: 0, first: '' }
-  visitIds(chunk, (idAt) => {
+  const check = (idAt: number) => {
     const fault = findFault(chunk, idAt)
     if (fault !== undefined) add(missing, { count: 1, first: fault })
-  })
+  }
+  const holds = (bytes: Uint8Array, idAt: number) => findFault(bytes, idAt) === undefined
+  visitIds(chunk, check, wholeWhere(holds, chunk))
   return missing
 }
 

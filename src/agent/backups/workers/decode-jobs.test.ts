@@ -26,8 +26,7 @@ it('lists every block once, in the order of the pack, in arrays of just their si
           idAt: 3,
           target,
           offset,
-          from: inner,
-          bytes: 100 - inner,
+          sectors: inner,
         }
       })
       const listed: string[] = []
@@ -49,9 +48,9 @@ it('lists every block once, in the order of the pack, in arrays of just their si
         assert.equal(block * ID_BYTES, ids.length)
         assert.ok(frames.length / FRAME.fields <= 32)
       }
-      const expected = wanted.map(({ frame, inner, length, ids, target, offset, from, bytes }) => {
+      const expected = wanted.map(({ frame, inner, length, ids, target, offset, sectors }) => {
         const { fd, directFd } = target ?? { fd: -1, directFd: -1 }
-        return `${frame.offset} ${[inner, length, fd, directFd, offset, -1, from, bytes].join(' ')} ${ids.subarray(3)}`
+        return `${frame.offset} ${[inner, length, fd, directFd, offset, -1, sectors].join(' ')} ${ids.subarray(3)}`
       })
       assert.deepEqual(listed.sort(), expected.sort())
     }),

@@ -12,8 +12,8 @@ const JOB_BYTES = 4 * 1024 * 1024
 /** Of a row of `DecodeJob.frames`. */
 export const FRAME = { offset: 0, storedLength: 1, rawLength: 2, codec: 3, crc: 4, blockCount: 5, fields: 6 } as const
 /**
- * Of a row of `DecodeJob.blocks`; `fd` is -1 where it is written to no open file, `file` where it is no whole file. Of the block,
- * `bytes` are written, `from` on.
+ * Of a row of `DecodeJob.blocks`; `fd` is -1 where it is written to no open file, `file` where it is no whole file. `sectors`:
+ * see `Write`.
  */
 export const BLOCK = {
   inner: 0,
@@ -22,9 +22,8 @@ export const BLOCK = {
   directFd: 3,
   offset: 4,
   file: 5,
-  from: 6,
-  bytes: 7,
-  fields: 8,
+  sectors: 6,
+  fields: 7,
 } as const
 
 export interface WantedBlock {
@@ -38,14 +37,13 @@ export interface WantedBlock {
   target: DirectTarget | null
   /** In the target. */
   offset: number
-  /** What of the block is written there: so many bytes from there on. */
-  from: number
-  bytes: number
+  /** See `Write`. */
+  sectors: number
   file?: NewFile
 }
 
 /** Of a block that is only to be checked. */
-export const NOT_WRITTEN = { target: null, offset: 0, from: 0, bytes: 0 } as const
+export const NOT_WRITTEN = { target: null, offset: 0, sectors: 0 } as const
 
 /** In the order of the pack, in parts that keep a worker busy for a while. */
 export function* decodeJobs(
@@ -81,10 +79,7 @@ function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'fra
   const ids = new Uint8Array(wanted.length * ID_BYTES)
   let row = -FRAME.fields
   let before = -1
-  for (const [
-    index,
-    { frame, inner, length, ids: names, idAt, target, offset, from, bytes, file },
-  ] of wanted.entries()) {
+  for (const [index, { frame, inner, length, ids: names, idAt, target, offset, sectors, file }] of wanted.entries()) {
     if (frame.offset !== before) {
       before = frame.offset
       row += FRAME.fields
@@ -102,8 +97,7 @@ function asRows(wanted: WantedBlock[], frameCount: number): Pick<DecodeJob, 'fra
     blocks[at + BLOCK.directFd] = target ? target.directFd : -1
     blocks[at + BLOCK.offset] = offset
     blocks[at + BLOCK.file] = file ? files.push(file) - 1 : -1
-    blocks[at + BLOCK.from] = from
-    blocks[at + BLOCK.bytes] = bytes
+    blocks[at + BLOCK.sectors] = sectors
     for (let byte = 0; byte < ID_BYTES; byte++) ids[index * ID_BYTES + byte] = names[idAt + byte] ?? 0
   }
   return { frames, blocks, ids, files: files.length > 0 ? newFilesOf(files) : null }

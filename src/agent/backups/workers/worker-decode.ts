@@ -4,6 +4,7 @@ import type { DirectTarget } from '../../../blobs/direct-io.ts'
 import { type BlobReader, type BlobStore, type ByteRange, isLost } from '../../../blobs/store.ts'
 import { FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
 import type { FrameRow } from '../format/pack-table.ts'
+import { sectorRuns } from '../format/patched.ts'
 import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
 import { decodeSpans, SPAN_BYTES, type Span, type SpanList } from '../format/spans.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
@@ -211,8 +212,6 @@ function checkFrame(
   for (let block = frame.block; block < frame.blockEnd; block++) {
     const inner = blocks[block * BLOCK.fields + BLOCK.inner] ?? 0
     const length = blocks[block * BLOCK.fields + BLOCK.length] ?? 0
-    // Of one block several parts may be wanted.
-    if (block > frame.block && blocks[(block - 1) * BLOCK.fields + BLOCK.inner] === inner) continue
     sealer.nameTo(name, 0, partOf(raw, inner, length))
     if (name.compare(ids, block * ID_BYTES, (block + 1) * ID_BYTES) !== 0) return 'a block is not what its name says'
   }
@@ -233,8 +232,7 @@ function roomFor({ runs, decoded }: Lane, { blocks }: DecodeJob, { block, blockE
   let inner = 0
   for (let at = first; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
     const isNext = blocks[at + BLOCK.inner] === inner && blocks[at + BLOCK.offset] === offset + inner
-    const isWhole = blocks[at + BLOCK.bytes] === blocks[at + BLOCK.length]
-    if (!isNext || !isWhole || blocks[at + BLOCK.fd] !== target.fd) return decoded
+    if (!isNext || blocks[at + BLOCK.fd] !== target.fd) return decoded
     inner += blocks[at + BLOCK.length] ?? 0
   }
   return runs.room(target, offset, rawLength) ?? decoded
@@ -254,13 +252,26 @@ async function writeBlocks(
   for (let at = block * BLOCK.fields; at < blockEnd * BLOCK.fields; at += BLOCK.fields) {
     const target = targetAt(blocks, at)
     const file = blocks[at + BLOCK.file] ?? -1
-    const from = (blocks[at + BLOCK.inner] ?? 0) + (blocks[at + BLOCK.from] ?? 0)
-    const length = blocks[at + BLOCK.bytes] ?? 0
-    if (files && file >= 0) makeFile(files, file, partOf(raw, from, length), result.made, result.madeCount++)
+    const sectors = blocks[at + BLOCK.sectors] ?? 0
+    const offset = blocks[at + BLOCK.offset] ?? 0
+    const bytes = partOf(raw, blocks[at + BLOCK.inner] ?? 0, blocks[at + BLOCK.length] ?? 0)
+    if (files && file >= 0) makeFile(files, file, bytes, result.made, result.madeCount++)
     if (target.fd < 0) continue
-    const waits = runs.add(target, partOf(raw, from, length), blocks[at + BLOCK.offset] ?? 0)
+    const waits = sectors === 0 ? runs.add(target, bytes, offset) : writePatch(runs, target, bytes, offset, sectors)
     if (waits) await waits
   }
+}
+
+/** Through the page cache, so that nothing has to be waited for: sectors that follow each other at once. */
+function writePatch(
+  runs: RunWriter,
+  target: DirectTarget,
+  bytes: Uint8Array,
+  offset: number,
+  sectors: number,
+): undefined {
+  for (const { from, start, length } of sectorRuns(sectors))
+    runs.add({ fd: target.fd, directFd: -1 }, bytes.subarray(from, from + length), offset + start)
 }
 
 /** Copies, since a message carries the whole of what an array is a view of. */
