@@ -16,7 +16,8 @@ import { expectBlock } from '../store/decode-pack.ts'
 import { healLater, inDoubt } from '../store/healing.ts'
 import type { Repository } from '../store/repository.ts'
 
-const FRAMES_KEPT = 16
+/** Of a file that was often changed, what has changed is in many frames, by when it did. */
+const FRAMES_KEPT = 64
 
 type Content = Pick<Entry, 'content' | 'sizeBytes' | 'path'>
 
@@ -38,7 +39,7 @@ export interface ContentReader extends Disposable {
 /** `share`: whose time on this thread it takes to check the blocks. */
 export function createContentReader(repository: Repository, share: string): ContentReader {
   const turn = createTurns(share)
-  const fetch = repository.fetches.begin()
+  const fetch = repository.fetches.begin({ isInOrder: true })
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
   /** What patched blocks were last made of: one after another is read several times. */
@@ -52,7 +53,12 @@ export function createContentReader(repository: Repository, share: string): Cont
   async function frameAt(place: BlockPlace, isFromCopy: boolean): Promise<Uint8Array | undefined> {
     const key = `${place.packId} ${place.offset} ${isFromCopy}`
     const kept = frames.get(key)
-    if (kept) return kept
+    if (kept) {
+      // The one that was used longest ago goes first.
+      frames.delete(key)
+      frames.set(key, kept)
+      return kept
+    }
     const stored = await (isFromCopy ? copyOf(place) : storedAt(place)).catch(ifLost)
     const raw = stored && decoded(stored, place)
     if (!raw) return undefined
@@ -65,11 +71,11 @@ export function createContentReader(repository: Repository, share: string): Cont
   /** Whether its frame will not be at hand when it is read, after what was expected before. */
   function willFetch({ packId, offset }: BlockPlace): boolean {
     const key = `${packId} ${offset}`
-    if (expected.has(key)) return false
+    const isKept = expected.delete(key)
     expected.add(key)
     const [oldest] = expected
     if (expected.size > FRAMES_KEPT && oldest !== undefined) expected.delete(oldest)
-    return true
+    return !isKept
   }
 
   function decoded(stored: Uint8Array, place: BlockPlace): Uint8Array | undefined {

@@ -178,14 +178,33 @@ it('gives up what will be read last, where memory is short', async () => {
   using fetch = createPackFetches(store).begin()
   // Each has something left when the next is read, more of them than there is room for.
   const packs = ['a', 'b', 'c', 'd', 'e']
-  for (const pack of packs) fetch.expect(pack, range(0))
-  for (const pack of packs) fetch.expect(pack, range(1000))
-  for (const at of [0, 1000]) fetch.expect('late', range(at))
-  for (const pack of packs) await bytesOf(fetch, pack, range(0))
-  await bytesOf(fetch, 'late', range(0))
-  for (const pack of packs) await bytesOf(fetch, pack, range(1000))
-  await bytesOf(fetch, 'late', range(1000))
+  const [much, rest] = [range(0, 3_000_000), range(3_000_000)]
+  for (const pack of packs) fetch.expect(pack, much)
+  for (const pack of packs) fetch.expect(pack, rest)
+  for (const one of [much, rest]) fetch.expect('late', one)
+  for (const pack of packs) await bytesOf(fetch, pack, much)
+  await bytesOf(fetch, 'late', much)
+  for (const pack of packs) await bytesOf(fetch, pack, rest)
+  await bytesOf(fetch, 'late', rest)
   assert.deepEqual(requests.map(({ name }) => name).slice(6), ['packs/e/e'])
+})
+
+it('fetches what is read in order from many packs in turn about once', async () => {
+  const { store, requests } = countedStore()
+  using fetch = createPackFetches(store).begin({ isInOrder: true })
+  const packs = Array.from({ length: 30 }, (_, number) => `pack${number}`)
+  const reads: [string, WantedRange][] = []
+  for (let offset = 0; offset < PACK_BYTES; offset += 64 * 1024)
+    for (const pack of packs) {
+      reads.push([pack, range(offset, 64 * 1024)])
+      // What was read a while ago is read once more.
+      if (offset > 0 && reads.length % 7 === 0) reads.push([pack, range(offset - 64 * 1024, 64 * 1024)])
+    }
+  for (const [pack, one] of reads) fetch.expect(pack, one)
+  for (const [pack, one] of reads) await bytesOf(fetch, pack, one)
+  const fetched = requests.reduce((sum, { range: { length } }) => sum + length, 0)
+  assert.ok(fetched < 1.5 * packs.length * PACK_BYTES, `${fetched} bytes of ${packs.length * PACK_BYTES}`)
+  assert.ok(requests.length < 10 * packs.length, `${requests.length} requests`)
 })
 
 it('comes to an end however many packs are read at once, each with two that have to be there together', async () => {

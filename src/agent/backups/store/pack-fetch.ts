@@ -6,6 +6,21 @@ import { asBuffer } from '../../../kit/bytes.ts'
 import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
 import { packBlob } from '../format/format.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
+import {
+  addTurns,
+  expectOf,
+  nextOf,
+  nextTurn,
+  type Ranges,
+  rangesIn,
+  type Session,
+  takeAll,
+  takeNearest,
+  use,
+  type WantedRange,
+} from './expected-ranges.ts'
+
+export type { WantedRange }
 
 /**
  * Packs in memory at one time, and so the requests that are under way. The one with what has changed lately is needed all
@@ -14,6 +29,10 @@ import type { FetchedRange } from '../workers/worker-jobs.ts'
 const SLOTS = 5
 /** A whole pack: 32 MiB, what the last write to it has beyond that, and its table. */
 const SLOT_BYTES = 40 * 1024 * 1024
+/** All of them, and those that are smaller. */
+const MEMORY_BYTES = SLOTS * SLOT_BYTES
+/** For little of a pack. A file that was often changed is in many packs, and is read piece by piece from all of them. */
+const SMALL_SLOT_BYTES = SLOT_BYTES / 16
 /** To fetch what lies between two parts takes no longer than a request of its own would. */
 const GAP_BYTES = 512 * 1024
 /** How long memory that nobody uses is kept. */
@@ -22,11 +41,6 @@ const KEPT_MS = 30_000
 const STARTED_AT_ONCE = 2
 /** Of the parts of one pack. */
 const REQUESTS_AT_ONCE = 6
-
-export interface WantedRange extends ByteRange {
-  /** How many blocks of it. */
-  uses: number
-}
 
 export interface PackFetch extends Disposable {
   /** Will be read before long: it comes with what else is wanted of the pack. Only saves requests. */
@@ -38,23 +52,8 @@ export interface PackFetch extends Disposable {
 }
 
 export interface PackFetches {
-  /** For one restore, download or verify. */
-  begin(): PackFetch
-}
-
-interface ExpectedRange extends WantedRange {
-  /** When it will be read, as far as that is known: after those that were expected before it. */
-  turn: number
-}
-
-/** Ranges by where they begin, the one that will be read next first. */
-type Ranges = Map<number, ExpectedRange>
-
-interface Session {
-  /** By pack, in the order in which they will be read. */
-  expected: Map<string, Ranges>
-  turns: number
-  isClosed: boolean
+  /** For one restore, download or verify. `isInOrder`: all of it is read in the order in which it was expected. */
+  begin(options?: { isInOrder?: boolean }): PackFetch
 }
 
 /** What was fetched of one pack at one time. */
@@ -76,8 +75,9 @@ export function createPackFetches(
   copy: BlobStore,
   spansOf: (packId: string) => ByteRange | undefined = () => undefined,
 ): PackFetches {
-  const free: SharedArrayBuffer[] = []
+  let free: SharedArrayBuffer[] = []
   const entries = new Set<Entry>()
+  /** In bytes, of those in use and those that are free. */
   let made = 0
   let sessions = 0
   /** Those who fetch into a slot or read from one: they end by themselves. */
@@ -91,8 +91,8 @@ export function createPackFetches(
 
   function release(entry: Entry): void {
     entries.delete(entry)
-    if (entry.slot?.byteLength === SLOT_BYTES) free.push(entry.slot)
-    else if (entry.slot) made--
+    if (entry.slot && entry.slot.byteLength <= SLOT_BYTES) free.push(entry.slot)
+    else if (entry.slot) made -= entry.slot.byteLength
     entry.slot = undefined
     if (sessions === 0 && free.length > 0) giveBackSoon()
     wake()
@@ -101,17 +101,26 @@ export function createPackFetches(
   /** Not at once: what worker threads have seen of it is given back late, and the next one would take as much again. */
   function giveBackSoon(): void {
     const timer = setTimeout(() => {
-      if (sessions > 0) return
-      made -= free.length
-      free.length = 0
+      if (sessions === 0) giveBack(() => true)
     }, KEPT_MS)
     timer.unref()
+  }
+
+  function giveBack(isGiven: (slot: SharedArrayBuffer) => boolean): void {
+    for (const slot of free) if (isGiven(slot)) made -= slot.byteLength
+    free = free.filter((slot) => !isGiven(slot))
+  }
+
+  /** Undefined where there is none of that size. */
+  function takeFree(size: number): SharedArrayBuffer | undefined {
+    const found = free.findIndex((slot) => slot.byteLength === size)
+    return found < 0 ? undefined : free.splice(found, 1)[0]
   }
 
   /** What is still expected of it comes together again when it is fetched anew. */
   function evict(entry: Entry): void {
     const { session, packId, left } = entry
-    for (const range of left.values()) expectOf(session, packId, range, range.turn)
+    for (const range of left.values()) addTurns(rangesIn(session, packId), range)
     release(entry)
   }
 
@@ -119,20 +128,24 @@ export function createPackFetches(
   function idleEntry(): Entry | undefined {
     let found: Entry | undefined
     for (const entry of entries)
-      if (entry.pins === 0 && entry.slot && (!found || turnOf(entry) > turnOf(found))) found = entry
+      if (entry.pins === 0 && entry.slot && (!found || nextTurn(entry.left) > nextTurn(found.left))) found = entry
     return found
   }
 
   /** Whoever waits here may hold another pack. Where all do, and nothing can be let go of, there is one slot more. */
   async function takeSlot(bytes: number): Promise<SharedArrayBuffer> {
+    const size = bytes <= SMALL_SLOT_BYTES ? SMALL_SLOT_BYTES : Math.max(SLOT_BYTES, bytes)
     for (;;) {
-      const slot = bytes <= SLOT_BYTES ? free.pop() : undefined
+      const slot = takeFree(size)
       if (slot) return slot
-      const idle = made < SLOTS ? undefined : idleEntry()
+      // Free ones of the other size make room.
+      if (made + size > MEMORY_BYTES) giveBack(() => true)
+      const hasRoom = made + size <= MEMORY_BYTES
+      const idle = hasRoom ? undefined : idleEntry()
       if (idle) evict(idle)
-      else if (made < SLOTS || busy === 0) {
-        made++
-        return new SharedArrayBuffer(Math.max(SLOT_BYTES, bytes))
+      else if (hasRoom || busy === 0) {
+        made += size
+        return new SharedArrayBuffer(size)
       } else {
         changed ??= Promise.withResolvers()
         await changed.promise
@@ -161,9 +174,7 @@ export function createPackFetches(
   }
 
   function start(session: Session, packId: string, ranges: readonly WantedRange[]): Entry {
-    const left: Ranges = session.expected.get(packId) ?? new Map()
-    session.expected.delete(packId)
-    for (const range of ranges) if (!left.has(range.offset)) left.set(range.offset, { ...range, turn: session.turns++ })
+    const left = session.isInOrder ? takeNearest(session, packId, ranges) : takeAll(session, packId, ranges)
     const parts = joined([...left.values()], spansOf(packId))
     const entry: Entry = { session, packId, parts, slot: undefined, ready: Promise.resolve(), left, pins: 1 }
     entries.add(entry)
@@ -178,8 +189,9 @@ export function createPackFetches(
 
   /** So that the next pack comes while this one is decoded. */
   function startNext(session: Session): void {
-    const [next] = session.expected.keys()
-    if (next === undefined || made - free.length >= SLOTS) return
+    const next = nextOf(session)
+    const used = made - free.reduce((sum, { byteLength }) => sum + byteLength, 0)
+    if (next === undefined || used + SLOT_BYTES > MEMORY_BYTES) return
     const entry = start(session, next, [])
     void entry.ready.then(
       () => unpin(entry),
@@ -207,8 +219,8 @@ export function createPackFetches(
     return pinned
   }
 
-  function begin(): PackFetch {
-    const session: Session = { expected: new Map(), turns: 0, isClosed: false }
+  function begin({ isInOrder = false }: { isInOrder?: boolean } = {}): PackFetch {
+    const session: Session = { expected: new Map(), turns: 0, isInOrder, isClosed: false }
     sessions++
     return {
       expect: (packId, range) => expectOf(session, packId, range),
@@ -246,26 +258,6 @@ export function createPackFetches(
   }
 
   return { begin }
-}
-
-function expectOf(session: Session, packId: string, range: WantedRange, turn = session.turns++): void {
-  const ranges: Ranges = session.expected.get(packId) ?? new Map()
-  session.expected.set(packId, ranges)
-  const known = ranges.get(range.offset)
-  ranges.set(range.offset, { ...range, uses: (known?.uses ?? 0) + range.uses, turn: known?.turn ?? turn })
-}
-
-/** Of what nobody has read yet, that of the first. */
-function turnOf({ left }: Entry): number {
-  const [first] = left.values()
-  return first?.turn ?? Number.POSITIVE_INFINITY
-}
-
-function use(left: Ranges, { offset, uses }: WantedRange): void {
-  const range = left.get(offset)
-  if (!range) return
-  if (range.uses > uses) left.set(offset, { ...range, uses: range.uses - uses })
-  else left.delete(offset)
 }
 
 const fetchedOf = ({ parts, slot }: Entry): FetchedRange[] =>

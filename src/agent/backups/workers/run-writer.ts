@@ -81,8 +81,8 @@ export function createRunWriter(): RunWriter {
   }
 }
 
-/** Many small files: waiting for another thread would take longer than writing. */
-function writeThrough(fd: number, bytes: Uint8Array, offset: number): void {
+/** Small files and single sectors: waiting for another thread would take longer than writing. */
+export function writeThrough(fd: number, bytes: Uint8Array, offset: number): void {
   let done = 0
   while (done < bytes.length) done += writeSync(fd, bytes, done, bytes.length - done, offset + done)
 }

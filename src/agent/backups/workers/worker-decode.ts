@@ -9,7 +9,7 @@ import { CODEC_ZSTD, type Sealer } from '../format/seal.ts'
 import { decodeSpans, SPAN_BYTES, type Span, type SpanList } from '../format/spans.ts'
 import { BLOCK, FRAME } from './decode-jobs.ts'
 import { MADE, makeFile } from './new-files.ts'
-import { createRunWriter, type RunWriter } from './run-writer.ts'
+import { createRunWriter, type RunWriter, writeThrough } from './run-writer.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type FetchedRange } from './worker-jobs.ts'
 
 /** Neighbouring frames are fetched together up to this size: one read from a disk, one request to an object store. */
@@ -257,21 +257,15 @@ async function writeBlocks(
     const bytes = partOf(raw, blocks[at + BLOCK.inner] ?? 0, blocks[at + BLOCK.length] ?? 0)
     if (files && file >= 0) makeFile(files, file, bytes, result.made, result.madeCount++)
     if (target.fd < 0) continue
-    const waits = sectors === 0 ? runs.add(target, bytes, offset) : writePatch(runs, target, bytes, offset, sectors)
+    const waits = sectors === 0 ? runs.add(target, bytes, offset) : writePatch(target, bytes, offset, sectors)
     if (waits) await waits
   }
 }
 
-/** Through the page cache, so that nothing has to be waited for: sectors that follow each other at once. */
-function writePatch(
-  runs: RunWriter,
-  target: DirectTarget,
-  bytes: Uint8Array,
-  offset: number,
-  sectors: number,
-): undefined {
+/** Through the page cache: sectors that follow each other at once. */
+function writePatch({ fd }: DirectTarget, bytes: Uint8Array, offset: number, sectors: number): undefined {
   for (const { from, start, length } of sectorRuns(sectors))
-    runs.add({ fd: target.fd, directFd: -1 }, bytes.subarray(from, from + length), offset + start)
+    writeThrough(fd, bytes.subarray(from, from + length), offset + start)
 }
 
 /** Copies, since a message carries the whole of what an array is a view of. */
