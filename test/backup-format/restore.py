@@ -168,6 +168,8 @@ def read_patched(places, cursor):
     """A block of which some sectors are in another block, one after another."""
     (sectors,) = struct.unpack('<H', cursor.take(2))
     name, base, patch = cursor.take(32), cursor.take(32), cursor.take(32)
+    if not (base in places and patch in places):
+        return read_block(places, name)
     data, others = bytearray(read_block(places, base)), read_block(places, patch)
     assert len(others) == SECTOR * bin(sectors).count('1')
     for number in range(BLOCK // SECTOR):
