@@ -9,7 +9,7 @@ import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, 
 import { namesOf } from './format/block-runs.ts'
 import { BLOCK_BYTES, FORMAT_BLOB, manifestBlob, PARTS_VERSION, PATCHES_VERSION } from './format/format.ts'
 import { openManifest } from './format/manifest.ts'
-import { BLOCK_SECTORS, PATCHED_SECTORS_AT_MOST, patchAt, SECTOR_BYTES } from './format/patched.ts'
+import { BLOCK_SECTORS, countSectors, PATCHED_SECTORS_AT_MOST, patchAt, SECTOR_BYTES } from './format/patched.ts'
 import { raiseVersion } from './format/store-format.ts'
 import { leaveAll, mirror, openBucket } from './offsite.testing.ts'
 import { findStore, listStore, takeOver } from './store/recovered-store.ts'
@@ -120,6 +120,27 @@ it('a patch is never one of a patch', async (t) => {
   const { backupId, storedBytes } = await agent.create(SERVER)
   assert.equal((await patchesIn(agent, backupId)).size, 0)
   assert.equal(storedBytes, 0)
+})
+
+it('a patch that grows is stored whole before it repeats too much, and one that does not grow never is', async (t) => {
+  const agent = await testAgent(t)
+  const path = makeRegion(agent)
+  await agent.create(SERVER)
+  const counts: (number | undefined)[][] = []
+  for (let round = 0; round < 8; round++) {
+    save(path, 3, round)
+    save(path, 9, 4, 9)
+    const patches = await patchesIn(agent, (await agent.create(SERVER)).backupId)
+    counts.push([3, 9].map((block) => countSectors(patches.get(block)?.sectors ?? 0)))
+  }
+  assert.deepEqual(
+    counts.map(([growing]) => growing),
+    [1, 2, 3, 4, 5, 6, 0, 1],
+  )
+  assert.deepEqual(
+    counts.map(([, same]) => same),
+    new Array(8).fill(9),
+  )
 })
 
 it('what is listed as a patch and has not changed is found as such, also after a restart', async (t) => {

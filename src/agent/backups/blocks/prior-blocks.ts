@@ -2,10 +2,13 @@
 // was, and of what a block that differs in a few sectors is to be listed as a patch. See docs/decisions/patches.md.
 import { namesOf } from '../format/block-runs.ts'
 import { BLOCK_BYTES, ID_BYTES } from '../format/format.ts'
-import { type IsWhole, type Patch, patchAt, wholeWhere } from '../format/patched.ts'
+import { countSectors, type IsWhole, type Patch, patchAt, wholeWhere } from '../format/patched.ts'
 import type { BlockIndex } from './block-index.ts'
 
-/** Of a row of `PriorRange.rows`; `storedLength` is 0 where the block cannot be patched. `pack`: by its place in `packs`. */
+/**
+ * Of a row of `PriorRange.rows`; `storedLength` is 0 where the block cannot be patched. `pack`: by its place in `packs`. `patched`:
+ * how many sectors of the block were patched.
+ */
 export const BASE = {
   pack: 0,
   offset: 1,
@@ -14,7 +17,8 @@ export const BASE = {
   crc: 4,
   inner: 5,
   rawLength: 6,
-  fields: 7,
+  patched: 7,
+  fields: 8,
 } as const
 
 /** Of a part of a file. Each array has memory of its own: a message carries the whole of what an array is a view of. */
@@ -63,6 +67,7 @@ export function createPriorBlocks(
     rows[at + BASE.crc] = crc
     rows[at + BASE.inner] = inner
     rows[at + BASE.rawLength] = rawLength
+    rows[at + BASE.patched] = countSectors(patched.get(block)?.sectors ?? 0)
   }
 
   return {

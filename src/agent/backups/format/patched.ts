@@ -4,8 +4,13 @@ import { BLOCK_BYTES, ID_BYTES } from './format.ts'
 
 export const SECTOR_BYTES = 4096
 export const BLOCK_SECTORS = BLOCK_BYTES / SECTOR_BYTES
-/** With more of them others, the block is stored whole: reading it would need nearly twice as much. */
-export const PATCHED_SECTORS_AT_MOST = (BLOCK_SECTORS / 4) * 3
+/** With more of them others, the block is stored whole: to store a patch would save nothing to speak of. */
+export const PATCHED_SECTORS_AT_MOST = BLOCK_SECTORS - 2
+/**
+ * Of a patch that becomes a larger one: mostly what was in it before has not changed since, and is stored once more each time.
+ * Beyond this many that costs more, over the next few backups, than to store the block whole and begin anew.
+ */
+export const REPEATED_SECTORS_AT_MOST = 5
 
 const SECTORS_BYTES = 2
 /** Where they stand: which sectors are others, the block's own name, that of what it was, that of the others. */

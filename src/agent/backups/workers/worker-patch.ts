@@ -4,7 +4,14 @@ import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { BASE, isSameId, type PriorRange } from '../blocks/prior-blocks.ts'
 import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
-import { BLOCK_SECTORS, countSectors, isOther, PATCHED_SECTORS_AT_MOST, SECTOR_BYTES } from '../format/patched.ts'
+import {
+  BLOCK_SECTORS,
+  countSectors,
+  isOther,
+  PATCHED_SECTORS_AT_MOST,
+  REPEATED_SECTORS_AT_MOST,
+  SECTOR_BYTES,
+} from '../format/patched.ts'
 import { SEAL_OVERHEAD, type Sealer } from '../format/seal.ts'
 
 const name = Buffer.allocUnsafeSlow(ID_BYTES)
@@ -61,6 +68,8 @@ export function createPatcher(
       const sectors = was ? changedSectors(raw, was) : 0
       const count = countSectors(sectors)
       if (count === 0 || count > PATCHED_SECTORS_AT_MOST) return undefined
+      const before = prior.rows[block * BASE.fields + BASE.patched] ?? 0
+      if (before > REPEATED_SECTORS_AT_MOST && count > before) return undefined
       let at = 0
       for (let sector = 0; sector < BLOCK_SECTORS; sector++)
         if (isOther(sectors, sector)) at += raw.copy(gathered, at, sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES)
