@@ -3,7 +3,7 @@
 import type { S3Keys, S3Place } from '../contract/offsite-place.ts'
 import { onceDone } from './once-done.ts'
 import { type S3Address, type S3Traits, s3Address } from './s3/address.ts'
-import { type BlobStore, isLost } from './store.ts'
+import { type BlobStore, isLost, type RemoteStore } from './store.ts'
 
 export interface BucketSettings {
   place: S3Place
@@ -76,14 +76,11 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
   const foundLately = () => (found && !isSuperseded && Date.now() < found.goodUntil ? found : undefined)
 
   /** Whatever else is known of the provider: each format of ours has checksums of its own, and says what is damaged by them. */
-  function openAt({
-    region,
-    addressing,
-  }: Omit<FoundBucket, 'goodUntil'>): Promise<Required<Omit<BlobStore, 'getNow'>>> {
+  function openAt({ region, addressing }: Omit<FoundBucket, 'goodUntil'>): Promise<RemoteStore> {
     return openS3({ ...given, region, traits: { ...given.traits, addressing } }, { clear: false })
   }
 
-  async function openPlain(): Promise<Required<Omit<BlobStore, 'getNow'>>> {
+  async function openPlain(): Promise<RemoteStore> {
     const known = located ?? foundLately()
     if (known) return await openAt(known)
     const { listed, ...where } = await locate()
@@ -109,8 +106,7 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
       if (!isLost(error)) isSuperseded = true
       throw error
     }
-    const reading = <T>(read: (store: Required<Omit<BlobStore, 'getNow'>>) => Promise<T>) =>
-      forReading().then(read).catch(doubted)
+    const reading = <T>(read: (store: RemoteStore) => Promise<T>) => forReading().then(read).catch(doubted)
     return {
       create: async (name) => (await examined()).create(name),
       put: async (name, bytes) => (await examined()).put(name, bytes),
@@ -144,7 +140,7 @@ export function createBucket({ place, keys, isAppendOnly = false, found }: Bucke
 
 const whereaboutsOf = ({ region, traits }: S3Address) => ({ region, addressing: traits.addressing })
 
-async function openS3(address: S3Address, options: { clear: boolean }): Promise<Required<Omit<BlobStore, 'getNow'>>> {
+async function openS3(address: S3Address, options: { clear: boolean }): Promise<RemoteStore> {
   const { openS3Store } = await import('./s3/s3-store.ts')
   return await openS3Store(address, options)
 }

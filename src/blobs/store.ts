@@ -53,6 +53,9 @@ export interface BlobStore {
   delete(name: string): Promise<void>
 }
 
+/** One over a network, which can do all but what needs a disk of its own. */
+export type RemoteStore = Required<Omit<BlobStore, 'getNow'>>
+
 export interface BlobSource {
   sizeBytes: number
   /** Throws where there is less. The bytes must not change afterwards. `into`: as `BlobStore.get`. */

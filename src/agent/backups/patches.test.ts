@@ -1,66 +1,19 @@
 // Blocks of which few sectors have changed: they are listed as patches of what they were.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { closeSync, openSync, readFileSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { blobsIn } from '../../blobs/store.testing.ts'
-import { assertSameTree, snapshot, startAgent, type TestAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { namesOf } from './format/block-runs.ts'
+import { snapshot, startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
 import { BLOCK_BYTES, FORMAT_BLOB, manifestBlob, PARTS_VERSION, PATCHES_VERSION } from './format/format.ts'
 import { openManifest } from './format/manifest.ts'
-import { BLOCK_SECTORS, countSectors, PATCHED_SECTORS_AT_MOST, patchAt, SECTOR_BYTES } from './format/patched.ts'
+import { BLOCK_SECTORS, countSectors, PATCHED_SECTORS_AT_MOST, SECTOR_BYTES } from './format/patched.ts'
 import { raiseVersion } from './format/store-format.ts'
+import { assertRestored, assertSound, makeRegion, patchesIn, SERVER, save } from './mishaps/patched.testing.ts'
 import { leaveAll, mirror, openBucket } from './offsite.testing.ts'
 import { findStore, listStore, takeOver } from './store/recovered-store.ts'
 
-const SERVER = 'srv_a'
 const MIB = 1024 * 1024
-
-/** A region file of that many blocks, nothing of which can be compressed. */
-function makeRegion(agent: TestAgent, blocks = 32, name = 'region'): string {
-  const path = join(agent.filesOf(SERVER), name)
-  writeFileSync(path, randomBytes(blocks * BLOCK_BYTES))
-  return path
-}
-
-/** In place, as a game that saves does: in that block, so many sectors from that one on. */
-function save(
-  path: string,
-  block: number,
-  sector: number,
-  sectors = 1,
-  bytes = randomBytes(sectors * SECTOR_BYTES),
-): void {
-  const file = openSync(path, 'r+')
-  writeSync(file, bytes, 0, bytes.length, block * BLOCK_BYTES + sector * SECTOR_BYTES)
-  closeSync(file)
-}
-
-/** Which of its blocks are listed as patches, and of what. */
-async function patchesIn(agent: TestAgent, backupId: string, path = '/region') {
-  const { blobs, sealer } = await agent.backups.repository()
-  const entry = await (await openManifest(blobs, sealer, { serverId: SERVER, backupId })).find(path)
-  assert.ok(entry)
-  const patches = new Map<number, { sectors: number; base: string; patch: string }>()
-  namesOf(entry.content, (block, at) => {
-    const { sectors, base, patch } = patchAt(entry.content, at)
-    const hex = (id: Uint8Array) => Buffer.from(id).toString('hex')
-    patches.set(block, { sectors, base: hex(base), patch: hex(patch) })
-  })
-  return patches
-}
-
-async function assertRestored(agent: TestAgent, backupId: string, expected: ReturnType<typeof snapshot>) {
-  const target = agent.filesOf('srv_b')
-  await agent.restore('srv_b', backupId, { sourceServerId: SERVER })
-  assertSameTree(snapshot(target), expected)
-}
-
-async function assertSound(agent: TestAgent, backupId: string) {
-  const { damage } = await agent.run({ kind: 'backups.verify', backupId }, SERVER)
-  assert.deepEqual(damage, [])
-}
 
 for (const key of [null, randomBytes(32)])
   for (const blockHash of ['sha-256', 'blake2b-256'] as const)
@@ -194,67 +147,6 @@ it('what a patch needs stays when the backup that stored it is deleted and its s
   assert.ok(freedBytes > MIB, `${freedBytes} bytes were given back`)
   await assertSound(agent, second.backupId)
   await assertRestored(agent, second.backupId, snapshot(agent.filesOf(SERVER)))
-})
-
-/** Bytes of it are others on the disk than were written. */
-async function damage(agent: TestAgent, id: string): Promise<void> {
-  const { index } = await agent.backups.repository()
-  const place = index.place(index.findAny(Buffer.from(id, 'hex')))
-  const pack = blobsIn(agent.storeDir, 'packs').find((file) => file.endsWith(place.packId)) ?? ''
-  const bytes = readFileSync(pack)
-  bytes.fill(0xff, place.offset + 100, place.offset + 110)
-  writeFileSync(pack, bytes)
-}
-
-for (const lost of ['base', 'patch'] as const)
-  it(`a damaged ${lost} is told of every backup that needs it, and healed by the next one that has the content`, async (t) => {
-    const agent = await testAgent(t)
-    const path = makeRegion(agent)
-    const first = await agent.create(SERVER)
-    save(path, 3, 5)
-    const second = await agent.create(SERVER)
-    const tree = snapshot(agent.filesOf(SERVER))
-    const id = (await patchesIn(agent, second.backupId)).get(3)?.[lost] ?? ''
-    await damage(agent, id)
-    agent.filesOf('srv_b')
-    await assert.rejects(agent.restore('srv_b', second.backupId, { sourceServerId: SERVER }), {
-      code: 'backup_damaged',
-    })
-    const report = await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
-    const [found] = report.damage.filter(({ blockId }) => blockId === id)
-    const touched = lost === 'base' ? [first.backupId, second.backupId] : [second.backupId]
-    assert.deepEqual(found?.touches.map(({ backupId }) => backupId).sort(), touched.sort())
-    const third = await agent.create(SERVER)
-    // What comes later needs neither of what is lost, nor the backup that has healed it.
-    save(path, 3, 0, BLOCK_SECTORS)
-    const fourth = await agent.create(SERVER)
-    await assertSound(agent, third.backupId)
-    await agent.backups.remove({ serverId: SERVER, backupId: third.backupId })
-    await agent.run({ kind: 'backups.reclaim' })
-    await assertSound(agent, second.backupId)
-    await assertRestored(agent, second.backupId, tree)
-    const { stream } = await agent.backups.readFile({ serverId: SERVER, backupId: second.backupId, path: '/region' })
-    assert.equal(
-      (await stream.toArray()).reduce((sum, bytes) => sum + bytes.length, 0),
-      32 * BLOCK_BYTES,
-    )
-    await assertRestored(agent, fourth.backupId, snapshot(agent.filesOf(SERVER)))
-    const listed = await agent.backups.list({ serverId: SERVER, isThorough: true })
-    assert.ok(listed.every(({ areBlocksMissing }) => !areBlocksMissing))
-  })
-
-it('a block that is in the file twice is stored whole where what it was a patch of is damaged', async (t) => {
-  const agent = await testAgent(t)
-  const path = makeRegion(agent)
-  await agent.create(SERVER)
-  save(path, 3, 5)
-  const second = await agent.create(SERVER)
-  await damage(agent, (await patchesIn(agent, second.backupId)).get(3)?.base ?? '')
-  await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
-  save(path, 1, 0, BLOCK_SECTORS, readFileSync(path).subarray(3 * BLOCK_BYTES, 4 * BLOCK_BYTES))
-  const third = await agent.create(SERVER)
-  await assertSound(agent, third.backupId)
-  await assertRestored(agent, third.backupId, snapshot(agent.filesOf(SERVER)))
 })
 
 it('any range of a patched file is read as it is', async (t) => {

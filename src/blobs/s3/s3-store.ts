@@ -1,6 +1,6 @@
 // Blobs in a bucket, below a prefix, under their own names.
 import { DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
-import { type BlobInfo, type BlobStore, checkBlobName, isBlobName } from '../store.ts'
+import { type BlobInfo, checkBlobName, isBlobName, type RemoteStore } from '../store.ts'
 import type { S3Address } from './address.ts'
 import { memorySource } from './bodies.ts'
 import { readRange, readStat } from './downloads.ts'
@@ -18,7 +18,7 @@ export async function openS3Store(
   address: S3Address,
   options: { clear: boolean; isReadOnly?: boolean },
   patience?: Patience,
-): Promise<Required<Omit<BlobStore, 'getNow'>>> {
+): Promise<RemoteStore> {
   const requests = createRequests(address, patience)
   if (options.clear && !options.isReadOnly) await abortAll(requests)
   return {

@@ -54,6 +54,10 @@ export function createPriorBlocks(
     return patched.get(block)?.base ?? names.subarray(block * ID_BYTES, (block + 1) * ID_BYTES)
   }
 
+  function isLost(patch: Patch | undefined): boolean {
+    return patch !== undefined && (index.find(patch.base) < 0 || index.find(patch.patch) < 0)
+  }
+
   function addRow(rows: Float64Array, at: number, packs: string[], block: number): void {
     const found = index.find(baseOf(block))
     if (found < 0) return
@@ -77,15 +81,13 @@ export function createPriorBlocks(
       const bases = new Uint8Array((end - first) * ID_BYTES)
       const rows = new Float64Array((end - first) * BASE.fields)
       const packs: string[] = []
+      const listed = names.slice(first * ID_BYTES, end * ID_BYTES)
       for (let block = first; block < end; block++) {
         bases.set(baseOf(block), (block - first) * ID_BYTES)
         addRow(rows, (block - first) * BASE.fields, packs, block)
+        // What is lost of a patch is made again, if it can be.
+        if (isLost(patched.get(block))) listed.fill(0, (block - first) * ID_BYTES, (block - first + 1) * ID_BYTES)
       }
-      const listed = names.slice(first * ID_BYTES, end * ID_BYTES)
-      // What is lost of a patch is made again, if it can be.
-      for (const [block, { base, patch }] of patched)
-        if (block >= first && block < end && (index.find(base) < 0 || index.find(patch) < 0))
-          listed.fill(0, (block - first) * ID_BYTES, (block - first + 1) * ID_BYTES)
       return { names: listed, bases, rows, packs }
     },
     patchOf(block, ids, idAt) {

@@ -77,8 +77,18 @@ export async function runBackup(
   const queue = createEntryQueue(manifest, report)
   const pool = repository.pool.of(serverId)
   const reader = createFileReader({ repository, pool, sink, signal, holes: createHoleBudget(), bytesPerSecond })
-  const told = { onDamage: manifest.replace, onPatched: manifest.usePatches }
-  const source = createEntrySource({ repository, serverId, previous, ...told, isWhole, sink, reader, notes, queue })
+  const listeners = { onDamage: manifest.replace, onPatched: manifest.usePatches }
+  const source = createEntrySource({
+    repository,
+    serverId,
+    previous,
+    ...listeners,
+    isWhole,
+    sink,
+    reader,
+    notes,
+    queue,
+  })
   const run: Run = { sandbox, request, signal, startedAt, pool, manifest, sink, reader, notes, queue, source }
   try {
     const result = await complete(run, await readAll(run))

@@ -28,7 +28,7 @@ export const TOO_SPARSE = 'too sparse'
 
 type Found = Pick<WalkEntry, 'stats' | 'seenAt'>
 
-export interface FileBefore {
+interface FileBefore {
   known?: Prints | undefined
   prior?: PriorBlocks | undefined
 }

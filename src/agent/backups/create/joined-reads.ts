@@ -67,9 +67,9 @@ function patchesIn(read: FileRead, prior: PriorBlocks, first: number): Map<numbe
 /** Of a file that was read in one go, as most are. */
 export function joinedRead(read: ListedRead): JoinedReads {
   const { error, isUnopened, changed: isTorn, length: sizeBytes, ids, flags, firstBlock, blockCount } = read
-  // Nothing of a file of one block is patched, nor has it prints.
   const isOne = blockCount === 1 && sizeBytes > 0 && flags[firstBlock] !== ZERO_BLOCK
-  if (!isOne) return joinReads([read])
+  // A file that has just become as short may be patched, or have prints.
+  if (!isOne || read.patches || read.prints) return joinReads([read])
   const content = onlyBlock(ids, firstBlock * ID_BYTES)
   return { ...NOTHING_READ, error, isUnopened, isTorn, sizeBytes, content }
 }

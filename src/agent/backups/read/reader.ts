@@ -42,8 +42,8 @@ export function createContentReader(repository: Repository, share: string): Cont
   const fetch = repository.fetches.begin({ isInOrder: true })
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
-  /** What patched blocks were last made of: one after another is read several times. */
-  let lastRead: { id: Uint8Array; bytes: Uint8Array }[] = []
+  /** Blocks of these frames that were checked last: what a patched block is made of is read several times in turn. */
+  let lastChecked: { frame: Uint8Array; inner: number }[] = []
   /** Those that `frames` will hold when what was expected so far has been read. */
   const expected = new Set<string>()
   /** Of the blocks that were expected, the first that is not on the disk. */
@@ -108,9 +108,15 @@ export function createContentReader(repository: Repository, share: string): Cont
     length: number,
     isFromCopy = false,
   ): Promise<Uint8Array | undefined> {
-    const bytes = (await frameAt(place, isFromCopy))?.subarray(place.inner, place.inner + length)
+    const frame = await frameAt(place, isFromCopy)
+    if (!frame) return undefined
+    const { inner } = place
+    const bytes = frame.subarray(inner, inner + length)
+    if (lastChecked.some((one) => one.frame === frame && one.inner === inner)) return bytes
     if (turn.due()) await turn.take()
-    return bytes && sameId(repository.sealer.idOf(bytes), id) ? bytes : undefined
+    if (!sameId(repository.sealer.idOf(bytes), id)) return undefined
+    lastChecked = [{ frame, inner }, ...lastChecked.slice(0, 1)]
+    return bytes
   }
 
   async function blockOf(id: Uint8Array, length: number, path: string): Promise<Uint8Array> {
@@ -125,16 +131,6 @@ export function createContentReader(repository: Repository, share: string): Cont
     if (!spared) throw damaged(path)
     healLater(repository, place.packId, share)
     return spared
-  }
-
-  /** As `blockOf`, of which so many bytes are wanted. */
-  async function wholeOf(id: Uint8Array, blockBytes: number, wanted: number, path: string): Promise<Uint8Array> {
-    if (wanted === blockBytes) return blockOf(id, blockBytes, path)
-    const known = lastRead.find((read) => sameId(read.id, id))
-    if (known) return known.bytes
-    const bytes = await blockOf(id, blockBytes, path)
-    lastRead = [{ id, bytes }, ...lastRead.slice(0, 1)]
-    return bytes
   }
 
   /** Where a reclaim has moved the block since it was looked up, or the pack has left for the copy. */
@@ -178,7 +174,7 @@ export function createContentReader(repository: Repository, share: string): Cont
         const first = from + Math.max(0, start - offset)
         const last = from + Math.min(length, end - offset)
         const id = idAt < 0 ? undefined : entry.content.subarray(idAt, idAt + ID_BYTES)
-        const whole = id ? await wholeOf(id, blockBytes, length, entry.path).catch(ifUnreachable) : zeros
+        const whole = id ? await blockOf(id, blockBytes, entry.path).catch(ifUnreachable) : zeros
         yield whole.subarray(first, last)
       }
     },

@@ -14,13 +14,16 @@ export interface ExpectedRange extends ByteRange {
   turns: number[]
 }
 
-/** Ranges by where they begin, the one that will be read next first. */
+/** By where they begin. */
 export type Ranges = Map<number, ExpectedRange>
 
 export interface Session {
   /** By pack, in the order in which they will be read. */
   expected: Map<string, Ranges>
+  /** Of the next that is expected. */
   turns: number
+  /** Of what was read last. */
+  lastTurn: number
   isInOrder: boolean
   isClosed: boolean
 }
@@ -39,7 +42,7 @@ export function expectOf(session: Session, packId: string, { offset, length, use
 
 export function addTurns(ranges: Ranges, { offset, length, turns }: ExpectedRange): void {
   const known = ranges.get(offset)
-  if (!known) ranges.set(offset, { offset, length, turns })
+  if (!known) ranges.set(offset, { offset, length, turns: [...turns] })
   // Nearly always: what is expected comes after what was.
   else if ((turns[0] ?? 0) >= (known.turns.at(-1) ?? 0)) known.turns.push(...turns)
   else known.turns.unshift(...turns)
@@ -49,47 +52,61 @@ export function addTurns(ranges: Ranges, { offset, length, turns }: ExpectedRang
 export function takeAll(session: Session, packId: string, ranges: readonly WantedRange[]): Ranges {
   const taken: Ranges = session.expected.get(packId) ?? new Map()
   session.expected.delete(packId)
-  for (const { offset, length, uses } of ranges)
-    if (!taken.has(offset)) taken.set(offset, { offset, length, turns: new Array(uses).fill(session.turns++) })
+  for (const { offset, length, uses } of ranges) {
+    const turn = session.isInOrder ? session.lastTurn : session.turns++
+    if (!taken.has(offset)) taken.set(offset, { offset, length, turns: new Array(uses).fill(turn) })
+  }
   return taken
 }
 
-/** Of these, what will be read soon; the rest stays expected. */
+/** Of these, what will be read soon; the rest stays expected. What was passed over will not be read any more. */
 export function takeNearest(session: Session, packId: string, ranges: readonly WantedRange[]): Ranges {
   const isWanted = new Set(ranges.map(({ offset }) => offset))
-  const all = [...takeAll(session, packId, ranges).values()].sort((one, other) => turnOf(one) - turnOf(other))
-  const first = all.find(({ offset }) => ranges.length === 0 || isWanted.has(offset))
-  const end = (first ? turnOf(first) : 0) + AHEAD_TURNS
-  const isNear = (range: ExpectedRange) => isWanted.has(range.offset) || turnOf(range) < end
-  const later = all.filter((range) => !isNear(range))
+  const all = [...takeAll(session, packId, ranges).values()]
+  const turnOf = (range: ExpectedRange) => nextTurnOf(range, session)
+  const first = all.reduce((least, range) => {
+    return ranges.length === 0 || isWanted.has(range.offset) ? Math.min(least, turnOf(range)) : least
+  }, Number.POSITIVE_INFINITY)
+  if (ranges.length > 0) session.lastTurn = Math.max(session.lastTurn, first)
+  const isNear = (range: ExpectedRange) => isWanted.has(range.offset) || turnOf(range) < first + AHEAD_TURNS
+  const later = all.filter((range) => !isNear(range) && turnOf(range) < Number.POSITIVE_INFINITY)
   if (later.length > 0) session.expected.set(packId, rangesOf(later))
   return rangesOf(all.filter(isNear))
 }
 
-const turnOf = ({ turns: [next] }: ExpectedRange) => next ?? Number.POSITIVE_INFINITY
-
 const rangesOf = (ranges: readonly ExpectedRange[]): Ranges => new Map(ranges.map((range) => [range.offset, range]))
 
-/** The pack that will be read next of those that nobody has fetched. */
-export function nextOf({ expected, isInOrder }: Session): string | undefined {
-  const [first] = expected.keys()
-  if (!isInOrder) return first
+/** Infinity where it will not be read any more. */
+function nextTurnOf({ turns }: ExpectedRange, { isInOrder, lastTurn }: Session): number {
+  if (isInOrder) while (turns[0] !== undefined && turns[0] < lastTurn) turns.shift()
+  return turns[0] ?? Number.POSITIVE_INFINITY
+}
+
+/** The pack that will be read next of those that nobody has fetched, as far as that can be told by the first of each. */
+export function nextOf(session: Session): string | undefined {
+  const [first] = session.expected.keys()
+  if (!session.isInOrder) return first
   let [next, turn] = [first, Number.POSITIVE_INFINITY]
-  for (const [packId, ranges] of expected) {
-    const nearest = nextTurn(ranges)
+  for (const [packId, ranges] of session.expected) {
+    const [range] = ranges.values()
+    const nearest = range ? nextTurnOf(range, session) : Number.POSITIVE_INFINITY
     if (nearest < turn) [next, turn] = [packId, nearest]
   }
   return next
 }
 
-export function nextTurn(ranges: Ranges): number {
+/** How many others will be read before the next of these. */
+export function distanceOf(ranges: Ranges, session: Session): number {
   let turn = Number.POSITIVE_INFINITY
-  for (const range of ranges.values()) turn = Math.min(turn, turnOf(range))
-  return turn
+  for (const range of ranges.values()) turn = Math.min(turn, nextTurnOf(range, session))
+  return turn - session.lastTurn
 }
 
-export function use(left: Ranges, { offset, uses }: WantedRange): void {
+/** It was read. */
+export function consume(left: Ranges, { offset, uses }: WantedRange, session: Session): void {
   const range = left.get(offset)
-  range?.turns.splice(0, uses)
-  if (range?.turns.length === 0) left.delete(offset)
+  if (!range) return
+  const turn = range.turns.splice(0, uses).at(-1) ?? 0
+  session.lastTurn = Math.max(session.lastTurn, turn)
+  if (range.turns.length === 0) left.delete(offset)
 }

@@ -177,7 +177,7 @@ it('gives up what will be read last, where memory is short', async () => {
   const { store, requests } = countedStore()
   using fetch = createPackFetches(store).begin()
   // Each has something left when the next is read, more of them than there is room for.
-  const packs = ['a', 'b', 'c', 'd', 'e']
+  const packs = Array.from({ length: 40 }, (_, number) => `pack${number}`)
   const [much, rest] = [range(0, 3_000_000), range(3_000_000)]
   for (const pack of packs) fetch.expect(pack, much)
   for (const pack of packs) fetch.expect(pack, rest)
@@ -186,7 +186,7 @@ it('gives up what will be read last, where memory is short', async () => {
   await bytesOf(fetch, 'late', much)
   for (const pack of packs) await bytesOf(fetch, pack, rest)
   await bytesOf(fetch, 'late', rest)
-  assert.deepEqual(requests.map(({ name }) => name).slice(6), ['packs/e/e'])
+  assert.deepEqual(requests.map(({ name }) => name).slice(41), ['packs/pa/pack39'])
 })
 
 it('fetches what is read in order from many packs in turn about once', async () => {
@@ -205,6 +205,22 @@ it('fetches what is read in order from many packs in turn about once', async () 
   const fetched = requests.reduce((sum, { range: { length } }) => sum + length, 0)
   assert.ok(fetched < 1.5 * packs.length * PACK_BYTES, `${fetched} bytes of ${packs.length * PACK_BYTES}`)
   assert.ok(requests.length < 10 * packs.length, `${requests.length} requests`)
+})
+
+it('does not fetch what was expected before the place at which reading in order begins', async () => {
+  const { store, requests } = countedStore()
+  using fetch = createPackFetches(store).begin({ isInOrder: true })
+  const packs = Array.from({ length: 30 }, (_, number) => `pack${number}`)
+  const reads = packs.flatMap((pack) => [0, 1, 2, 3].map((part) => [pack, range(part * 1_000_000, 1_000_000)] as const))
+  for (const [pack, one] of reads) fetch.expect(pack, one)
+  const rest = reads.slice(100)
+  for (const [pack, one] of rest) {
+    await bytesOf(fetch, pack, one)
+    // Nobody has expected it.
+    await bytesOf(fetch, 'other', range(0))
+  }
+  const fetched = requests.reduce((sum, { range: { length } }) => sum + length, 0)
+  assert.ok(fetched < 1.1 * rest.length * 1_000_000, `${fetched} bytes of ${rest.length * 1_000_000}`)
 })
 
 it('comes to an end however many packs are read at once, each with two that have to be there together', async () => {

@@ -1,6 +1,6 @@
-// Reads parts of packs from the off-site copy into memory that the worker threads share. What a restore or a download
-// will want of a pack is known in advance, so all of it comes with the first of it: mostly in one request, while what
-// came before is decoded. Memory is bounded whatever is read.
+// Reads parts of packs from the off-site copy into memory that the worker threads share. What a restore will want of a pack is
+// known in advance, so all of it comes with the first of it, mostly in one request, while what came before is decoded. A
+// download, which reads everything in order, gets what it will read soon. Memory is bounded whatever is read.
 import type { BlobStore, ByteRange } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { forEachAtOnce } from '../../../kit/waiting/work-group.ts'
@@ -8,23 +8,23 @@ import { packBlob } from '../format/format.ts'
 import type { FetchedRange } from '../workers/worker-jobs.ts'
 import {
   addTurns,
+  consume,
+  distanceOf,
   expectOf,
   nextOf,
-  nextTurn,
   type Ranges,
   rangesIn,
   type Session,
   takeAll,
   takeNearest,
-  use,
   type WantedRange,
 } from './expected-ranges.ts'
 
 export type { WantedRange }
 
 /**
- * Packs in memory at one time, and so the requests that are under way. The one with what has changed lately is needed all
- * along: with one fewer it was given up and fetched again for every fifth of the others (`npm run bench -- offsite`).
+ * Whole packs in memory at one time. The one with what has changed lately is needed all along: with one fewer it was given
+ * up and fetched again for every fifth of the others (`npm run bench -- offsite`).
  */
 const SLOTS = 5
 /** A whole pack: 32 MiB, what the last write to it has beyond that, and its table. */
@@ -32,7 +32,7 @@ const SLOT_BYTES = 40 * 1024 * 1024
 /** All of them, and those that are smaller. */
 const MEMORY_BYTES = SLOTS * SLOT_BYTES
 /** For little of a pack. A file that was often changed is in many packs, and is read piece by piece from all of them. */
-const SMALL_SLOT_BYTES = SLOT_BYTES / 16
+const SMALLEST_SLOT_BYTES = SLOT_BYTES / 16
 /** To fetch what lies between two parts takes no longer than a request of its own would. */
 const GAP_BYTES = 512 * 1024
 /** How long memory that nobody uses is kept. */
@@ -75,7 +75,7 @@ export function createPackFetches(
   copy: BlobStore,
   spansOf: (packId: string) => ByteRange | undefined = () => undefined,
 ): PackFetches {
-  let free: SharedArrayBuffer[] = []
+  const free: SharedArrayBuffer[] = []
   const entries = new Set<Entry>()
   /** In bytes, of those in use and those that are free. */
   let made = 0
@@ -101,14 +101,14 @@ export function createPackFetches(
   /** Not at once: what worker threads have seen of it is given back late, and the next one would take as much again. */
   function giveBackSoon(): void {
     const timer = setTimeout(() => {
-      if (sessions === 0) giveBack(() => true)
+      if (sessions === 0) giveBack()
     }, KEPT_MS)
     timer.unref()
   }
 
-  function giveBack(isGiven: (slot: SharedArrayBuffer) => boolean): void {
-    for (const slot of free) if (isGiven(slot)) made -= slot.byteLength
-    free = free.filter((slot) => !isGiven(slot))
+  function giveBack(): void {
+    for (const slot of free) made -= slot.byteLength
+    free.length = 0
   }
 
   /** Undefined where there is none of that size. */
@@ -126,25 +126,30 @@ export function createPackFetches(
 
   /** The one that will be read last of all that nobody reads now. */
   function idleEntry(): Entry | undefined {
+    const distance = ({ left, session }: Entry) => distanceOf(left, session)
     let found: Entry | undefined
     for (const entry of entries)
-      if (entry.pins === 0 && entry.slot && (!found || nextTurn(entry.left) > nextTurn(found.left))) found = entry
+      if (entry.pins === 0 && entry.slot && (!found || distance(entry) > distance(found))) found = entry
     return found
   }
 
-  /** Whoever waits here may hold another pack. Where all do, and nothing can be let go of, there is one slot more. */
+  /** Whoever has taken it counts as busy. Whoever waits here may hold another pack. Where all do, and nothing can be let go of, there is one slot more. */
   async function takeSlot(bytes: number): Promise<SharedArrayBuffer> {
-    const size = bytes <= SMALL_SLOT_BYTES ? SMALL_SLOT_BYTES : Math.max(SLOT_BYTES, bytes)
+    const size = slotBytesFor(bytes)
     for (;;) {
       const slot = takeFree(size)
-      if (slot) return slot
+      if (slot) {
+        busy++
+        return slot
+      }
       // Free ones of the other size make room.
-      if (made + size > MEMORY_BYTES) giveBack(() => true)
+      if (made + size > MEMORY_BYTES) giveBack()
       const hasRoom = made + size <= MEMORY_BYTES
       const idle = hasRoom ? undefined : idleEntry()
       if (idle) evict(idle)
       else if (hasRoom || busy === 0) {
         made += size
+        busy++
         return new SharedArrayBuffer(size)
       } else {
         changed ??= Promise.withResolvers()
@@ -157,7 +162,6 @@ export function createPackFetches(
     const slot = await takeSlot(entry.parts.reduce((sum, { length }) => sum + length, 0))
     entry.slot = slot
     const name = packBlob(entry.packId)
-    busy++
     try {
       await forEachAtOnce(entry.parts, REQUESTS_AT_ONCE, async (part) => {
         const into = Buffer.from(slot, part.at, part.length)
@@ -189,9 +193,10 @@ export function createPackFetches(
 
   /** So that the next pack comes while this one is decoded. */
   function startNext(session: Session): void {
-    const next = nextOf(session)
     const used = made - free.reduce((sum, { byteLength }) => sum + byteLength, 0)
-    if (next === undefined || used + SLOT_BYTES > MEMORY_BYTES) return
+    if (used + SLOT_BYTES > MEMORY_BYTES) return
+    const next = nextOf(session)
+    if (next === undefined) return
     const entry = start(session, next, [])
     void entry.ready.then(
       () => unpin(entry),
@@ -201,7 +206,11 @@ export function createPackFetches(
 
   function unpin(entry: Entry): void {
     entry.pins--
-    if (entry.pins > 0 || !entries.has(entry)) return
+    // Whoever waits for a slot may find that nobody is busy any more.
+    if (entry.pins > 0 || !entries.has(entry)) {
+      wake()
+      return
+    }
     if (entry.left.size > 0 && !entry.session.isClosed) wake()
     else release(entry)
   }
@@ -220,7 +229,7 @@ export function createPackFetches(
   }
 
   function begin({ isInOrder = false }: { isInOrder?: boolean } = {}): PackFetch {
-    const session: Session = { expected: new Map(), turns: 0, isInOrder, isClosed: false }
+    const session: Session = { expected: new Map(), turns: 0, lastTurn: 0, isInOrder, isClosed: false }
     sessions++
     return {
       expect: (packId, range) => expectOf(session, packId, range),
@@ -241,7 +250,7 @@ export function createPackFetches(
           }
         } finally {
           for (const entry of pinned) {
-            for (const range of ranges) use(entry.left, range)
+            for (const range of ranges) consume(entry.left, range, session)
             unpin(entry)
           }
         }
@@ -258,6 +267,13 @@ export function createPackFetches(
   }
 
   return { begin }
+}
+
+/** Of a few sizes, so that most are used again. */
+function slotBytesFor(bytes: number): number {
+  let size = Math.max(SLOT_BYTES, bytes)
+  while (size > SMALLEST_SLOT_BYTES && size / 2 >= bytes) size /= 2
+  return size
 }
 
 const fetchedOf = ({ parts, slot }: Entry): FetchedRange[] =>

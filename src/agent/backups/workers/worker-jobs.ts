@@ -186,8 +186,11 @@ export function packRanges(files: readonly FileRange[]): FileRanges {
     index++
   }
   return {
-    ...{ addresses: files.map(({ address }) => address), numbers, stats },
-    ...{ known: files.map(({ known }) => known), prior: files.map(({ prior }) => prior) },
+    addresses: files.map(({ address }) => address),
+    numbers,
+    stats,
+    known: files.map(({ known }) => known),
+    prior: files.map(({ prior }) => prior),
   }
 }
 

@@ -1,0 +1,59 @@
+// What becomes of patched blocks where something that they are made of is damaged.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { it } from 'node:test'
+import { snapshot, testAgent } from '../backups.testing.ts'
+import { BLOCK_BYTES } from '../format/format.ts'
+import { BLOCK_SECTORS } from '../format/patched.ts'
+import { assertRestored, assertSound, damage, makeRegion, patchesIn, SERVER, save } from './patched.testing.ts'
+
+for (const lost of ['base', 'patch'] as const)
+  it(`a damaged ${lost} is told of every backup that needs it, and healed by the next one that has the content`, async (t) => {
+    const agent = await testAgent(t)
+    const path = makeRegion(agent)
+    const first = await agent.create(SERVER)
+    save(path, 3, 5)
+    const second = await agent.create(SERVER)
+    const tree = snapshot(agent.filesOf(SERVER))
+    const id = (await patchesIn(agent, second.backupId)).get(3)?.[lost] ?? ''
+    await damage(agent, id)
+    agent.filesOf('srv_b')
+    await assert.rejects(agent.restore('srv_b', second.backupId, { sourceServerId: SERVER }), {
+      code: 'backup_damaged',
+    })
+    const report = await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
+    const [found] = report.damage.filter(({ blockId }) => blockId === id)
+    const touched = lost === 'base' ? [first.backupId, second.backupId] : [second.backupId]
+    assert.deepEqual(found?.touches.map(({ backupId }) => backupId).sort(), touched.sort())
+    const third = await agent.create(SERVER)
+    // What comes later needs neither of what is lost, nor the backup that has healed it.
+    save(path, 3, 0, BLOCK_SECTORS)
+    const fourth = await agent.create(SERVER)
+    await assertSound(agent, third.backupId)
+    await agent.backups.remove({ serverId: SERVER, backupId: third.backupId })
+    await agent.run({ kind: 'backups.reclaim' })
+    await assertSound(agent, second.backupId)
+    await assertRestored(agent, second.backupId, tree)
+    const { stream } = await agent.backups.readFile({ serverId: SERVER, backupId: second.backupId, path: '/region' })
+    assert.equal(
+      (await stream.toArray()).reduce((sum, bytes) => sum + bytes.length, 0),
+      32 * BLOCK_BYTES,
+    )
+    await assertRestored(agent, fourth.backupId, snapshot(agent.filesOf(SERVER)))
+    const listed = await agent.backups.list({ serverId: SERVER, isThorough: true })
+    assert.ok(listed.every(({ areBlocksMissing }) => !areBlocksMissing))
+  })
+
+it('a block that is in the file twice is stored whole where what it was a patch of is damaged', async (t) => {
+  const agent = await testAgent(t)
+  const path = makeRegion(agent)
+  await agent.create(SERVER)
+  save(path, 3, 5)
+  const second = await agent.create(SERVER)
+  await damage(agent, (await patchesIn(agent, second.backupId)).get(3)?.base ?? '')
+  await agent.run({ kind: 'backups.verify', backupId: second.backupId }, SERVER)
+  save(path, 1, 0, BLOCK_SECTORS, readFileSync(path).subarray(3 * BLOCK_BYTES, 4 * BLOCK_BYTES))
+  const third = await agent.create(SERVER)
+  await assertSound(agent, third.backupId)
+  await assertRestored(agent, third.backupId, snapshot(agent.filesOf(SERVER)))
+})
