@@ -42,8 +42,8 @@ export function createContentReader(repository: Repository, share: string): Cont
   const fetch = repository.fetches.begin({ isInOrder: true })
   /** Small files share frames: the last few are kept, so that a frame is not fetched once for every file in it. */
   const frames = new Map<string, Uint8Array>()
-  /** Blocks of these frames that were checked last: what a patched block is made of is read several times in turn. */
-  let lastChecked: { frame: Uint8Array; inner: number }[] = []
+  /** The last that were found to be what their ids say: what a patched block is made of is read several times in turn. */
+  let lastSound: { id: Uint8Array; frame: Uint8Array; inner: number; length: number }[] = []
   /** Those that `frames` will hold when what was expected so far has been read. */
   const expected = new Set<string>()
   /** Of the blocks that were expected, the first that is not on the disk. */
@@ -112,10 +112,12 @@ export function createContentReader(repository: Repository, share: string): Cont
     if (!frame) return undefined
     const { inner } = place
     const bytes = frame.subarray(inner, inner + length)
-    if (lastChecked.some((one) => one.frame === frame && one.inner === inner)) return bytes
+    const isSame = (one: (typeof lastSound)[number]) =>
+      one.frame === frame && one.inner === inner && one.length === length && sameId(one.id, id)
+    if (lastSound.some(isSame)) return bytes
     if (turn.due()) await turn.take()
     if (!sameId(repository.sealer.idOf(bytes), id)) return undefined
-    lastChecked = [{ frame, inner }, ...lastChecked.slice(0, 1)]
+    lastSound = [{ id, frame, inner, length }, ...lastSound.slice(0, 1)]
     return bytes
   }
 
