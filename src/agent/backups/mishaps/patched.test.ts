@@ -1,10 +1,15 @@
 // What becomes of patched blocks where something that they are made of is damaged.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { it } from 'node:test'
-import { snapshot, testAgent } from '../backups.testing.ts'
-import { BLOCK_BYTES } from '../format/format.ts'
+import { openLocalStore } from '../../../blobs/local.ts'
+import { assertSameTree, snapshot, startAgent, temporaryFolder, testAgent } from '../backups.testing.ts'
+import { BLOCK_BYTES, manifestBlob } from '../format/format.ts'
+import { openManifest } from '../format/manifest.ts'
+import { createManifest } from '../format/manifest-writer.ts'
 import { BLOCK_SECTORS } from '../format/patched.ts'
+import { mirror, openBucket } from '../offsite.testing.ts'
 import { assertRestored, assertSound, damage, makeRegion, patchesIn, SERVER, save } from './patched.testing.ts'
 
 for (const lost of ['base', 'patch'] as const)
@@ -75,4 +80,27 @@ it('a block that is in the file twice is stored whole where what it was a patch 
   const third = await agent.create(SERVER)
   await assertSound(agent, third.backupId)
   await assertRestored(agent, third.backupId, snapshot(agent.filesOf(SERVER)))
+})
+
+it('a manifest that is brought back from a bucket never makes the store one that nobody can open', async (t) => {
+  const bucket = openBucket(temporaryFolder(t))
+  const folder = temporaryFolder(t)
+  const agent = await startAgent(folder, { offsite: bucket.open })
+  makeRegion(agent)
+  const { backupId } = await agent.create(SERVER)
+  mirror(agent, bucket)
+  const { sealer } = await agent.backups.repository()
+  const place = { serverId: SERVER, backupId }
+  const there = await openLocalStore(bucket.dir, { clear: false })
+  const { meta, entries } = await openManifest(there, sealer, place)
+  const forged = createManifest(there, sealer, place, undefined)
+  for await (const entry of entries()) await forged.add(entry)
+  await forged.finish({ ...meta, version: 99 } as Omit<typeof meta, 'version'>)
+  rmSync(join(agent.storeDir, manifestBlob(SERVER, backupId)))
+  const target = agent.filesOf('srv_b')
+  await agent.restore('srv_b', backupId, { sourceServerId: SERVER })
+  assertSameTree(snapshot(target), snapshot(agent.filesOf(SERVER)))
+  assert.ok(existsSync(join(agent.storeDir, manifestBlob(SERVER, backupId))))
+  await agent.stop()
+  await (await startAgent(folder)).stop()
 })

@@ -3,7 +3,7 @@ import { StoreUnreachable } from '../../../blobs/layered.ts'
 import { BlobMissing, type BlobStore, isLost } from '../../../blobs/store.ts'
 import { isFailure } from '../../../contract/errors.ts'
 import { isDiskFull } from '../../../kit/files/errno.ts'
-import { Damage, manifestBlob, PARTS_VERSION, partBlob } from '../format/format.ts'
+import { Damage, manifestBlob, PARTS_VERSION, PATCHES_VERSION, partBlob } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
 import { checkPart } from '../format/parts.ts'
 import { raiseVersion } from '../format/store-format.ts'
@@ -37,7 +37,7 @@ export function healManifest(repository: Repository, name: ManifestName): Promis
     for (const { id } of manifest.parts) await healUnlessSound(repository, offsite, partBlob(name.serverId, id))
     for await (const _ of manifest.rawChunks());
     if (deleted.has(blob)) return false
-    await raiseVersion(blobs, manifest.meta.version)
+    if (manifest.meta.version === PATCHES_VERSION) await raiseVersion(blobs, PATCHES_VERSION)
     await blobs.put(blob, bytes)
     if (!deleted.has(blob)) return true
     // It was deleted while it was put in place.
