@@ -7,7 +7,15 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { createWorld, type World } from '../../../../test/support/backups.ts'
 import { withDatabase } from '../../../../test/support/database.ts'
 import { onBothEngines } from '../../../../test/support/engines.ts'
-import { blobsIn, createMirrorPlace, flip, type MirrorPlace, namesIn } from '../../../../test/support/mirror.ts'
+import {
+  blobsIn,
+  createMirrorPlace,
+  flip,
+  type Mirrored,
+  type MirrorPlace,
+  namesIn,
+  startMirrored,
+} from '../../../../test/support/mirror.ts'
 import { startTestService, type TestService } from '../../../../test/support/service.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { Backup } from '../../../contract/backups/backups.ts'
@@ -20,15 +28,11 @@ onBothEngines('off-site', (engine) => {
   let place: MirrorPlace
   let service: TestService
   let world: World
+  let stop: Mirrored['stop']
   before(async () => {
-    place = createMirrorPlace()
-    service = await startTestService({ engine, mirror: place.target })
-    world = createWorld(service)
+    ;({ place, service, world, stop } = await startMirrored(engine))
   })
-  after(async () => {
-    await service.stop()
-    place.remove()
-  })
+  after(() => stop())
   afterEach(() => {
     delete place.faults.before
   })
@@ -271,15 +275,11 @@ onBothEngines('most of a mirror', (engine) => {
   let place: MirrorPlace
   let service: TestService
   let world: World
+  let stop: Mirrored['stop']
   beforeEach(async () => {
-    place = createMirrorPlace()
-    service = await startTestService({ engine, mirror: place.target })
-    world = createWorld(service)
+    ;({ place, service, world, stop } = await startMirrored(engine))
   })
-  afterEach(async () => {
-    await service.stop()
-    place.remove()
-  })
+  afterEach(() => stop())
 
   const read = async (): Promise<Offsite> => (await service.call('GET', '/offsite')).body
 

@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { createWorld, type World } from '../../../../test/support/backups.ts'
+import type { World } from '../../../../test/support/backups.ts'
 import { withDatabase } from '../../../../test/support/database.ts'
 import { onBothEngines } from '../../../../test/support/engines.ts'
-import { createMirrorPlace, type MirrorPlace, namesIn } from '../../../../test/support/mirror.ts'
-import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { type Mirrored, type MirrorPlace, namesIn, startMirrored } from '../../../../test/support/mirror.ts'
+import type { TestService } from '../../../../test/support/service.ts'
 import { until } from '../../../../test/support/until.ts'
 import { deletedAmong } from './offsite-store.ts'
 
@@ -16,15 +16,11 @@ onBothEngines('a mirror', (engine) => {
   let place: MirrorPlace
   let service: TestService
   let world: World
+  let stop: Mirrored['stop']
   beforeEach(async () => {
-    place = createMirrorPlace()
-    service = await startTestService({ engine, mirror: place.target })
-    world = createWorld(service)
+    ;({ place, service, world, stop } = await startMirrored(engine))
   })
-  afterEach(async () => {
-    await service.stop()
-    place.remove()
-  })
+  afterEach(() => stop())
 
   const manifests = () => namesIn(place.dir, 'manifests')
   const storedBackup = async (server: string): Promise<string> => {
