@@ -5,9 +5,16 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { snapshot, startAgent, temporaryFolder, testAgent } from './backups.testing.ts'
-import { BLOCK_BYTES, FORMAT_BLOB, manifestBlob, PARTS_VERSION, PATCHES_VERSION } from './format/format.ts'
+import {
+  BLOCK_BYTES,
+  FORMAT_BLOB,
+  manifestBlob,
+  PARTS_VERSION,
+  PATCHES_VERSION,
+  SECTOR_BYTES,
+} from './format/format.ts'
 import { openManifest } from './format/manifest.ts'
-import { BLOCK_SECTORS, countSectors, PATCHED_SECTORS_AT_MOST, SECTOR_BYTES } from './format/patched.ts'
+import { BLOCK_SECTORS, countSectors, PATCHED_SECTORS_AT_MOST } from './format/patched.ts'
 import { raiseVersion } from './format/store-format.ts'
 import { assertRestored, assertSound, makeRegion, patchesIn, SERVER, save } from './mishaps/patched.testing.ts'
 import { leaveAll, mirror, openBucket } from './offsite.testing.ts'

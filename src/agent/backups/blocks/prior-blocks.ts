@@ -98,7 +98,7 @@ export function createPriorBlocks(
   }
 }
 
-/** How the patched blocks of a content, or of a chunk of a manifest, are to be had from the store. */
+/** Which patched blocks of a content, or of a chunk of a manifest, the store has under their own ids alone. */
 export const wholeIn = (index: Pick<BlockIndex, 'find'>, bytes: Uint8Array): IsWhole =>
   wholeWhere((of, idAt) => index.find(of, idAt) >= 0, bytes)
 

@@ -16,8 +16,9 @@ import { describedBy, entryOf, type Notes } from '../tree/backup-entries.ts'
 import { isUnchanged, isUntouched, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
 import { errorCode } from '../workers/worker-jobs.ts'
 import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
-import type { ReadAs, ReadOutcome } from './file-part.ts'
+import type { ReadAs } from './file-part.ts'
 import { type FileReader, TOO_SPARSE } from './file-reader.ts'
+import type { JoinedReads } from './joined-reads.ts'
 import type { PackSink } from './pack-sink.ts'
 
 /** What opening a file says where somebody has taken it away, or put something else in its place. */
@@ -108,7 +109,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
 
 /** Has the files of queued entries read, and completes the entries by what was read. */
 function createReadStarter({ repository, serverId, reader, notes, onPatched }: EntrySourceDeps) {
-  function settle(queued: QueuedEntry, outcome: ReadOutcome, as: ReadAs): void {
+  function settle(queued: QueuedEntry, outcome: JoinedReads, as: ReadAs): void {
     queued.isReady = true
     const { path } = queued.entry
     if (outcome.error !== null && outcome.isUnopened) {
@@ -156,7 +157,7 @@ function createReadStarter({ repository, serverId, reader, notes, onPatched }: E
       queued.isReady = true
       return
     }
-    const done = (outcome: ReadOutcome, as: ReadAs) => settle(queued, outcome, as)
+    const done = (outcome: JoinedReads, as: ReadAs) => settle(queued, outcome, as)
     if (size < PRINTED_FROM_BYTES) {
       reader.addNamed(found, done)
       return

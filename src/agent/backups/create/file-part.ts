@@ -6,9 +6,6 @@ import type { PriorBlocks, PriorRange } from '../blocks/prior-blocks.ts'
 import type { FileRange } from '../workers/worker-jobs.ts'
 import type { JoinedReads, ListedRead } from './joined-reads.ts'
 
-/** Of the last attempt; `isTorn`: it changed during that too. */
-export type ReadOutcome = JoinedReads
-
 export interface ReadAs {
   readonly attempts: number
   readonly stats: EntryStats
@@ -16,7 +13,8 @@ export interface ReadAs {
   readonly seenAt: number
 }
 
-export type OnRead = (outcome: ReadOutcome, as: ReadAs) => void
+/** What was read at the last attempt; `isTorn`: the file changed during that too. */
+export type OnRead = (outcome: JoinedReads, as: ReadAs) => void
 
 /** What to read: an open file, or a name in a directory that is held open. Changed files are opened to be read again. */
 export type Source = { file: Descriptor } | { address: string | Buffer; hold: Disposable }

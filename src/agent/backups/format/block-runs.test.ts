@@ -11,8 +11,8 @@ import {
   visitNeeded,
   type Write,
 } from './block-runs.ts'
-import { BLOCK_BYTES, ID_BYTES } from './format.ts'
-import { BLOCK_SECTORS, countSectors, isOther, type Piece, SECTOR_BYTES, sectorRuns, wholeWhere } from './patched.ts'
+import { BLOCK_BYTES, ID_BYTES, SECTOR_BYTES } from './format.ts'
+import { BLOCK_SECTORS, countSectors, isChanged, type Piece, sectorRuns, wholeWhere } from './patched.ts'
 
 type Block = { kind: 'zeros' } | { kind: 'name'; id: number } | { kind: 'patched'; id: number; sectors: number }
 
@@ -49,7 +49,7 @@ function sectorsOf(list: readonly Block[], sizeBytes: number): string[] {
     if (one?.kind === 'name') return `name ${one.id} ${sector}`
     if (one?.kind !== 'patched') return 'zeros'
     const before = countSectors(one.sectors & ((1 << sector) - 1))
-    return isOther(one.sectors, sector) ? `patch ${one.id} ${before}` : `base ${one.id} ${sector}`
+    return isChanged(one.sectors, sector) ? `patch ${one.id} ${before}` : `base ${one.id} ${sector}`
   })
 }
 

@@ -1,16 +1,15 @@
-// A file's blocks as a manifest lists them: runs of ids, runs of blocks of zeros, and blocks of which a few sectors are
-// others than they were. See docs/backup-format.md.
+// A file's blocks as a manifest lists them: runs of ids, runs of blocks of zeros, and blocks of which a few sectors have
+// changed. See docs/backup-format.md.
 import { concat } from '../../../kit/bytes.ts'
-import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+import { BLOCK_BYTES, ID_BYTES, SECTOR_BYTES } from './format.ts'
 import {
-  asPatched,
   countSectors,
   type IsWhole,
+  neverWhole,
   PATCHED,
   type Patch,
   type Piece,
   piecesOfPatched,
-  SECTOR_BYTES,
   sectorsAt,
   writePatched,
 } from './patched.ts'
@@ -76,7 +75,7 @@ function varintBytes(value: number): Uint8Array {
 }
 
 interface Runs {
-  /** So many ids, from there on. */
+  /** `count` ids, from there on. */
   ids(at: number, count: number): void
   zeros(count: number): void
   /** See `PATCHED` for what stands there. */
@@ -103,7 +102,7 @@ function visitRuns(bytes: Uint8Array, start: number, end: number, runs: Runs): v
 export function visitNeeded(
   bytes: Uint8Array,
   visit: (idAt: number) => void,
-  isWhole: IsWhole = asPatched,
+  isWhole: IsWhole = neverWhole,
   start = 0,
   end: number = bytes.length,
 ): void {
@@ -140,7 +139,7 @@ export interface Write {
 export function eachWrite(
   { content, sizeBytes }: Content,
   visit: (write: Write) => void,
-  isWhole: IsWhole = asPatched,
+  isWhole: IsWhole = neverWhole,
 ): void {
   let offset = 0
   const visitBlock = (idAt: number) => {
@@ -173,7 +172,7 @@ export function* piecesBetween(
   { content, sizeBytes }: Content,
   start: number,
   end: number,
-  isWhole: IsWhole = asPatched,
+  isWhole: IsWhole = neverWhole,
 ): Generator<Piece, void, undefined> {
   let offset = 0
   for (let at = 0; at < content.length && offset < end; ) {

@@ -1,7 +1,7 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
 import { nameToBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength, visitNeeded } from './block-runs.ts'
-import { asPatched, type IsWhole } from './patched.ts'
+import { type IsWhole, neverWhole } from './patched.ts'
 
 export type EntryKind = 'file' | 'directory' | 'symlink'
 
@@ -209,7 +209,7 @@ export interface StoredEntry extends KeyedEntry {
 }
 
 /** Where in a chunk the ids of its files' blocks stand: all that marking needs, at a fraction of what decoding costs. */
-export function visitIds(chunk: Buffer, visit: (idAt: number) => void, isWhole: IsWhole = asPatched): void {
+export function visitIds(chunk: Buffer, visit: (idAt: number) => void, isWhole: IsWhole = neverWhole): void {
   let at = 0
   const skipVarint = () => {
     at += varintLength(chunk, at)

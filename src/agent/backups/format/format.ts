@@ -8,6 +8,8 @@ export const PARTS_VERSION = 2
 /** With blocks that are listed as patched too. */
 export const PATCHES_VERSION = 3
 export const BLOCK_BYTES = 64 * 1024
+/** What games write at a time. */
+export const SECTOR_BYTES = 4096
 /** Small blocks are compressed together up to this size. */
 export const FRAME_BYTES = 128 * 1024
 export const ID_BYTES = 32

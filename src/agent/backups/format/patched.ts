@@ -1,10 +1,9 @@
-// A block of which a few sectors have changed, as a manifest lists it: the block that it was, and one of the sectors that
-// are others now. So a chunk of a few KiB that a game has saved adds these and not 64 KiB. See docs/decisions/patches.md.
-import { BLOCK_BYTES, ID_BYTES } from './format.ts'
+// A block of which a few sectors have changed, as a manifest lists it: the block that it was, and a block of the changed
+// sectors. So a chunk of a few KiB that a game has saved adds these and not 64 KiB. See docs/decisions/patches.md.
+import { BLOCK_BYTES, ID_BYTES, SECTOR_BYTES } from './format.ts'
 
-export const SECTOR_BYTES = 4096
 export const BLOCK_SECTORS = BLOCK_BYTES / SECTOR_BYTES
-/** With more of them others, the block is stored whole: to store a patch would save nothing to speak of. */
+/** With more changed sectors, the block is stored whole: to store a patch would save nothing to speak of. */
 export const PATCHED_SECTORS_AT_MOST = BLOCK_SECTORS - 2
 /**
  * Of a patch that becomes a larger one: mostly what was in it before has not changed since, and is stored once more each time.
@@ -13,7 +12,7 @@ export const PATCHED_SECTORS_AT_MOST = BLOCK_SECTORS - 2
 export const REPEATED_SECTORS_AT_MOST = 5
 
 const SECTORS_BYTES = 2
-/** Where they stand: which sectors are others, the block's own name, that of what it was, that of the others. */
+/** Where they stand: which sectors have changed, the block's own id, that of what it was, that of the changed sectors. */
 export const PATCHED = {
   sectors: 0,
   name: SECTORS_BYTES,
@@ -45,10 +44,10 @@ export function patchAt(bytes: Uint8Array, at: number): Patch {
   return { sectors: sectorsAt(bytes, at), base: idAt(PATCHED.base), patch: idAt(PATCHED.patch) }
 }
 
-/** Whether the block that is listed there is to be had as a whole, and not as a patch. */
+/** Whether the block that is listed there is read under its own id, and not as a patch. */
 export type IsWhole = (at: number) => boolean
 
-export const asPatched: IsWhole = () => false
+export const neverWhole: IsWhole = () => false
 
 /**
  * Where what it is a patch of, or the patch, is lost or damaged, and some backup has stored the block itself since. `holds`: whether
@@ -59,7 +58,7 @@ export function wholeWhere(holds: (bytes: Uint8Array, idAt: number) => boolean, 
     !(holds(bytes, at + PATCHED.base) && holds(bytes, at + PATCHED.patch)) && holds(bytes, at + PATCHED.name)
 }
 
-/** How many of them are others. */
+/** How many have changed. */
 export function countSectors(sectors: number): number {
   let count = 0
   for (let left = sectors; left !== 0; left &= left - 1) count++
@@ -79,7 +78,7 @@ export interface Piece {
   blockBytes: number
 }
 
-/** The pieces of the block that is listed there, in order: sectors of what it was, and those that are others. */
+/** The pieces of the block that is listed there, in order: sectors of what it was, and changed ones. */
 export function* piecesOfPatched(bytes: Uint8Array, at: number, offset: number): Generator<Piece, void, undefined> {
   const sectors = sectorsAt(bytes, at)
   const patchBytes = countSectors(sectors) * SECTOR_BYTES
@@ -96,12 +95,12 @@ export function* piecesOfPatched(bytes: Uint8Array, at: number, offset: number):
   yield* before(BLOCK_BYTES)
 }
 
-/** Those that are others and follow each other: where they stand in the block, and from where on in the patch. */
+/** Changed sectors that follow each other: where they stand in the block, and from where on in the patch. */
 export function* sectorRuns(sectors: number): Generator<{ from: number; start: number; length: number }> {
   let from = 0
   for (let sector = 0; sector < BLOCK_SECTORS; ) {
     const first = sector
-    while (sector < BLOCK_SECTORS && isOther(sectors, sector)) sector++
+    while (sector < BLOCK_SECTORS && isChanged(sectors, sector)) sector++
     const length = (sector - first) * SECTOR_BYTES
     if (length > 0) yield { from, start: first * SECTOR_BYTES, length }
     else sector++
@@ -109,4 +108,4 @@ export function* sectorRuns(sectors: number): Generator<{ from: number; start: n
   }
 }
 
-export const isOther = (sectors: number, sector: number) => (sectors & (1 << sector)) !== 0
+export const isChanged = (sectors: number, sector: number) => (sectors & (1 << sector)) !== 0

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { blobsIn } from '../../../blobs/store.testing.ts'
 import { assertSameTree, snapshot, type TestAgent } from '../backups.testing.ts'
 import { namesOf } from '../format/block-runs.ts'
-import { BLOCK_BYTES } from '../format/format.ts'
+import { BLOCK_BYTES, SECTOR_BYTES } from '../format/format.ts'
 import { openManifest } from '../format/manifest.ts'
-import { patchAt, SECTOR_BYTES } from '../format/patched.ts'
+import { patchAt } from '../format/patched.ts'
 
 export const SERVER = 'srv_a'
 

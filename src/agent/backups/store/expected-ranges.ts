@@ -1,7 +1,7 @@
 // What will be read of packs, and when: so that what is needed soon comes together, and what is needed last gives way.
 import type { ByteRange } from '../../../blobs/store.ts'
 
-/** Who reads in order has no more fetched than will be read with the next so many reads: of most packs all that is wanted. */
+/** For whoever reads in order, only what this many reads from now on need is fetched: of most packs all that is wanted. */
 const AHEAD_TURNS = 512
 
 export interface WantedRange extends ByteRange {

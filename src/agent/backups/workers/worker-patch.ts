@@ -1,16 +1,15 @@
-// Finds out which sectors of a block are others than they were. What it was is read from its pack, on this thread, and
+// Finds out which sectors of a block have changed. What it was is read from its pack, on this thread, and
 // checked by its name.
 import type { BlobStore } from '../../../blobs/store.ts'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { BASE, isSameId, type PriorRange } from '../blocks/prior-blocks.ts'
-import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob } from '../format/format.ts'
+import { BLOCK_BYTES, FRAME_BYTES, ID_BYTES, packBlob, SECTOR_BYTES } from '../format/format.ts'
 import {
   BLOCK_SECTORS,
   countSectors,
-  isOther,
   PATCHED_SECTORS_AT_MOST,
   REPEATED_SECTORS_AT_MOST,
-  SECTOR_BYTES,
+  sectorRuns,
 } from '../format/patched.ts'
 import { SEAL_OVERHEAD, type Sealer } from '../format/seal.ts'
 
@@ -70,10 +69,8 @@ export function createPatcher(
       if (count === 0 || count > PATCHED_SECTORS_AT_MOST) return undefined
       const before = prior.rows[block * BASE.fields + BASE.patched] ?? 0
       if (before > REPEATED_SECTORS_AT_MOST && count > before) return undefined
-      let at = 0
-      for (let sector = 0; sector < BLOCK_SECTORS; sector++)
-        if (isOther(sectors, sector)) at += raw.copy(gathered, at, sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES)
-      return { sectors, bytes: gathered.subarray(0, at) }
+      for (const { from, start, length } of sectorRuns(sectors)) raw.copy(gathered, from, start, start + length)
+      return { sectors, bytes: gathered.subarray(0, count * SECTOR_BYTES) }
     },
   }
 }
@@ -83,7 +80,7 @@ const WEIGHT = 1 / 16
 const LONGEST_MS = 20
 /** A disk that takes longer has to look for each: that costs more time than it saves in space. */
 const SLOW_MS = 5
-/** On such a disk one in so many is read, to see whether it still is. */
+/** On such a disk only one in this many is read, to see whether it is still slow. */
 const TRIED_ONE_IN = 16
 
 function createPace() {
