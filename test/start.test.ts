@@ -278,8 +278,11 @@ test('if another process holds it by then, this one stops answering, says why an
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   t.after(() => client.end())
+  // Those of this database alone: the other suites use the same PostgreSQL at the same time.
+  const LOCKS = `select pid, classid, objid from pg_locks join pg_database on pg_database.oid = database
+    where locktype = 'advisory' and datname = current_database()`
+  const [held] = (await client.query(LOCKS)).rows
   // Waits for the lock as any other session would, and has it the moment that the holder's connection ends.
-  const [held] = (await client.query("select pid, classid, objid from pg_locks where locktype = 'advisory'")).rows
   const taking = client.query('select pg_advisory_lock($1::int, ($2::bigint::bit(32))::int)', [
     held.classid,
     held.objid,
@@ -287,9 +290,7 @@ test('if another process holds it by then, this one stops answering, says why an
   const killer = new pg.Client({ connectionString: databaseUrl })
   await killer.connect()
   // Otherwise the holder may have come back before it is asked for.
-  await until(
-    async () => (await killer.query("select from pg_locks where locktype = 'advisory' and not granted")).rowCount,
-  )
+  await until(async () => (await killer.query(`${LOCKS} and not granted`)).rowCount)
   await killer.query('select pg_terminate_backend($1)', [held.pid])
   await killer.end()
   await taking

@@ -1,7 +1,7 @@
 // Uploads and downloads over a network that breaks, and a service that restarts, in the middle of them.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { openAsBlob, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { startTestService, type TestService } from '../../test/support/service.ts'
@@ -90,7 +90,7 @@ describe('uploads', () => {
     let isLost = false
     const losing = async (url: unknown, init?: RequestInit) => {
       const response = await fetch(String(url), init)
-      if (isLost || !(init?.body instanceof FormData)) return response
+      if (isLost || !(init?.body instanceof Blob)) return response
       isLost = true
       throw new TypeError('the answer was lost')
     }
@@ -106,6 +106,36 @@ describe('uploads', () => {
     assert.deepEqual((await client.files.listTrash(id)).data, [])
     const { data } = await client.activity.list(id, { event: 'file.uploaded' })
     assert.equal(data.length, 1)
+  })
+
+  test('a refusal that comes before many small files are sent is an answer as any other', async () => {
+    writeFileSync(at('taken'), 'old')
+    const blob = new Blob([randomBytes(MIB)])
+    const blobs = [...Array(20).keys()].map((index) => ({ name: index === 0 ? 'taken' : `new-${index}`, blob }))
+    for (let round = 0; round < 20; round++) {
+      await assert.rejects(client.files.uploadMany(serverId, blobs, { overwrite: false }), (error) =>
+        isApiError(error, 'already_exists'),
+      )
+    }
+    assert.equal(readFileSync(at('taken'), 'utf8'), 'old')
+    assert.deepEqual(
+      readdirSync(at('')).filter((name) => name.startsWith('new-')),
+      [],
+    )
+  })
+
+  test('a file that changes while it is sent with others is refused, and nothing of them arrives', async () => {
+    const local = join(service.dataDir, 'growing.log')
+    writeFileSync(local, 'a line\n')
+    const blob = await openAsBlob(local)
+    writeFileSync(local, 'a line\nand another\n')
+    const blobs = [
+      { name: 'quiet.txt', blob: new Blob(['quiet']) },
+      { name: 'growing.log', blob },
+    ]
+    await assert.rejects(client.files.uploadMany(serverId, blobs), { detail: /changed while it was being sent/ })
+    assert.ok(!readdirSync(at('')).some((name) => name === 'quiet.txt' || name === 'growing.log'))
+    assert.deepEqual(unfinished(), [])
   })
 
   test('connections that are cut again and again do not matter', async () => {

@@ -28,14 +28,20 @@ export async function uploadForm(
 ): Promise<FileEntry[]> {
   const { signal, directory = '/', overwrite = true } = options
   let { link } = options
+  const boundary = `gamekeeper-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`
+  const body = formOf(files, boundary)
   for (let failures = 0; ; ) {
     try {
       link ??= (await transport.call(requestUpload, { params: { serverId }, ...(signal ? { signal } : {}) })).url
       const query = new URLSearchParams({ directory, overwrite: String(overwrite) })
       if (options.skipIdentical || failures > 0) query.set('skipIdentical', 'true')
-      const body = new FormData()
-      for (const { name, blob } of files) body.append('files', blob, name)
-      const response = await transport.follow(`${link}?${query}`, { method: 'POST', body, signal, timeoutMs: 0 })
+      const response = await transport.follow(`${link}?${query}`, {
+        method: 'POST',
+        headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+        body,
+        signal,
+        timeoutMs: 0,
+      })
       return ((await response.json()) as { data: FileEntry[] }).data
     } catch (error) {
       if (!overwrite) throw error
@@ -44,3 +50,20 @@ export async function uploadForm(
     }
   }
 }
+
+/**
+ * The form as one Blob, which is read as it is sent. Node reads a `FormData` ahead, whole, and an answer that comes
+ * before its end, or a file that changes meanwhile, is an error there that nobody can catch.
+ */
+function formOf(files: readonly NamedBlob[], boundary: string): Blob {
+  const parts = files.flatMap(({ name, blob }) => [
+    `--${boundary}\r\nContent-Disposition: form-data; name="files"; filename="${escaped(name)}"\r\n`,
+    `Content-Type: ${blob.type || 'application/octet-stream'}\r\n\r\n`,
+    blob,
+    '\r\n',
+  ])
+  return new Blob([...parts, `--${boundary}--\r\n`])
+}
+
+/** As browsers write it, and as the service reads it. */
+const escaped = (name: string) => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')
