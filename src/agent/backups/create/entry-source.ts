@@ -189,10 +189,10 @@ function isAlike(now: EntryStats, { kind }: Entry): boolean {
 }
 
 /** A file that needs a damaged or missing block is read again, which heals the block. */
-function isStored(sink: PackSink, known: StoredEntry): boolean {
+function isStored(sink: PackSink, { content, sizeBytes }: StoredEntry): boolean {
   let isWhole = true
-  visitNeeded(known.content, (idAt) => {
-    if (!sink.holds(known.content, idAt)) isWhole = false
+  visitNeeded(content, (idAt) => {
+    if (!sink.holds(content, idAt)) isWhole = false
   })
-  return isWhole && blockCountOf(known.content) * BLOCK_BYTES >= known.sizeBytes
+  return isWhole && blockCountOf(content) * BLOCK_BYTES >= sizeBytes
 }

@@ -61,7 +61,11 @@ export function createFileReader(deps: {
 }): FileReader {
   const { repository, pool, sink, signal, holes } = deps
   const rate = createRateLimit(deps.bytesPerSecond)
-  const opened = new Set<OpenedFile>()
+  /**
+   * Not a set: each time it has been filled once it is copied, and the engine takes what the old copies hold for alive. With many
+   * small files that was most of what there was to collect.
+   */
+  const opened: OpenedFile[] = []
   const holds = createDirectoryHolds()
   const jobs: Part[][] = []
   /** Whose segments are made when they are needed: there may be millions. */
@@ -146,11 +150,16 @@ export function createFileReader(deps: {
   /** What is new has just been stored. */
   function areHeld(reads: readonly ListedRead[]): boolean {
     for (const { length, ids, flags, firstBlock, patches } of reads) {
-      for (const { base, patch } of patches?.values() ?? []) if (!sink.holds(base) || !sink.holds(patch)) return false
+      if (patches && !arePatchesHeld(patches)) return false
       const end = firstBlock + Math.ceil(length / BLOCK_BYTES)
       for (let block = firstBlock; block < end; block++)
         if (flags[block] === 0 && !patches?.has(block - firstBlock) && !sink.holds(ids, block * ID_BYTES)) return false
     }
+    return true
+  }
+
+  function arePatchesHeld(patches: NonNullable<ListedRead['patches']>): boolean {
+    for (const { base, patch } of patches.values()) if (!sink.holds(base) || !sink.holds(patch)) return false
     return true
   }
 
@@ -190,8 +199,15 @@ export function createFileReader(deps: {
     return opened
   }
 
+  function leave(file: OpenedFile): void {
+    const last = opened.pop()
+    if (!last || last === file) return
+    opened[file.place] = last
+    last.place = file.place
+  }
+
   function release(file: OpenedFile): void {
-    opened.delete(file)
+    leave(file)
     const { source } = file
     if ('file' in source) source.file[Symbol.dispose]()
     else source.hold[Symbol.dispose]()
@@ -200,8 +216,8 @@ export function createFileReader(deps: {
   function addFile(source: Source, found: Found, { known, prior }: FileBefore, done: OpenedFile['done']): void {
     const { stats, seenAt } = found
     const reading = { attempts: 1, segments: NO_SEGMENTS, segmentsLeft: 0 }
-    const file: OpenedFile = { source, stats, seenAt, known, prior, ...reading, done }
-    opened.add(file)
+    const file: OpenedFile = { source, stats, seenAt, known, prior, ...reading, place: opened.length, done }
+    opened.push(file)
     enqueue(file)
     startJobs()
   }
@@ -230,7 +246,7 @@ export function createFileReader(deps: {
       const { parent, name } = found
       addFile({ address: addressOf(parent, name), hold: holds.hold(parent) }, found, {}, done)
     },
-    isFull: () => jobs.length + segmentsWaiting() > 2 || opened.size >= repository.filesAtOnce,
+    isFull: () => jobs.length + segmentsWaiting() > 2 || opened.length >= repository.filesAtOnce,
     step,
     async finish() {
       for (;;) {
@@ -242,7 +258,7 @@ export function createFileReader(deps: {
     },
     async abandon() {
       await running.ended()
-      for (const file of opened) release(file)
+      for (const file of [...opened]) release(file)
     },
   }
 }

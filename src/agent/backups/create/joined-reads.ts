@@ -39,9 +39,10 @@ export interface ListedRead extends FileRead {
 
 /** Of each part, what was read of it: once for all, by what the last backup lists of the file. */
 export function listPatches(reads: ListedRead[], parts: readonly Part[]): ListedRead[] {
-  for (const [index, part] of parts.entries()) {
-    const read = reads[index]
-    if (read && part.file.prior) read.patches = patchesIn(read, part.file.prior, part.from / BLOCK_BYTES)
+  let index = 0
+  for (const { file, from } of parts) {
+    const read = reads[index++]
+    if (read && file.prior) read.patches = patchesIn(read, file.prior, from / BLOCK_BYTES)
   }
   return reads
 }
