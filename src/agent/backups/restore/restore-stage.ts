@@ -8,6 +8,7 @@ import type { PackSource } from '../store/decode-pack.ts'
 import { createBuilder, LARGE_BYTES } from './restore-build.ts'
 import { type Staged, stagedFolder, stagedName } from './restore-staged.ts'
 import { SYNCED_ONE_BY_ONE, type SyncedName, syncFileSystem, syncStaged } from './restore-sync.ts'
+import { createStagedQueue } from './staged-queue.ts'
 
 const WINDOW_FILES = 256
 const WINDOW_BYTES = 32 * 1024 * 1024
@@ -15,9 +16,12 @@ const WINDOW_BYTES = 32 * 1024 * 1024
 const FIRST_WINDOW_BYTES = 8 * 1024 * 1024
 /** While the blocks of one are decoded, the files of the next are made. */
 const WINDOWS_AT_ONCE = 3
-/** Small files of several blocks are made by this thread, large ones decoded by the others: each waits for the other's company. */
+/**
+ * Small files of several blocks are made by this thread, large ones decoded by the others: each waits for the other's company.
+ * Those of a folder in which some are being made wait as well.
+ */
 const SMALL_WAITING = 8192
-/** Where files are smaller than this on average, there is little to decode, and they would wait in vain. */
+/** Where files are smaller than this on average, there is little to decode, and they would wait for large ones in vain. */
 const WORTH_WAITING_BYTES = 16 * 1024
 
 export interface Stager {
@@ -49,9 +53,9 @@ export function createStager(
   { fileCount, sizeBytes }: Pick<ManifestMeta, 'fileCount' | 'sizeBytes'>,
   onStaged: (files: number, bytes: number) => void,
 ): Stager {
-  const smallWaiting = sizeBytes > fileCount * WORTH_WAITING_BYTES ? SMALL_WAITING : WINDOW_FILES
+  const freeWaiting = sizeBytes > fileCount * WORTH_WAITING_BYTES ? SMALL_WAITING : WINDOW_FILES
   const windows = createWorkGroup(WINDOWS_AT_ONCE)
-  const small: Staged[] = []
+  const small = createStagedQueue()
   let large: Staged[] = []
   let largeBytes = 0
   let count = 0
@@ -61,15 +65,21 @@ export function createStager(
   const builder = createBuilder(source, staging)
 
   /** Resolves when another may be started. */
-  async function start(entries: Staged[]): Promise<void> {
-    windows.start(builder.build(entries).then(({ files, bytes }) => onStaged(files, bytes)))
+  async function start(entries: Staged[], onBuilt?: () => void): Promise<void> {
+    const building = builder.build(entries).finally(onBuilt)
+    windows.start(building.then(({ files, bytes }) => onStaged(files, bytes)))
     await windows.room()
     if (windows.hasFailed()) await windows.drain()
   }
 
   const isLargeFull = () => largeBytes >= (windows.size > 0 ? WINDOW_BYTES : FIRST_WINDOW_BYTES)
 
-  const startSmall = () => start(small.splice(0, WINDOW_FILES))
+  const isSmallFull = () => small.free >= freeWaiting || small.length >= SMALL_WAITING
+
+  function startSmall(): Promise<void> {
+    const window = small.take(WINDOW_FILES)
+    return start(window, () => small.built(window))
+  }
 
   async function startLarge(): Promise<void> {
     const window = large
@@ -93,17 +103,17 @@ export function createStager(
     add(entry, folder) {
       const staged = { entry, number: count, folder }
       noteName({ folder, name: stagedName(staged) })
-      if (entry.sizeBytes < LARGE_BYTES) small.push(staged)
+      if (entry.sizeBytes < LARGE_BYTES) small.add(staged)
       else {
         large.push(staged)
         largeBytes += entry.sizeBytes
       }
       return count++
     },
-    isFull: () => isLargeFull() || small.length >= smallWaiting,
+    isFull: () => isLargeFull() || isSmallFull(),
     async flush() {
       if (isLargeFull()) await startLarge()
-      while (small.length >= smallWaiting) await startSmall()
+      while (isSmallFull()) await startSmall()
     },
     async finish() {
       if (large.length > 0) await startLarge()
