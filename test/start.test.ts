@@ -278,7 +278,7 @@ test('if another process holds it by then, this one stops answering, says why an
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   t.after(() => client.end())
-  // Those of this database alone: the other suites use the same PostgreSQL at the same time.
+  // Only those of this database: the other suites use the same PostgreSQL at the same time.
   const LOCKS = `select pid, classid, objid from pg_locks join pg_database on pg_database.oid = database
     where locktype = 'advisory' and datname = current_database()`
   const [held] = (await client.query(LOCKS)).rows

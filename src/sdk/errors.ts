@@ -4,6 +4,12 @@ import { ERRORS, type ErrorCode, type FieldFault } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { Problem } from '../contract/schema.ts'
 
+interface MoreOfError {
+  attempts?: number
+  retryAfterMs?: number | null
+  cause?: unknown
+}
+
 /** The service has refused. `code` is the stable thing to switch on. */
 export class ApiError extends Error {
   readonly code: ErrorCode
@@ -18,8 +24,8 @@ export class ApiError extends Error {
   /** How long the service asks callers to wait, if it does. */
   readonly retryAfterMs: number | null
 
-  constructor(problem: Problem, more: { attempts?: number; retryAfterMs?: number | null } = {}) {
-    super(problem.detail)
+  constructor(problem: Problem, more: MoreOfError = {}) {
+    super(problem.detail, more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'ApiError'
     this.code = problem.code as ErrorCode
     this.status = problem.status
@@ -36,10 +42,13 @@ export function isApiError(error: unknown, ...codes: ErrorCode[]): error is ApiE
 }
 
 /** As the service would refuse it, found out here: before anything was sent, unless another code says otherwise. */
-export function refusedHere(detail: string, code: ErrorCode = 'invalid_request'): ApiError {
+export function refusedHere(detail: string, code: ErrorCode = 'invalid_request', more: MoreOfError = {}): ApiError {
   const { status, title } = ERRORS[code]
-  return new ApiError({ type: 'about:blank', title, status, detail, code, requestId: '' })
+  return new ApiError({ type: 'about:blank', title, status, detail, code, requestId: '' }, more)
 }
+
+export const changedWhileSent = (more: MoreOfError = {}) =>
+  refusedHere('A file was changed or removed while it was being sent.', 'precondition_failed', more)
 
 export type TransportFault =
   /** No connection, or it broke before the answer was whole. */

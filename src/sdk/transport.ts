@@ -3,7 +3,7 @@ import type { AnswerOf, Operation } from '../contract/operation.ts'
 import type { Problem } from '../contract/schema.ts'
 import { SESSION_PROOF_HEADER } from '../contract/sessions.ts'
 import { backOffMs, LONGEST_RETRY_AFTER_MS, readRetryAfter, sleep } from './backoff.ts'
-import { ApiError, refusedHere, TransportError } from './errors.ts'
+import { ApiError, changedWhileSent, TransportError } from './errors.ts'
 import { type AnyArguments, type CallArguments, type CallOptions, type Prepared, prepare } from './request.ts'
 
 export interface ClientOptions {
@@ -104,7 +104,7 @@ export function createTransport(options: ClientOptions): Transport {
         const message = `No answer within ${within / 1000} s from ${originOf(request.url)}.`
         throw new TransportError('timeout', message, { attempts: number })
       }
-      if (causeOf(error).name === 'NotReadableError') throw refusedHere('A file has changed while it was being sent.')
+      if (causeOf(error).name === 'NotReadableError') throw changedWhileSent({ attempts: number, cause: error })
       throw new TransportError('network', `${originOf(request.url)} cannot be reached${reasonOf(error)}.`, {
         attempts: number,
         cause: error,
@@ -241,7 +241,7 @@ function foreignAnswer(response: Response, attempts: number): TransportError {
 const originOf = (url: string) => URL.parse(url)?.origin ?? 'The address'
 
 /** Node puts the reason into the cause; browsers give none. */
-const causeOf = (error: unknown) => (error as { cause?: { code?: unknown; name?: unknown } }).cause ?? {}
+const causeOf = (error: unknown) => (error as { cause?: { code?: unknown; name?: unknown } } | undefined)?.cause ?? {}
 
 function reasonOf(error: unknown): string {
   const { code } = causeOf(error)

@@ -52,12 +52,12 @@ export async function uploadForm(
 }
 
 /**
- * The form as one Blob, which is read as it is sent. Node reads a `FormData` ahead, whole, and an answer that comes
- * before its end, or a file that changes meanwhile, is an error there that nobody can catch.
+ * The form as one Blob, which is read as it is sent. Node reads a `FormData` ahead, and an answer that comes before its
+ * end, or a file that changes meanwhile, is a rejection there that nobody can handle.
  */
 function formOf(files: readonly NamedBlob[], boundary: string): Blob {
   const parts = files.flatMap(({ name, blob }) => [
-    `--${boundary}\r\nContent-Disposition: form-data; name="files"; filename="${escaped(name)}"\r\n`,
+    `--${boundary}\r\nContent-Disposition: form-data; name="files"; filename*=UTF-8''${encoded(name)}\r\n`,
     `Content-Type: ${blob.type || 'application/octet-stream'}\r\n\r\n`,
     blob,
     '\r\n',
@@ -65,5 +65,5 @@ function formOf(files: readonly NamedBlob[], boundary: string): Blob {
   return new Blob([...parts, `--${boundary}--\r\n`])
 }
 
-/** As browsers write it, and as the service reads it. */
-const escaped = (name: string) => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')
+/** Every name arrives as it is. In `filename`, which browsers write, a `%22` means a quote. */
+const encoded = (name: string) => encodeURIComponent(name.toWellFormed())

@@ -1,6 +1,6 @@
 // An upload that goes on by itself: over tus 1.0, in pieces, and after a break from where the service says it is.
 import { requestUpload } from '../contract/files/files.ts'
-import { isApiError, refusedHere, TransportError } from './errors.ts'
+import { changedWhileSent, isApiError, refusedHere, TransportError } from './errors.ts'
 import { pauseAfter } from './retry.ts'
 import type { Transport } from './transport.ts'
 
@@ -145,8 +145,7 @@ async function sendAll(self: Upload): Promise<void> {
 async function sendPiece(self: Upload, from: number, to: number): Promise<number> {
   const { source, options } = self
   const piece = source instanceof Blob ? source.slice(from, to) : await source.read(from, to)
-  if ((piece instanceof Blob ? piece.size : piece.byteLength) !== to - from)
-    throw refusedHere('The file has changed while it was being sent.')
+  if ((piece instanceof Blob ? piece.size : piece.byteLength) !== to - from) throw changedWhileSent()
   const headers = {
     ...TUS,
     'content-type': 'application/offset+octet-stream',

@@ -29,7 +29,7 @@ export interface OpenedFile {
   /** Of a file that is read in more than one go. */
   segments: (ListedRead | undefined)[]
   segmentsLeft: number
-  /** Among those that are open. */
+  /** Its index among those that are open. */
   place: number
   done: OnRead
 }

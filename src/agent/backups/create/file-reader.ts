@@ -61,10 +61,7 @@ export function createFileReader(deps: {
 }): FileReader {
   const { repository, pool, sink, signal, holes } = deps
   const rate = createRateLimit(deps.bytesPerSecond)
-  /**
-   * Not a set: each time it has been filled once it is copied, and the engine takes what the old copies hold for alive. With many
-   * small files that was most of what there was to collect.
-   */
+  /** Not a Set, whose old tables would keep files alive that are done with (`npm run bench -- backups`, `small`). */
   const opened: OpenedFile[] = []
   const holds = createDirectoryHolds()
   const jobs: Part[][] = []
@@ -199,7 +196,7 @@ export function createFileReader(deps: {
     return opened
   }
 
-  function leave(file: OpenedFile): void {
+  function removeOpened(file: OpenedFile): void {
     const last = opened.pop()
     if (!last || last === file) return
     opened[file.place] = last
@@ -207,7 +204,7 @@ export function createFileReader(deps: {
   }
 
   function release(file: OpenedFile): void {
-    leave(file)
+    removeOpened(file)
     const { source } = file
     if ('file' in source) source.file[Symbol.dispose]()
     else source.hold[Symbol.dispose]()

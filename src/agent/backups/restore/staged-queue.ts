@@ -1,5 +1,5 @@
-// Small files that wait to be built, by the folder that they belong into. A directory takes one new file at a time, and a
-// thread that waits for it burns its processor: so threads are given files of different folders, as long as there are some
+// Small files that wait to be built, by the folder they go to. A directory takes one new file at a time, and a thread that
+// waits for it spins: so what is built at the same time is of different folders, as long as there are some
 // (`npm run bench -- backups`, `small`).
 import type { Staged } from './restore-staged.ts'
 
@@ -7,17 +7,17 @@ type Folder = Staged['folder']
 
 export interface StagedQueue {
   readonly length: number
-  /** Of those, how many belong into folders of which nothing is being built. */
+  /** Of those, how many go to folders of which nothing is being built. */
   readonly free: number
   add(staged: Staged): void
-  /** So many at most, to be given to `built` once they are. Of folders in use only where there is nothing else. */
+  /** At most this many, to be given to `built` once they are. Of folders in use only where there are too few others. */
   take(count: number): Staged[]
   built(taken: readonly Staged[]): void
 }
 
 interface Waiting {
   files: Staged[]
-  /** How many that were taken together have some of it. */
+  /** How often some of it was taken and has not been built. */
   users: number
 }
 
@@ -39,20 +39,18 @@ export function createStagedQueue(): StagedQueue {
     return taken
   }
 
-  function takeFree(count: number): Staged[] {
-    const taken: Staged[] = []
-    if (free === 0) return taken
+  function takeFree(taken: Staged[], count: number): void {
     for (const waiting of folders.values()) {
-      if (waiting.users > 0) continue
-      taken.push(...takeFrom(waiting, count - taken.length))
-      if (taken.length === count || free === 0) break
+      if (taken.length === count || free === 0) return
+      if (waiting.users === 0) taken.push(...takeFrom(waiting, count - taken.length))
     }
-    return taken
   }
 
-  function takeAny(count: number): Staged[] {
-    for (const waiting of folders.values()) if (waiting.files.length > 0) return takeFrom(waiting, count)
-    return []
+  function takeAny(taken: Staged[], count: number): void {
+    for (const waiting of folders.values()) {
+      if (taken.length === count || length === 0) return
+      if (waiting.files.length > 0) taken.push(...takeFrom(waiting, count - taken.length))
+    }
   }
 
   return {
@@ -69,8 +67,10 @@ export function createStagedQueue(): StagedQueue {
       if (waiting.users === 0) free++
     },
     take(count) {
-      const taken = takeFree(count)
-      return taken.length > 0 ? taken : takeAny(count)
+      const taken: Staged[] = []
+      takeFree(taken, count)
+      takeAny(taken, count)
+      return taken
     },
     built(taken) {
       for (const folder of new Set(taken.map((staged) => staged.folder))) {
