@@ -6,7 +6,7 @@ import type { TestService } from './service.ts'
 import { until } from './until.ts'
 
 export async function inOrder<T>(
-  service: TestService,
+  service: Pick<TestService, 'databaseUrl'>,
   id: string,
   requests: readonly (() => Promise<T>)[],
   table: 'servers' | 'templates' = 'servers',
@@ -37,11 +37,14 @@ export async function inOrder<T>(
   }
 }
 
-/** Those who wait for us, or for one who does: what the service does besides may wait already, or for other rows. */
+/**
+ * Those who wait for us, or for one who does: what the service does besides may wait already, or for other rows. Not of
+ * `pg_stat_activity`, which within a transaction lists only who was there when it was first asked.
+ */
 async function pidsWaiting(client: pg.Client): Promise<Set<number>> {
   const { rows } = await client.query(
     `with recursive waits as (
-       select pid, unnest(pg_blocking_pids(pid)) as holder from pg_stat_activity where datname = current_database()
+       select pid, unnest(pg_blocking_pids(pid)) as holder from pg_locks where not granted
      ), waiting as (
        select pid from waits where holder = pg_backend_pid()
        union select waits.pid from waits join waiting on waits.holder = waiting.pid
