@@ -8,6 +8,7 @@ import { restic, TITLES, type Times, type Tool } from './support/backup-peers.ts
 import { format, type Medians, measureTree, mediansOf, ROUNDS } from './support/backup-rounds.ts'
 import { type Bars, type BenchTree, wantedTrees } from './support/backup-trees.ts'
 import { BLOCK_KIB, type Changed, createFloor, type Floor, floorName } from './support/floors/floor.ts'
+import { createNodeFloor, NODE_FLOOR } from './support/floors/node-floor.ts'
 import { buildProgram, type FloorProgram, type Hash } from './support/floors/program.ts'
 import { type Verdict, verdictOn } from './support/floors/verdicts.ts'
 import { watchOthers } from './support/undisturbed.ts'
@@ -53,14 +54,19 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
   let times: Record<string, Times> = {}
   const storedBytes = () => median(kinds.flatMap((kind) => times[usName(kind)]?.firstBytes ?? []))
   const floors = program.hashes.map((hash) => createFloor(program, hash, storedBytes))
+  const inNode = createNodeFloor({
+    first: (treeBytes) => Math.min(1, storedBytes() / treeBytes),
+    changed: () => sectorShare(floors),
+  })
   const measured = await measureTree(tree, rounds, (soFar) => {
     times = soFar
-    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors]
+    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, inNode]
   })
   const bounds = mediansOf(Object.fromEntries(floors.map((floor) => [floor.name, floor.bounds])))
   const verdicts = program.hashes.flatMap((hash) => {
     console.log(`\n${name}, ${HASH_NAMES[hash]}`)
-    return sayFloors(tree.bars, kinds, { measured, least: measured[floorName(hash)], bound: bounds[floorName(hash)] })
+    const [least, bound] = [measured[floorName(hash)], bounds[floorName(hash)]]
+    return sayFloors(tree.bars, kinds, { measured, least, inNode: measured[NODE_FLOOR], bound })
   })
   sayChanges(floors, measured.restic?.changedBytes)
   // A bound is processor time, which others hardly lengthen, and what restic took is not.
@@ -71,13 +77,22 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
   return verdicts.every((verdict) => verdict === 'holds' || verdict === 'cannot be had')
 }
 
+/** Of the blocks of 64 KiB in which something has changed, how much the sectors are that have. */
+function sectorShare(floors: readonly Floor[]): number {
+  const stored = floors.flatMap((floor) => floor.changes).at(-1)?.stored ?? []
+  return (stored[0] ?? 1) / (stored.at(-1) || 1)
+}
+
 interface Compared {
   measured: Medians
   least: Medians[string] | undefined
+  /** The least program in Node; it does not restore. */
+  inNode: Medians[string] | undefined
   bound: Medians[string] | undefined
 }
 
-function sayFloors(bars: Bars, kinds: readonly Kind[], { measured, least = {}, bound = {} }: Compared): Verdict[] {
+function sayFloors(bars: Bars, kinds: readonly Kind[], compared: Compared): Verdict[] {
+  const { measured, least = {}, inNode = {}, bound = {} } = compared
   const verdicts: Verdict[] = []
   const rows = STEPS.map((line) => {
     const isLessBetter = line === 'changedBytes'
@@ -89,18 +104,19 @@ function sayFloors(bars: Bars, kinds: readonly Kind[], { measured, least = {}, b
     const bar = bars[line]
     const said = us.map((value) => {
       if (bar === undefined || peer === undefined) return 'no bar'
-      const verdict = verdictOn({ ours: toPeer(value), ...limits, bar, sign: isLessBetter ? '<=' : '>=' })
+      const node = inNode[line] === undefined ? {} : { leastInNode: toPeer(inNode[line]) }
+      const verdict = verdictOn({ ours: toPeer(value), ...limits, ...node, bar, sign: isLessBetter ? '<=' : '>=' })
       verdicts.push(verdict)
       return verdict
     })
-    const seconds = [...us, peer, least[line], bound[line]].map((value) => format(line, value))
-    const ratios = [...us.map(toPeer), limits.least, limits.bound].map((ratio) =>
+    const seconds = [...us, peer, inNode[line], least[line], bound[line]].map((value) => format(line, value))
+    const ratios = [...us.map(toPeer), toPeer(inNode[line]), limits.least, limits.bound].map((ratio) =>
       Number.isNaN(ratio) ? '' : ratio.toFixed(2),
     )
     return [TITLES[line], ...seconds, ...ratios, bar ?? '', ...said]
   })
-  const who = [...kinds, 'restic', 'least program', 'bound']
-  const ratios = [...kinds, 'least', 'bound'].map((name) => `restic/${name}`)
+  const who = [...kinds, 'restic', 'least in Node', 'least program', 'bound']
+  const ratios = [...kinds, 'least in Node', 'least', 'bound'].map((name) => `restic/${name}`)
   table([['', ...who, ...ratios, 'bar', ...kinds], ...rows])
   return verdicts
 }

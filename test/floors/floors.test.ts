@@ -8,6 +8,7 @@ import { after, suite, test } from 'node:test'
 import { run } from '../../bench/floors.ts'
 import { changeManyFiles, makeManyFiles } from '../../bench/many-files.ts'
 import type { Changed } from '../../bench/support/floors/floor.ts'
+import { startNodeProgram } from '../../bench/support/floors/node-floor.ts'
 import { buildProgram } from '../../bench/support/floors/program.ts'
 import { verdictOn } from '../../bench/support/floors/verdicts.ts'
 import { needs } from '../support/needs.ts'
@@ -99,6 +100,25 @@ suite('floors', needs('cc'), () => {
     assert.equal(added, stored[0])
   })
 
+  test('the least program in Node reads all of a tree, and of what changed the blocks that did', async () => {
+    const node = startNodeProgram()
+    after(() => node.stop())
+    const first = folder('node-first')
+    const { bytes } = await node.ask({ step: 'first', tree, store: first, share: 1 })
+    assert.equal(
+      bytes,
+      Object.values(contents).reduce((sum, content) => sum + content.length, 0),
+    )
+    const written = readdirSync(first).reduce((sum, name) => sum + statSync(join(first, name)).size, 0)
+    assert.ok(bytes - written < 8 * SECTOR, `${written} of ${bytes} bytes`)
+    await node.ask({ step: 'prints', tree })
+    const content = contents['large.bin'] as Buffer
+    content[BLOCK * 7 + 5] = (content[BLOCK * 7 + 5] ?? 0) ^ 1
+    writeFileSync(join(tree, 'large.bin'), content)
+    const changed = await node.ask({ step: 'changed', tree, store: folder('node-changed'), share: 1 })
+    assert.equal(changed.bytes, BLOCK)
+  })
+
   test('the benchmark runs, in its short form', async () => {
     const small = {
       what: '300 files',
@@ -118,6 +138,8 @@ test('a bar that is not held could be had, or could not, by the least program an
   assert.equal(verdictOn({ ours: 5, bar: 6, ...at }), 'could be had, and is not')
   assert.equal(verdictOn({ ours: 5, bar: 9, ...at }), 'beyond the least program')
   assert.equal(verdictOn({ ours: 5, bar: 11, ...at }), 'cannot be had')
+  assert.equal(verdictOn({ ours: 5, bar: 7, leastInNode: 6.5, ...at }), 'beyond the least program in Node')
+  assert.equal(verdictOn({ ours: 5, bar: 6, leastInNode: 6.5, ...at }), 'could be had, and is not')
   assert.equal(verdictOn({ ours: 0.2, least: 0.13, bound: 0.13, bar: 0.15, sign: '<=' }), 'could be had, and is not')
   assert.equal(verdictOn({ ours: 0.2, least: 0.16, bound: 0.16, bar: 0.15, sign: '<=' }), 'cannot be had')
 })

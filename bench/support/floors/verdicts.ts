@@ -5,17 +5,25 @@ export interface Standing {
   ours: number
   /** The same of the least program. */
   least: number
+  /** Of the least program in Node, where it does this. */
+  leastInNode?: number
   /** And of what nobody gets below. */
   bound: number
   bar: number
   sign: '>=' | '<='
 }
 
-export type Verdict = 'holds' | 'could be had, and is not' | 'beyond the least program' | 'cannot be had'
+export type Verdict =
+  | 'holds'
+  | 'could be had, and is not'
+  | 'beyond the least program in Node'
+  | 'beyond the least program'
+  | 'cannot be had'
 
-export function verdictOn({ ours, least, bound, bar, sign }: Standing): Verdict {
+export function verdictOn({ ours, least, leastInNode = least, bound, bar, sign }: Standing): Verdict {
   const isHeldBy = (value: number) => (sign === '>=' ? value >= bar : value <= bar)
   if (isHeldBy(ours)) return 'holds'
-  if (isHeldBy(least)) return 'could be had, and is not'
-  return isHeldBy(bound) ? 'beyond the least program' : 'cannot be had'
+  if (!isHeldBy(bound)) return 'cannot be had'
+  if (!isHeldBy(least)) return 'beyond the least program'
+  return isHeldBy(leastInNode) ? 'could be had, and is not' : 'beyond the least program in Node'
 }

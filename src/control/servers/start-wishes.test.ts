@@ -54,12 +54,13 @@ onBothEngines('a start that waits for an installation', (engine) => {
       put(id, 'go')
       await until(async () => (await stateOf(id)) === 'running')
       await until(async () => (await jobsOf(id)).start === 'completed')
-      const { data } = (await service.call('GET', `/servers/${id}/activity`)).body
-      const events: string[] = data.map(({ event }: { event: string }) => event).reverse()
-      assert.deepEqual(
-        events.filter((event) => !event.startsWith('player.')),
-        ['server.created', 'job.started', 'server.installed', 'power.requested', 'game.running'],
-      )
+      // That a game runs is told by the agent, and has its entry soon after.
+      const events = await until(async () => {
+        const { data } = (await service.call('GET', `/servers/${id}/activity`)).body
+        const all: string[] = data.map(({ event }: { event: string }) => event).reverse()
+        return all.includes('game.running') && all.filter((event) => !event.startsWith('player.'))
+      })
+      assert.deepEqual(events, ['server.created', 'job.started', 'server.installed', 'power.requested', 'game.running'])
       await power(id, 'kill')
     },
   )
