@@ -1,5 +1,5 @@
 // A thread for what strangers wrote: one order at a time, with a limit of time and memory, so that whatever a text is made to
-// do, the event loop goes on.
+// do, the event loop goes on. The time is that of the processor: on a busy machine no text takes more of it.
 import { Worker } from 'node:worker_threads'
 import { fail } from '../contract/errors.ts'
 import { TEMPLATE_READING } from '../contract/fixed-limits.ts'
@@ -16,10 +16,16 @@ export class TooExpensive extends Error {}
 const MIB = 1024 * 1024
 /** Starting the thread takes longer than most orders, and several often follow each other. */
 const IDLE_MS = 30_000
-const { seconds, memoryBytes, waiting: waitingMax } = TEMPLATE_READING
+/** One that has used up less than its time is waited for this many times as long, and then given up whatever it waits for. */
+const PATIENCE = 6
+
+type Limits = { [Name in keyof typeof TEMPLATE_READING]: number }
 
 /** `module` answers each message with one. */
-export function createBoundedThread<Order, Answer>(module: URL): BoundedThread<Order, Answer> {
+export function createBoundedThread<Order, Answer>(
+  module: URL,
+  limits: Limits = TEMPLATE_READING,
+): BoundedThread<Order, Answer> {
   const mutex = createMutex()
   let waiting = 0
   let thread: Worker | undefined
@@ -32,9 +38,9 @@ export function createBoundedThread<Order, Answer>(module: URL): BoundedThread<O
 
   async function askNow(order: Order): Promise<Answer> {
     clearTimeout(idle)
-    thread ??= start(module)
+    thread ??= start(module, limits)
     try {
-      const answer = await exchange<Order, Answer>(thread, order)
+      const answer = await exchange<Order, Answer>(thread, order, limits)
       idle = setTimeout(end, IDLE_MS).unref()
       return answer
     } catch (error) {
@@ -46,7 +52,7 @@ export function createBoundedThread<Order, Answer>(module: URL): BoundedThread<O
 
   return {
     async ask(order) {
-      if (waiting >= waitingMax) throw fail('rate_limited', { headers: { 'retry-after': '5' } })
+      if (waiting >= limits.waiting) throw fail('rate_limited', { headers: { 'retry-after': '5' } })
       waiting++
       try {
         return await mutex(() => askNow(order))
@@ -57,7 +63,7 @@ export function createBoundedThread<Order, Answer>(module: URL): BoundedThread<O
   }
 }
 
-function start(module: URL): Worker {
+function start(module: URL, { memoryBytes }: Limits): Worker {
   const worker = new Worker(module, {
     resourceLimits: { maxOldGenerationSizeMb: memoryBytes / MIB, stackSizeMb: 4 },
   })
@@ -67,7 +73,15 @@ function start(module: URL): Worker {
   return worker
 }
 
-async function exchange<Order, Answer>(worker: Worker, order: Order): Promise<Answer> {
+/** Seconds of the processor that a thread has used; none before it runs. */
+const usedBy = (worker: Worker) =>
+  worker.cpuUsage().then(
+    ({ user, system }) => (user + system) / 1e6,
+    () => 0,
+  )
+
+async function exchange<Order, Answer>(worker: Worker, order: Order, limits: Limits): Promise<Answer> {
+  const { seconds, memoryBytes } = limits
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const onError = (error: unknown) =>
     reject(
@@ -76,14 +90,28 @@ async function exchange<Order, Answer>(worker: Worker, order: Order): Promise<An
         : error,
     )
   const onExit = () => reject(new Error('the thread for templates ended'))
-  const onLate = () => reject(new TooExpensive(`takes more than ${seconds} s to read`))
+  const late = () => new TooExpensive(`takes more than ${seconds} s to read`)
+  const before = usedBy(worker)
+  const begun = performance.now()
+  let timer: NodeJS.Timeout | undefined
+  let isDone = false
+  const look = async () => {
+    const left = seconds - ((await usedBy(worker)) - (await before))
+    const isOver = performance.now() - begun >= PATIENCE * seconds * 1000
+    if (left <= 0 || isOver) reject(late())
+    else if (!isDone) lookAfter(Math.max(left, seconds / 10))
+  }
+  const lookAfter = (wait: number) => {
+    timer = setTimeout(look, wait * 1000)
+  }
   worker.once('message', resolve).once('error', onError).once('exit', onExit)
-  const timer = setTimeout(onLate, seconds * 1000)
+  lookAfter(seconds)
   worker.ref()
   worker.postMessage(order)
   try {
     return await promise
   } finally {
+    isDone = true
     worker.unref()
     clearTimeout(timer)
     worker.off('message', resolve).off('error', onError).off('exit', onExit)
