@@ -156,8 +156,12 @@ test('connections that PostgreSQL cuts are replaced, and the service lives', asy
   }
   // Those that were told to end last do so a moment later.
   await until(async () => (await service.call('PATCH', `/servers/${id}`, { body: { port: 7777 } })).status === 200)
-  assert.equal((await service.call('GET', '/activity/verify')).body.intact, true)
-  assert.equal(await ready(), 200)
+  const verified = await until(async () => {
+    const reply = await service.call('GET', '/activity/verify')
+    return reply.status === 200 && reply
+  })
+  assert.equal(verified.body.intact, true)
+  await until(async () => (await ready()) === 200)
   await client.query(`alter database ${name} allow_connections false`)
   try {
     // They end when they come to it.

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
+import { until } from '../../test/support/until.ts'
 import { bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { type ConnectionLimits, connectionLimits } from './connections.ts'
 import { createHttpServer } from './server.ts'
@@ -229,6 +230,7 @@ suite('an answer', () => {
     const { asked, connect, release } = await start(t, { unreadMs: 100 })
     const socket = await connect()
     socket.write(get('/first'))
+    await until(async () => asked.length > 0)
     await delay(500)
     assert.deepEqual(asked, ['first'])
     release()

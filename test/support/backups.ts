@@ -9,6 +9,9 @@ import { until } from './until.ts'
 
 export type World = ReturnType<typeof createWorld>
 
+/** Bytes a second, for `GAMEKEEPER_BACKUP_RATE`. */
+export const SLOWEST_RATE = '65536'
+
 export function createWorld(service: TestService) {
   const folder = (serverId: string) => join(service.dataDir, 'servers', serverId, 'files')
 
@@ -42,6 +45,18 @@ export function createWorld(service: TestService) {
       const { id } = await service.createServer(body)
       await write(id, files)
       return id
+    },
+    /**
+     * No backup of megabytes ends while `work` is under way, nor does a restore that makes one first: they are read as slowly as
+     * can be set. The service is restarted before and after.
+     */
+    async slowly<T>(work: () => Promise<T>): Promise<T> {
+      await service.restart({ GAMEKEEPER_BACKUP_RATE: SLOWEST_RATE })
+      try {
+        return await work()
+      } finally {
+        await service.restart({ GAMEKEEPER_BACKUP_RATE: '' })
+      }
     },
     /** Asked for one after the other, without waiting for any. */
     async start(serverId: string, count: number): Promise<string[]> {

@@ -1,7 +1,7 @@
 // The life of a backup through the front door: create, read, lock, cancel, delete, list.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createWorld, type World } from '../../../test/support/backups.ts'
+import { createWorld, SLOWEST_RATE, type World } from '../../../test/support/backups.ts'
 import { onBothEngines } from '../../../test/support/engines.ts'
 import { openEvents } from '../../../test/support/events.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
@@ -131,8 +131,10 @@ onBothEngines('backups', (engine) => {
 
   test('deleting one that is queued or running cancels it', async () => {
     const server = await world.server({ big: 'y'.repeat(20_000_000) })
-    const ids = await world.start(server, 3)
-    for (const id of ids) assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).status, 204)
+    await world.slowly(async () => {
+      const ids = await world.start(server, 3)
+      for (const id of ids) assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).status, 204)
+    })
     assert.deepEqual((await service.call('GET', `/backups/${server}`)).body.data, [])
     const next = await world.backup(server)
     assert.equal(next.status, 'completed')
@@ -177,19 +179,24 @@ onBothEngines('backups', (engine) => {
     t.mock.method(globalThis, 'setTimeout', (work: () => void, ms: number, ...args: []) =>
       realTimeout(work, ms === HEARTBEAT_MS ? NEVER_MS : ms, ...args),
     )
-    await using service = await startTestService({ engine, env: { GAMEKEEPER_BACKUP_RATE: '1000000' } })
+    await using service = await startTestService({ engine, env: { GAMEKEEPER_BACKUP_RATE: SLOWEST_RATE } })
     const world = createWorld(service)
-    const server = await world.server({ big: 'z'.repeat(3_000_000) })
-    const [first = '', second = ''] = await world.start(server, 2)
-    const follow = (id: string) => openEvents(`${service.url}/v1/game/backups/${server}/${id}`, service.adminToken)
-    const [running, queued] = [await follow(first), await follow(second)]
+    const follow = (server: string, id: string) =>
+      openEvents(`${service.url}/v1/game/backups/${server}/${id}`, service.adminToken)
+    // The first of these runs for as long as the test does.
+    const endless = await world.server({ big: 'z'.repeat(30_000_000) })
+    const [, second = ''] = await world.start(endless, 2)
+    const queued = await follow(endless, second)
     assert.equal((await queued.next())?.data.status, 'queued')
-    await service.call('POST', `/backups/${server}/${second}/lock`)
+    await service.call('POST', `/backups/${endless}/${second}/lock`)
     assert.equal((await queued.next())?.data.isLocked, true)
-    await service.call('DELETE', `/backups/${server}/${second}/lock`)
+    await service.call('DELETE', `/backups/${endless}/${second}/lock`)
     assert.equal((await queued.next())?.data.isLocked, false)
-    await service.call('DELETE', `/backups/${server}/${second}`)
+    await service.call('DELETE', `/backups/${endless}/${second}`)
     assert.equal(await queued.next(), undefined)
+    const brief = await world.server({ small: 'z'.repeat(3 * Number(SLOWEST_RATE)) })
+    const [only = ''] = await world.start(brief, 1)
+    const running = await follow(brief, only)
     let last: Backup | undefined
     for (let event = await running.next(); event; event = await running.next()) last = event.data
     assert.equal(last?.status, 'completed')

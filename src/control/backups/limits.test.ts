@@ -4,17 +4,22 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createWorld } from '../../../test/support/backups.ts'
+import { createWorld, SLOWEST_RATE } from '../../../test/support/backups.ts'
 import { startTestService } from '../../../test/support/service.ts'
 import { ConfigFault, readConfig } from '../config.ts'
 
 test('a server with many backups queued does not keep the others waiting', async () => {
-  await using service = await startTestService({ env: { GAMEKEEPER_BACKUPS_AT_ONCE: '1' } })
+  const env = { GAMEKEEPER_BACKUPS_AT_ONCE: '1', GAMEKEEPER_BACKUP_RATE: SLOWEST_RATE }
+  await using service = await startTestService({ env })
   const world = createWorld(service)
-  const busy = await world.server({ big: randomBytes(20_000_000) })
+  const endless = await world.server({ big: randomBytes(20_000_000) })
+  const busy = await world.server({ small: 'x' })
   const other = await world.server({ small: 'x' })
+  // Nobody has a turn before all have asked.
+  const [inTheWay] = await world.start(endless, 1)
   const many = await world.start(busy, 6)
   const [one = ''] = await world.start(other, 1)
+  assert.equal((await service.call('DELETE', `/backups/${endless}/${inTheWay}`)).status, 204)
   const { startedAt } = await world.ended(other, one)
   const last = await world.ended(busy, many.at(-1) ?? '')
   assert.ok((startedAt ?? '') < (last.startedAt ?? ''), `${startedAt} ${last.startedAt}`)

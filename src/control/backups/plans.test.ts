@@ -125,9 +125,11 @@ onBothEngines('backup plans', (engine) => {
 
   test('After a crash or a restart a backup that was under way starts again and reuses what it had already stored.', async () => {
     const server = await world.server({ big: Buffer.alloc(60_000_000, 'big ') })
-    const started = await world.start(server, 3)
-    await until(async () => (await listed(server)).some(({ status }) => status === 'running'))
-    await service.restart()
+    const started = await world.slowly(async () => {
+      const ids = await world.start(server, 3)
+      await until(async () => (await listed(server)).some(({ status }) => status === 'running'))
+      return ids
+    })
     for (const id of started) assert.equal((await world.ended(server, id)).status, 'completed')
     assert.equal((await world.restore(server, started[0] ?? '')).status, 'completed')
   })

@@ -79,6 +79,7 @@ onBothEngines('restores of running servers', (engine) => {
     const { body } = await ask(id, (await games.backup(id)).id, { stop: true })
     await games.reach(id, 'stopping')
     assert.equal((await service.call('DELETE', `/servers/${id}/jobs/${body.id}`)).status, 202)
+    rmSync(join(games.folder(id), 'slow'))
     assert.equal((await games.jobEnded(id, body.id)).status, 'cancelled')
     await games.reach(id, 'running')
     await games.power(id, 'kill')

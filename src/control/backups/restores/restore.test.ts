@@ -8,10 +8,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createWorld, type World } from '../../../../test/support/backups.ts'
 import { onBothEngines } from '../../../../test/support/engines.ts'
-import { openEvents } from '../../../../test/support/events.ts'
 import { startTestService, type TestService } from '../../../../test/support/service.ts'
 import { until } from '../../../../test/support/until.ts'
-import type { Job } from '../../../contract/jobs.ts'
 
 onBothEngines('restore', (engine) => {
   let service: TestService
@@ -59,28 +57,6 @@ onBothEngines('restore', (engine) => {
     assert.ok(events.includes('backup.restore_started') && events.includes('backup.restored'))
   })
 
-  test('the job of a restore can be followed until it has ended', async () => {
-    const server = await world.server({ big: randomBytes(2_000_000) })
-    const { id } = await world.backup(server)
-    const job = (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body
-    const path = `/servers/${server}/jobs/${job.id}`
-    const states: Job[] = []
-    const stream = await openEvents(`${service.url}/v1/game${path}`, service.adminToken)
-    for (let event = await stream.next(); event; event = await stream.next()) {
-      assert.equal(event.event, 'job')
-      states.push(event.data)
-    }
-    assert.ok(states.length >= 2, JSON.stringify(states))
-    assert.deepEqual(states.at(-1), (await service.call('GET', path)).body)
-    assert.equal(states.at(-1)?.status, 'completed')
-    const unlike = await fetch(`${service.url}/v1/game${path}`, {
-      headers: { accept: 'text/html', authorization: `Bearer ${service.adminToken}` },
-    })
-    assert.equal(unlike.status, 406)
-    const none = await openEvents(`${service.url}/v1/game/servers/${server}/jobs/job_none`, service.adminToken)
-    assert.equal(none.status, 404)
-  })
-
   test('merge leaves what the backup does not have; paths restores those alone', async () => {
     const server = await world.server({ 'a.txt': 'a1', 'dir/b.txt': 'b1' })
     const { id } = await world.backup(server)
@@ -112,39 +88,42 @@ onBothEngines('restore', (engine) => {
 
   test('what has not completed cannot be restored, read or verified', async () => {
     const server = await world.server({ big: 'x'.repeat(30_000_000) })
-    const [first = '', second = ''] = await world.start(server, 2)
-    const one = `/backups/${server}/${second}`
-    for (const [method, path, body] of [
-      ['POST', `${one}/restore`, { mode: 'replace' }],
-      ['POST', `${one}/verify`],
-      ['GET', `${one}/files`],
-      ['POST', `${one}/download`],
-      ['GET', `/backups/${server}/compare?from=${second}`],
-    ] as const) {
-      assert.equal((await service.call(method, path, { body })).body.code, 'backup_not_ready', path)
-    }
-    await world.ended(server, first)
-    await world.ended(server, second)
+    const ids = await world.slowly(async () => {
+      const [first = '', second = ''] = await world.start(server, 2)
+      const one = `/backups/${server}/${second}`
+      for (const [method, path, body] of [
+        ['POST', `${one}/restore`, { mode: 'replace' }],
+        ['POST', `${one}/verify`],
+        ['GET', `${one}/files`],
+        ['POST', `${one}/download`],
+        ['GET', `/backups/${server}/compare?from=${second}`],
+      ] as const) {
+        assert.equal((await service.call(method, path, { body })).body.code, 'backup_not_ready', path)
+      }
+      return [first, second]
+    })
+    for (const id of ids) await world.ended(server, id)
   })
 
   test('While a restore is queued or running, other restores and backups of the server are refused with server_busy', async () => {
     const server = await world.server({ big: 'x'.repeat(60_000_000) })
     const { id } = await world.backup(server)
     await writeFile(join(world.folder(server), 'big'), 'y'.repeat(60_000_000))
-    const started = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })
-    assert.equal(started.status, 202)
-    assert.equal(
-      (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body.code,
-      'server_busy',
-    )
-    assert.equal((await service.call('POST', `/backups/${server}`)).body.code, 'server_busy')
-    assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).body.code, 'server_busy')
+    const restore = () => service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })
+    const started = await world.slowly(async () => {
+      const reply = await restore()
+      assert.equal(reply.status, 202)
+      assert.equal((await restore()).body.code, 'server_busy')
+      assert.equal((await service.call('POST', `/backups/${server}`)).body.code, 'server_busy')
+      assert.equal((await service.call('DELETE', `/backups/${server}/${id}`)).body.code, 'server_busy')
+      return reply
+    })
     assert.equal((await world.jobEnded(server, started.body.id)).status, 'completed')
-    const [running = ''] = await world.start(server, 1)
-    assert.equal(
-      (await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })).body.code,
-      'server_busy',
-    )
+    const running = await world.slowly(async () => {
+      const [backupId = ''] = await world.start(server, 1)
+      assert.equal((await restore()).body.code, 'server_busy')
+      return backupId
+    })
     await world.ended(server, running)
   })
 
@@ -180,11 +159,13 @@ onBothEngines('restore', (engine) => {
   test('a restore that is cancelled leaves the files as they were', async () => {
     const server = await world.server({ big: 'x'.repeat(40_000_000) })
     const { id } = await world.backup(server)
-    await writeFile(join(world.folder(server), 'big'), 'mine')
-    const started = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })
-    assert.equal((await service.call('DELETE', `/servers/${server}/jobs/${started.body.id}`)).status, 202)
-    const job = await world.jobEnded(server, started.body.id)
-    assert.equal(job.status, 'cancelled')
+    await world.write(server, { big: 'mine', 'also mine': randomBytes(20_000_000) })
+    await world.slowly(async () => {
+      const started = await service.call('POST', `/backups/${server}/${id}/restore`, { body: { mode: 'replace' } })
+      assert.equal((await service.call('DELETE', `/servers/${server}/jobs/${started.body.id}`)).status, 202)
+      const job = await world.jobEnded(server, started.body.id)
+      assert.equal(job.status, 'cancelled')
+    })
     assert.equal(await text(server, 'big'), 'mine')
     assert.equal((await world.backup(server)).status, 'completed')
   })
