@@ -49,13 +49,8 @@ test('the first visit offers games, and ends on the console of one that runs', a
     await page.getByRole('button', { name: 'Create and start' }).click()
     await page.locator('.xterm-rows', { hasText: 'The gates are open' }).waitFor()
     // Also before the service has measured it by itself.
-    assert.match(
-      await page
-        .locator('dt', { hasText: /^Disk$/ })
-        .locator('xpath=..')
-        .innerText(),
-      /\d B|KiB/,
-    )
+    const disk = page.locator('dt', { hasText: /^Disk$/ }).locator('xpath=..')
+    await disk.filter({ hasText: /\d B|KiB/ }).waitFor()
   })
 })
 
@@ -159,7 +154,9 @@ test('the instance says how the off-site store stands, takes a confirmation, and
     await page.getByRole('heading', { name: 'Something needs you' }).waitFor()
     await page.getByRole('button', { name: 'Remove it there too' }).click()
     await page.getByRole('dialog').getByText('Remove 2 GiB from the off-site store?').waitFor()
+    const pruned = page.waitForResponse('**/v1/game/offsite/prune')
     await page.getByRole('dialog').getByRole('button', { name: 'Remove it' }).click()
+    await pruned
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.deepEqual(confirmed, { bytes: holdings.bytes })
   })
@@ -188,7 +185,7 @@ test('an off-site store that belongs to another service is taken over only after
     await dialog.waitFor({ state: 'detached' })
     assert.equal(claims, 0)
     await page.getByRole('button', { name: 'Take it over' }).click()
-    const claimed = page.waitForRequest('**/v1/game/offsite/claim')
+    const claimed = page.waitForResponse('**/v1/game/offsite/claim')
     await dialog.getByRole('button', { name: 'Take it over' }).click()
     await claimed
     await dialog.waitFor({ state: 'detached' })

@@ -217,7 +217,7 @@ it('A backup that is killed at any step leaves every other whole, and what it le
     const request = { name: 'doomed', createdAt: Date.now(), ignored: '', isLocked: false }
     const backupId = newId('bkp')
     const work = { kind: 'backups.create', backupId, ...request } as const
-    isDone = await killDuring(folder, SERVER, work, { afterMs: 20_000, atStep: ++steps })
+    isDone = await killDuring(folder, SERVER, work, { atStep: ++steps })
     const again = await startAgent(folder)
     const there = (await again.backups.list({ serverId: SERVER, isThorough: true })).map((one) => one.backupId)
     if (there.includes(backupId)) trees.set(backupId, tree)

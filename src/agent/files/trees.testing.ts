@@ -1,9 +1,12 @@
 // What the tests of this folder share: throw-away trees on a real disk, and a count of open descriptors.
+import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { until } from '../../../test/support/until.ts'
 
 /** Keys are paths; a key that ends in a slash is an empty directory. Taken away when the test ends. */
 export function makeTree(t: TestContext, files: Record<string, string | Uint8Array> = {}): string {
@@ -34,6 +37,12 @@ export function openDescriptors(): string[] {
       return []
     }
   })
+}
+
+/** A read that was under way when its file was closed ends by itself, and the descriptor is open until then. */
+export async function untilDescriptors(expected: readonly string[]): Promise<void> {
+  const areThese = async () => isDeepStrictEqual(openDescriptors(), expected)
+  await until(areThese).catch(() => assert.deepEqual(openDescriptors(), expected))
 }
 
 /** Mounts until the end of the block, so that nothing is mounted any more when the tree is taken away. */

@@ -84,6 +84,8 @@ suite('a supervisor that is kept ready', needs('bubblewrap'), () => {
   })
 
   test('is none by default: what was not asked for is not left behind', async () => {
+    // Supervisors of the tests before stay for a moment after their games.
+    await until(async () => childrenNow().length === 0)
     await using harness = await openGames()
     await harness.create(S, 'plain')
     await startAndStop(harness)

@@ -122,7 +122,7 @@ suite('a world that is held still is let go', { timeout: 120_000, ...needs('bubb
     writeFileSync(join(harness.filesOf(S), 'mute'), '')
     const hold = harness.games.holdWorld(S, NEVER)
     const asked = async () => (await commandsOf(harness)).filter((command) => command === 'save-all').length
-    await until(async () => (await asked()) === 3)
+    await until(async () => (await asked()) >= 3)
     rmSync(join(harness.filesOf(S), 'mute'))
     assert.equal((await (await hold).release()).how, 'still')
   })

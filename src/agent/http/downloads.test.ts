@@ -64,10 +64,8 @@ test('a file is downloaded whole, in part, or not again', async (t) => {
   assert.equal((await get(url, { 'if-modified-since': modified })).status, 304)
   const head = await get(url, {}, 'HEAD')
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', '10'])
-  assert.deepEqual(
-    openDescriptors().filter((path) => path.includes(agent.folders.root)),
-    [],
-  )
+  // A client has the last byte before the end of the file was read.
+  await until(() => openDescriptors().every((path) => !path.includes(agent.folders.root)))
 })
 
 test('curl resumes a download where it was cut', async (t) => {

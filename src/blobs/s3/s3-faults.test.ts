@@ -264,7 +264,9 @@ describe('what S3 servers do wrong', needs('versitygw'), () => {
       [s3.gateway.url.replace('http:', 'https:')]: /No trusted connection/,
     }
     for (const [endpoint, words] of Object.entries(ends)) {
-      const store = await open({ place: { endpoint }, patience: { attempts: 1, stallMs: 400 } })
+      // The others say so themselves, however busy the machine is.
+      const patience = { attempts: 1, ...(endpoint.endsWith(`:${silent.port}`) ? { stallMs: 400 } : {}) }
+      const store = await open({ place: { endpoint }, patience })
       await assert.rejects(store.stat('packs/one'), words, endpoint)
     }
     await silent.close()

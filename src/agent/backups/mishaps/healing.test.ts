@@ -233,11 +233,7 @@ it('A process killed at any step of healing, or of leaving the disk, leaves ever
       rmSync(join(store, 'away'), { recursive: true, force: true })
       rmSync(join(store, 'state'), { recursive: true, force: true })
       prepare()
-      isDone = await killDuring(agent.dataDir, 'srv_a', work, {
-        afterMs: 20_000,
-        atStep: ++steps,
-        offsiteDir: bucket.dir,
-      })
+      isDone = await killDuring(agent.dataDir, 'srv_a', work, { atStep: ++steps, offsiteDir: bucket.dir })
       const again = await startAgent(agent.dataDir, { offsite: bucket.open })
       const target = again.filesOf('srv_b')
       await again.restore('srv_b', backupId, { sourceServerId: 'srv_a' })

@@ -35,7 +35,7 @@ it('A crash at any instant leaves the old tree or the new one: an interrupted sw
   for (let atRename = 1, isDone = false; !isDone; atRename++) {
     fill(root, 'old')
     const before = snapshot(root)
-    isDone = await killDuring(folder, 'srv_a', once(), { afterMs: 5000, atRename })
+    isDone = await killDuring(folder, 'srv_a', once(), { atRename })
     const agent = await startAgent(folder)
     const after = snapshot(root)
     await agent.stop()

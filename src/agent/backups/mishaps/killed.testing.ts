@@ -15,12 +15,13 @@ const SCRIPT = fileURLToPath(import.meta.url)
 export type DoomedWork = BackupsWork | { kind: 'remove'; backupId: string } | { kind: 'leave' }
 
 /**
- * The end comes after so many milliseconds, or before the process renames for that time, or before it changes the tree in
- * any way (renames, links, unlinks, makes or removes a directory) for that time, or before it renames or unlinks a blob of
- * the store for that time, whichever is sooner. `offsiteDir`: a folder in the place of an off-site store.
+ * The end comes after so many milliseconds, where that is said, or before the process renames for that time, or before it
+ * changes the tree in any way (renames, links, unlinks, makes or removes a directory) for that time, or before it renames
+ * or unlinks a blob of the store for that time, whichever is sooner. `offsiteDir`: a folder in the place of an off-site
+ * store.
  */
 export interface Doom {
-  afterMs: number
+  afterMs?: number
   atRename?: number
   atChange?: number
   atStep?: number
@@ -37,16 +38,21 @@ export async function killDuring(
   const dooms = [atRename, atChange, atStep].map(String)
   const child = fork(SCRIPT, [dataDir, serverId, JSON.stringify(work), ...dooms, offsiteDir], { execArgv: [] })
   let isDone = false
+  const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  // Both may come at once where this process is the slower one.
+  child.on('message', (said) => {
+    isDone ||= said === 'done'
+    if (isDone) done.resolve()
+    else begun.resolve()
+  })
+  const exited = once(child, 'exit')
   try {
-    const [first] = (await once(child, 'message')) as [string]
-    if (first !== 'begun') throw new Error(`the work did not begin: ${first}`)
-    const done = once(child, 'message').then(() => {
-      isDone = true
-    })
-    await Promise.race([delay(afterMs), once(child, 'exit'), done])
+    await Promise.race([begun.promise, exited.then(() => Promise.reject(new Error('the work did not begin')))])
+    const time = afterMs === undefined ? [] : [delay(afterMs)]
+    await Promise.race([...time, exited, done.promise])
   } finally {
     child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    await exited
   }
   return isDone
 }

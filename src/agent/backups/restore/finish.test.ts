@@ -144,7 +144,7 @@ describe('a restore that has stopped', { skip: withoutImmutable() }, () => {
     } as const
     const hasCommitted = () => existsSync(join(folder, 'servers', SERVER, 'staging', `restore-${jobId}/forward`))
     for (let atChange = 1; !hasCommitted(); atChange += 3) {
-      const isDone = await killDuring(folder, SERVER, { kind: 'backups.restore', ...work }, { afterMs: 5000, atChange })
+      const isDone = await killDuring(folder, SERVER, { kind: 'backups.restore', ...work }, { atChange })
       assert.equal(isDone, false)
     }
     const problems: unknown[] = []

@@ -93,7 +93,7 @@ export async function killFinishing(folder: string, direction: 'forward' | 'back
     if (direction === 'forward') writeInTheWay(root)
     else changePlaced(root)
     const work = { kind: 'backups.finishRestore', jobId, direction } as const
-    isDone = await killDuring(folder, SERVER, work, { afterMs: 10_000, atChange })
+    isDone = await killDuring(folder, SERVER, work, { atChange })
     agent = await startAgent(folder)
     if (await agent.backups.stoppedRestore({ serverId: SERVER })) await finish(agent, jobId, direction)
     else resumed++

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import { PULL_OPTIONS, pull } from '../pull/pull.ts'
-import { openDescriptors } from '../trees.testing.ts'
+import { openDescriptors, untilDescriptors } from '../trees.testing.ts'
 import { archiveOf, entry, serverId, start } from './archives.testing.ts'
 import { readArchive } from './formats.ts'
 import { pack } from './pack.ts'
@@ -45,9 +45,7 @@ for (const format of FORMATS)
       assert.ok(readBytes <= MIB, `${readBytes}`)
       assert.ok(inflatedBytes <= 2 * MIB, `${inflatedBytes}`)
     }
-    // A read that was under way ends by itself.
-    await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual(openDescriptors(), before)
+    await untilDescriptors(before)
   })
 
 for (const format of FORMATS)
@@ -109,8 +107,7 @@ for (const format of FORMATS)
     assert.deepEqual(tree(), ['w', 'w/a', 'w/b'])
     assert.deepEqual(staged(), [])
     assert.equal((await agent.usage({ serverId })).reservedBytes, 0)
-    await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual(openDescriptors(), before)
+    await untilDescriptors(before)
   })
 
 test('a pull that is cancelled in the middle of the body ends and leaves nothing', async (t) => {

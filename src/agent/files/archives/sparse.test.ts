@@ -4,7 +4,7 @@ import { lstatSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { BY_THE_SYSTEM } from '../changes/changes.ts'
 import { copy } from '../copy.ts'
-import { openDescriptors } from '../trees.testing.ts'
+import { openDescriptors, untilDescriptors } from '../trees.testing.ts'
 import { serverId, start } from './archives.testing.ts'
 import { writeArchive } from './formats.ts'
 import { pack, treeEntries } from './pack.ts'
@@ -42,8 +42,7 @@ for (const format of FORMATS) {
       }
     }
     await assert.rejects(sending(), TOO_SPARSE)
-    await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual(openDescriptors(), before)
+    await untilDescriptors(before)
   })
 }
 
