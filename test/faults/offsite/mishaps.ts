@@ -1,5 +1,5 @@
 // What goes wrong with a bucket, or with whoever uses it, at a random one of its requests.
-import { rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { S3Proxy, S3Seen, S3Trouble } from '../../support/s3-proxy.ts'
@@ -148,19 +148,21 @@ const PLAYS: Readonly<Record<Kind, (scene: Scene) => Play>> = {
     return several(kind, 1 + random.int(10), () => ({ kind, afterBytes: random.int(BLOB_BYTES) }))
   },
 
-  /** What was sent is acknowledged, and only a part of it is kept, or nothing. */
+  /** What was sent is acknowledged, and only a part of it is kept, or nothing; where it replaces something, that is still there. */
   losses({ gateway, random }) {
-    const lose = (url: string, status: number) => {
+    const fileOf = (url: string) => join(gateway.dir, '..', decodeURIComponent(url.split('?')[0] ?? ''))
+    const lose = (file: string, before: Buffer | undefined, status: number) => {
       // Where it refuses to overwrite, it has acknowledged nothing.
       if (status !== 200) return
-      const file = join(gateway.dir, '..', decodeURIComponent(url.split('?')[0] ?? ''))
-      if (random.chance(0.3)) rmSync(file)
+      if (before) writeFileSync(file, before)
+      else if (random.chance(0.3)) rmSync(file)
       else truncateSync(file, random.int(statSync(file).size))
     }
-    const play = several('loses', 1 + random.int(3), ({ url }) => ({
-      kind: 'before-answer',
-      work: (status) => lose(url, status),
-    }))
+    const play = several('loses', 1 + random.int(3), ({ url }) => {
+      const file = fileOf(url)
+      const before = existsSync(file) ? readFileSync(file) : undefined
+      return { kind: 'before-answer', work: (status) => lose(file, before, status) }
+    })
     return { ...play, isMeant: ({ method }) => method === 'PUT' }
   },
 }
