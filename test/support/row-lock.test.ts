@@ -27,6 +27,6 @@ test('requests go on in their order also where each opens a connection of its ow
       await client.end()
     }
   }
-  const orders = await inOrder({ databaseUrl }, 'castle', [append('a'), append('b'), append('c')])
-  assert.deepEqual(orders, ['a', 'ab', 'abc'])
+  const orders = await inOrder({ databaseUrl }, 'castle', [append('a'), append('b')])
+  assert.deepEqual(orders, ['a', 'ab'])
 })

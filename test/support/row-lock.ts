@@ -1,5 +1,5 @@
 // Forces the order of two requests that lock the same server, or template. On PostgreSQL the row is held from the side: requests come
-// to wait for it one after the other, and go on in that order, with whatever they have read before. On SQLite, where
+// to wait for it one after the other, and the first two go on in that order, with whatever they have read before. On SQLite, where
 // one transaction runs at a time, they are sent one after the other.
 import pg from 'pg'
 import type { TestService } from './service.ts'

@@ -268,9 +268,11 @@ it('what is patched is restored, read and recovered from a bucket', async (t) =>
   t.after(() => agent.stop())
   const path = makeRegion(agent)
   await agent.create(SERVER)
-  for (let block = 1; block < 30; block += 3) save(path, block, block % 12, 1 + (block % 4))
+  // So few that a slow disk does not keep them from being patches.
+  const changed = [1, 10, 19, 28]
+  for (const block of changed) save(path, block, block % 12, 1 + (block % 4))
   const { backupId } = await agent.create(SERVER)
-  assert.equal((await patchesIn(agent, backupId)).size, 10)
+  assert.deepEqual([...(await patchesIn(agent, backupId)).keys()], changed)
   mirror(agent, bucket)
   await leaveAll(agent)
   // What is not here cannot be compared with: no patch of it, and no request for it.

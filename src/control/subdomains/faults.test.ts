@@ -68,6 +68,13 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
   /** Somebody has put it right and says so; without that it is tried again within the minute. */
   const repair = () => service.call('POST', '/dns/check', { body: { repair: true } })
 
+  /** A comparison that did not come through is made again. */
+  const untilRepaired = (id: string, calls: ReturnType<typeof subdomainCalls>) =>
+    until(async () => {
+      await repair()
+      return (await calls.read(id)).body.status !== 'failed'
+    })
+
   for (const { name, fault, reason, status } of CASES) {
     test(`${name}: ${reason}`, async () => {
       const { serverId, calls, dns } = await begin(name)
@@ -75,11 +82,13 @@ describe('a misbehaving provider', { concurrency: true, ...needs('powerdns') }, 
       const created = await calls.create('castle', zoneOf(name))
       assert.equal(created.status, 201)
       const { id } = created.body
-      const stuck = await calls.reaches(id, (now) => now.reason)
-      assert.deepEqual([stuck.status, (stuck.reason as unknown as { code: string }).code], [status, reason])
+      // On a busy machine a provider may also seem unreachable for a while.
+      const codeOf = (now: object) => (now as { reason: { code: string } | null }).reason?.code
+      const stuck = await calls.reaches(id, (now) => codeOf(now) === reason)
+      assert.equal(stuck.status, status)
       assert.equal(stuck.propagatedAt, null)
       proxy.set(zoneOf(name), null)
-      if (status === 'failed') await repair()
+      if (status === 'failed') await untilRepaired(id, calls)
       const active = await calls.settled(id)
       assert.deepEqual([active.status, active.reason], ['active', null])
       assert.equal(await dns('castle'), '203.0.113.7')
