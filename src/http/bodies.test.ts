@@ -9,8 +9,11 @@ import { answerBeforeTheEnd, bodyOf, takeBodiesAsStreams } from './bodies.ts'
 import { createHttpServer } from './server.ts'
 
 const MIB = 1024 * 1024
-/** What the socket, the message and whoever has stopped reading hold at most. */
-const HELD_BYTES = 256 * 1024
+/**
+ * What is read without being counted, 64 KiB at a time: what comes with the headers, two of what the message holds, one of the
+ * socket, and one when it is closed.
+ */
+const HELD_BYTES = 5 * 64 * 1024
 const BODY = Buffer.alloc(4 * MIB)
 const NEVER_MS = 2 ** 31 - 1
 
@@ -31,7 +34,12 @@ async function start(t: TestContext) {
     })
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
-  t.after(() => app.close())
+  const sockets: Socket[] = []
+  t.after(async () => {
+    // What is still open would be waited for.
+    for (const socket of sockets) socket.destroy()
+    await app.close()
+  })
   const { port } = app.server.address() as AddressInfo
   return {
     refused: refused.promise,
@@ -40,7 +48,7 @@ async function start(t: TestContext) {
     async connect(localAddress = '127.0.0.1'): Promise<{ socket: Socket; accepted: Socket }> {
       const accepting = once(app.server, 'connection')
       const socket = connect({ port, host: '127.0.0.1', localAddress })
-      t.after(() => socket.destroy())
+      sockets.push(socket)
       socket.on('error', () => {})
       const [accepted] = (await accepting) as [Socket]
       return { socket, accepted }
