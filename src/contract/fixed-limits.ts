@@ -165,7 +165,7 @@ export const TEMPLATE_SETTINGS_MAX = 200
 export const TEMPLATE_SCRIPT_MAX_CHARS = 256 * 1024
 /** The user's own; `quota_exceeded` beyond. */
 export const TEMPLATES_MAX = 1000
-/** Templates are read in a thread of their own, one at a time. One that takes longer or needs more is refused. */
+/** Templates are read in a thread of their own, one at a time. One that takes more seconds of the processor, or more memory, is refused. */
 export const TEMPLATE_READING = { seconds: 10, memoryBytes: 128 * 1024 * 1024, waiting: 20 } as const
 /** Of a config file that is filled in. */
 export const CONFIG_FILE_MAX_BYTES = 1024 * 1024

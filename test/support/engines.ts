@@ -6,10 +6,13 @@ import type { Engine } from '../../src/control/db/database.ts'
 
 const POSTGRES = process.env.GAMEKEEPER_TEST_POSTGRES
 
+export const NEEDS_POSTGRES = {
+  skip: POSTGRES || process.env.CI ? false : 'no PostgreSQL: run the tests with npm test',
+}
+
 export function onBothEngines(name: string, suite: (engine: Engine) => void): void {
   describe(`${name} on sqlite`, () => suite('sqlite'))
-  const skip = POSTGRES || process.env.CI ? false : 'no PostgreSQL: run the tests with npm test'
-  describe(`${name} on postgres`, { skip }, () => suite('postgres'))
+  describe(`${name} on postgres`, NEEDS_POSTGRES, () => suite('postgres'))
 }
 
 /** The address of a new, empty database; null for SQLite, which lies in the data directory. */

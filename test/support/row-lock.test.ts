@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { freshDatabase } from './engines.ts'
+import { freshDatabase, NEEDS_POSTGRES } from './engines.ts'
 import { inOrder } from './row-lock.ts'
 
-const skip =
-  process.env.GAMEKEEPER_TEST_POSTGRES || process.env.CI ? false : 'no PostgreSQL: run the tests with npm test'
-
-test('requests go on in their order also where each opens a connection of its own', { skip }, async () => {
+test('requests go on in their order also where each opens a connection of its own', NEEDS_POSTGRES, async () => {
   const databaseUrl = await freshDatabase('postgres')
   const connect = async () => {
     const client = new pg.Client({ connectionString: databaseUrl as string })

@@ -26,7 +26,7 @@ export function subdomainCalls(service: TestService, serverId: () => string) {
       const { body } = await read(id)
       return wanted(body) ? body : undefined
     })
-  const remove = (id: string) => service.call('DELETE', at(`/${id}`))
+  const remove = (id: string, token?: string) => service.call('DELETE', at(`/${id}`), token ? { token } : {})
   const gone = (id: string) => until(async () => (await read(id)).status === 404)
   return {
     at,
@@ -34,8 +34,8 @@ export function subdomainCalls(service: TestService, serverId: () => string) {
     create: (name: string, zone = 'play.test') => service.call('POST', at(), { body: { name, zone } }),
     remove,
     /** One that takes more than a moment is answered with 202, and goes on. */
-    async removeWholly(id: string) {
-      const { status, text } = await remove(id)
+    async removeWholly(id: string, token?: string) {
+      const { status, text } = await remove(id, token)
       assert.ok(status === 204 || status === 202, text)
       await gone(id)
     },

@@ -10,7 +10,6 @@ export type Asked =
 
 export interface Answered {
   seconds: number
-  processor: number
   /** Of all files, or of what has changed. */
   bytes: number
 }
@@ -77,10 +76,7 @@ async function doStep(asked: Asked): Promise<number> {
 
 process.on('message', async (asked: Asked) => {
   const begun = performance.now()
-  const before = process.cpuUsage()
   const bytes = await doStep(asked)
-  const { user, system } = process.cpuUsage(before)
-  const seconds = (performance.now() - begun) / 1000
-  process.send?.({ seconds, processor: (user + system) / 1e6, bytes } satisfies Answered)
+  process.send?.({ seconds: (performance.now() - begun) / 1000, bytes } satisfies Answered)
 })
 process.on('disconnect', () => process.exit())
