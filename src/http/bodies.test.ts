@@ -43,12 +43,16 @@ async function start(t: TestContext) {
     answer: () => answered.resolve(),
     /** Both of its ends. */
     async connect(localAddress = '127.0.0.1'): Promise<{ socket: Socket; accepted: Socket }> {
-      const accepting = once(app.server, 'connection')
       const socket = connect({ port, host: '127.0.0.1', localAddress })
       sockets.push(socket)
       socket.on('error', () => {})
-      const [accepted] = (await accepting) as [Socket]
-      return { socket, accepted }
+      const accepted = Promise.withResolvers<Socket>()
+      // Several connect at a time: what comes may be the end of another one.
+      const isItsEnd = (end: Socket) => end.remotePort === socket.localPort && end.remoteAddress === localAddress
+      const onConnection = (end: Socket) => isItsEnd(end) && accepted.resolve(end)
+      app.server.on('connection', onConnection)
+      await once(socket, 'connect')
+      return { socket, accepted: await accepted.promise.finally(() => app.server.off('connection', onConnection)) }
     },
   }
 }
