@@ -1,6 +1,6 @@
 // The entries of a backup in the order of the walk. One that is still being read holds up those after it; from there on
 // they go to the manifest, and are counted.
-import type { Entry, StoredEntry } from '../format/entries.ts'
+import { type Chunk, count, type Entry, type EntryCounts, NO_ENTRIES, type StoredEntry } from '../format/entries.ts'
 import type { ManifestWriter } from '../format/manifest-writer.ts'
 
 export interface QueuedEntry {
@@ -15,42 +15,69 @@ export interface QueuedEntry {
   firstLink: QueuedEntry | undefined
 }
 
+interface QueuedChunk {
+  chunk: Chunk
+  holds: EntryCounts
+  isReady: true
+}
+
+/** As many entries take about as much memory. */
+const CHUNK_LENGTH = 64
+
 export interface EntryQueue {
+  /** In entries. */
   readonly length: number
-  readonly counts: Readonly<{ fileCount: number; directoryCount: number; symlinkCount: number; sizeBytes: number }>
+  readonly counts: Readonly<EntryCounts>
   push(queued: QueuedEntry): void
+  /** All entries of a chunk of the last manifest, unchanged. */
+  pushChunk(chunk: Chunk, counts: EntryCounts): void
   /** Writes the entries that wait for none before them. */
   drain(): Promise<void>
 }
 
 export function createEntryQueue(
-  manifest: Pick<ManifestWriter, 'add' | 'addAsItStands'>,
+  manifest: Pick<ManifestWriter, 'add' | 'addAsItStands' | 'addChunk'>,
   report: (done: { filesDone: number; bytesDone: number }) => void,
 ): EntryQueue {
-  const waiting: QueuedEntry[] = []
-  const counts = { fileCount: 0, directoryCount: 0, symlinkCount: 0, sizeBytes: 0 }
+  const waiting: (QueuedEntry | QueuedChunk)[] = []
+  const counts = { ...NO_ENTRIES }
+  let length = 0
 
-  function count(entry: Entry): void {
-    if (entry.kind === 'file') counts.fileCount++
-    else if (entry.kind === 'directory') counts.directoryCount++
-    else counts.symlinkCount++
-    if (entry.kind === 'file' && entry.hardLink === null) counts.sizeBytes += entry.sizeBytes
+  function write(head: QueuedEntry): Promise<void> | undefined {
+    length--
+    const entry = linked(head)
+    if (!entry) return undefined
+    count(counts, entry)
+    return head.kept ? manifest.addAsItStands(head.kept) : manifest.add(entry, head.key)
+  }
+
+  function writeChunk({ chunk, holds }: QueuedChunk): Promise<void> | undefined {
+    length -= CHUNK_LENGTH
+    counts.fileCount += holds.fileCount
+    counts.directoryCount += holds.directoryCount
+    counts.symlinkCount += holds.symlinkCount
+    counts.sizeBytes += holds.sizeBytes
+    return manifest.addChunk(chunk)
   }
 
   return {
     get length() {
-      return waiting.length
+      return length
     },
     counts,
-    push: (queued) => void waiting.push(queued),
+    push(queued) {
+      waiting.push(queued)
+      length++
+    },
+    pushChunk(chunk, holds) {
+      waiting.push({ chunk, holds, isReady: true })
+      length += CHUNK_LENGTH
+    },
     async drain() {
       let done = 0
       for (let head = waiting[done]; head?.isReady; head = waiting[done]) {
         done++
-        const entry = linked(head)
-        if (!entry) continue
-        count(entry)
-        const written = head.kept ? manifest.addAsItStands(head.kept) : manifest.add(entry, head.key)
+        const written = 'chunk' in head ? writeChunk(head) : write(head)
         if (written) await written
       }
       waiting.splice(0, done)

@@ -2,18 +2,16 @@
 // not known, read.
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { addressOf } from '../../files/sandbox/directory.ts'
-import type { EntryStats } from '../../files/sandbox/looked.ts'
 import type { WalkEntry } from '../../files/sandbox/walk.ts'
 import { PRINTED_FROM_BYTES } from '../blocks/block-prints.ts'
 import { createPriorBlocks, type PriorBlocks } from '../blocks/prior-blocks.ts'
 import { blockCountOf, visitNeeded } from '../format/block-runs.ts'
-import { type ChunkPlace, createOrderKeys, type Entry, type StoredEntry } from '../format/entries.ts'
+import type { Entry, StoredEntry } from '../format/entries.ts'
 import { BLOCK_BYTES } from '../format/format.ts'
-import type { Manifest } from '../format/manifest.ts'
-import { createManifestCursor } from '../store/manifest-cursor.ts'
+import type { ManifestCursor } from '../store/manifest-cursor.ts'
 import type { Repository } from '../store/repository.ts'
 import { describedBy, entryOf, type Notes } from '../tree/backup-entries.ts'
-import { isUnchanged, isUntouched, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
+import { isAsItStands, isUnchangedFile, OPEN_FILE } from '../tree/unchanged.ts'
 import { errorCode } from '../workers/worker-jobs.ts'
 import type { EntryQueue, QueuedEntry } from './entry-queue.ts'
 import type { ReadAs } from './file-part.ts'
@@ -28,12 +26,11 @@ const UNREADABLE = ['EACCES', 'EPERM', 'EIO']
 export interface EntrySourceDeps {
   repository: Repository
   serverId: string
-  previous: Manifest | undefined
-  /** A chunk of it cannot be read. */
-  onDamage: (place: ChunkPlace) => void
+  /** Through the last manifest. */
+  cursor: ManifestCursor
   /** A block is listed as a patch of another. */
   onPatched: () => void
-  /** Whether all blocks of `previous` are known to be in the store, so that none has to be looked up. */
+  /** Whether all blocks of the last manifest are known to be in the store, so that none has to be looked up. */
   isWhole: () => boolean
   sink: PackSink
   reader: FileReader
@@ -42,20 +39,19 @@ export interface EntrySourceDeps {
 }
 
 export interface EntrySource {
-  /** Puts the entry into the queue. Undefined where it did so at once. */
-  visit(found: WalkEntry): Promise<void> | undefined
+  /** Puts the entry into the queue. `key`: the order key of its path. Undefined where it did so at once. */
+  visit(found: WalkEntry, key: string): Promise<void> | undefined
 }
 
 export function createEntrySource(deps: EntrySourceDeps): EntrySource {
-  const { sink, notes, queue, isWhole } = deps
-  const cursor = createManifestCursor(deps.previous, deps.onDamage)
-  const keyOf = createOrderKeys()
+  const { cursor, sink, notes, queue, isWhole } = deps
   const links = new Map<string, QueuedEntry>()
   const read = createReadStarter(deps)
 
   function take(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
     if (found.stats.isFile()) takeFile(found, key, known)
-    else if (known && isAsBefore(found, known)) push(known, key, known)
+    else if (known && !found.isMountPoint && !found.isTooDeep && isAsItStands(found.stats, known))
+      push(known, key, known)
     else {
       const entry = entryOf(found, notes)
       if (entry) push(entry, key)
@@ -67,11 +63,8 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   }
 
   function takeFile(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
-    const { size, mtimeNs, ctimeNs, ino: inode, nlink, dev } = found.stats
-    const isKnown =
-      known !== undefined &&
-      isUnchanged({ sizeBytes: Number(size), mtimeNs, ctimeNs, inode }, known) &&
-      (isWhole() || isStored(sink, known))
+    const { ino: inode, nlink, dev } = found.stats
+    const isKnown = known !== undefined && isUnchangedFile(found.stats, known) && (isWhole() || isStored(sink, known))
     if (isKnown && nlink === 1n && known.hardLink === null) {
       push(known, key, known)
       return
@@ -97,8 +90,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
   }
 
   return {
-    visit(found) {
-      const key = keyOf(found.parent.path, found.name)
+    visit(found, key) {
       const known = cursor.seek(key)
       if (known instanceof Promise) return known.then((late) => take(found, key, late))
       take(found, key, known)
@@ -177,15 +169,6 @@ function createReadStarter({ repository, serverId, reader, notes, onPatched }: E
 /** Undefined where it was no file. */
 function priorOf({ index, isAway }: Repository, { kind, content }: StoredEntry): PriorBlocks | undefined {
   return kind === 'file' ? createPriorBlocks(index, (packId) => !isAway(packId), content) : undefined
-}
-
-function isAsBefore({ stats, isMountPoint, isTooDeep }: WalkEntry, known: StoredEntry): boolean {
-  return !isMountPoint && !isTooDeep && isAlike(stats, known) && isUntouched(touchOf(stats), known)
-}
-
-/** Both a directory, or both a symlink. */
-function isAlike(now: EntryStats, { kind }: Entry): boolean {
-  return kind === 'directory' ? now.isDirectory() : kind === 'symlink' && now.isSymbolicLink()
 }
 
 /** A file that needs a damaged or missing block is read again, which heals the block. */

@@ -1,5 +1,5 @@
 // One entry of a manifest: what a tree holds under one path, and how it is written down.
-import { nameToBytes } from '../../files/sandbox/names.ts'
+import { ASCII, nameToBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength, visitNeeded } from './block-runs.ts'
 import { type IsWhole, neverWhole } from './patched.ts'
 
@@ -37,7 +37,6 @@ const VARINT_FIELDS = 3
 /** Times, inode and size. */
 export const FIXED_BYTES = 32
 export const NO_CONTENT = new Uint8Array()
-export const ASCII = /^[ -~]*$/
 
 /** Sorts as a walk does: a directory, then what it holds, then its next neighbour. By bytes, with `/` before all. */
 export const orderKey = (path: string): string => keyOfPath(bytesOf(path.slice(1)))
@@ -200,9 +199,29 @@ export interface ChunkPlace {
   first: string
 }
 
-export interface StoredEntry extends KeyedEntry {
+/** What entries are, all together. */
+export interface EntryCounts {
+  fileCount: number
+  directoryCount: number
+  symlinkCount: number
+  /** Of files; one with several links counts once. */
+  sizeBytes: number
+}
+
+export const NO_ENTRIES: Readonly<EntryCounts> = { fileCount: 0, directoryCount: 0, symlinkCount: 0, sizeBytes: 0 }
+
+export function count(counts: EntryCounts, { kind, hardLink, sizeBytes }: Entry): void {
+  if (kind === 'file') counts.fileCount++
+  else if (kind === 'directory') counts.directoryCount++
+  else counts.symlinkCount++
+  if (kind === 'file' && hardLink === null) counts.sizeBytes += sizeBytes
+}
+
+export type StoredEntry = EntryOf<Chunk>
+
+export interface EntryOf<C> extends KeyedEntry {
   /** What it was read from, its index in there, and the position of everything but its path. */
-  chunk: Chunk
+  chunk: C
   ordinal: number
   recordAt: number
   recordEnd: number

@@ -1,10 +1,10 @@
 // The entries of a chunk, one after another.
-import { nameFromBytes } from '../../files/sandbox/names.ts'
+import { ASCII, nameFromBytes } from '../../files/sandbox/names.ts'
 import { varintAt, varintLength } from './block-runs.ts'
 import {
-  ASCII,
   type Chunk,
   type EntryKind,
+  type EntryOf,
   FIXED_BYTES,
   HARD_LINK,
   KINDS,
@@ -24,9 +24,9 @@ export function decodeEntries(chunk: Chunk): StoredEntry[] {
 }
 
 /** One entry after another, undefined at the end. The chunk's own digest has been checked before. */
-export function createEntryDecoder(chunk: Chunk): () => StoredEntry | undefined {
+export function createEntryDecoder<C extends Pick<Chunk, 'raw'>>(chunk: C): () => EntryOf<C> | undefined {
   const { raw } = chunk
-  const source: ChunkView = { chunk, view: viewOf(raw) }
+  const source: ChunkView<C> = { chunk, view: viewOf(raw) }
   let at = 0
   let ordinal = 0
   let key = ''
@@ -77,7 +77,7 @@ export function createEntryDecoder(chunk: Chunk): () => StoredEntry | undefined 
 }
 
 /** A class whose larger fields are made when they are asked for: of a file that has not changed, few are. */
-class EntryInChunk implements StoredEntry {
+class EntryInChunk<C extends Pick<Chunk, 'raw'>> implements EntryOf<C> {
   mode = 0
   uid = 0
   gid = 0
@@ -89,12 +89,12 @@ class EntryInChunk implements StoredEntry {
   readonly ordinal: number
   readonly recordAt: number
   readonly recordEnd: number
-  private readonly source: ChunkView
+  private readonly source: ChunkView<C>
   private readonly fixedAt: number
   private readonly contentAt: number
 
   constructor(
-    source: ChunkView,
+    source: ChunkView<C>,
     key: string,
     kind: EntryKind,
     ordinal: number,
@@ -113,7 +113,7 @@ class EntryInChunk implements StoredEntry {
     this.recordEnd = recordEnd
   }
 
-  get chunk(): Chunk {
+  get chunk(): C {
     return this.source.chunk
   }
   get path(): string {
@@ -138,8 +138,8 @@ class EntryInChunk implements StoredEntry {
   }
 }
 
-interface ChunkView {
-  chunk: Chunk
+interface ChunkView<C> {
+  chunk: C
   view: DataView
 }
 

@@ -2,6 +2,7 @@
 // an earlier manifest has in a part are only named. It is written last, in one step; before that the backup does not exist.
 import type { BlobStore } from '../../../blobs/store.ts'
 import {
+  type Chunk,
   type ChunkPlace,
   createEntryEncoder,
   type Entry,
@@ -10,6 +11,7 @@ import {
   type SharedPart,
   type StoredEntry,
 } from './entries.ts'
+import { decodeEntries } from './entry-decoder.ts'
 import {
   digest,
   FORMAT_VERSION,
@@ -44,6 +46,8 @@ export interface ManifestWriter {
   add(entry: Entry, key?: string): Promise<void> | undefined
   /** An entry of an earlier manifest of the same server, unchanged. */
   addAsItStands(entry: StoredEntry): Promise<void> | undefined
+  /** All entries of a chunk of such a manifest, unchanged. */
+  addChunk(chunk: Chunk): Promise<void> | undefined
   /**
    * A chunk of the last manifest that cannot be read. What it listed becomes a chunk again, the same if nothing of it has
    * changed, and from now on what is new goes to a part, however little: there the others that need it find it.
@@ -139,13 +143,20 @@ export function createManifest(
       encoder.addAsItStands(entry)
       return encoder.sizeBytes >= largestBytes ? flush() : undefined
     }
-    const { stored, raw, place, part } = entry.chunk
     held.push(entry)
-    if (held.length < place.entryCount) return undefined
+    if (held.length < entry.chunk.place.entryCount) return undefined
     held = []
+    return takeWhole(entry.chunk)
+  }
+
+  function takeWhole({ stored, raw, place, part }: Chunk): Promise<void> | undefined {
     if (!part || part.isSparse) return places.write(stored, raw, place)
     places.refer(part, place)
     return undefined
+  }
+
+  async function holdAll(chunk: Chunk): Promise<void> {
+    for (const entry of decodeEntries(chunk)) await hold(entry)
   }
 
   return {
@@ -158,6 +169,11 @@ export function createManifest(
       if (entry.ordinal > 0) return hold(entry)
       encodeHeld()
       return encoder.sizeBytes < smallestBytes ? hold(entry) : flush().then(() => hold(entry))
+    },
+    addChunk(chunk) {
+      encodeHeld()
+      const add = () => (encoder.count > 0 || chunk.place.rawLength < smallestBytes ? holdAll(chunk) : takeWhole(chunk))
+      return encoder.sizeBytes < smallestBytes ? add() : flush().then(add)
     },
     replace({ first: key, entryCount, id }) {
       // What was in another manifest itself, nobody else needs.

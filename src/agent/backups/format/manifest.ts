@@ -30,9 +30,13 @@ export interface Manifest {
   readonly meta: ManifestMeta
   readonly checksum: string
   readonly places: readonly ChunkPlace[]
+  /** The order key of the first entry of each. */
+  readonly firstKeys: readonly string[]
   /** What it shares with other manifests of the server, and cannot be read without. */
   readonly parts: readonly SharedPart[]
-  /** The entries of the chunk in that of the places. Throws as `chunks` does. */
+  /** The chunk in that of the places. Throws as `chunks` does. */
+  readChunk(index: number): Promise<Chunk>
+  /** Its entries. */
   chunkAt(index: number): Promise<StoredEntry[]>
   /** Chunk by chunk, in order, from the chunk that may hold `fromKey`. Throws Damage, and `not_found` once it is deleted. */
   chunks(fromKey?: string): AsyncGenerator<StoredEntry[], void, undefined>
@@ -132,6 +136,8 @@ export async function openManifest(
     checksum,
     places: chunks,
     parts,
+    readChunk,
+    firstKeys,
     chunkAt,
     chunks: readFrom,
     stream,
@@ -166,7 +172,7 @@ export async function openManifest(
 }
 
 /** The index of the last key that is not after `key`; 0 where all are. */
-function lastNotAfter(keys: string[], key: string): number {
+export function lastNotAfter(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length
   while (low < high) {

@@ -7,11 +7,13 @@ import type { Manifest } from '../format/manifest.ts'
 export interface ManifestCursor {
   /** The entry with that key, if there is one. Keys must be asked for in ascending order. */
   seek(key: string): StoredEntry | undefined | Promise<StoredEntry | undefined>
+  /** Nothing is asked for that is before the chunk in that of the places. */
+  skipTo(index: number): void
 }
 
 /** What a damaged chunk listed is read anew, and what any listed after the backup was deleted: slower, nothing lost. */
 export function createManifestCursor(
-  manifest: Manifest | undefined,
+  manifest: Pick<Manifest, 'places' | 'chunkAt'> | undefined,
   onDamage: (place: ChunkPlace) => void = () => {},
 ): ManifestCursor {
   const places = manifest?.places ?? []
@@ -53,6 +55,12 @@ export function createManifestCursor(
     seek(key) {
       const found = within(key)
       return found || at < chunk.length || next === places.length ? found : beyond(key)
+    },
+    skipTo(index) {
+      if (index < next) return
+      next = index
+      chunk = []
+      at = 0
     },
   }
 }

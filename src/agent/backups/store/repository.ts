@@ -9,6 +9,7 @@ import { createTurns } from '../../../kit/waiting/turns.ts'
 import { type BlockIndex, createBlockIndex } from '../blocks/block-index.ts'
 import { createPrintCache, type PrintCache } from '../blocks/block-prints.ts'
 import { fastestBlockHash } from '../blocks/block-speed.ts'
+import type { Entry } from '../format/entries.ts'
 import { type BlockHash, Damage, lastSegment, packBlob } from '../format/format.ts'
 import { GMAC_KEY_BYTES } from '../format/gmac.ts'
 import { MANIFEST_SIZES, type ManifestSizes } from '../format/manifest-writer.ts'
@@ -67,6 +68,10 @@ export interface LatestBackup {
   /** As long as the index is of this generation and has lost nothing more, every block of the backup is held. */
   generation: number
   losses: number
+  /** It lists everything but what these patterns say. Null where there was something else that it could not list. */
+  ignored: string | null
+  /** The top of the tree, just before its names were read. */
+  top: Entry
 }
 
 export interface Repository {

@@ -5,7 +5,9 @@ import { Worker } from 'node:worker_threads'
 import { alignedSharedBuffer } from '../../../blobs/direct-io.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
 import type { Lookers } from '../../files/sandbox/look-ahead.ts'
+import type { Verdict } from '../tree/same-chunk.ts'
 import {
+  type CompareJob,
   type DecodeJob,
   type DecodeResult,
   type HashJob,
@@ -31,6 +33,7 @@ export interface Pool {
   read(job: Omit<ReadJob, 'kind' | 'slot'>): Promise<ReadResult & { slot: SharedArrayBuffer }>
   /** For `createLookAhead`. */
   lookers: Lookers
+  compare(job: Omit<CompareJob, 'kind'>): Promise<Verdict[]>
   hash(job: Omit<HashJob, 'kind'>): Promise<HashResult>
   decode(job: Omit<DecodeJob, 'kind'>): Promise<DecodeResult>
   /** Gives the memory of a read back once its bytes are no longer needed. */
@@ -40,7 +43,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-type QueuedJob = LookJob | Omit<ReadJob, 'slot'> | HashJob | DecodeJob
+type QueuedJob = LookJob | CompareJob | Omit<ReadJob, 'slot'> | HashJob | DecodeJob
 
 interface Waiting {
   job: QueuedJob
@@ -131,8 +134,8 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       const waiting = queues.get(owner) ?? []
       queues.set(owner, waiting)
       const next = { job, resolve: resolve as (value: unknown) => void, reject }
-      // A look is short, and what gives the other jobs waits for it.
-      if (job.kind === 'look') waiting.unshift(next)
+      // These are short, and what gives the other jobs waits for them.
+      if (job.kind === 'look' || job.kind === 'compare') waiting.unshift(next)
       else waiting.push(next)
       dispatch()
     })
@@ -148,6 +151,7 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       areStarted: () => pool.length > 0,
       look: (address, names) => run(owner, { kind: 'look', address, names: names.join('/') }),
     },
+    compare: (job) => run(owner, { kind: 'compare', ...job }),
     hash: (job) => run(owner, { kind: 'hash', ...job }),
     decode: (job) => run(owner, { kind: 'decode', ...job }),
     recycle(slot) {

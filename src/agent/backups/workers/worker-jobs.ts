@@ -5,6 +5,7 @@ import type { PriorRange } from '../blocks/prior-blocks.ts'
 import { BLOCK_BYTES, type BlockHash, FRAME_BYTES } from '../format/format.ts'
 import { SEAL_OVERHEAD } from '../format/seal.ts'
 import type { Span } from '../format/spans.ts'
+import type { ComparedTree } from '../tree/same-chunk.ts'
 import type { NewFiles } from './new-files.ts'
 
 export const SEGMENT_BYTES = 4 * 1024 * 1024
@@ -25,7 +26,7 @@ export interface WorkerData {
   nice: number
 }
 
-export type Job = LookJob | ReadJob | HashJob | DecodeJob
+export type Job = LookJob | CompareJob | ReadJob | HashJob | DecodeJob
 
 export interface LookJob {
   kind: 'look'
@@ -33,6 +34,12 @@ export interface LookJob {
   address: string
   /** Bytes as latin1, with a slash between them: one text is cloned faster than many. */
   names: string
+}
+
+export interface CompareJob {
+  kind: 'compare'
+  tree: ComparedTree
+  chunks: Uint8Array[]
 }
 
 export interface FileRange {

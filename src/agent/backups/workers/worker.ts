@@ -6,6 +6,7 @@ import { look } from '../../files/sandbox/looked.ts'
 import { areGmacsWorthwhile } from '../blocks/block-speed.ts'
 import { createGmac } from '../format/gmac.ts'
 import { createSealer } from '../format/seal.ts'
+import { compareChunks } from '../tree/same-chunk.ts'
 import { createLane, decodeFrames, type Lane } from './worker-decode.ts'
 import { type DecodeJob, type DecodeResult, errorCode, type Job, type WorkerData } from './worker-jobs.ts'
 import { createPatcher } from './worker-patch.ts'
@@ -46,6 +47,7 @@ async function serve(port: NonNullable<typeof parentPort>, data: WorkerData): Pr
 
   async function resultOf(job: Job): Promise<unknown> {
     if (job.kind === 'look') return look(job.address, job.names.split('/'))
+    if (job.kind === 'compare') return compareChunks(job.tree, job.chunks)
     if (job.kind === 'read') return readFiles(readingTools(), job)
     return job.kind === 'hash' ? hashFile(sealer, job) : await decode(job)
   }

@@ -21,7 +21,7 @@ import { promisify } from 'node:util'
 import { fail } from '../../../contract/errors.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
-import { nameFromBytes, nameToDisk } from './names.ts'
+import { ASCII, nameFromBytes, nameToDisk } from './names.ts'
 import { childPath } from './paths.ts'
 
 export const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -146,6 +146,10 @@ export function addressIn(address: string, name: string): string | Buffer {
   const onDisk = nameToDisk(name)
   return typeof onDisk === 'string' ? `${address}/${onDisk}` : Buffer.concat([Buffer.from(`${address}/`), onDisk])
 }
+
+/** The same, of a name whose bytes are read as latin1, where the address is that of a descriptor. */
+export const addressOfBytes = (address: string, name: string): string | Buffer =>
+  ASCII.test(name) ? `${address}/${name}` : Buffer.from(`${address}/${name}`, 'latin1')
 
 export function lstatAt(parent: Directory, name: string): BigIntStats {
   return lstatSync(addressOf(parent, name), { bigint: true })

@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer'
 
 const ESCAPE_BASE = 0x10fe00
 const ESCAPED = /[\u{10fe80}-\u{10feff}]/u
-const ASCII = /^[ -~]*$/
+export const ASCII = /^[ -~]*$/
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

@@ -249,6 +249,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
         return {
           next: entries.next,
           waits: entries.waits,
+          skipTo: entries.skipTo,
           [Symbol.dispose]() {
             entries[Symbol.dispose]()
             top[Symbol.dispose]()

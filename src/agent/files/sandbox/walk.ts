@@ -47,6 +47,11 @@ export interface Walk extends Disposable {
   next(): WalkEntry | undefined
   /** To be awaited before the next is asked for, where others are looking at it: otherwise it is looked at twice. */
   waits(): Promise<void> | undefined
+  /**
+   * What comes before `path` is left out: names as bytes read as latin1, with a NUL between them. Directories on the way there
+   * are entered and not given. Only forward, and only where it is `sorted`.
+   */
+  skipTo(path: string): void
 }
 
 /**
@@ -77,13 +82,16 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
   const levels: Names[] = [isSorted ? sortedNames(top, ahead) : streamedNames(top)]
   let given: WalkEntry | undefined
 
-  function descend(entry: WalkEntry): void {
-    if (!entry.stats.isDirectory() || entry.isMountPoint || entry.isTooDeep || options.enter?.(entry) === false) return
+  /** Whether it is in there then. */
+  function descend(entry: WalkEntry): boolean {
+    const { stats, isMountPoint, isTooDeep } = entry
+    if (!stats.isDirectory() || isMountPoint || isTooDeep || options.enter?.(entry) === false) return false
     const listed = levels.at(-1)?.listed()
-    if (!descent.enter(entry.name)) return
+    if (!descent.enter(entry.name)) return false
     const { current } = descent
     const isAtOnce = isSorted || levels.length >= STREAMED_LEVELS
     levels.push(isAtOnce ? sortedNames(current, ahead, listed) : streamedNames(current))
+    return true
   }
 
   /** To where the next name is. */
@@ -109,21 +117,50 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
     return { parent, name, path: childPath(parent.path, name), stats, seenAt, isMountPoint, isTooDeep }
   }
 
+  /** What has the next name, if anything still does. */
+  function take(names: Names): WalkEntry | undefined {
+    const name = names.next()
+    const parent = descent.current
+    const seenAt = Date.now()
+    const seen = names.seen()
+    const stats = seen === undefined ? statsIfThere(parent, name) : seen
+    return stats ? describe(parent, name, stats, seen?.seenAt ?? seenAt) : undefined
+  }
+
+  /** Up to the directory that is wanted, or that holds it. */
+  function ascendTo(wanted: string[]): void {
+    let shared = 0
+    while (shared < Math.min(levels.length, wanted.length) - 1 && levels[shared]?.last() === wanted[shared]) shared++
+    if (levels.length - 1 > shared) given = undefined
+    while (levels.length - 1 > shared) ascend()
+  }
+
+  /** One level down. */
+  function descendTo(name: string): boolean {
+    const names = levels.at(-1)
+    if (!names) return false
+    if (!given || names.last() !== name) given = names.skipTo(name) ? take(names) : undefined
+    const entry = given
+    given = undefined
+    return entry !== undefined && descend(entry)
+  }
+
   return {
     next() {
       for (let names = proceed(); names; names = proceed()) {
-        const name = names.next()
-        const parent = descent.current
-        const seenAt = Date.now()
-        const seen = names.seen()
-        const stats = seen === undefined ? statsIfThere(parent, name) : seen
-        if (!stats) continue
-        given = describe(parent, name, stats, seen?.seenAt ?? seenAt)
-        return given
+        given = take(names)
+        if (given) return given
       }
       return undefined
     },
     waits: () => proceed()?.waits(),
+    skipTo(path) {
+      const wanted = path.split('\0')
+      ascendTo(wanted)
+      while (levels.length < wanted.length) if (!descendTo(wanted[levels.length - 1] ?? '')) return
+      given = undefined
+      levels.at(-1)?.skipTo(wanted.at(-1) ?? '')
+    },
     [Symbol.dispose]() {
       for (const names of levels.splice(0)) names.close()
       descent[Symbol.dispose]()
@@ -142,6 +179,10 @@ interface Names {
   hasNext(): boolean
   /** Only where there is one. */
   next(): string
+  /** The last one, as it stands on disk, read as latin1. */
+  last(): string
+  /** Forward to that name, as `last` would give it, or to the one after where it would be. Whether it is there. */
+  skipTo(bytes: string): boolean
   /** Of the last name, what others have seen: undefined where they have not looked. */
   seen(): Seen | undefined
   /** Of the last name, what the directory held. */
@@ -160,11 +201,27 @@ function sortedNames(directory: Directory, lookAhead: LookAhead | undefined, lis
   return {
     hasNext: () => index < names.length,
     next: () => nameFromLatin1(names[index++] ?? ''),
+    last: () => names[index - 1] ?? '',
+    skipTo(bytes) {
+      index = firstFrom(names, bytes, index)
+      return names[index] === bytes
+    },
     seen: () => ahead?.seen(index - 1),
     listed: () => ahead?.listed(index - 1),
     waits: () => ahead?.waitFor(index),
     close: () => ahead?.end(),
   }
+}
+
+/** The index of the first name that is not before `bytes`, from that index on. */
+function firstFrom(names: readonly string[], bytes: string, from: number): number {
+  let [low, high] = [from, names.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((names[middle] ?? '') < bytes) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 function isOf({ dev, ino }: Listed, directory: Directory): boolean {
@@ -185,6 +242,8 @@ function streamedNames(directory: Directory): Names {
       next = stream.readSync()
       return nameFromLatin1(name)
     },
+    last: () => '',
+    skipTo: () => false,
     seen: nothing,
     listed: nothing,
     waits: nothing,
@@ -201,7 +260,7 @@ function streamedNames(directory: Directory): Names {
  */
 export function createMountCheck(top: Directory) {
   const device = statsIfThere(top, '.')?.dev
-  const mounted = somethingIsMountedBeneath(top)
+  const mounted = isSomethingMountedBeneath(top)
   const topMount = mounted ? mountId(top) : undefined
   return {
     isCrossing(parent: Directory, name: string, stats: Pick<EntryStats, 'dev'>): boolean {
@@ -213,7 +272,7 @@ export function createMountCheck(top: Directory) {
   }
 }
 
-function somethingIsMountedBeneath(top: Directory): boolean {
+export function isSomethingMountedBeneath(top: Directory): boolean {
   try {
     const real = `${realpathSync(top.address)}/`
     const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')

@@ -1,0 +1,120 @@
+// Whether all that a chunk of a manifest lists is still there as it was: the chunk is then taken as it stands, and nobody else
+// looks at its files. What is new beside them is not seen here: it shows by the directory that holds it, which has changed.
+import { lstatSync } from 'node:fs'
+import { asBuffer } from '../../../kit/bytes.ts'
+import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
+import { addressOfBytes, descriptorPath, OPEN_DIRECTORY } from '../../files/sandbox/directory.ts'
+import { count, type Entry, type EntryCounts, NO_ENTRIES } from '../format/entries.ts'
+import { createEntryDecoder } from '../format/entry-decoder.ts'
+import { isAsItStands } from './unchanged.ts'
+
+/** What is open at a time, at most. Deeper down, nothing is known. */
+const DEEPEST = 32
+const LOOK = { bigint: true, throwIfNoEntry: false } as const
+
+export interface ComparedTree {
+  /** Of its top, which stays open meanwhile. */
+  address: string
+  /** No other file system counts. */
+  dev: bigint
+}
+
+/**
+ * What the chunk lists, where all of it is as it was. `names`: its directories are, so that they have no other names in them;
+ * some of the rest is not. Null: it is not known what is there.
+ */
+export type Verdict = EntryCounts | 'names' | null
+
+export interface Comparison extends Disposable {
+  /** Looks at so many entries. Undefined while there are more. */
+  step(entries: number): Verdict | undefined
+}
+
+export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array): Comparison {
+  const next = createEntryDecoder({ raw: asBuffer(raw) })
+  const way = openWay(address)
+  const counts = { ...NO_ENTRIES }
+  let isSame = true
+
+  function isThere(expected: Entry & { key: string }): boolean {
+    const stats = lstatSync(way.addressOf(expected.key), LOOK)
+    return stats !== undefined && stats.dev === dev && isAsItStands(stats, expected)
+  }
+
+  /** False where it is a directory that has changed. Once something has, nothing else matters. */
+  function look(expected: Entry & { key: string }): boolean {
+    const isDirectory = expected.kind === 'directory'
+    if (!isSame && !isDirectory) return true
+    if (isThere(expected)) {
+      count(counts, expected)
+      return true
+    }
+    isSame = false
+    return !isDirectory
+  }
+
+  return {
+    step(entries) {
+      try {
+        for (let left = entries; left > 0; left--) {
+          const expected = next()
+          if (!expected) return isSame ? counts : 'names'
+          if (!look(expected)) return null
+        }
+        return undefined
+      } catch {
+        // Whoever walks there is told why.
+        return null
+      }
+    },
+    [Symbol.dispose]: way[Symbol.dispose],
+  }
+}
+
+/** In another thread. */
+export function compareChunks(tree: ComparedTree, chunks: readonly Uint8Array[]): Verdict[] {
+  return chunks.map((raw) => {
+    using comparison = openComparison(tree, raw)
+    return comparison.step(Number.POSITIVE_INFINITY) ?? null
+  })
+}
+
+interface Level {
+  /** What the order keys begin with of all that it holds. */
+  prefix: string
+  address: string
+  opened: Descriptor | undefined
+}
+
+/** From one order key to the next. Each directory on the way is opened by its name in the one above: no symlink is followed. */
+function openWay(top: string) {
+  const levels: [Level, ...Level[]] = [{ prefix: '', address: top, opened: undefined }]
+
+  function enter(above: Level, name: string): Level {
+    if (levels.length > DEEPEST) throw new Error('it is too deep')
+    const opened = openDescriptor(addressOfBytes(above.address, name), OPEN_DIRECTORY)
+    const level = { prefix: `${above.prefix}${name}\0`, address: descriptorPath(opened.fd), opened }
+    levels.push(level)
+    return level
+  }
+
+  function close(): void {
+    levels.pop()?.opened?.[Symbol.dispose]()
+  }
+
+  return {
+    addressOf(key: string): string | Buffer {
+      let level = levels.at(-1) ?? levels[0]
+      for (; !key.startsWith(level.prefix); level = levels.at(-1) ?? levels[0]) close()
+      for (;;) {
+        const from = level.prefix.length
+        const end = key.indexOf('\0', from)
+        if (end < 0) return addressOfBytes(level.address, key.slice(from))
+        level = enter(level, key.slice(from, end))
+      }
+    },
+    [Symbol.dispose]() {
+      while (levels.length > 1) close()
+    },
+  }
+}
