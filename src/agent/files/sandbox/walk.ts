@@ -49,7 +49,7 @@ export interface Walk extends Disposable {
   waits(): Promise<void> | undefined
   /**
    * What comes before `path` is left out: names as bytes read as latin1, with a NUL between them. Directories on the way there
-   * are entered and not given. Only forward, and only where it is `sorted`.
+   * are entered and not given. It never goes back. Only where it is `sorted`.
    */
   skipTo(path: string): void
 }
@@ -155,6 +155,8 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
     },
     waits: () => proceed()?.waits(),
     skipTo(path) {
+      const last = levels.map((names) => names.last()).join('\0')
+      if (path <= last) return
       const wanted = path.split('\0')
       ascendTo(wanted)
       while (levels.length < wanted.length) if (!descendTo(wanted[levels.length - 1] ?? '')) return
