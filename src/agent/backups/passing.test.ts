@@ -51,10 +51,10 @@ function fill(root: string): void {
 }
 
 /** A tree of which there is a backup, some ticks of the file system's clock later. */
-async function scene(t: TestContext): Promise<Scene> {
+async function scene(t: TestContext, options: Parameters<typeof testAgent>[1] = {}): Promise<Scene> {
   const realNow = Date.now
   t.mock.method(Date, 'now', () => realNow() + LATER_MS)
-  const agent = await testAgent(t)
+  const agent = await testAgent(t, options)
   const root = agent.filesOf(SERVER)
   fill(root)
   await agent.create(SERVER)
@@ -200,6 +200,21 @@ it('changes in any order, one backup after another', async (t) => {
     }),
     { numRuns: 40 },
   )
+})
+
+it('what a game writes when it is asked to save is in the backup that asks', async (t) => {
+  let save = () => {}
+  const holdWorld = async () => {
+    save()
+    return { release: async () => ({ how: 'saved' as const, heldMs: 1, warnings: [] }) }
+  }
+  const { agent, at } = await scene(t, { games: { requireStopped: () => {}, holdWorld } })
+  for (const path of ['saved', 'world/region/saved', 'empty/saved']) {
+    save = () => writeFileSync(at(path), 'saved')
+    const { backupId } = await agent.create(SERVER)
+    assert.ok(`/${path}` in (await restored(agent, backupId)), path)
+    untilLater(agent)
+  }
 })
 
 it('what was ignored and is not any more is in the next backup, and the other way round', async (t) => {

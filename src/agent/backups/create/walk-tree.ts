@@ -1,0 +1,101 @@
+// Goes through a server's tree for a backup: passes over what is as the last one lists it, and visits everything else.
+import { fstatSync } from 'node:fs'
+import { createTurns } from '../../../kit/waiting/turns.ts'
+import { type Directory, usesDescriptors } from '../../files/sandbox/directory.ts'
+import type { EntryStats } from '../../files/sandbox/looked.ts'
+import type { Sandbox } from '../../files/sandbox/sandbox.ts'
+import { isSomethingMountedBeneath, type WalkEntry } from '../../files/sandbox/walk.ts'
+import { type Chunk, createOrderKeys, type Entry, type EntryCounts } from '../format/entries.ts'
+import type { Manifest } from '../format/manifest.ts'
+import type { ManifestWriter } from '../format/manifest-writer.ts'
+import { createManifestCursor } from '../store/manifest-cursor.ts'
+import type { LatestBackup, Repository } from '../store/repository.ts'
+import { describedBy, isReadable, newEntry } from '../tree/backup-entries.ts'
+import { createIgnoreRules } from '../tree/ignore-rules.ts'
+import { isAsItStands } from '../tree/unchanged.ts'
+import type { Pool } from '../workers/pool.ts'
+import { createChunkChecks } from './chunk-checks.ts'
+import { createEntrySource, type EntrySourceDeps } from './entry-source.ts'
+import { createPassing } from './passing.ts'
+
+/** Entries that wait for one before them to be read. */
+const PENDING_AT_MOST = 2048
+
+export interface TreeWalk extends Pick<EntrySourceDeps, 'sink' | 'reader' | 'notes' | 'queue' | 'isWhole'> {
+  repository: Repository
+  sandbox: Sandbox
+  request: { serverId: string; ignored: string }
+  previous: Manifest | undefined
+  manifest: Pick<ManifestWriter, 'replace' | 'usePatches'>
+  pool: Pool
+  signal: AbortSignal
+}
+
+/** Answers with what the top of the tree was just before it was looked at. */
+export async function walkTree(walk: TreeWalk): Promise<Entry> {
+  const { repository, sandbox, request, previous, manifest, pool, signal, reader, notes, queue, isWhole } = walk
+  const { serverId, ignored } = request
+  using directory = sandbox.openDirectory('/')
+  const seen = { seenAt: Date.now(), stats: fstatSync(directory.fd, { bigint: true }) }
+  const turn = createTurns(sandbox.share, signal)
+  const latest = isWhole() ? repository.latest.get(serverId) : undefined
+  using checks =
+    previous && isListed(latest, ignored, directory, seen.stats)
+      ? createChunkChecks({ top: directory, dev: seen.stats.dev, previous, pool, turn })
+      : undefined
+  const before = previous && { places: previous.places, chunkAt: checks?.chunkAt ?? previous.chunkAt }
+  const cursor = createManifestCursor(before, manifest.replace)
+  const source = createEntrySource({ ...walk, serverId, cursor, onPatched: manifest.usePatches })
+  const rules = createIgnoreRules(ignored)
+  const isLeftOut = (found: WalkEntry) => rules.isIgnored(found.path, found.stats.isDirectory())
+  const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
+  using tree = sandbox.openWalk('/', { sorted: true, enter, lookers: pool.lookers })
+  const keyOf = createOrderKeys()
+  const isFull = () => reader.isFull() || queue.length > PENDING_AT_MOST
+
+  async function relieve(): Promise<void> {
+    while (isFull()) {
+      await reader.step()
+      await queue.drain()
+    }
+  }
+
+  async function take(chunk: Chunk, counts: EntryCounts): Promise<boolean> {
+    signal.throwIfAborted()
+    if (!isWhole()) return false
+    queue.pushChunk(chunk, counts)
+    await queue.drain()
+    await relieve()
+    return true
+  }
+
+  const passing = previous && checks && createPassing({ previous, checks, tree, cursor, take })
+  await passing?.begin()
+  for (;;) {
+    if (turn.due()) await turn.take()
+    const looks = tree.waits()
+    if (looks) await looks
+    const found = tree.next()
+    if (!found) break
+    if (isLeftOut(found)) continue
+    const key = keyOf(found.parent.path, found.name)
+    const passes = passing?.over(key)
+    if (passes && (await passes)) continue
+    const waits = source.visit(found, key)
+    if (waits) await waits
+    if (queue.length % 256 === 0 || reader.isFull()) await queue.drain()
+    if (isFull()) await relieve()
+  }
+  await reader.finish()
+  await queue.drain()
+  return describedBy(newEntry('/', 'directory'), seen)
+}
+
+/**
+ * Whether all that the last backup does not list is known to be what these patterns say, so that what is new shows by the
+ * directory that holds it. The first backup after a start finds that out anew.
+ */
+function isListed(latest: LatestBackup | undefined, ignored: string, top: Directory, stats: EntryStats): boolean {
+  if (latest?.ignored !== ignored || !isAsItStands(stats, latest.top)) return false
+  return usesDescriptors(top) && !isSomethingMountedBeneath(top)
+}
