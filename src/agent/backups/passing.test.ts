@@ -184,7 +184,7 @@ for (const [what, change] of Object.entries(CHANGES))
     await assertBackedUp(here)
   })
 
-it('changes in any order, one backup after another', async (t) => {
+it('Whatever has come, gone or changed is in the next backup, also where its time was put back.', async (t) => {
   const here = await scene(t)
   const change = fc.constantFrom(...Object.keys(CHANGES))
   await fc.assert(
