@@ -1,6 +1,7 @@
 // What a backup passes over, since nobody has touched it, and everything that must make it look again.
 import assert from 'node:assert/strict'
 import fs, {
+  appendFileSync,
   chmodSync,
   linkSync,
   lstatSync,
@@ -15,17 +16,20 @@ import fs, {
 } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { blobsIn, flip } from '../../blobs/store.testing.ts'
 import { newId } from '../../kit/ids.ts'
 import { mount, openDescriptors, untilDescriptors, withoutRoot } from '../files/trees.testing.ts'
 import { assertSameTree, snapshot, startAgent, type TestAgent, type Tree, testAgent } from './backups.testing.ts'
+import { openManifest } from './format/manifest.ts'
 
 const SERVER = 'srv_a'
 /** By then all that was just written counts as settled. */
 const LATER_MS = 10_000
+/** Of a file that is opened by the walk itself. */
+const LARGE_BYTES = 1024 ** 2
 /** The one directory that every backup lists. */
 const TOP = 1
 
@@ -216,6 +220,59 @@ it('what a game writes when it is asked to save is in the backup that asks', asy
     untilLater(agent)
   }
 })
+
+/** A backup during which something happens: when the walk comes to a large file that has changed, after all was compared. */
+async function meanwhile(t: TestContext, { agent, at }: Scene, happens: () => void): Promise<string> {
+  // Zeros take little room in a chunk: the same lists the directories that come next.
+  appendFileSync(at('pl'), Buffer.alloc(LARGE_BYTES))
+  untilLater(agent)
+  const { openSync } = fs
+  let isOver = false
+  const opened = t.mock.method(fs, 'openSync', (...given: Parameters<typeof openSync>) => {
+    if (!isOver && String(given[0]).endsWith('/pl')) {
+      isOver = true
+      happens()
+    }
+    return openSync(...given)
+  })
+  syncBuiltinESMExports()
+  const { backupId } = await agent.create(SERVER).finally(() => {
+    opened.mock.restore()
+    syncBuiltinESMExports()
+  })
+  assert.ok(isOver)
+  untilLater(agent)
+  return backupId
+}
+
+it('what comes while a backup runs is in the next one', async (t) => {
+  const here = await scene(t)
+  await meanwhile(t, here, () => {})
+  await meanwhile(t, here, () => writeFileSync(here.at('plugins/a/zz new'), 'new'))
+  await assertBackedUp(here)
+})
+
+for (const [what, replace] of Object.entries({
+  nothing: () => {},
+  'a symlink': (path: string) => symlinkSync('/', path),
+  'a file': (path: string) => writeFileSync(path, 'a file'),
+}))
+  it(`a directory that becomes ${what} while a backup runs leaves nothing in it without itself`, async (t) => {
+    const here = await scene(t)
+    await meanwhile(t, here, () => {})
+    const backupId = await meanwhile(t, here, () => {
+      renameSync(here.at('plugins/a'), here.at('zeta/moved'))
+      replace(here.at('plugins/a'))
+    })
+    const { blobs, sealer } = await here.agent.backups.repository()
+    const manifest = await openManifest(blobs, sealer, { serverId: SERVER, backupId })
+    const directories = new Set(['/'])
+    for await (const { path, kind } of manifest.entries()) {
+      assert.ok(directories.has(dirname(path)), path)
+      if (kind === 'directory') directories.add(path)
+    }
+    await assertBackedUp(here)
+  })
 
 it('what was ignored and is not any more is in the next backup, and the other way round', async (t) => {
   const { agent } = await scene(t)

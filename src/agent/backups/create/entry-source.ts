@@ -28,6 +28,8 @@ export interface EntrySourceDeps {
   serverId: string
   /** Through the last manifest. */
   cursor: ManifestCursor
+  /** A directory is as it was. */
+  onKept: (key: string) => void
   /** A block is listed as a patch of another. */
   onPatched: () => void
   /** Whether all blocks of the last manifest are known to be in the store, so that none has to be looked up. */
@@ -44,15 +46,16 @@ export interface EntrySource {
 }
 
 export function createEntrySource(deps: EntrySourceDeps): EntrySource {
-  const { cursor, sink, notes, queue, isWhole } = deps
+  const { cursor, onKept, sink, notes, queue, isWhole } = deps
   const links = new Map<string, QueuedEntry>()
   const read = createReadStarter(deps)
 
   function take(found: WalkEntry, key: string, known: StoredEntry | undefined): void {
     if (found.stats.isFile()) takeFile(found, key, known)
-    else if (known && !found.isMountPoint && !found.isTooDeep && isAsItStands(found.stats, known))
+    else if (known && !found.isMountPoint && !found.isTooDeep && isAsItStands(found.stats, known)) {
       push(known, key, known)
-    else {
+      if (known.kind === 'directory') onKept(key)
+    } else {
       const entry = entryOf(found, notes)
       if (entry) push(entry, key)
     }

@@ -16,6 +16,8 @@ export interface Passing {
    * in which nothing is passed over.
    */
   over(key: string): Promise<boolean> | undefined
+  /** To be told of each directory that the walk has found as it was. */
+  onKept(key: string): void
 }
 
 export interface PassingDeps {
@@ -30,30 +32,29 @@ export interface PassingDeps {
 /** A range begins where a chunk does, and ends where the next one begins. The top of the tree has the names that it had. */
 export function createPassing({ previous, checks, tree, cursor, take }: PassingDeps): Passing {
   const { firstKeys } = previous
-  /** Those whose directories are as they were, and so have the names in them that they had. */
-  const listed = new Set<number>()
+  const passed = new Set<number>()
+  /** Directories that ranges begin in, and those of them that the walk has found as they were. */
+  const wanted = new Set(firstKeys.flatMap(directoriesOf))
+  const kept = new Set<string>()
   /** The one that is walked. */
   let range = 0
 
-  /** Of all directories that the range begins in. */
-  function areNamesKnown(): boolean {
-    const key = firstKeys[range] ?? ''
-    for (let end = key.lastIndexOf('\0'); end >= 0; end = key.lastIndexOf('\0', end - 1))
-      if (!listed.has(lastNotAfter(firstKeys, key.slice(0, end)))) return false
-    return true
-  }
+  /**
+   * In all directories that the range begins in. What was compared before the walk came to them does not count for what it has
+   * walked: they would be listed as they are now, with the names of then, and nobody would look again.
+   */
+  const areNamesKnown = () =>
+    directoriesOf(firstKeys[range] ?? '').every((key) => passed.has(lastNotAfter(firstKeys, key)) || kept.has(key))
 
   async function isPassed(): Promise<boolean> {
+    if (!areNamesKnown()) return false
     const compared = await checks.compared(range)
-    if (!compared || compared.verdict === null) return false
-    listed.add(range)
-    const { chunk, verdict } = compared
-    return verdict !== 'names' && areNamesKnown() && (await take(chunk, verdict))
+    return compared?.verdict ? await take(compared.chunk, compared.verdict) : false
   }
 
   async function passFrom(index: number): Promise<boolean> {
     range = index
-    while (await isPassed()) range++
+    while (await isPassed()) passed.add(range++)
     cursor.skipTo(range)
     if (range > index) tree.skipTo(firstKeys[range] ?? BEHIND_ALL)
     return range > index
@@ -61,9 +62,19 @@ export function createPassing({ previous, checks, tree, cursor, take }: PassingD
 
   return {
     begin: () => passFrom(0),
+    onKept(key) {
+      if (wanted.has(key)) kept.add(key)
+    },
     over(key) {
       const end = firstKeys[range + 1]
       return end === undefined || key < end ? undefined : passFrom(lastNotAfter(firstKeys, key))
     },
   }
+}
+
+/** The order keys of those that hold what has the key. */
+function directoriesOf(key: string): string[] {
+  const keys: string[] = []
+  for (let end = key.lastIndexOf('\0'); end >= 0; end = key.lastIndexOf('\0', end - 1)) keys.push(key.slice(0, end))
+  return keys
 }

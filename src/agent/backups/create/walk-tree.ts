@@ -45,7 +45,6 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
       : undefined
   const before = previous && { places: previous.places, chunkAt: checks?.chunkAt ?? previous.chunkAt }
   const cursor = createManifestCursor(before, manifest.replace)
-  const source = createEntrySource({ ...walk, serverId, cursor, onPatched: manifest.usePatches })
   const rules = createIgnoreRules(ignored)
   const isLeftOut = (found: WalkEntry) => rules.isIgnored(found.path, found.stats.isDirectory())
   const enter = (found: WalkEntry) => !isLeftOut(found) && isReadable(found, notes)
@@ -70,6 +69,8 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
   }
 
   const passing = previous && checks && createPassing({ previous, checks, tree, cursor, take })
+  const onKept = (key: string) => passing?.onKept(key)
+  const source = createEntrySource({ ...walk, serverId, cursor, onKept, onPatched: manifest.usePatches })
   await passing?.begin()
   for (;;) {
     if (turn.due()) await turn.take()

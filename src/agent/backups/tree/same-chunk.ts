@@ -19,11 +19,8 @@ export interface ComparedTree {
   dev: bigint
 }
 
-/**
- * What the chunk lists, where all of it is as it was. `names`: its directories are, so that they have no other names in them;
- * some of the rest is not. Null: it is not known what is there.
- */
-export type Verdict = EntryCounts | 'names' | null
+/** What the chunk lists, where all of it is as it was. Null where something is not, or nobody knows. */
+export type Verdict = EntryCounts | null
 
 export interface Comparison extends Disposable {
   /** Looks at so many entries. Undefined while there are more. */
@@ -34,23 +31,10 @@ export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array):
   const next = createEntryDecoder({ raw: asBuffer(raw) })
   const way = openWay(address)
   const counts = { ...NO_ENTRIES }
-  let isSame = true
 
   function isThere(expected: Entry & { key: string }): boolean {
     const stats = lstatSync(way.addressOf(expected.key), LOOK)
     return stats !== undefined && stats.dev === dev && isAsItStands(stats, expected)
-  }
-
-  /** False where it is a directory that has changed. Once something has, nothing else matters. */
-  function look(expected: Entry & { key: string }): boolean {
-    const isDirectory = expected.kind === 'directory'
-    if (!isSame && !isDirectory) return true
-    if (isThere(expected)) {
-      count(counts, expected)
-      return true
-    }
-    isSame = false
-    return !isDirectory
   }
 
   return {
@@ -58,8 +42,9 @@ export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array):
       try {
         for (let left = entries; left > 0; left--) {
           const expected = next()
-          if (!expected) return isSame ? counts : 'names'
-          if (!look(expected)) return null
+          if (!expected) return counts
+          if (!isThere(expected)) return null
+          count(counts, expected)
         }
         return undefined
       } catch {
