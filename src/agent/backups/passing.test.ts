@@ -90,6 +90,9 @@ async function listings(t: TestContext, work: () => Promise<unknown>): Promise<n
   }
 }
 
+const directoriesIn = (root: string) =>
+  Object.values(snapshot(root)).filter(({ is }) => is.startsWith('directory')).length
+
 async function restored(agent: TestAgent, backupId: string): Promise<Tree> {
   const targetId = newId('srv')
   const target = agent.filesOf(targetId)
@@ -250,6 +253,9 @@ it('what comes while a backup runs is in the next one', async (t) => {
   await meanwhile(t, here, () => {})
   await meanwhile(t, here, () => writeFileSync(here.at('plugins/a/zz new'), 'new'))
   await assertBackedUp(here)
+  // And what the walk finds as it was does not make it list what is in there.
+  const listed = await listings(t, () => meanwhile(t, here, () => {}))
+  assert.ok(listed < 8, `${listed} directories`)
 })
 
 for (const [what, replace] of Object.entries({
@@ -296,9 +302,21 @@ it('what could not be in the last backup is looked for by every backup', async (
 
 it('where something is mounted, everything is walked', { skip: withoutRoot() }, async (t) => {
   const here = await scene(t)
-  using _mounted = mount(here.at('world/region'), '-t', 'tmpfs', 'tmpfs')
-  const { warningCount } = await here.agent.create(SERVER)
-  assert.equal(warningCount, 1)
+  // It looks as it did, since it is the same directory.
+  using _mounted = mount(here.at('world/region'), '--bind', here.at('world/region'))
+  const { warnings } = await here.agent.create(SERVER)
+  assert.deepEqual(warnings, ['/world/region is another file system; what it holds is not in the backup.'])
+})
+
+it('where a directory may not show what has come, everything is listed', async (t) => {
+  const { agent, root } = await scene(t)
+  const { statfsSync } = fs
+  const FUSE = 0x65735546
+  const asked = t.mock.method(fs, 'statfsSync', (path: string) => ({ ...statfsSync(path), type: FUSE }))
+  assert.equal(await listings(t, () => agent.create(SERVER)), TOP + directoriesIn(root))
+  assert.ok(asked.mock.callCount() > 0)
+  asked.mock.restore()
+  syncBuiltinESMExports()
 })
 
 it('the first backup after a start lists everything', async (t) => {
@@ -306,8 +324,7 @@ it('the first backup after a start lists everything', async (t) => {
   await agent.stop()
   const again = await startAgent(agent.dataDir)
   t.after(() => again.stop())
-  const directories = Object.values(snapshot(root)).filter(({ is }) => is.startsWith('directory')).length
-  assert.equal(await listings(t, () => again.create(SERVER)), TOP + directories)
+  assert.equal(await listings(t, () => again.create(SERVER)), TOP + directoriesIn(root))
   await assertBackedUp({ agent: again, root })
 })
 
@@ -335,9 +352,16 @@ it('a backup that is stopped while it compares leaves nothing open', async (t) =
   const before = openDescriptors()
   const stop = new AbortController()
   const what = { backupId: newId('bkp'), name: 'stopped', createdAt: 0, ignored: '', isLocked: false }
-  const running = here.agent.run({ kind: 'backups.create', ...what }, SERVER, stop.signal)
-  setImmediate(() => stop.abort())
-  await assert.rejects(running)
+  const { lstatSync: look } = fs
+  const looked = t.mock.method(fs, 'lstatSync', (path: string, options: object) => {
+    if (String(path).endsWith('/settings 20.yml')) stop.abort()
+    return look(path, options)
+  })
+  syncBuiltinESMExports()
+  await assert.rejects(here.agent.run({ kind: 'backups.create', ...what }, SERVER, stop.signal))
+  assert.ok(stop.signal.aborted)
+  looked.mock.restore()
+  syncBuiltinESMExports()
   await untilDescriptors(before)
   await assertBackedUp(here)
 })

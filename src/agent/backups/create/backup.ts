@@ -53,7 +53,7 @@ export async function runBackup(
   report: (progress: BackupProgress) => void,
 ): Promise<BackupResult> {
   const startedAt = Date.now()
-  const { serverId, backupId, ignored, bytesPerSecond } = request
+  const { serverId, backupId, bytesPerSecond } = request
   const { generation } = repository
   const { losses } = repository.index
   const isWhole = wholeCheck(repository, serverId, previous)
@@ -70,7 +70,7 @@ export async function runBackup(
     const isAll = notes.count() === 0
     const result = await complete(run, world)
     // The count as it was at first: of what was lost meanwhile, files that came before may have need.
-    repository.latest.set(serverId, { backupId, generation, losses, ignored: isAll ? ignored : null, top })
+    repository.latest.set(serverId, { backupId, generation, losses, isAll, top })
     return result
   } catch (error) {
     await abandon(repository, run)

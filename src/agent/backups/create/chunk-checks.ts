@@ -1,6 +1,5 @@
 // Compares the chunks of the last manifest with the tree, some of them ahead of whoever asks: here, a little in each turn of the
 // event loop, and meanwhile in other threads.
-import { availableParallelism } from 'node:os'
 import type { Turns } from '../../../kit/waiting/turns.ts'
 import type { Directory } from '../../files/sandbox/directory.ts'
 import type { Chunk, StoredEntry } from '../format/entries.ts'
@@ -11,17 +10,15 @@ import type { Pool } from '../workers/pool.ts'
 
 /** Entries. Where there are more, other threads do it all, and are started for it (`npm run bench -- backups`, `unchanged`). */
 const MUCH = 20_000
-/** What is compared in one go, at least. */
+/** What is compared in one go, at least: entries, and chunks that are full. */
 const ENTRIES_AT_ONCE = 500
 /** The same, where there is much. */
-const MANY_AT_ONCE = 2000
-const BYTES_AT_ONCE = 512 * 1024
-/** Begun and not asked for yet. */
+const MANY_AT_ONCE = 1000
+const CHUNKS_AT_ONCE = 8
+/** Groups that are begun and not asked for yet. They have no more bytes than as many groups of full chunks. */
 const AHEAD = 8
-/** Looked at here before the turn may end. */
-const A_STEP = 16
 
-export interface Compared {
+interface Compared {
   chunk: Chunk
   verdict: Verdict
 }
@@ -33,12 +30,14 @@ export interface ChunkChecks extends Disposable {
   chunkAt(index: number): Promise<StoredEntry[]>
 }
 
-export interface ChunkChecksDeps {
+interface ChunkChecksDeps {
   /** Of the tree. */
   top: Directory
   dev: bigint
-  previous: Manifest
-  pool: Pick<Pool, 'compare' | 'lookers'>
+  previous: Pick<Manifest, 'places' | 'readChunk' | 'chunkAt'>
+  /** Of a chunk that is full. */
+  chunkBytes: number
+  pool: Pick<Pool, 'compare' | 'lookers' | 'width'>
   turn: Turns
 }
 
@@ -46,6 +45,7 @@ export interface ChunkChecksDeps {
 interface Begun {
   from: number
   end: number
+  bytes: number
   /** None where one of them cannot be read. */
   read: Promise<Chunk[]>
   verdicts: Promise<Verdict[]>
@@ -53,18 +53,20 @@ interface Begun {
 
 type Lane = (chunks: readonly Chunk[]) => Promise<Verdict[]>
 
-export function createChunkChecks({ top, dev, previous, pool, turn }: ChunkChecksDeps): ChunkChecks {
+export function createChunkChecks({ top, dev, previous, chunkBytes, pool, turn }: ChunkChecksDeps): ChunkChecks {
   const { places } = previous
   const isMuch = places.reduce((sum, place) => sum + place.entryCount, 0) >= MUCH
   const entriesAtOnce = isMuch ? MANY_AT_ONCE : ENTRIES_AT_ONCE
+  const bytesAtOnce = CHUNKS_AT_ONCE * chunkBytes
   const tree: ComparedTree = { address: top.address, dev }
   /** In their order; those that were passed are gone. */
   const begun: Begun[] = []
   /** Those that have nothing to do. */
-  const idle = isMuch ? elsewhere(2 * availableParallelism()) : [here, ...elsewhere(availableParallelism() - 1)]
+  const idle = isMuch ? elsewhere(pool.width - 1) : [here, ...elsewhere((pool.width - 1) / 2 - 1)]
   let next = 0
   let reading: Promise<unknown> = Promise.resolve()
   let onLane = () => {}
+  let isEnded = false
 
   async function here(chunks: readonly Chunk[]): Promise<Verdict[]> {
     const verdicts: Verdict[] = []
@@ -73,7 +75,7 @@ export function createChunkChecks({ top, dev, previous, pool, turn }: ChunkCheck
       let verdict: Verdict | undefined
       while (verdict === undefined) {
         if (turn.due()) await turn.take()
-        verdict = comparison.step(A_STEP)
+        verdict = comparison.step(1)
       }
       verdicts.push(verdict)
     }
@@ -82,30 +84,35 @@ export function createChunkChecks({ top, dev, previous, pool, turn }: ChunkCheck
 
   function elsewhere(count: number): Lane[] {
     if (!isMuch && !pool.lookers.areStarted()) return []
-    // Their own bytes alone: those that share their memory would be copied to the thread as well.
-    const lane: Lane = (chunks) => pool.compare({ tree, chunks: chunks.map(({ raw }) => new Uint8Array(raw)) })
-    return Array.from({ length: count }, () => lane)
+    const lane: Lane = async (chunks) => {
+      if (chunks.some(({ raw }) => raw.length > bytesAtOnce)) return here(chunks)
+      // Their own bytes alone: those that share their memory would be copied to the thread as well.
+      const compared = pool.compare({ tree, chunks: chunks.map(({ raw }) => new Uint8Array(raw)) })
+      // A thread that has ended knows nothing.
+      return compared.catch(() => [])
+    }
+    return Array.from({ length: Math.max(1, count) }, () => lane)
   }
 
-  function endOf(from: number): number {
+  function groupFrom(from: number): { end: number; bytes: number } {
     let [entries, bytes, end] = [0, 0, from]
-    for (let place = places[end]; place && entries < entriesAtOnce && bytes < BYTES_AT_ONCE; place = places[++end]) {
+    for (let place = places[end]; place && entries < entriesAtOnce && bytes < bytesAtOnce; place = places[++end]) {
       entries += place.entryCount
       bytes += place.rawLength
     }
-    return end
+    return { end, bytes }
   }
 
   /** One after another, as they lie in their blobs. */
   async function readChunks(from: number, end: number): Promise<Chunk[]> {
     const chunks: Chunk[] = []
-    for (let index = from; index < end; index++) chunks.push(await previous.readChunk(index))
+    for (let index = from; index < end && !isEnded; index++) chunks.push(await previous.readChunk(index))
     return chunks
   }
 
   function begin(lane: Lane): void {
     const from = next
-    const end = endOf(from)
+    const { end, bytes } = groupFrom(from)
     next = end
     // Whoever needs what cannot be read reads it again, and is told why.
     const read = reading.then(() => readChunks(from, end)).catch(() => [])
@@ -117,11 +124,13 @@ export function createChunkChecks({ top, dev, previous, pool, turn }: ChunkCheck
       onLane()
     }
     verdicts.then(ended, ended)
-    begun.push({ from, end, read, verdicts })
+    begun.push({ from, end, bytes, read, verdicts })
   }
 
+  const isMuchAhead = () => begun.reduce((sum, { bytes }) => sum + bytes, 0) > AHEAD * bytesAtOnce
+
   function fill(): void {
-    while (begun.length < AHEAD && next < places.length) {
+    while (!isEnded && begun.length < AHEAD && next < places.length && !isMuchAhead()) {
       const lane = idle.shift()
       if (!lane) return
       begin(lane)
@@ -149,7 +158,7 @@ export function createChunkChecks({ top, dev, previous, pool, turn }: ChunkCheck
       return chunk ? decodeEntries(chunk) : previous.chunkAt(index)
     },
     [Symbol.dispose]() {
-      next = places.length
+      isEnded = true
     },
   }
 }

@@ -22,10 +22,10 @@ interface QueuedChunk {
 }
 
 /** As many entries take about as much memory. */
-const CHUNK_LENGTH = 64
+const lengthOf = ({ raw }: Chunk) => Math.max(64, Math.ceil(raw.length / 1024))
 
 export interface EntryQueue {
-  /** In entries. */
+  /** In entries, or what takes as much memory. */
   readonly length: number
   readonly counts: Readonly<EntryCounts>
   push(queued: QueuedEntry): void
@@ -52,7 +52,7 @@ export function createEntryQueue(
   }
 
   function writeChunk({ chunk, holds }: QueuedChunk): Promise<void> | undefined {
-    length -= CHUNK_LENGTH
+    length -= lengthOf(chunk)
     counts.fileCount += holds.fileCount
     counts.directoryCount += holds.directoryCount
     counts.symlinkCount += holds.symlinkCount
@@ -71,7 +71,7 @@ export function createEntryQueue(
     },
     pushChunk(chunk, holds) {
       waiting.push({ chunk, holds, isReady: true })
-      length += CHUNK_LENGTH
+      length += lengthOf(chunk)
     },
     async drain() {
       let done = 0

@@ -3,14 +3,15 @@ import type { Walk } from '../../files/sandbox/walk.ts'
 import type { Chunk, EntryCounts } from '../format/entries.ts'
 import { lastNotAfter, type Manifest } from '../format/manifest.ts'
 import type { ManifestCursor } from '../store/manifest-cursor.ts'
+import { DEEPEST } from '../tree/same-chunk.ts'
 import type { ChunkChecks } from './chunk-checks.ts'
 
 /** No name is after this one. */
 const BEHIND_ALL = '\uffff'
 
-export interface Passing {
+interface Passing {
   /** To be awaited before the walk gives anything. */
-  begin(): Promise<boolean>
+  begin(): Promise<unknown>
   /**
    * To be asked before what the walk has given is visited. Whether the walk has left it behind; undefined where it is of a range
    * in which nothing is passed over.
@@ -20,7 +21,7 @@ export interface Passing {
   onKept(key: string): void
 }
 
-export interface PassingDeps {
+interface PassingDeps {
   previous: Pick<Manifest, 'firstKeys'>
   checks: Pick<ChunkChecks, 'compared'>
   tree: Pick<Walk, 'skipTo'>
@@ -33,18 +34,24 @@ export interface PassingDeps {
 export function createPassing({ previous, checks, tree, cursor, take }: PassingDeps): Passing {
   const { firstKeys } = previous
   const passed = new Set<number>()
-  /** Directories that ranges begin in, and those of them that the walk has found as they were. */
-  const wanted = new Set(firstKeys.flatMap(directoriesOf))
-  const kept = new Set<string>()
+  /** Directories that the walk is in and has found as they were, each in the one before. */
+  const kept: string[] = []
   /** The one that is walked. */
   let range = 0
+
+  const isKnown = (directory: string) => passed.has(lastNotAfter(firstKeys, directory)) || kept.includes(directory)
 
   /**
    * In all directories that the range begins in. What was compared before the walk came to them does not count for what it has
    * walked: they would be listed as they are now, with the names of then, and nobody would look again.
    */
-  const areNamesKnown = () =>
-    directoriesOf(firstKeys[range] ?? '').every((key) => passed.has(lastNotAfter(firstKeys, key)) || kept.has(key))
+  function areNamesKnown(): boolean {
+    const key = firstKeys[range] ?? ''
+    let depth = 0
+    for (let end = key.indexOf('\0'); end >= 0; end = key.indexOf('\0', end + 1))
+      if (++depth > DEEPEST || !isKnown(key.slice(0, end))) return false
+    return true
+  }
 
   async function isPassed(): Promise<boolean> {
     if (!areNamesKnown()) return false
@@ -63,18 +70,12 @@ export function createPassing({ previous, checks, tree, cursor, take }: PassingD
   return {
     begin: () => passFrom(0),
     onKept(key) {
-      if (wanted.has(key)) kept.add(key)
+      while (kept.length > 0 && !key.startsWith(`${kept.at(-1)}\0`)) kept.pop()
+      kept.push(key)
     },
     over(key) {
       const end = firstKeys[range + 1]
       return end === undefined || key < end ? undefined : passFrom(lastNotAfter(firstKeys, key))
     },
   }
-}
-
-/** The order keys of those that hold what has the key. */
-function directoriesOf(key: string): string[] {
-  const keys: string[] = []
-  for (let end = key.lastIndexOf('\0'); end >= 0; end = key.lastIndexOf('\0', end - 1)) keys.push(key.slice(0, end))
-  return keys
 }

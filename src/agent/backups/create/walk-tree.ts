@@ -3,6 +3,7 @@ import { fstatSync } from 'node:fs'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import { type Directory, usesDescriptors } from '../../files/sandbox/directory.ts'
 import type { EntryStats } from '../../files/sandbox/looked.ts'
+import { showsNames } from '../../files/sandbox/names-show.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { isSomethingMountedBeneath, type WalkEntry } from '../../files/sandbox/walk.ts'
 import { type Chunk, createOrderKeys, type Entry, type EntryCounts } from '../format/entries.ts'
@@ -35,13 +36,14 @@ export interface TreeWalk extends Pick<EntrySourceDeps, 'sink' | 'reader' | 'not
 export async function walkTree(walk: TreeWalk): Promise<Entry> {
   const { repository, sandbox, request, previous, manifest, pool, signal, reader, notes, queue, isWhole } = walk
   const { serverId, ignored } = request
+  const { chunkBytes } = repository.manifestSizes
   using directory = sandbox.openDirectory('/')
   const seen = { seenAt: Date.now(), stats: fstatSync(directory.fd, { bigint: true }) }
   const turn = createTurns(sandbox.share, signal)
   const latest = isWhole() ? repository.latest.get(serverId) : undefined
   using checks =
-    previous && isListed(latest, ignored, directory, seen.stats)
-      ? createChunkChecks({ top: directory, dev: seen.stats.dev, previous, pool, turn })
+    previous?.meta.ignored === ignored && isListed(latest, directory, seen.stats)
+      ? createChunkChecks({ top: directory, dev: seen.stats.dev, previous, chunkBytes, pool, turn })
       : undefined
   const before = previous && { places: previous.places, chunkAt: checks?.chunkAt ?? previous.chunkAt }
   const cursor = createManifestCursor(before, manifest.replace)
@@ -93,10 +95,10 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
 }
 
 /**
- * Whether all that the last backup does not list is known to be what these patterns say, so that what is new shows by the
+ * Whether all that the last backup does not list is known to be what its patterns say, so that what is new shows by the
  * directory that holds it. The first backup after a start finds that out anew.
  */
-function isListed(latest: LatestBackup | undefined, ignored: string, top: Directory, stats: EntryStats): boolean {
-  if (latest?.ignored !== ignored || !isAsItStands(stats, latest.top)) return false
-  return usesDescriptors(top) && !isSomethingMountedBeneath(top)
+function isListed(latest: LatestBackup | undefined, top: Directory, stats: EntryStats): boolean {
+  if (!latest?.isAll || !isAsItStands(stats, latest.top)) return false
+  return usesDescriptors(top) && showsNames(top) && !isSomethingMountedBeneath(top)
 }

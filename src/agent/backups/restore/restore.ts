@@ -13,7 +13,7 @@ import { type Amount, BLOCK_BYTES, NOTHING, sum } from '../../files/space/amount
 import { type KeyedEntry, segmentsOf } from '../format/entries.ts'
 import type { Manifest } from '../format/manifest.ts'
 import type { Repository } from '../store/repository.ts'
-import { isUnchanged, OPEN_FILE, touchOf } from '../tree/unchanged.ts'
+import { isUnchangedFile, OPEN_FILE } from '../tree/unchanged.ts'
 import { type Attributes, attributesFrom, attributesOf } from './restore-attributes.ts'
 import { type Checked, type Checks, createChecks } from './restore-checks.ts'
 import { expectRestore } from './restore-fetch.ts'
@@ -249,9 +249,8 @@ function compare(run: Run, wanted: KeyedEntry, live: LiveEntry): void {
     return
   }
   // Two names of one file that were two files, or the other way round: made anew rather than told apart.
-  const now = { sizeBytes: Number(live.stats.size), ...touchOf(live.stats) }
-  if (run.request.isOrigin && isUnchanged(now, wanted)) keep(run, wanted, live)
-  else if (now.sizeBytes === wanted.sizeBytes && live.stats.nlink === 1n) {
+  if (run.request.isOrigin && isUnchangedFile(live.stats, wanted)) keep(run, wanted, live)
+  else if (Number(live.stats.size) === wanted.sizeBytes && live.stats.nlink === 1n) {
     const file = openDescriptor(addressOf(live.parent, live.name), OPEN_FILE)
     run.checks.add(wanted, { path: live.path, stats: live.stats }, file)
   } else replace(run, wanted, live)

@@ -68,8 +68,8 @@ export interface LatestBackup {
   /** As long as the index is of this generation and has lost nothing more, every block of the backup is held. */
   generation: number
   losses: number
-  /** It lists everything but what these patterns say. Null where there was something else that it could not list. */
-  ignored: string | null
+  /** It lists everything but what its patterns say. */
+  isAll: boolean
   /** The top of the tree, just before its names were read. */
   top: Entry
 }

@@ -4,12 +4,15 @@ import { lstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { addressOfBytes, descriptorPath, OPEN_DIRECTORY } from '../../files/sandbox/directory.ts'
-import { count, type Entry, type EntryCounts, NO_ENTRIES } from '../format/entries.ts'
+import { count, type EntryCounts, type KeyedEntry, NO_ENTRIES } from '../format/entries.ts'
 import { createEntryDecoder } from '../format/entry-decoder.ts'
 import { isAsItStands } from './unchanged.ts'
 
-/** What is open at a time, at most. Deeper down, nothing is known. */
-const DEEPEST = 32
+/**
+ * What is open at a time, at most: as many levels as a walk holds open. Deeper down nothing is known, and must not be: where a directory is
+ * moved away there while it is walked, the walk cannot go back to the one above, and leaves out what that holds.
+ */
+export const DEEPEST = 32
 const LOOK = { bigint: true, throwIfNoEntry: false } as const
 
 export interface ComparedTree {
@@ -22,8 +25,8 @@ export interface ComparedTree {
 /** What the chunk lists, where all of it is as it was. Null where something is not, or nobody knows. */
 export type Verdict = EntryCounts | null
 
-export interface Comparison extends Disposable {
-  /** Looks at so many entries. Undefined while there are more. */
+interface Comparison extends Disposable {
+  /** Looks at this many entries. Undefined while there are more. */
   step(entries: number): Verdict | undefined
 }
 
@@ -32,7 +35,7 @@ export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array):
   const way = openWay(address)
   const counts = { ...NO_ENTRIES }
 
-  function isThere(expected: Entry & { key: string }): boolean {
+  function isThere(expected: KeyedEntry): boolean {
     const stats = lstatSync(way.addressOf(expected.key), LOOK)
     return stats !== undefined && stats.dev === dev && isAsItStands(stats, expected)
   }

@@ -6,7 +6,7 @@ import type { Entry } from '../format/entries.ts'
 /** A file that the walk has seen as one: nothing is followed, and a pipe put in its place does not block. */
 export const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
-export const touchOf = ({ mtimeNs, ctimeNs, ino: inode }: EntryStats): Touch => ({ mtimeNs, ctimeNs, inode })
+const touchOf = ({ mtimeNs, ctimeNs, ino: inode }: EntryStats): Touch => ({ mtimeNs, ctimeNs, inode })
 
 type Touch = Pick<Entry, 'mtimeNs' | 'ctimeNs' | 'inode'>
 

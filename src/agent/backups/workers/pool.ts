@@ -53,6 +53,8 @@ interface Waiting {
   reject(error: unknown): void
 }
 
+const isLook = ({ kind }: QueuedJob) => kind === 'look' || kind === 'compare'
+
 interface Thread {
   worker: Worker
   running: Map<number, Waiting>
@@ -134,8 +136,8 @@ export function createPool(data: WorkerData, threads = availableParallelism()): 
       const waiting = queues.get(owner) ?? []
       queues.set(owner, waiting)
       const next = { job, resolve: resolve as (value: unknown) => void, reject }
-      // These are short, and what gives the other jobs waits for them.
-      if (job.kind === 'look' || job.kind === 'compare') waiting.unshift(next)
+      // What gives the other jobs waits for these, and for the first of them first.
+      if (isLook(job)) waiting.splice(waiting.findLastIndex((other) => isLook(other.job)) + 1, 0, next)
       else waiting.push(next)
       dispatch()
     })

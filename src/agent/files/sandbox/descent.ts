@@ -5,7 +5,7 @@ import { type BigIntStats, fstatSync } from 'node:fs'
 import { hasCode } from '../../../kit/files/errno.ts'
 import { type Directory, openAbove, openChild } from './directory.ts'
 
-/** Deeper than nearly every tree, so that these need no `..`. */
+/** Deeper than nearly every tree, so that these need no `..`. `DEEPEST` of `same-chunk.ts` counts on it. */
 const HELD_LEVELS = 32
 
 export interface Descent extends Disposable {

@@ -232,6 +232,9 @@ function isOf({ dev, ino }: Listed, directory: Directory): boolean {
 }
 
 const nothing = () => undefined
+const nowhere = () => {
+  throw new Error('only a sorted walk can skip')
+}
 
 function streamedNames(directory: Directory): Names {
   const stream: Dir = opendirSync(directory.address, { encoding: 'latin1', bufferSize: BUFFERED_ENTRIES })
@@ -244,8 +247,8 @@ function streamedNames(directory: Directory): Names {
       next = stream.readSync()
       return nameFromLatin1(name)
     },
-    last: () => '',
-    skipTo: () => false,
+    last: nowhere,
+    skipTo: nowhere,
     seen: nothing,
     listed: nothing,
     waits: nothing,
