@@ -18,7 +18,7 @@ export interface Entry {
   sizeBytes: number
   /**
    * The file had been left alone for a while when it was read, so equal times mean equal content. A file written within
-   * the clock's tick of being read could be written again unseen: it is read again next time.
+   * the clock's tick of being read could be written again unseen: it is read again next time. So are a directory's names.
    */
   isSettled: boolean
   /** A symlink's target as it stands in the link. */
