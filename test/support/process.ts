@@ -28,7 +28,13 @@ export async function spawnService(env: Record<string, string>, options: SpawnOp
   const url = await Promise.race([started.listening, started.exited.then(() => undefined)])
   if (url === undefined) throw new Error(`the service did not start: ${started.output()}`)
   // The address is the first thing it says; once it answers it has said everything and hears signals.
-  await (await fetch(`${url}/healthz`)).text()
+  try {
+    await (await fetch(`${url}/healthz`)).text()
+  } catch (error) {
+    const { exitCode, signalCode } = started.child
+    const state = `${(error as Error).cause}; its exit is ${exitCode ?? signalCode}`
+    throw new Error(`the service at ${url} does not answer: ${state}\n${started.output()}`, { cause: error })
+  }
   return { ...started, url }
 }
 

@@ -46,6 +46,8 @@ export async function serveFile(
 export async function sendStream(stream: Readable, reply: FastifyReply, signal: AbortSignal): Promise<FastifyReply> {
   const stop = () => stream.destroy(signal.reason)
   signal.addEventListener('abort', stop, { once: true })
+  // What fails ends the answer. One that has not begun, or is over, nobody else listens to, and an error nobody hears ends the process.
+  stream.on('error', () => {})
   try {
     signal.throwIfAborted()
     const closed = once(reply.raw, 'close')
