@@ -138,10 +138,13 @@ async function send(whole: Whole, request: FastifyRequest, reply: FastifyReply, 
   return await sendStream(await whole.open(start, range ? range.end + 1 : null), reply, signal)
 }
 
-/** Fails then; whoever waits for somebody else's work leaves at once. */
-function whenAborted(signal: AbortSignal): Promise<never> {
+/**
+ * Fails then; whoever waits for somebody else's work leaves at once. Never by throwing: the work that it is raced with is under way by
+ * then, and its own failure would be nobody's, which ends the process.
+ */
+async function whenAborted(signal: AbortSignal): Promise<never> {
   signal.throwIfAborted()
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  return await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 }
 
 async function lengthOf(stream: Readable, signal: AbortSignal): Promise<number> {
