@@ -144,6 +144,17 @@ const CHANGES: Record<string, (here: Scene) => void> = {
     writeFileSync(at('world/region/hidden'), 'new')
     utimesSync(at('world/region'), atime, mtime)
   },
+  'several files, the first and last of what is listed together': ({ at }) => {
+    writeFileSync(at('a new one'), 'new')
+    for (let index = 0; index < 40; index += 3) writeFileSync(at(`world/region/r.${index}.mca`), `changed ${index}`)
+    for (let index = 1; index < 40; index += 4) writeFileSync(at(`plugins/a/b/c/settings ${index}.yml`), 'changed')
+  },
+  'files all over, in directories that are as they were': ({ at }) => {
+    for (let index = 0; index < 40; index += 3) writeFileSync(at(`world/region/r.${index}.mca`), `changed ${index}`)
+    for (let index = 1; index < 40; index += 4) writeFileSync(at(`plugins/a/b/c/settings ${index}.yml`), 'changed')
+    writeFileSync(at('zeta/last'), 'changed')
+    writeFileSync(at('würfel'), 'changed')
+  },
   'a file that is gone': ({ at }) => unlinkSync(at('world/region/r.39.mca')),
   'the last file of all': ({ at }) => unlinkSync(at('würfel')),
   'a directory that is gone with all it held': ({ at }) => rmSync(at('world/region'), { recursive: true }),

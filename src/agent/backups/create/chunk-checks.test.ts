@@ -49,7 +49,8 @@ function checksOf(t: TestContext, { entryCount = 500, rawLength = CHUNK_BYTES, c
   return { read, checks: createChunkChecks({ top, dev: 0n, previous, chunkBytes: CHUNK_BYTES, pool, turn }) }
 }
 
-const verdictOf = (index: number): Verdict => (index % 3 === 0 ? null : { ...NO_ENTRIES, fileCount: index })
+const verdictOf = (index: number): Verdict =>
+  index % 3 === 0 ? null : { counts: { ...NO_ENTRIES, fileCount: index }, changed: [] }
 
 test('each chunk has its own verdict, in whatever order the threads answer', async (t) => {
   const waiting: (() => void)[] = []

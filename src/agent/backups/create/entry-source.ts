@@ -43,6 +43,8 @@ export interface EntrySourceDeps {
 export interface EntrySource {
   /** Puts the entry into the queue. `key`: the order key of its path. Undefined where it did so at once. */
   visit(found: WalkEntry, key: string): Promise<void> | undefined
+  /** Puts an entry of the last manifest into the queue, as it stands. */
+  keep(entry: StoredEntry): void
 }
 
 export function createEntrySource(deps: EntrySourceDeps): EntrySource {
@@ -99,6 +101,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
       take(found, key, known)
       return undefined
     },
+    keep: (entry) => push(entry, entry.key, entry),
   }
 }
 

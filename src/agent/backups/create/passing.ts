@@ -1,9 +1,10 @@
-// Passes over what is as the last backup lists it: the chunk is taken as it stands, and the walk goes on behind it.
+// Passes over what is as the last backup lists it: the chunk is taken as it stands, but for files in it that have changed, and the walk
+// goes on behind it.
 import type { Walk } from '../../files/sandbox/walk.ts'
-import type { Chunk, EntryCounts } from '../format/entries.ts'
+import type { Chunk } from '../format/entries.ts'
 import { lastNotAfter, type Manifest } from '../format/manifest.ts'
 import type { ManifestCursor } from '../store/manifest-cursor.ts'
-import { DEEPEST } from '../tree/same-chunk.ts'
+import { DEEPEST, type Verdict } from '../tree/same-chunk.ts'
 import type { ChunkChecks } from './chunk-checks.ts'
 
 /** No name is after this one. */
@@ -26,8 +27,8 @@ interface PassingDeps {
   checks: Pick<ChunkChecks, 'compared'>
   tree: Pick<Walk, 'skipTo'>
   cursor: Pick<ManifestCursor, 'skipTo'>
-  /** False where it cannot be taken as it stands. */
-  take(chunk: Chunk, counts: EntryCounts): Promise<boolean>
+  /** Takes what is as it was, and visits the rest of it. False where it cannot be taken as it stands. */
+  take(chunk: Chunk, verdict: NonNullable<Verdict>): Promise<boolean>
 }
 
 /** A range begins where a chunk does, and ends where the next one begins. The top of the tree has the names that it had. */
@@ -56,6 +57,7 @@ export function createPassing({ previous, checks, tree, cursor, take }: PassingD
   async function isPassed(): Promise<boolean> {
     if (!areNamesKnown()) return false
     const compared = await checks.compared(range)
+    cursor.skipTo(range)
     return compared?.verdict ? await take(compared.chunk, compared.verdict) : false
   }
 

@@ -6,13 +6,15 @@ import type { EntryStats } from '../../files/sandbox/looked.ts'
 import { showsNames } from '../../files/sandbox/names-show.ts'
 import type { Sandbox } from '../../files/sandbox/sandbox.ts'
 import { isSomethingMountedBeneath, type WalkEntry } from '../../files/sandbox/walk.ts'
-import { type Chunk, createOrderKeys, type Entry, type EntryCounts } from '../format/entries.ts'
+import { type Chunk, createOrderKeys, type Entry } from '../format/entries.ts'
+import { decodeEntries } from '../format/entry-decoder.ts'
 import type { Manifest } from '../format/manifest.ts'
 import type { ManifestWriter } from '../format/manifest-writer.ts'
 import { createManifestCursor } from '../store/manifest-cursor.ts'
 import type { LatestBackup, Repository } from '../store/repository.ts'
 import { describedBy, isReadable, newEntry } from '../tree/backup-entries.ts'
 import { createIgnoreRules } from '../tree/ignore-rules.ts'
+import type { Verdict } from '../tree/same-chunk.ts'
 import { isAsItStands } from '../tree/unchanged.ts'
 import type { Pool } from '../workers/pool.ts'
 import { createChunkChecks } from './chunk-checks.ts'
@@ -61,13 +63,27 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
     }
   }
 
-  async function take(chunk: Chunk, counts: EntryCounts): Promise<boolean> {
+  async function take(chunk: Chunk, { counts, changed }: NonNullable<Verdict>): Promise<boolean> {
     signal.throwIfAborted()
     if (!isWhole()) return false
-    queue.pushChunk(chunk, counts)
+    if (changed.length > 0) await takeOthers(chunk, new Set(changed))
+    else queue.pushChunk(chunk, counts)
     await queue.drain()
     await relieve()
     return true
+  }
+
+  async function takeOthers(chunk: Chunk, changed: ReadonlySet<number>): Promise<void> {
+    for (const entry of decodeEntries(chunk)) {
+      if (turn.due()) await turn.take()
+      if (!changed.has(entry.ordinal)) source.keep(entry)
+      else {
+        // What was taken away or became a directory since shows by the one that holds it, which is listed as it was.
+        const found = tree.find(entry.key)
+        if (found && !found.stats.isDirectory() && !isLeftOut(found)) await source.visit(found, entry.key)
+      }
+      if (isFull()) await relieve()
+    }
   }
 
   const passing = previous && checks && createPassing({ previous, checks, tree, cursor, take })

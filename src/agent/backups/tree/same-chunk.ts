@@ -4,7 +4,7 @@ import { lstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
 import { addressOfBytes, descriptorPath, OPEN_DIRECTORY } from '../../files/sandbox/directory.ts'
-import { count, type EntryCounts, type KeyedEntry, NO_ENTRIES } from '../format/entries.ts'
+import { count, type EntryCounts, type EntryOf, type KeyedEntry, NO_ENTRIES } from '../format/entries.ts'
 import { createEntryDecoder } from '../format/entry-decoder.ts'
 import { isAsItStands } from './unchanged.ts'
 
@@ -13,6 +13,8 @@ import { isAsItStands } from './unchanged.ts'
  * moved away there while it is walked, the walk cannot go back to the one above, and leaves out what that holds.
  */
 export const DEEPEST = 32
+/** Beyond this a walk is as quick. */
+const CHANGED_AT_MOST = 64
 const LOOK = { bigint: true, throwIfNoEntry: false } as const
 
 export interface ComparedTree {
@@ -22,8 +24,11 @@ export interface ComparedTree {
   dev: bigint
 }
 
-/** What the chunk lists, where all of it is as it was. Null where something is not, or nobody knows. */
-export type Verdict = EntryCounts | null
+/**
+ * Of a chunk whose directories are all as they were: which of the rest, by their index, are not, and what the others are. Null where a
+ * directory is not, where there are many others, or where nobody knows.
+ */
+export type Verdict = { counts: EntryCounts; changed: number[] } | null
 
 interface Comparison extends Disposable {
   /** Looks at this many entries. Undefined while there are more. */
@@ -33,11 +38,18 @@ interface Comparison extends Disposable {
 export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array): Comparison {
   const next = createEntryDecoder({ raw: asBuffer(raw) })
   const way = openWay(address)
-  const counts = { ...NO_ENTRIES }
+  const verdict = { counts: { ...NO_ENTRIES }, changed: [] as number[] }
 
   function isThere(expected: KeyedEntry): boolean {
     const stats = lstatSync(way.addressOf(expected.key), LOOK)
     return stats !== undefined && stats.dev === dev && isAsItStands(stats, expected)
+  }
+
+  function look(expected: EntryOf<unknown>): boolean {
+    if (isThere(expected)) count(verdict.counts, expected)
+    else if (expected.kind === 'directory') return false
+    else verdict.changed.push(expected.ordinal)
+    return verdict.changed.length <= CHANGED_AT_MOST
   }
 
   return {
@@ -45,9 +57,8 @@ export function openComparison({ address, dev }: ComparedTree, raw: Uint8Array):
       try {
         for (let left = entries; left > 0; left--) {
           const expected = next()
-          if (!expected) return counts
-          if (!isThere(expected)) return null
-          count(counts, expected)
+          if (!expected) return verdict
+          if (!look(expected)) return null
         }
         return undefined
       } catch {

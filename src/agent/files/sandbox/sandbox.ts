@@ -250,6 +250,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
           next: entries.next,
           waits: entries.waits,
           skipTo: entries.skipTo,
+          find: entries.find,
           [Symbol.dispose]() {
             entries[Symbol.dispose]()
             top[Symbol.dispose]()

@@ -47,6 +47,35 @@ test('a walk that skips gives what comes from there on, wherever it was and what
   assert.deepEqual(openDescriptors(), before)
 })
 
+test('a walk finds what has that very path, and goes on behind it', (t) => {
+  fc.assert(
+    fc.property(fc.array(path, { maxLength: 20 }), fc.nat({ max: 12 }), fc.array(path), (paths, passed, wanted) => {
+      const base = makeTree(t, filesOf(paths))
+      using top = openRoot(base)
+      const all: string[] = []
+      using whole = openWalk(top, { sorted: true })
+      for (let found = whole.next(); found; found = whole.next()) all.push(found.path)
+      using walk = openWalk(top, { sorted: true })
+      let last = ''
+      for (let count = 0; count < Math.min(passed, all.length); count++) last = walk.next()?.path ?? last
+      const ordered = wanted.map((names) => `/${names.join('/')}`).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+      for (const one of ordered.filter((other) => keyOf(other) >= keyOf(last))) {
+        const isThere = all.includes(one)
+        assert.equal(walk.find(keyOf(one))?.path, isThere ? one : undefined, one)
+        last = one
+      }
+      const after: string[] = []
+      for (let found = walk.next(); found; found = walk.next()) after.push(found.path)
+      assert.deepEqual(
+        after,
+        all.filter((one) => keyOf(one) > keyOf(last)),
+      )
+      rmSync(base, { recursive: true })
+    }),
+    { numRuns: 400 },
+  )
+})
+
 test('a walk that skips to what is gone by then goes on behind it', (t) => {
   const base = makeTree(t, { 'a/1': '', 'b/c/2': '', 'b/d/3': '', 'e/4': '' })
   using top = openRoot(base)

@@ -52,6 +52,8 @@ export interface Walk extends Disposable {
    * are entered and not given. It never goes back. Only where it is `sorted`.
    */
   skipTo(path: string): void
+  /** As `skipTo`, and gives what has that very path, if anything does, also where it was given last. What is after it comes next. */
+  find(path: string): WalkEntry | undefined
 }
 
 /**
@@ -145,6 +147,20 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
     return entry !== undefined && descend(entry)
   }
 
+  /** What it has given last, or came to. */
+  const position = () => levels.map((names) => names.last()).join('\0')
+
+  /** To right before it. Where it is there, its name is the next of those. */
+  function moveTo(path: string): Names | undefined {
+    if (path <= position()) return undefined
+    const wanted = path.split('\0')
+    ascendTo(wanted)
+    while (levels.length < wanted.length) if (!descendTo(wanted[levels.length - 1] ?? '')) return undefined
+    given = undefined
+    const names = levels.at(-1)
+    return names?.skipTo(wanted.at(-1) ?? '') ? names : undefined
+  }
+
   return {
     next() {
       for (let names = proceed(); names; names = proceed()) {
@@ -154,14 +170,12 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
       return undefined
     },
     waits: () => proceed()?.waits(),
-    skipTo(path) {
-      const last = levels.map((names) => names.last()).join('\0')
-      if (path <= last) return
-      const wanted = path.split('\0')
-      ascendTo(wanted)
-      while (levels.length < wanted.length) if (!descendTo(wanted[levels.length - 1] ?? '')) return
-      given = undefined
-      levels.at(-1)?.skipTo(wanted.at(-1) ?? '')
+    skipTo: (path) => void moveTo(path),
+    find(path) {
+      if (given && path === position()) return given
+      const names = moveTo(path)
+      given = names && take(names)
+      return given
     },
     [Symbol.dispose]() {
       for (const names of levels.splice(0)) names.close()
