@@ -270,6 +270,40 @@ it('what comes while a backup runs is in the next one', async (t) => {
 })
 
 for (const [what, replace] of Object.entries({
+  'is gone': () => {},
+  'is a directory': (path: string) => {
+    mkdirSync(path)
+    writeFileSync(join(path, 'within'), 'new')
+  },
+  'is a symlink': (path: string) => symlinkSync('/', path),
+  'is another file': (path: string) => writeFileSync(path, 'another'),
+}))
+  it(`a file that has changed, and ${what} before its backup comes to it, is in the next one as it is`, async (t) => {
+    const here = await scene(t)
+    await meanwhile(t, here, () => {})
+    const changed = here.at('plugins/a/b/c/settings 7.yml')
+    writeFileSync(changed, 'changed')
+    const backupId = await meanwhile(t, here, () => {
+      unlinkSync(changed)
+      replace(changed)
+    })
+    const tree = await restored(here.agent, backupId)
+    assert.ok('/plugins/a/b/c/settings 8.yml' in tree)
+    assert.ok(!('/plugins/a/b/c/settings 7.yml/within' in tree))
+    await assertBackedUp(here)
+    await assertBackedUp(here)
+  })
+
+it('where only files have changed, no directory is listed but theirs', async (t) => {
+  const here = await scene(t)
+  writeFileSync(here.at('plugins/a/b/c/settings 7.yml'), 'changed')
+  untilLater(here.agent)
+  const ways = ['plugins', 'plugins/a', 'plugins/a/b', 'plugins/a/b/c']
+  assert.equal(await listings(t, () => here.agent.create(SERVER)), TOP + ways.length)
+  await assertBackedUp(here)
+})
+
+for (const [what, replace] of Object.entries({
   nothing: () => {},
   'a symlink': (path: string) => symlinkSync('/', path),
   'a file': (path: string) => writeFileSync(path, 'a file'),
