@@ -8,7 +8,7 @@ import { restic, TITLES, type Times, type Tool } from './support/backup-peers.ts
 import { format, type Medians, measureTree, mediansOf, ROUNDS } from './support/backup-rounds.ts'
 import { type Bars, type BenchTree, wantedTrees } from './support/backup-trees.ts'
 import { BLOCK_KIB, type Changed, createFloor, type Floor, floorName } from './support/floors/floor.ts'
-import { createNodeFloor, NODE_FLOOR } from './support/floors/node-floor.ts'
+import { createNodeFloor, nodeFloorName, type Warmth } from './support/floors/node-floor.ts'
 import { buildProgram, type FloorProgram, type Hash } from './support/floors/program.ts'
 import { type Verdict, verdictOn } from './support/floors/verdicts.ts'
 import { watchOthers } from './support/undisturbed.ts'
@@ -18,13 +18,12 @@ const HASH_NAMES: Record<Hash, string> = {
   openssl: "OpenSSL's SHA-256, which Node has too",
   pairs: 'SHA-256 of two blocks at a time, which Node does not have',
 }
-type Kind = 'warm' | 'cold'
-const usName = (kind: Kind) => `gamekeeper, ${kind}`
+const usName = (kind: Warmth) => `gamekeeper, ${kind}`
 
 interface Shape {
   trees: Record<string, BenchTree>
   rounds: number
-  kinds: Kind[]
+  kinds: Warmth[]
   peers: Tool[]
 }
 
@@ -54,19 +53,20 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
   let times: Record<string, Times> = {}
   const storedBytes = () => median(kinds.flatMap((kind) => times[usName(kind)]?.firstBytes ?? []))
   const floors = program.hashes.map((hash) => createFloor(program, hash, storedBytes))
-  const inNode = createNodeFloor({
-    first: (treeBytes) => Math.min(1, storedBytes() / treeBytes),
+  const shares = {
+    first: (treeBytes: number) => Math.min(1, storedBytes() / treeBytes),
     changed: () => sectorShare(floors),
-  })
+  }
+  const inNode = kinds.map((kind) => createNodeFloor(kind, shares))
   const measured = await measureTree(tree, rounds, (soFar) => {
     times = soFar
-    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, inNode]
+    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, ...inNode]
   })
   const bounds = mediansOf(Object.fromEntries(floors.map((floor) => [floor.name, floor.bounds])))
   const verdicts = program.hashes.flatMap((hash) => {
     console.log(`\n${name}, ${HASH_NAMES[hash]}`)
     const [least, bound] = [measured[floorName(hash)], bounds[floorName(hash)]]
-    return sayFloors(tree.bars, kinds, { measured, least, inNode: measured[NODE_FLOOR], bound })
+    return sayFloors(tree.bars, kinds, { measured, least, bound })
   })
   sayChanges(floors, measured.restic?.changedBytes)
   // A bound is processor time, which others hardly lengthen, and what restic took is not.
@@ -86,13 +86,11 @@ function sectorShare(floors: readonly Floor[]): number {
 interface Compared {
   measured: Medians
   least: Medians[string] | undefined
-  /** The least program in Node; it does not restore. */
-  inNode: Medians[string] | undefined
   bound: Medians[string] | undefined
 }
 
-function sayFloors(bars: Bars, kinds: readonly Kind[], compared: Compared): Verdict[] {
-  const { measured, least = {}, inNode = {}, bound = {} } = compared
+function sayFloors(bars: Bars, kinds: readonly Warmth[], compared: Compared): Verdict[] {
+  const { measured, least = {}, bound = {} } = compared
   const verdicts: Verdict[] = []
   const rows = STEPS.map((line) => {
     const isLessBetter = line === 'changedBytes'
@@ -101,22 +99,24 @@ function sayFloors(bars: Bars, kinds: readonly Kind[], compared: Compared): Verd
     // Nobody adds less than what has changed, so the least program adds that.
     const limits = { least: toPeer(least[line]), bound: toPeer(bound[line] ?? least[line]) }
     const us = kinds.map((kind) => measured[usName(kind)]?.[line])
+    const inNode = kinds.map((kind) => measured[nodeFloorName(kind)]?.[line])
     const bar = bars[line]
-    const said = us.map((value) => {
+    const said = us.map((value, index) => {
       if (bar === undefined || peer === undefined) return 'no bar'
-      const node = inNode[line] === undefined ? {} : { leastInNode: toPeer(inNode[line]) }
+      const node = inNode[index] === undefined ? {} : { leastInNode: toPeer(inNode[index]) }
       const verdict = verdictOn({ ours: toPeer(value), ...limits, ...node, bar, sign: isLessBetter ? '<=' : '>=' })
       verdicts.push(verdict)
       return verdict
     })
-    const seconds = [...us, peer, inNode[line], least[line], bound[line]].map((value) => format(line, value))
-    const ratios = [...us.map(toPeer), toPeer(inNode[line]), limits.least, limits.bound].map((ratio) =>
+    const seconds = [...us, peer, ...inNode, least[line], bound[line]].map((value) => format(line, value))
+    const ratios = [...us.map(toPeer), ...inNode.map(toPeer), limits.least, limits.bound].map((ratio) =>
       Number.isNaN(ratio) ? '' : ratio.toFixed(2),
     )
     return [TITLES[line], ...seconds, ...ratios, bar ?? '', ...said]
   })
-  const who = [...kinds, 'restic', 'least in Node', 'least program', 'bound']
-  const ratios = [...kinds, 'least in Node', 'least', 'bound'].map((name) => `restic/${name}`)
+  const nodes = kinds.map((kind) => `least in Node, ${kind}`)
+  const who = [...kinds, 'restic', ...nodes, 'least program', 'bound']
+  const ratios = [...kinds, ...nodes, 'least', 'bound'].map((name) => `restic/${name}`)
   table([['', ...who, ...ratios, 'bar', ...kinds], ...rows])
   return verdicts
 }

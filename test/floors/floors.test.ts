@@ -71,15 +71,28 @@ suite('floors', needs('cc'), () => {
     assert.ok(Math.abs(written - 2_000_000) < 8 * SECTOR, `${written} bytes`)
   })
 
-  test('what is restored is what was packed', () => {
-    const [pack, list, target] = [join(base, 'pack'), join(base, 'list'), folder('restored')]
-    program.run('openssl', 'pack', tree, pack, list)
-    program.run('openssl', 'restore', pack, list, target)
+  function assertRestored(target: string): void {
     for (const [path, content] of Object.entries(contents)) {
       assert.ok(readFileSync(join(target, path)).equals(content), path)
       assert.equal(statSync(join(target, path)).mtimeMs, 1_700_000_000_500)
     }
     assert.equal(readdirSync(target, { recursive: true }).length, 7)
+  }
+
+  test('what is restored is what was packed', () => {
+    const [pack, list, target] = [join(base, 'pack'), join(base, 'list'), folder('restored')]
+    program.run('openssl', 'pack', tree, pack, list)
+    program.run('openssl', 'restore', pack, list, target)
+    assertRestored(target)
+  })
+
+  test('what is restored by the least program in Node is what was packed', async () => {
+    const node = startNodeProgram()
+    after(() => node.stop())
+    const [pack, target] = [join(base, 'node-pack'), folder('node-restored')]
+    await node.ask({ step: 'pack', tree, pack })
+    await node.ask({ step: 'restore', pack, target })
+    assertRestored(target)
   })
 
   test('of what changed in place, the sectors that differ are stored, and nothing else', () => {
@@ -111,11 +124,12 @@ suite('floors', needs('cc'), () => {
     )
     const written = readdirSync(first).reduce((sum, name) => sum + statSync(join(first, name)).size, 0)
     assert.ok(bytes - written < 8 * SECTOR, `${written} of ${bytes} bytes`)
-    await node.ask({ step: 'prints', tree })
+    const prints = join(base, 'node-prints')
+    await node.ask({ step: 'prints', tree, prints })
     const content = contents['large.bin'] as Buffer
     content[BLOCK * 7 + 5] = (content[BLOCK * 7 + 5] ?? 0) ^ 1
     writeFileSync(join(tree, 'large.bin'), content)
-    const changed = await node.ask({ step: 'changed', tree, store: folder('node-changed'), share: 1 })
+    const changed = await node.ask({ step: 'changed', tree, prints, store: folder('node-changed'), share: 1 })
     assert.equal(changed.bytes, BLOCK)
   })
 

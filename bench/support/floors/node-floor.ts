@@ -1,15 +1,18 @@
 // The least program in Node, as a tool of the benchmark: what is left to gain where JavaScript does the work.
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { discard, heat, record, type Tool, UNCHANGED_RUNS } from '../backup-peers.ts'
+import { discard, type Line, type Place, record, sizeOf, type Tool, UNCHANGED_RUNS } from '../backup-peers.ts'
 import type { Answered, Asked } from './node/main.ts'
 
 const MAIN = fileURLToPath(new URL('./node/main.ts', import.meta.url))
 
-export const NODE_FLOOR = 'least program in Node'
+/** Warm, it has done each step before the one that counts, and nothing is left to compile. Cold, it is started for each step. */
+export type Warmth = 'warm' | 'cold'
+
+export const nodeFloorName = (warmth: Warmth) => `least program in Node, ${warmth}`
 
 /** What it writes beside what it reads, and beside the blocks that changed. */
 export interface Shares {
@@ -17,37 +20,71 @@ export interface Shares {
   changed(): number
 }
 
-/** Every step is done once before the one that counts: nothing is left to compile. */
-export function createNodeFloor(shares: Shares): Tool {
+export function createNodeFloor(warmth: Warmth, shares: Shares): Tool {
   return {
-    name: NODE_FLOOR,
-    async round({ base, tree, change }, times) {
-      const program = startNodeProgram()
-      let stores = 0
-      const store = () => {
-        const path = join(base, `node-${++stores}`)
-        mkdirSync(path)
-        heat(path)
-        return path
+    name: nodeFloorName(warmth),
+    async round(place, times) {
+      using program = openProgram(join(place.base, `node-${warmth}`), warmth)
+      for (const [line, step] of Object.entries(STEPS)) {
+        if (warmth === 'warm') await step(program, place, shares)
+        for (const { seconds } of await step(program, place, shares)) record(times, line as Line, seconds)
       }
-      const first = (share: number) => program.ask({ step: 'first', tree, store: store(), share })
-      const changed = async () => {
-        await program.ask({ step: 'prints', tree })
-        change(tree)
-        return program.ask({ step: 'changed', tree, store: store(), share: shares.changed() })
-      }
-      try {
-        const { bytes } = await first(0)
-        record(times, 'first', (await first(shares.first(bytes))).seconds)
-        await program.ask({ step: 'walk', tree })
-        for (let count = 0; count < UNCHANGED_RUNS; count++)
-          record(times, 'unchanged', (await program.ask({ step: 'walk', tree })).seconds)
-        await changed()
-        record(times, 'changed', (await changed()).seconds)
-      } finally {
-        program.stop()
-        for (let made = 1; made <= stores; made++) discard(join(base, `node-${made}`))
-      }
+    },
+  }
+}
+
+const STEPS: Partial<Record<Line, (program: Program, place: Place, shares: Shares) => Promise<Answered[]>>> = {
+  async first({ ask, folder }, { tree }, shares) {
+    return [await ask({ step: 'first', tree, store: folder(), share: shares.first(sizeOf(tree)) })]
+  },
+  async unchanged({ ask }, { tree }) {
+    const answers: Answered[] = []
+    for (let count = 0; count < UNCHANGED_RUNS; count++) answers.push(await ask({ step: 'walk', tree }))
+    return answers
+  },
+  async changed({ ask, folder }, { tree, change }, shares) {
+    const prints = join(folder(), 'prints')
+    await ask({ step: 'prints', tree, prints })
+    change(tree)
+    return [await ask({ step: 'changed', tree, prints, store: folder(), share: shares.changed() })]
+  },
+  async restore({ ask, folder }, { tree }) {
+    const pack = join(folder(), 'pack')
+    await ask({ step: 'pack', tree, pack })
+    return [await ask({ step: 'restore', pack, target: folder() })]
+  },
+}
+
+interface Program extends Disposable {
+  ask(asked: Asked): Promise<Answered>
+  /** A new one, with nothing left to write for anybody. */
+  folder(): string
+}
+
+function openProgram(base: string, warmth: Warmth): Program {
+  mkdirSync(base)
+  let folders = 0
+  let running: NodeProgram | undefined
+  const stop = () => {
+    running?.stop()
+    running = undefined
+  }
+  return {
+    async ask(asked) {
+      running ??= startNodeProgram()
+      const answered = await running.ask(asked)
+      if (warmth === 'cold') stop()
+      return answered
+    },
+    folder() {
+      const path = join(base, String(++folders))
+      mkdirSync(path)
+      execFileSync('sync')
+      return path
+    },
+    [Symbol.dispose]() {
+      stop()
+      discard(base)
     },
   }
 }
@@ -63,12 +100,15 @@ export function startNodeProgram(): NodeProgram {
     throw new Error(`the least program in Node ended with ${code}`)
   })
   ended.catch(() => {})
+  const heard = async () => (await Promise.race([once(child, 'message'), ended]))[0]
+  // Its threads are there by then.
+  const ready = heard()
   return {
     async ask(asked) {
-      const answer = once(child, 'message')
+      await ready
+      const answer = heard()
       child.send(asked)
-      const [answered] = await Promise.race([answer, ended])
-      return answered as Answered
+      return (await answer) as Answered
     },
     stop: () => child.disconnect(),
   }

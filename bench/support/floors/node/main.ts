@@ -1,26 +1,32 @@
 // The least program in Node: it stays, as a service does, and does each step when it is told to.
-import { closeSync, fsyncSync, lstatSync, openSync, readdirSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { pack, type Restoring, readList } from './restore.ts'
 import { BLOCK, type LeastFile, type Step } from './steps.ts'
 
 export type Asked =
-  | { step: 'first' | 'changed'; tree: string; store: string; share: number }
-  | { step: 'prints' | 'walk'; tree: string }
+  | { step: 'first'; tree: string; store: string; share: number }
+  | { step: 'walk'; tree: string }
+  | { step: 'prints'; tree: string; prints: string }
+  | { step: 'changed'; tree: string; prints: string; store: string; share: number }
+  | { step: 'pack'; tree: string; pack: string }
+  | { step: 'restore'; pack: string; target: string }
 
 export interface Answered {
   seconds: number
-  /** Of all files, or of what has changed. */
+  /** Of all files, or of what has changed, where there is something to add up. */
   bytes: number
 }
 
+/** As many as the program in C has: more than processors, since they wait for the disk. */
+const THREADS = 4
+
 const threads = Array.from(
-  { length: availableParallelism() },
+  { length: THREADS },
   (_, workerData) => new Worker(new URL('./thread.ts', import.meta.url), { workerData }),
 )
-let prints: Uint32Array = new Uint32Array()
-let newestMs = 0
-
 function walk(folder: string, files: LeastFile[]): LeastFile[] {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`
@@ -34,15 +40,25 @@ function walk(folder: string, files: LeastFile[]): LeastFile[] {
   return files
 }
 
-async function work(kind: Step['kind'], files: LeastFile[], store = '', share = 0): Promise<number> {
-  const next = new Int32Array(new SharedArrayBuffer(4))
-  const answers = threads.map((thread) => {
-    const { promise, resolve } = Promise.withResolvers<number>()
-    thread.once('message', resolve)
-    thread.postMessage({ kind, files, next, prints, store, share } satisfies Step)
-    return promise
-  })
-  const bytes = (await Promise.all(answers)).reduce((sum, one) => sum + one, 0)
+const NO_PRINTS = new Uint32Array()
+
+const counter = () => new Int32Array(new SharedArrayBuffer(4))
+
+async function onThreads(step: Step | Restoring): Promise<number[]> {
+  return await Promise.all(
+    threads.map((thread) => {
+      const { promise, resolve } = Promise.withResolvers<number>()
+      thread.once('message', resolve)
+      thread.postMessage(step)
+      return promise
+    }),
+  )
+}
+
+async function work(step: Omit<Step, 'next'>): Promise<number> {
+  const { store } = step
+  const answers = await onThreads({ ...step, next: counter() })
+  const bytes = answers.reduce((sum, one) => sum + one, 0)
   if (store) {
     const fd = openSync(store, 'r')
     fsyncSync(fd)
@@ -51,26 +67,43 @@ async function work(kind: Step['kind'], files: LeastFile[], store = '', share = 
   return bytes
 }
 
+async function restore(from: string, target: string): Promise<number> {
+  const { folders, units } = readList(`${from}.list`)
+  for (const folder of folders) mkdirSync(`${target}/${folder}`)
+  await onThreads({ kind: 'restore', pack: from, target, units, next: counter() })
+  // syncfs(2), which Node lacks.
+  execFileSync('sync', ['-f', target])
+  return units.length
+}
+
 async function doStep(asked: Asked): Promise<number> {
+  if (asked.step === 'restore') return restore(asked.pack, asked.target)
   const files = walk(asked.tree, [])
   switch (asked.step) {
+    case 'pack':
+      pack(asked.tree, files, asked.pack)
+      return files.length
     case 'walk':
       return files.length
     case 'prints': {
       const blocks = files.reduce((sum, { size }) => sum + Math.ceil(size / BLOCK), 0)
-      prints = new Uint32Array(new SharedArrayBuffer(4 * blocks))
-      newestMs = files.reduce((newest, { mtimeMs }) => Math.max(newest, mtimeMs), 0)
-      return work('prints', files)
+      const prints = new Uint32Array(new SharedArrayBuffer(4 * blocks))
+      const bytes = await work({ kind: 'prints', files, prints, store: '', share: 0 })
+      const newestMs = files.reduce((newest, { mtimeMs }) => Math.max(newest, mtimeMs), 0)
+      writeFileSync(
+        asked.prints,
+        Buffer.concat([Buffer.from(Float64Array.of(newestMs).buffer), Buffer.from(prints.buffer)]),
+      )
+      return bytes
     }
     case 'first':
-      return work('first', files, asked.store, asked.share)
-    case 'changed':
-      return work(
-        'changed',
-        files.filter(({ mtimeMs }) => mtimeMs > newestMs),
-        asked.store,
-        asked.share,
-      )
+      return work({ ...asked, kind: 'first', files, prints: NO_PRINTS })
+    case 'changed': {
+      const { buffer } = Uint8Array.from(readFileSync(asked.prints))
+      const newestMs = new Float64Array(buffer, 0, 1)[0] ?? 0
+      const newer = files.filter(({ mtimeMs }) => mtimeMs > newestMs)
+      return work({ ...asked, kind: 'changed', files: newer, prints: new Uint32Array(buffer, 8) })
+    }
   }
 }
 
@@ -80,3 +113,5 @@ process.on('message', async (asked: Asked) => {
   process.send?.({ seconds: (performance.now() - begun) / 1000, bytes } satisfies Answered)
 })
 process.on('disconnect', () => process.exit())
+await Promise.all(threads.map((thread) => once(thread, 'online')))
+process.send?.('ready')

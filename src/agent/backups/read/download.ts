@@ -48,8 +48,7 @@ async function begin(
     for await (const chunk of manifest.chunks()) for (const entry of chunk) reader.expect(entry)
   if (format !== 'tar') {
     const whole = writeArchive(format, archiveEntries(manifest, reader, signal))
-    const rest = () => Readable.from(skip(whole, start, signal), { objectMode: false })
-    return { stream: start === 0 ? whole : rest(), sizeBytes: null }
+    return { stream: start === 0 ? whole : restOf(whole, start, signal), sizeBytes: null }
   }
   const sizeBytes = await tarSize(manifest, reader, signal)
   if (start > sizeBytes) throw fail('range_not_satisfiable', 'The range begins after the end of the archive.')
@@ -145,6 +144,13 @@ async function* tarFrom(
 }
 
 /** Nothing is given before the end of what is skipped, so that only the signal says whether anybody still waits for it. */
+function restOf(whole: Readable, start: number, signal: AbortSignal): Readable {
+  const rest = Readable.from(skip(whole, start, signal), { objectMode: false })
+  // Also where nobody has asked it for a byte.
+  rest.once('close', () => whole.destroy())
+  return rest
+}
+
 async function* skip(source: Readable, bytes: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   let left = bytes
   for await (const chunk of source as AsyncIterable<Uint8Array>) {

@@ -2,11 +2,12 @@
 // twice or used after it was closed is seen by the preload of the test suite, which fails the test then.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { closeSync, openSync, readSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { openDescriptors, untilDescriptors } from '../trees.testing.ts'
 import { archiveOf, entry, start } from './archives.testing.ts'
+import { pack } from './pack.ts'
 import { unpack } from './unpack.ts'
 
 const LARGE_BYTES = 3 * 1024 * 1024
@@ -61,4 +62,19 @@ for (const [what, make] of Object.entries(REFUSED))
     }
     assert.deepEqual(staged(), [])
     await untilDescriptors(before)
+  })
+
+for (const format of ['zip', 'tar', 'tar.gz', 'tar.zst'] as const)
+  test(`${format}: a pack that is refused since its target is there leaves nothing open`, async (t) => {
+    const { server, at, context } = await start(t)
+    mkdirSync(at('world'))
+    for (const name of ['a', 'b']) writeFileSync(at(`world/${name}`), randomBytes(LARGE_BYTES))
+    writeFileSync(at('there'), 'as it was')
+    const before = openDescriptors()
+    const work = { kind: 'files.pack' as const, root: '/', files: ['world'], format, target: '/there' }
+    for (let round = 0; round < 3; round++)
+      await assert.rejects(pack(server, work, { ...context, taskId: `${round}` }), { code: 'already_exists' })
+    await new Promise(setImmediate)
+    await untilDescriptors(before)
+    assert.equal(readFileSync(at('there'), 'utf8'), 'as it was')
   })

@@ -18,7 +18,10 @@ export const ARCHIVE_MIME: Record<ArchiveFormat, string> = {
   'tar.zst': 'application/zstd',
 }
 
-/** Memory does not grow with what flows. Destroying the stream ends the entries, whose `finally` then runs. */
+/**
+ * Memory does not grow with what flows. Destroying the stream ends the entries, whose `finally` then runs. Whoever calls this does so in
+ * any case: a packer asks for the first entries before anybody asks it.
+ */
 export function writeArchive(format: ArchiveFormat, entries: AsyncIterable<ArchiveEntry>): Readable {
   const plain = Readable.from(format === 'zip' ? writeZip(entries) : writeTar(entries), { objectMode: false })
   if (format === 'zip' || format === 'tar') return plain

@@ -101,9 +101,13 @@ export async function pack(server: ServerFiles, work: PackWork, context: TaskCon
   if (server.placements.find(context.taskId) === target) return describePath(server.files, target)
   report({ filesTotal: await count(server.files, await look(server.files, paths, signal), signal) })
   const archive = writeArchive(work.format, counted(treeEntries(server.files, root, paths, signal), report))
-  const options = { overwrite: false, signal, workId: context.taskId }
-  const { entry } = await writeContent(server, target, archive, options)
-  return entry
+  try {
+    const options = { overwrite: false, signal, workId: context.taskId }
+    return (await writeContent(server, target, archive, options)).entry
+  } finally {
+    // Refused before it was read, it would keep what it has opened to be packed.
+    archive.destroy()
+  }
 }
 
 function archiveName(paths: readonly Segments[], format: ArchiveFormat): string {
