@@ -1,7 +1,18 @@
 // The least program in Node: it stays, as a service does, and does each step when it is told to.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { pack, type Restoring, readList } from './restore.ts'
 import { BLOCK, type LeastFile, type Step } from './steps.ts'
@@ -20,8 +31,10 @@ export interface Answered {
   bytes: number
 }
 
-/** As many as the program in C has: more than processors, since they wait for the disk. */
+/** As many as the program in C has: more than processors, since those that write large files wait for the disk. */
 const THREADS = 4
+/** Of files that are smaller on average, more threads than processors only wait for each other. */
+const LARGE_BYTES = 65_536
 
 const threads = Array.from(
   { length: THREADS },
@@ -44,9 +57,10 @@ const NO_PRINTS = new Uint32Array()
 
 const counter = () => new Int32Array(new SharedArrayBuffer(4))
 
-async function onThreads(step: Step | Restoring): Promise<number[]> {
+async function onThreads(step: Step | Restoring, files: number, bytes: number): Promise<number[]> {
+  const count = bytes >= files * LARGE_BYTES ? THREADS : availableParallelism()
   return await Promise.all(
-    threads.map((thread) => {
+    threads.slice(0, count).map((thread) => {
       const { promise, resolve } = Promise.withResolvers<number>()
       thread.once('message', resolve)
       thread.postMessage(step)
@@ -56,8 +70,9 @@ async function onThreads(step: Step | Restoring): Promise<number[]> {
 }
 
 async function work(step: Omit<Step, 'next'>): Promise<number> {
-  const { store } = step
-  const answers = await onThreads({ ...step, next: counter() })
+  const { store, files } = step
+  const all = files.reduce((sum, { size }) => sum + size, 0)
+  const answers = await onThreads({ ...step, next: counter() }, files.length, all)
   const bytes = answers.reduce((sum, one) => sum + one, 0)
   if (store) {
     const fd = openSync(store, 'r')
@@ -68,9 +83,9 @@ async function work(step: Omit<Step, 'next'>): Promise<number> {
 }
 
 async function restore(from: string, target: string): Promise<number> {
-  const { folders, units } = readList(`${from}.list`)
+  const { folders, units, fileCount } = readList(`${from}.list`)
   for (const folder of folders) mkdirSync(`${target}/${folder}`)
-  await onThreads({ kind: 'restore', pack: from, target, units, next: counter() })
+  await onThreads({ kind: 'restore', pack: from, target, units, next: counter() }, fileCount, statSync(from).size)
   // syncfs(2), which Node lacks.
   execFileSync('sync', ['-f', target])
   return units.length

@@ -46,7 +46,7 @@ export function pack(
 }
 
 /** The folders, those above others first, and the files in units. */
-export function readList(list: string): { folders: Set<string>; units: PackedFile[][] } {
+export function readList(list: string): { folders: Set<string>; units: PackedFile[][]; fileCount: number } {
   const folders = new Set<string>()
   const units: PackedFile[][] = []
   let [offset, last, lastFolder] = [0, [] as PackedFile[], '']
@@ -71,7 +71,7 @@ export function readList(list: string): { folders: Set<string>; units: PackedFil
     last.push(file)
     offset += file.size
   }
-  return { folders, units }
+  return { folders, units, fileCount: units.reduce((sum, unit) => sum + unit.length, 0) }
 }
 
 /** Answers a sum of all bytes. */
