@@ -46,14 +46,15 @@ function judge(name: string, { bars }: BenchTree, medians: Medians): boolean[] {
   for (const kind of ['warm', 'cold']) {
     const us = `gamekeeper, ${kind}`
     if (!medians[us]) continue
-    const say = (what: string, value: number, sign: '<=' | '>=', bar: number) =>
-      held.push(holds(`${name}, ${kind}: ${what}`, value, sign, bar))
+    /** Nothing of whom was not measured. */
+    const say = (what: string, value: number, sign: '<=' | '>=', bar: number) => {
+      if (!Number.isNaN(value)) held.push(holds(`${name}, ${kind}: ${what}`, value, sign, bar))
+    }
     for (const line of ['first', 'unchanged', 'changed', 'restore'] as const) {
       const bar = bars[line]
       if (bar) say(`${TITLES[line]}, restic / ours`, of('restic', line) / of(us, line), '>=', bar)
       const toRustic = bars.rustic?.[line]
-      if (toRustic && medians.rustic)
-        say(`${TITLES[line]}, rustic / ours`, of('rustic', line) / of(us, line), '>=', toRustic)
+      if (toRustic) say(`${TITLES[line]}, rustic / ours`, of('rustic', line) / of(us, line), '>=', toRustic)
     }
     if (bars.changedBytes)
       say('bytes added, ours / restic', of(us, 'changedBytes') / of('restic', 'changedBytes'), '<=', bars.changedBytes)

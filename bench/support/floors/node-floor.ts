@@ -103,6 +103,7 @@ export function startNodeProgram(): NodeProgram {
   const heard = async () => (await Promise.race([once(child, 'message'), ended]))[0]
   // Its threads are there by then.
   const ready = heard()
+  ready.catch(() => {})
   return {
     async ask(asked) {
       await ready
