@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import type { CallOptions } from '../support/call.ts'
 import { killLeftovers } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -119,14 +120,17 @@ const leaving = (): Leaving => ({
     : { sent: 1, readBytes: pick([0, upTo(CONTENT.length)]), afterMs: PATIENCE_MS }),
 })
 
-const filesOpen = (pid: number, folder: string) =>
-  readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+/** What the service has open of a server: its files, and what is staged, in the trash or kept beside them. */
+function openOf(pid: number, { folder }: Tenant): string[] {
+  const open = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
     try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith(folder)
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)]
     } catch {
-      return false
+      return []
     }
   })
+  return open.filter((path) => path.startsWith(dirname(folder))).sort()
+}
 
 test('clients that leave at any moment of any request leave nothing behind', async (t) => {
   const scene = await openScene(t, { settings: { GAMEKEEPER_RATE_LIMIT: '0' } })
@@ -143,6 +147,7 @@ test('clients that leave at any moment of any request leave nothing behind', asy
   }
   const { id } = await backUp()
   const asked = await askables(attacker, id)
+  const before = openOf(keeper.pid, attacker)
   const answers = new Map<number | undefined, number>()
   await attack(scene, async () => {
     let left = sized(600)
@@ -159,7 +164,9 @@ test('clients that leave at any moment of any request leave nothing behind', asy
   assert.ok(answers.has(undefined) && answers.has(200))
   const idle = async () => (await call('GET', `/servers/${serverId}/jobs?status=running`)).body.data.length === 0
   await until(idle)
-  await until(async () => filesOpen(keeper.pid, join(attacker.folder, 'world')).length === 0)
+  await until(async () => isDeepStrictEqual(openOf(keeper.pid, attacker), before)).catch(() =>
+    assert.deepEqual(openOf(keeper.pid, attacker), before),
+  )
   assert.equal((await attacker.put('/world/large', 'as it is now')).status, 200)
   assert.equal((await backUp()).status, 'completed')
 })
