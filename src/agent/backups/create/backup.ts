@@ -67,7 +67,7 @@ export async function runBackup(
   const run: Run = { ...given, isWhole, pool, manifest, sink, reader, notes, queue }
   try {
     const { world, top } = await readAll(run)
-    const isAll = notes.count() === 0
+    const isAll = notes.isAll()
     const result = await complete(run, world)
     // The count as it was at first: of what was lost meanwhile, files that came before may have need.
     repository.latest.set(serverId, { backupId, generation, losses, isAll, top })

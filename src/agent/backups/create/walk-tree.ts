@@ -76,12 +76,10 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
   async function takeOthers(chunk: Chunk, changed: ReadonlySet<number>): Promise<void> {
     for (const entry of decodeEntries(chunk)) {
       if (turn.due()) await turn.take()
+      const found = changed.has(entry.ordinal) ? tree.find(entry.key) : undefined
       if (!changed.has(entry.ordinal)) source.keep(entry)
-      else {
-        // What was taken away or became a directory since shows by the one that holds it, which is listed as it was.
-        const found = tree.find(entry.key)
-        if (found && !found.stats.isDirectory() && !isLeftOut(found)) await source.visit(found, entry.key)
-      }
+      else if (found && !found.stats.isDirectory()) await source.visit(found, entry.key)
+      else notes.leftOut()
       if (isFull()) await relieve()
     }
   }

@@ -129,3 +129,42 @@ it('a backup that is stopped while it compares leaves nothing open', async (t) =
   await untilDescriptors(before)
   await assertBackedUp(here)
 })
+
+it('a file that goes after its directory was looked at takes none of the next directory with it', async (t) => {
+  const { agent, root, at } = await scene(t)
+  const { blobs, sealer } = await agent.backups.repository()
+  for (const folder of ['a/y', 'b']) mkdirSync(at(folder), { recursive: true })
+  writeFileSync(at('a/y/inner'), 'inner')
+  for (let index = 0; index < 12; index++) writeFileSync(at(`b/${index}`), `${index}`)
+  writeFileSync(at('a/zz'), 'the first of its chunk, and the last of its directory')
+  const chunksBegin = async () => {
+    untilLater(agent)
+    const { backupId } = await agent.create(SERVER)
+    return (await openManifest(blobs, sealer, { serverId: SERVER, backupId })).firstKeys
+  }
+  for (let index = 100; !(await chunksBegin()).includes('a\0zz'); index++) writeFileSync(at(`a/${index}`), '')
+  await chunksBegin()
+  // Before the backup: so that the walk is in `a`, and has something to find in `b`.
+  writeFileSync(at('a/y/new'), 'new')
+  writeFileSync(at('b/6'), 'changed')
+  untilLater(agent)
+  const { lstatSync: look } = fs
+  let isGone = false
+  const looked = t.mock.method(fs, 'lstatSync', (path: string, options: object) => {
+    if (!isGone && String(path).endsWith('/zz')) {
+      isGone = true
+      unlinkSync(at('a/zz'))
+    }
+    return look(path, options)
+  })
+  syncBuiltinESMExports()
+  const { backupId } = await agent.create(SERVER).finally(() => {
+    looked.mock.restore()
+    syncBuiltinESMExports()
+  })
+  assert.ok(isGone)
+  assert.ok('/b/6' in (await restored(agent, backupId)))
+  untilLater(agent)
+  await assertBackedUp({ agent, root })
+  await assertBackedUp({ agent, root })
+})

@@ -17,9 +17,12 @@ export function createNotes() {
   const warnings: string[] = []
   let count = 0
   let isChanged = false
+  let isAll = true
   return {
     warnings,
     count: () => count,
+    /** Whether everything is in the backup that was there when it came to it. */
+    isAll: () => isAll && count === 0,
     /** A game that holds its world still goes on writing its log: that alone says nothing about the world. */
     consistency({ how }: Pick<HeldWorld, 'how'>): Consistency {
       if (how === 'still') return 'quiesced'
@@ -28,6 +31,11 @@ export function createNotes() {
     },
     changed() {
       isChanged = true
+    },
+    /** Something is gone, or something else, since it was looked at first: the next backup looks at everything. */
+    leftOut() {
+      isChanged = true
+      isAll = false
     },
     warn(sentence: string) {
       count++

@@ -52,7 +52,10 @@ export interface Walk extends Disposable {
    * are entered and not given. It never goes back. Only where it is `sorted`.
    */
   skipTo(path: string): void
-  /** As `skipTo`, and gives what has that very path, if anything does, also where it was given last. What is after it comes next. */
+  /**
+   * As `skipTo`, and gives what has that very path, if anything does, also where it was given last. What is after it comes next. Of what it
+   * has passed already it gives nothing.
+   */
   find(path: string): WalkEntry | undefined
 }
 
@@ -174,8 +177,9 @@ export function openWalk(top: Directory, options: Omit<WalkOptions, 'signal'> = 
     find(path) {
       if (given && path === position()) return given
       const names = moveTo(path)
-      given = names && take(names)
-      return given
+      // What it has given last stays: it may be a directory that is still to be entered.
+      if (names) given = take(names)
+      return names && given
     },
     [Symbol.dispose]() {
       for (const names of levels.splice(0)) names.close()
