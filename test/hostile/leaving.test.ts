@@ -142,7 +142,7 @@ test('clients that leave at any moment of any request leave nothing behind', asy
     const of = `/backups/${serverId}/${body.id}`
     return await until(async () => {
       const backup = (await call('GET', of)).body
-      return backup.status === 'running' || backup.status === 'pending' ? undefined : backup
+      return backup.status === 'completed' || backup.status === 'failed' ? backup : undefined
     })
   }
   const { id } = await backUp()
@@ -161,9 +161,9 @@ test('clients that leave at any moment of any request leave nothing behind', asy
     await Promise.all(Array.from({ length: AT_ONCE }, client))
   })
   scene.say(`answered: ${JSON.stringify(Object.fromEntries(answers))}`)
-  assert.ok(answers.has(undefined) && answers.has(200))
-  const idle = async () => (await call('GET', `/servers/${serverId}/jobs?status=running`)).body.data.length === 0
-  await until(idle)
+  assert.ok(answers.has(undefined) && answers.has(200) && answers.has(202))
+  for (const status of ['queued', 'running'])
+    await until(async () => (await call('GET', `/servers/${serverId}/jobs?status=${status}`)).body.data.length === 0)
   await until(async () => isDeepStrictEqual(openOf(keeper.pid, attacker), before)).catch(() =>
     assert.deepEqual(openOf(keeper.pid, attacker), before),
   )

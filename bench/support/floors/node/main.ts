@@ -31,8 +31,8 @@ export interface Answered {
   bytes: number
 }
 
-/** As many as the program in C has: more than processors, since those that write large files wait for the disk. */
-const THREADS = 4
+/** At least as many as the program in C has: more than processors, since those that write large files wait for the disk. */
+const THREADS = Math.max(4, availableParallelism())
 /** Of files that are smaller on average, more threads than processors only wait for each other. */
 const LARGE_BYTES = 65_536
 
@@ -128,5 +128,5 @@ process.on('message', async (asked: Asked) => {
   process.send?.({ seconds: (performance.now() - begun) / 1000, bytes } satisfies Answered)
 })
 process.on('disconnect', () => process.exit())
-await Promise.all(threads.map((thread) => once(thread, 'online')))
+await Promise.all(threads.map((thread) => once(thread, 'message')))
 process.send?.('ready')

@@ -143,14 +143,15 @@ async function* tarFrom(
   yield beyond(Buffer.alloc(TAR_END))
 }
 
-/** Nothing is given before the end of what is skipped, so that only the signal says whether anybody still waits for it. */
 function restOf(whole: Readable, start: number, signal: AbortSignal): Readable {
   const rest = Readable.from(skip(whole, start, signal), { objectMode: false })
-  // Also where nobody has asked it for a byte.
+  // Also where nobody has asked it for a byte, and so nobody has heard of what failed.
+  whole.on('error', () => {})
   rest.once('close', () => whole.destroy())
   return rest
 }
 
+/** Nothing is given before the end of what is skipped, so that only the signal says whether anybody still waits for it. */
 async function* skip(source: Readable, bytes: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   let left = bytes
   for await (const chunk of source as AsyncIterable<Uint8Array>) {

@@ -1,5 +1,5 @@
-// Whether all that a chunk of a manifest lists is still there as it was: the chunk is then taken as it stands, and nobody else
-// looks at its files. What is new beside them is not seen here: it shows by the directory that holds it, which has changed.
+// What of a chunk of a manifest is still there as it was: that is then taken as it stands, and nobody else looks at it. What is new
+// beside it is not seen here: it shows by the directory that holds it, which has changed.
 import { lstatSync } from 'node:fs'
 import { asBuffer } from '../../../kit/bytes.ts'
 import { type Descriptor, openDescriptor } from '../../../kit/files/descriptor.ts'
@@ -13,7 +13,7 @@ import { isAsItStands } from './unchanged.ts'
  * moved away there while it is walked, the walk cannot go back to the one above, and leaves out what that holds.
  */
 export const DEEPEST = 32
-/** Beyond this a walk is as quick. */
+/** Beyond this the range is walked: that looks at each once, and lists its directory once. */
 const CHANGED_AT_MOST = 64
 const LOOK = { bigint: true, throwIfNoEntry: false } as const
 
