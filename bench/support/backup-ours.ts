@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MINECRAFT, makeTree, type TreeShape } from '../game-tree.ts'
 import { peakBytes } from '../measure.ts'
-import { discard, heat, record, sizeOf, type Tool, UNCHANGED_RUNS } from './backup-peers.ts'
+import { discard, heat, record, sizeOf, type Tool, UNCHANGED_RUNS, type Warmth } from './backup-peers.ts'
 import { type BackupService, startBackupService } from './backup-service.ts'
 
 /** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
@@ -15,7 +15,7 @@ const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, s
 const LIMITS = { entries: 2_000_000 }
 
 /** `changeMuch`: about one in a hundred of the files, rewritten all over. */
-export function ours(kind: 'warm' | 'cold', changeMuch: (root: string) => void): Tool {
+export function ours(kind: Warmth, changeMuch: (root: string) => void): Tool {
   return {
     name: `gamekeeper, ${kind}`,
     async round({ base, tree, change }, times) {

@@ -42,6 +42,9 @@ export interface Place {
   change(folder: string): void
 }
 
+/** Of a program that stays. */
+export type Warmth = 'warm' | 'cold'
+
 export interface Tool {
   name: string
   round(place: Place, times: Times): Promise<void>

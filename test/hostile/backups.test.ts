@@ -1,20 +1,12 @@
 // What a tenant can put into a backup: patterns and sizes that cost others nothing.
 import assert from 'node:assert/strict'
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { killLeftovers } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { attack } from './support/attack.ts'
+import { openPaths } from './support/descriptors.ts'
 import { openScene, type Tenant } from './support/scene.ts'
 import { TIMES } from './support/size.ts'
 
@@ -49,15 +41,7 @@ function makeHole(path: string, bytes: number): void {
   truncateSync(path, bytes)
 }
 
-function isOpenIn(pid: number, path: string): boolean {
-  return readdirSync(`/proc/${pid}/fd`).some((fd) => {
-    try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`) === path
-    } catch {
-      return false
-    }
-  })
-}
+const isOpenIn = (pid: number, path: string) => openPaths(pid).includes(path)
 
 const bytesRead = (pid: number) => Number(/rchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
 

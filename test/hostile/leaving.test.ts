@@ -2,7 +2,7 @@
 // ends or is finished; none of it ends the service, and nothing stays open or locked.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
@@ -10,6 +10,7 @@ import type { CallOptions } from '../support/call.ts'
 import { killLeftovers } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { attack } from './support/attack.ts'
+import { openPaths } from './support/descriptors.ts'
 import { type Asked, askAndLeave, inBytes, type Leaving } from './support/leaving.ts'
 import { openScene, type Tenant } from './support/scene.ts'
 import { sized } from './support/size.ts'
@@ -121,16 +122,10 @@ const leaving = (): Leaving => ({
 })
 
 /** What the service has open of a server: its files, and what is staged, in the trash or kept beside them. */
-function openOf(pid: number, { folder }: Tenant): string[] {
-  const open = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-    try {
-      return [readlinkSync(`/proc/${pid}/fd/${fd}`)]
-    } catch {
-      return []
-    }
-  })
-  return open.filter((path) => path.startsWith(dirname(folder))).sort()
-}
+const openOf = (pid: number, { folder }: Tenant) =>
+  openPaths(pid)
+    .filter((path) => path.startsWith(dirname(folder)))
+    .sort()
 
 test('clients that leave at any moment of any request leave nothing behind', async (t) => {
   const scene = await openScene(t, { settings: { GAMEKEEPER_RATE_LIMIT: '0' } })

@@ -4,14 +4,21 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { discard, type Line, type Place, record, sizeOf, type Tool, UNCHANGED_RUNS } from '../backup-peers.ts'
+import {
+  discard,
+  type Line,
+  type Place,
+  record,
+  sizeOf,
+  type Tool,
+  UNCHANGED_RUNS,
+  type Warmth,
+} from '../backup-peers.ts'
 import type { Answered, Asked } from './node/main.ts'
 
 const MAIN = fileURLToPath(new URL('./node/main.ts', import.meta.url))
 
 /** Warm, it has done each step before the one that counts, and nothing is left to compile. Cold, it is started for each step. */
-export type Warmth = 'warm' | 'cold'
-
 export const nodeFloorName = (warmth: Warmth) => `least program in Node, ${warmth}`
 
 /** What it writes beside what it reads, and beside the blocks that changed. */

@@ -40,6 +40,7 @@ const threads = Array.from(
   { length: THREADS },
   (_, workerData) => new Worker(new URL('./thread.ts', import.meta.url), { workerData }),
 )
+
 function walk(folder: string, files: LeastFile[]): LeastFile[] {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`

@@ -43,6 +43,8 @@ export interface EntrySourceDeps {
 export interface EntrySource {
   /** Puts the entry into the queue. `key`: the order key of its path. Undefined where it did so at once. */
   visit(found: WalkEntry, key: string): Promise<void> | undefined
+  /** The same, of one that the last manifest is known to list. */
+  revisit(found: WalkEntry, known: StoredEntry): void
   /** Puts an entry of the last manifest into the queue, as it stands. */
   keep(entry: StoredEntry): void
 }
@@ -101,6 +103,7 @@ export function createEntrySource(deps: EntrySourceDeps): EntrySource {
       take(found, key, known)
       return undefined
     },
+    revisit: (found, known) => take(found, known.key, known),
     keep: (entry) => push(entry, entry.key, entry),
   }
 }

@@ -57,7 +57,6 @@ export function createPassing({ previous, checks, tree, cursor, take }: PassingD
   async function isPassed(): Promise<boolean> {
     if (!areNamesKnown()) return false
     const compared = await checks.compared(range)
-    cursor.skipTo(range)
     return compared?.verdict ? await take(compared.chunk, compared.verdict) : false
   }
 

@@ -76,10 +76,12 @@ export async function walkTree(walk: TreeWalk): Promise<Entry> {
   async function takeOthers(chunk: Chunk, changed: ReadonlySet<number>): Promise<void> {
     for (const entry of decodeEntries(chunk)) {
       if (turn.due()) await turn.take()
-      const found = changed.has(entry.ordinal) ? tree.find(entry.key) : undefined
       if (!changed.has(entry.ordinal)) source.keep(entry)
-      else if (found && !found.stats.isDirectory()) await source.visit(found, entry.key)
-      else notes.leftOut()
+      else {
+        const found = tree.find(entry.key)
+        if (found && !found.stats.isDirectory()) source.revisit(found, entry)
+        else notes.leftOut()
+      }
       if (isFull()) await relieve()
     }
   }

@@ -145,8 +145,7 @@ async function* tarFrom(
 
 function restOf(whole: Readable, start: number, signal: AbortSignal): Readable {
   const rest = Readable.from(skip(whole, start, signal), { objectMode: false })
-  // Also where nobody has asked it for a byte, and so nobody has heard of what failed.
-  whole.on('error', () => {})
+  // Also where nobody has asked it for a byte.
   rest.once('close', () => whole.destroy())
   return rest
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeTree, openDescriptors } from '../trees.testing.ts'
 import { openRoot } from './directory.ts'
-import { openWalk } from './walk.ts'
+import { openWalk, type Walk } from './walk.ts'
 
 /** Close to each other, on both sides of what separates a directory from what it holds. */
 const name = fc.constantFrom('a', 'a!', 'a.b', 'ab', 'b', 'é', 'z')
@@ -19,25 +19,29 @@ function filesOf(paths: string[][]): Record<string, string> {
   return Object.fromEntries(all.map((one) => [isDirectory(one) ? `${one}/` : one, '']))
 }
 
+/** What it still gives. */
+function pathsLeft(walk: Walk): string[] {
+  const paths: string[] = []
+  for (let found = walk.next(); found; found = walk.next()) paths.push(found.path)
+  return paths
+}
+
 test('a walk that skips gives what comes from there on, wherever it was and whatever is there', (t) => {
   const before = openDescriptors()
   fc.assert(
     fc.property(fc.array(path, { maxLength: 20 }), fc.nat({ max: 12 }), path, (paths, passed, wanted) => {
       const base = makeTree(t, filesOf(paths))
       using top = openRoot(base)
-      const all: string[] = []
       using whole = openWalk(top, { sorted: true })
-      for (let found = whole.next(); found; found = whole.next()) all.push(found.path)
+      const all = pathsLeft(whole)
       using walk = openWalk(top, { sorted: true })
       const given: string[] = []
       for (let count = 0; count < passed; count++) given.push(walk.next()?.path ?? '')
       const from = keyOf(`/${wanted.join('/')}`)
       const rest = all.slice(given.length)
       walk.skipTo(from)
-      const after: string[] = []
-      for (let found = walk.next(); found; found = walk.next()) after.push(found.path)
       assert.deepEqual(
-        after,
+        pathsLeft(walk),
         rest.filter((one) => keyOf(one) >= from),
       )
       rmSync(base, { recursive: true })
@@ -52,9 +56,8 @@ test('a walk finds what has that very path and is still to come, and goes on beh
     fc.property(fc.array(path, { maxLength: 20 }), fc.nat({ max: 12 }), fc.array(path), (paths, passed, wanted) => {
       const base = makeTree(t, filesOf(paths))
       using top = openRoot(base)
-      const all: string[] = []
       using whole = openWalk(top, { sorted: true })
-      for (let found = whole.next(); found; found = whole.next()) all.push(found.path)
+      const all = pathsLeft(whole)
       using walk = openWalk(top, { sorted: true })
       let last = ''
       for (let count = 0; count < Math.min(passed, all.length); count++) last = walk.next()?.path ?? last
@@ -63,10 +66,8 @@ test('a walk finds what has that very path and is still to come, and goes on beh
         assert.equal(walk.find(keyOf(one))?.path, isToCome && all.includes(one) ? one : undefined, one)
         if (isToCome) last = one
       }
-      const after: string[] = []
-      for (let found = walk.next(); found; found = walk.next()) after.push(found.path)
       assert.deepEqual(
-        after,
+        pathsLeft(walk),
         all.filter((one) => keyOf(one) > keyOf(last)),
       )
       rmSync(base, { recursive: true })
