@@ -1,5 +1,5 @@
 // Everything about the files of one server, put together: the sandbox, its staging and trash, its account and its lock.
-import { existsSync, fstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Failure, fail, serverDeleted } from '../../contract/errors.ts'
 import { DEFAULT_ENTRIES_MAX } from '../../contract/fixed-limits.ts'
@@ -60,9 +60,9 @@ export function createServerFiles(deps: ServerFilesDeps, serverId: string): Serv
   const quotaFile = join(folders.root, 'quota.json')
   let quota = readQuota(quotaFile)
   const files = openSandbox(folders.files, {
-    onMade: ({ fd }) => usage.changed({ bytes: diskBytes(fstatSync(fd, { bigint: true })), entries: 1 }),
+    onMade: ({ stats }) => usage.changed({ bytes: diskBytes(stats), entries: 1 }),
   })
-  const staging = createStaging(folders.staging)
+  const staging = createStaging(folders.staging, (error) => deps.onUnexpected(error, serverId))
   const gate = createRestoreGate(folders.staging)
   const lock = createServerLock(gate)
   const trash = createTrash({

@@ -5,13 +5,14 @@ import { createTurns } from '../../../kit/waiting/turns.ts'
 import { openDescent } from '../sandbox/descent.ts'
 import { type Directory, rmdirAt, statsIfThere } from '../sandbox/directory.ts'
 import { type Segments, splitPath } from '../sandbox/paths.ts'
+import type { MadeDirectory } from '../sandbox/sandbox.ts'
 import type { ServerFiles } from '../server-files.ts'
 import { diskBytes } from '../space/amounts.ts'
 import { inodeOf, thereOrNot } from './probes.ts'
 
 export interface MadeParents {
   /** To be told of every directory that is made on the way to the path, the outermost first. */
-  along(path: Segments): (made: Directory) => void
+  along(path: Segments): (made: MadeDirectory) => void
   /** Deepest first. One that holds something stays. */
   removeEmpty(): Promise<void>
 }
@@ -34,8 +35,7 @@ export function createMadeParents(server: ServerFiles): MadeParents {
           made = { path, depth: splitPath(directory.path).length - 1, inodes: [] }
           all.push(made)
         }
-        const stats = statsIfThere(directory, '.')
-        if (stats) made.inodes.push(inodeOf(stats))
+        made.inodes.push(inodeOf(directory.stats))
       }
     },
     async removeEmpty() {

@@ -1,5 +1,6 @@
 // Places a file below directories that do not exist yet. They are created in staging, with the file in them under a
 // second name, and enter the server's files by one rename: even if interrupted, either both are there or neither.
+import type { BigIntStats } from 'node:fs'
 import { isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
 import {
@@ -15,7 +16,7 @@ import {
   unlinkAt,
 } from '../sandbox/directory.ts'
 import { giveTo, type Owner } from '../sandbox/ownership.ts'
-import { checkNewName, type Segments } from '../sandbox/paths.ts'
+import { checkNewName, formatPath, type Segments } from '../sandbox/paths.ts'
 import type { NewPlaceOptions, Sandbox } from '../sandbox/sandbox.ts'
 import type { Staging } from '../sandbox/staging.ts'
 import type { Source } from './replace.ts'
@@ -41,19 +42,26 @@ export async function placedWithParents(
   if (!anyName) for (const name of missing) checkNewName(name)
   const owner = files.owner()
   if (isOurs) giveTo(owner, addressOf(source.folder, source.name))
-  await using built = staging.open()
-  if (!(await hasBuilt(built, missing.slice(1), source, owner))) return false
+  await using staged = staging.open()
+  const built = await build(staged, missing.slice(1), source, owner)
+  if (!built) return false
+  using innermost = built.innermost
   using top = openIfThere(files, segments.slice(0, depth))
   if (!top) return false
   try {
-    renameNewAt(built.folder, built.name, top, missing[0] ?? '')
+    renameNewAt(staged.folder, staged.name, top, missing[0] ?? '')
   } catch (error) {
     // Somebody has made the directory since.
     if (hasCode(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR')) return false
     throw error
   }
-  adoptAll(files, top, missing.slice(0, -1), onMade)
-  dropOldName(files, source, segments)
+  // From here on nothing is opened, which could fail and leave it with two names.
+  for (const [index, stats] of built.made.entries()) {
+    const made = { path: formatPath(segments.slice(0, depth + index + 1)), stats }
+    files.adopt(made)
+    onMade?.(made)
+  }
+  dropOldName(source, innermost, missing.at(-1) ?? '')
   await fsyncDirectory(top)
   return true
 }
@@ -75,47 +83,42 @@ function openIfThere(files: Sandbox, segments: Segments): Directory | undefined 
   }
 }
 
-/** They count from now on. */
-function adoptAll(files: Sandbox, top: Directory, names: Segments, onMade: NewPlaceOptions['onMade']): void {
-  const adopt = (made: Directory) => {
-    files.adopt(made)
-    onMade?.(made)
-  }
-  let current = openChild(top, names[0] ?? '')
-  for (const name of names.slice(1)) {
-    using parent = current
-    adopt(parent)
-    current = openChild(parent, name)
-  }
-  using innermost = current
-  adopt(innermost)
+/** What a game has put under the old name since is its own. */
+function dropOldName({ folder, name }: Source, to: Directory, toName: string): void {
+  if (isSameFile(folder, name, to, toName)) unlinkAt(folder, name)
 }
 
-/** What a game has put under the old name since is its own. */
-function dropOldName(files: Sandbox, { folder, name }: Source, segments: Segments): void {
-  using place = files.openPlace(segments)
-  if (isSameFile(folder, name, place.parent, place.name)) unlinkAt(folder, name)
+interface Built {
+  /** The caller closes it. */
+  innermost: Directory
+  /** What the directories are, the outermost first. */
+  made: BigIntStats[]
 }
 
 /** A directory of this name, with directories in each other and the source in the innermost. */
-async function hasBuilt(
+async function build(
   { folder, name }: Source,
   names: Segments,
   source: Source,
   owner: Owner | undefined,
-): Promise<boolean> {
+): Promise<Built | undefined> {
+  const made: BigIntStats[] = []
   makeOwned(folder, name, owner)
   let current = openChild(folder, name)
   for (const next of names.slice(0, -1)) {
     using parent = current
     makeOwned(parent, next, owner)
     await fsyncDirectory(parent)
+    made.push(lstatAt(parent, '.'))
     current = openChild(parent, next)
   }
-  using innermost = current
-  if (!linkedAt(source.folder, source.name, innermost, names.at(-1) ?? '')) return false
+  using held = new DisposableStack()
+  const innermost = held.use(current)
+  if (!linkedAt(source.folder, source.name, innermost, names.at(-1) ?? '')) return undefined
   await fsyncDirectory(innermost)
-  return true
+  made.push(lstatAt(innermost, '.'))
+  held.move()
+  return { innermost, made }
 }
 
 function makeOwned(parent: Directory, name: string, owner: Owner | undefined): void {

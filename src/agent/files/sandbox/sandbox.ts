@@ -1,6 +1,6 @@
 // The only door to a server's files. Every path from a caller is walked name by name through directory descriptors, and
 // every operation ends in (directory descriptor, one name); see directory.ts for why nothing leads out.
-import { type BigIntStats, realpathSync } from 'node:fs'
+import { type BigIntStats, fstatSync, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { fail, isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
@@ -60,8 +60,8 @@ export interface Sandbox {
   owner(): Owner | undefined
   /** Makes one directory, which must be missing. */
   makeDirectory(parent: Directory, name: string): void
-  /** A directory that was made elsewhere has been put in here. */
-  adopt(made: Directory): void
+  /** A directory that was made elsewhere, for the owner of this one, has been put in here. */
+  adopt(made: MadeDirectory): void
   /** Makes what is missing and opens the last. */
   mkdirs(path: string | Segments): Directory
   walk(path: string | Segments, options?: WalkOptions): AsyncGenerator<WalkEntry, void, undefined>
@@ -69,17 +69,23 @@ export interface Sandbox {
   openWalk(path: string | Segments, options?: Omit<WalkOptions, 'signal'>): Walk
 }
 
+export interface MadeDirectory {
+  /** As the caller would name it. */
+  path: string
+  stats: BigIntStats
+}
+
 export interface NewPlaceOptions {
   /** For what was there before, under whatever name. */
   anyName?: boolean
   /** Called for every directory that is made, the outermost first. */
-  onMade?: (made: Directory) => void
+  onMade?: (made: MadeDirectory) => void
 }
 
 export interface SandboxOptions {
   descriptors?: boolean
   /** Called for every directory that is made on the way to something. */
-  onMade?: (made: Directory) => void
+  onMade?: (made: MadeDirectory) => void
 }
 
 /** Opens the directory that is `segments[index]`, in that of the names before it. */
@@ -103,9 +109,12 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
   const parsed = (path: string | Segments) => (typeof path === 'string' ? parsePath(path) : path)
 
   const owner = () => ownerWithin(rootPath)
-  const own = (made: Directory) => {
+  const own = (made: Directory, onMade?: (made: MadeDirectory) => void) => {
     giveTo(owner(), made.fd)
-    options.onMade?.(made)
+    const { path } = made
+    const stats = fstatSync(made.fd, { bigint: true })
+    options.onMade?.({ path, stats })
+    onMade?.({ path, stats })
   }
   const openTop = () => explained('/', () => openRoot(rootPath, descriptors))
 
@@ -199,14 +208,11 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
     },
     openPlace,
     openNewPlace(path, { anyName = false, onMade } = {}) {
-      const ownAndTell = (made: Directory) => {
-        own(made)
-        onMade?.(made)
-      }
+      const ownAndTell = (made: Directory) => own(made, onMade)
       return place(path, anyName ? createRemaking(ownAndTell) : createMaking(ownAndTell))
     },
     owner,
-    adopt: own,
+    adopt: (made) => options.onMade?.(made),
     makeDirectory(parent, name) {
       mkdirAt(parent, name)
       using made = openUnfollowed(parent, name)
@@ -237,7 +243,11 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
       const segments = parsed(path)
       return segments.length === 0 ? segments : [...resolve(segments.slice(0, -1)), ...segments.slice(-1)]
     },
-    mkdirs: (path) => descend(parsed(path), createMaking(own)),
+    mkdirs: (path) =>
+      descend(
+        parsed(path),
+        createMaking((made) => own(made)),
+      ),
     async *walk(path, options) {
       using top = openDirectory(path)
       yield* walk(top, share, options)
@@ -313,8 +323,10 @@ function openOrElse(
     if (!hasCode(error, 'EEXIST')) throw explain(error, name)
     return openUnfollowed(parent, name)
   }
-  const made = openUnfollowed(parent, name)
+  using held = new DisposableStack()
+  const made = held.use(openUnfollowed(parent, name))
   own(made)
+  held.move()
   return made
 }
 
