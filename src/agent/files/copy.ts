@@ -28,7 +28,7 @@ import { explainedAsync } from './sandbox/errors.ts'
 import { nameToDisk } from './sandbox/names.ts'
 import { giveTo, type Owner, permissionsOf } from './sandbox/ownership.ts'
 import { type Segments, splitPath } from './sandbox/paths.ts'
-import { openSandbox, type Place, type Sandbox } from './sandbox/sandbox.ts'
+import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 import type { Staged } from './sandbox/staging.ts'
 import { type WalkEntry, walk } from './sandbox/walk.ts'
 import type { ServerFiles } from './server-files.ts'
@@ -145,9 +145,13 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
   const depth = splitPath(source.path).length
   const copies = createWorkGroup(AT_ONCE)
   const modes: { path: Segments; mode: number }[] = []
-  const copyFile = async (from: OpenFile, to: Place) => {
-    const bytes = await cloneAndClose(from, to, options)
-    written = sum(written, { bytes, entries: 1 })
+  // Both are open before anything is awaited, while the walk is still there.
+  const copyFile = async (entry: WalkEntry, path: Segments) => {
+    using from = openUnlessGone(entry)
+    if (!from) return
+    using to = target.openPlace(path)
+    await cloneSynced(from, to.parent, to.name, options)
+    written = sum(written, { bytes: diskBytes(from.stats), entries: 1 })
   }
   try {
     for await (const entry of walk(source, options.share, signal ? { signal } : {})) {
@@ -163,8 +167,7 @@ async function copyTree(source: Directory, target: Sandbox, options: CopyOptions
         copyLink(entry.parent, entry.name, place.parent, place.name, options)
         written = sum(written, { bytes: diskBytes(lstatAt(place.parent, place.name)), entries: 1 })
       } else if (entry.stats.isFile()) {
-        const file = openUnlessGone(entry)
-        if (file) copies.start(copyFile(file, target.openPlace(splitPath(place.path))))
+        copies.start(copyFile(entry, splitPath(place.path)))
       }
       if (copies.isFull()) await copies.room()
     }
@@ -190,13 +193,6 @@ function openUnlessGone({ parent, name }: WalkEntry): OpenFile | undefined {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
-}
-
-async function cloneAndClose(from: OpenFile, to: Place, options: CopyOptions): Promise<number> {
-  using source = from
-  using target = to
-  await cloneSynced(source, target.parent, target.name, options)
-  return diskBytes(source.stats)
 }
 
 async function cloneSynced(source: OpenFile, folder: Directory, name: string, options: CopyOptions): Promise<void> {

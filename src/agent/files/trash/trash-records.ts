@@ -65,17 +65,18 @@ export async function writeBatch(
   filling: Set<string>,
 ): Promise<TrashBatch> {
   filling.add(id)
-  mkdirAt(trash, id, 0o700)
-  const folder = openChild(trash, id)
   try {
+    mkdirAt(trash, id, 0o700)
+    using held = new DisposableStack()
+    const folder = held.use(openChild(trash, id))
     using file = createFileAt(folder, RECORD, 0o600)
     writeSync(file.fd, JSON.stringify(record))
     // At once, so that one commit of the disk's journal does for all.
     await Promise.all([fsyncFile(file), fsyncDirectory(folder), fsyncDirectory(trash)])
+    held.move()
     return { id, folder, [Symbol.dispose]: () => folder[Symbol.dispose]() }
   } catch (error) {
     filling.delete(id)
-    folder[Symbol.dispose]()
     throw error
   }
 }

@@ -278,12 +278,13 @@ export function createTrash(deps: {
 function openItem(trash: Directory, id: string) {
   const wanted = parseItemId(id)
   if (!wanted || !statsIfThere(trash, wanted.batch)) throw notInTrash()
-  const folder = explained('trash', () => openChild(trash, wanted.batch))
+  using held = new DisposableStack()
+  const folder = held.use(explained('trash', () => openChild(trash, wanted.batch)))
   const record = readRecord(folder)
   const item = statsIfThere(folder, wanted.slot) && record?.items[wanted.index]
-  if (item) return { wanted, item, folder }
-  folder[Symbol.dispose]()
-  throw notInTrash()
+  if (!item) throw notInTrash()
+  held.move()
+  return { wanted, item, folder }
 }
 
 /** Later than any time where somebody took all of it back meanwhile. */
