@@ -8,7 +8,7 @@ import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import { moveReplacing, moveToNewName } from '../changes/replace.ts'
 import { kindOf } from '../reading/entries.ts'
-import { type Directory, fsyncDirectory, openChild, statsIfThere } from '../sandbox/directory.ts'
+import { type Directory, fsyncDirectory, openChild, renameNewAt, statsIfThere } from '../sandbox/directory.ts'
 import { nameFromLatin1 } from '../sandbox/names.ts'
 import { childPath, type Segments, splitPath } from '../sandbox/paths.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -71,10 +71,28 @@ async function check(
 function moveAtOnce(server: ServerFiles, tree: Sandbox, target: Segments, steps: Step[]): void {
   const taken = steps.find(({ replaced }) => replaced)
   if (taken?.replaced) throw alreadyThere(taken.replaced.path)
-  for (const { path } of steps) {
+  const moved: Segments[] = []
+  try {
+    for (const { path } of steps) {
+      using source = tree.openPlace(path)
+      using place = server.files.openNewPlace([...target, ...path], { anyName: true })
+      moveToNewName({ folder: source.parent, name: source.name }, place.parent, place.name)
+      moved.push(path)
+    }
+  } catch (error) {
+    for (const path of moved.reverse()) takeBack(server, tree, target, path)
+    throw error
+  }
+}
+
+/** What cannot be taken back stays where it is. */
+function takeBack(server: ServerFiles, tree: Sandbox, target: Segments, path: Segments): void {
+  try {
+    using place = server.files.openPlace([...target, ...path])
     using source = tree.openPlace(path)
-    using place = server.files.openNewPlace([...target, ...path], { anyName: true })
-    moveToNewName({ folder: source.parent, name: source.name }, place.parent, place.name)
+    renameNewAt(place.parent, place.name, source.parent, source.name)
+  } catch (error) {
+    server.onUnexpected(error)
   }
 }
 

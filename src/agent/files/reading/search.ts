@@ -1,6 +1,7 @@
 // Finds by name and, when asked, by content. It stops at a number of matches or after a time, and says so. Runs in a
 // thread of its own (reader-worker.ts).
 import type { SearchMatch } from '../../../contract/agent/agent-files.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
 import { type OpenFile, openFileAt } from '../sandbox/directory.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { WalkEntry } from '../sandbox/walk.ts'
@@ -69,7 +70,9 @@ async function searchFile(
 function openIfReadable(entry: WalkEntry): OpenFile | undefined {
   try {
     return openFileAt(entry.parent, entry.name)
-  } catch {
+  } catch (error) {
+    // It could be read: an answer without it would pass for complete.
+    if (hasCode(error, 'EMFILE', 'ENFILE')) throw error
     return undefined
   }
 }
