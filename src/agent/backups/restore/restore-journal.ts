@@ -70,8 +70,12 @@ export interface JournalWriter {
 
 export function createJournal(staging: Directory): JournalWriter {
   const sections = {} as Record<Section, { file: OpenFile; hash: Hash; text: string }>
-  for (const section of SECTIONS)
-    sections[section] = { file: createFileAt(staging, section, 0o600), hash: createSectionHash(), text: '' }
+  using opened = new DisposableStack()
+  for (const section of SECTIONS) {
+    const file = opened.use(createFileAt(staging, section, 0o600))
+    sections[section] = { file, hash: createSectionHash(), text: '' }
+  }
+  const files = opened.move()
 
   function flush(section: Section): void {
     const to = sections[section]
@@ -104,9 +108,7 @@ export function createJournal(staging: Directory): JournalWriter {
     retract() {
       if (statsIfThere(staging, COMMITTED)) unlinkAt(staging, COMMITTED)
     },
-    close() {
-      for (const section of SECTIONS) sections[section].file[Symbol.dispose]()
-    },
+    close: () => files.dispose(),
   }
 }
 

@@ -27,9 +27,11 @@ export function holdPipes(
   inputMaxBytes: number,
   events: Pick<GameEvents, 'output' | 'ended'>,
 ): PipedGame {
+  using opened = new DisposableStack()
   // While nobody writes, a reader would find the end of the pipe.
-  const writers = ['out', 'err'].map((name) => openDescriptor(join(folder, name), constants.O_RDWR))
-  const stdin = openDescriptor(join(folder, 'in'), constants.O_RDWR | constants.O_NONBLOCK)
+  for (const name of ['out', 'err']) opened.use(openDescriptor(join(folder, name), constants.O_RDWR))
+  const stdin = opened.use(openDescriptor(join(folder, 'in'), constants.O_RDWR | constants.O_NONBLOCK))
+  const pipes = opened.move()
   let reading: Promise<unknown> | undefined
   let unsent = Buffer.alloc(0)
   let sending: NodeJS.Timeout | undefined
@@ -62,7 +64,7 @@ export function holdPipes(
       if (hasEnded) return
       hasEnded = true
       clearTimeout(sending)
-      for (const descriptor of [...writers, stdin]) descriptor[Symbol.dispose]()
+      pipes.dispose()
       await Promise.race([reading, delay(LINGER_MS)])
       events.ended(end)
     },
