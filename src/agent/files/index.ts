@@ -111,8 +111,9 @@ export function createAgentFiles(options: AgentFilesOptions): FilesOfAgent {
   }
 
   /** What is left over, and what has expired. */
-  async function tidy({ trash, placements }: ServerFiles): Promise<void> {
+  async function tidy({ trash, placements, staging }: ServerFiles): Promise<void> {
     placements.expire(now() - DAY_MS)
+    await staging.tidy()
     await trash.recover(stopping.signal)
     await trash.expire(stopping.signal)
   }

@@ -16,14 +16,17 @@ export interface Staged extends AsyncDisposable {
 }
 
 export interface Staging {
-  /** A name that nothing has yet. Whatever has it at the end of the block is taken away. */
+  /** A name that nothing has yet. Whatever has it at the end of the block is taken away, or by `tidy` where that fails. */
   open(): Staged
+  /** Takes away what could not be taken away before, for want of descriptors or since the disk refused. */
+  tidy(): Promise<void>
   /** Takes away what was left by a process that died. */
   recover(): Promise<void>
 }
 
-export function createStaging(folderPath: string): Staging {
+export function createStaging(folderPath: string, onUnexpected: (error: unknown) => void): Staging {
   const share = shareOf(folderPath)
+  const left = new Set<string>()
   return {
     open() {
       const folder = openOwnFolder(folderPath)
@@ -33,8 +36,21 @@ export function createStaging(folderPath: string): Staging {
         name,
         async [Symbol.asyncDispose]() {
           using opened = folder
-          await removeTree(opened, name, { share })
+          try {
+            await removeTree(opened, name, { share })
+          } catch (error) {
+            // What was built may be in its place by now: that did not fail.
+            left.add(name)
+            onUnexpected(error)
+          }
         },
+      }
+    },
+    async tidy() {
+      using folder = openOwnFolder(folderPath)
+      for (const name of left) {
+        await removeTree(folder, name, { share })
+        left.delete(name)
       }
     },
     async recover() {
