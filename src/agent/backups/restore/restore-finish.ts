@@ -22,7 +22,7 @@ import { createWay } from './restore-conflicts.ts'
 import { rollForward } from './restore-forward.ts'
 import { freeForQuota } from './restore-freeing.ts'
 import { changePhase, readCommitment, readHead, readPhase, type Section } from './restore-journal.ts'
-import { reasonOf, StepFailed, type Swap } from './restore-steps.ts'
+import { mayPass, reasonOf, StepFailed, type Swap } from './restore-steps.ts'
 import { syncFileSystem, syncPaths } from './restore-sync.ts'
 import type { RestoreTarget } from './restore-target.ts'
 
@@ -55,7 +55,7 @@ export async function finishSwap(
         await carryOut(target, staging, direction)
         break
       } catch (error) {
-        if (attempt >= retries || !(error instanceof StepFailed && error.isPassing)) throw error
+        if (attempt >= retries || !mayPass(error)) throw error
         await delay(Math.min(100 * 2 ** attempt, 10_000))
       }
     }

@@ -40,6 +40,10 @@ export class StepFailed extends Error {
   }
 }
 
+/** Whether it may go better later. Between the steps too: to read the journal and to sync takes descriptors. */
+export const mayPass = (error: unknown): boolean =>
+  error instanceof StepFailed ? error.isPassing : hasCode(error, 'EMFILE', 'ENFILE')
+
 /** In words, without a path of the machine. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof StepFailed ? error.cause : error
