@@ -112,9 +112,11 @@ function openNewest(folder: string): { file: Descriptor; bytes: number; nextLine
   const newest = listSegments(folder).at(-1)
   if (!newest) return { file: openSegment(join(folder, segmentName(1))), bytes: 0, nextLine: 1 }
   const content = readFileSync(newest.path)
-  const file = openSegment(newest.path)
+  using opened = new DisposableStack()
+  const file = opened.use(openSegment(newest.path))
   const isCut = content.length > 0 && content.at(-1) !== LINE_END
   if (isCut) writeWhole(file, END, content.length)
+  opened.move()
   return {
     file,
     bytes: content.length + (isCut ? 1 : 0),

@@ -19,12 +19,13 @@ import {
   CONSOLE_LINE_MAX_BYTES,
   CONSOLE_SEGMENT_BYTES,
 } from '../../../contract/fixed-limits.ts'
-import { mount, withoutRoot } from '../../files/trees.testing.ts'
+import { makeTree, mount, openDescriptors, withoutRoot } from '../../files/trees.testing.ts'
 import { readLastLine, readPage } from './console-reader.ts'
 import { createConsoleTail } from './console-tail.ts'
 import { openConsoleWriter } from './console-writer.ts'
 import { createLineMatcher } from './line-pattern.ts'
 import { createLineSplitter } from './line-splitter.ts'
+import { segmentName } from './segments.ts'
 
 const folders: string[] = []
 after(() => {
@@ -152,6 +153,16 @@ test('a line that a power cut has cut short keeps its number', async () => {
       [1, 'stdout', 'one'],
     ],
   )
+})
+
+test('where the disk takes no end for that line, nothing stays open', { skip: withoutRoot() }, (t) => {
+  const folder = makeTree(t)
+  using _mounted = mount(folder, '-t', 'tmpfs', '-o', 'size=16k', 'none')
+  writeFileSync(join(folder, segmentName(1)), 'x'.repeat(4096))
+  assert.throws(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(64 * 1024)), { code: 'ENOSPC' })
+  const before = openDescriptors()
+  assert.throws(() => openConsoleWriter(folder, () => NOW), { code: 'ENOSPC' })
+  assert.deepEqual(openDescriptors(), before)
 })
 
 test('lines are the same however the bytes are cut, and none is longer than 16 KiB', () => {

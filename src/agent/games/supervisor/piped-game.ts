@@ -16,7 +16,7 @@ const LINGER_MS = 1000
 const NO_POSITION = -1
 
 export interface PipedGame extends Pick<GameProcess, 'input'> {
-  /** Reads what it says from now on. False where that has begun. */
+  /** Reads what it says from now on. False where that has begun, or it has ended. */
   begin(): boolean
   /** It has ended: what it wrote last is read, then its end is told. */
   end(end: GameEnd): Promise<void>
@@ -28,10 +28,14 @@ export function holdPipes(
   events: Pick<GameEvents, 'output' | 'ended'>,
 ): PipedGame {
   using opened = new DisposableStack()
+  const open = (name: string, flags: number) => opened.use(openDescriptor(join(folder, name), flags))
+  const stdin = open('in', constants.O_RDWR | constants.O_NONBLOCK)
   // While nobody writes, a reader would find the end of the pipe.
-  for (const name of ['out', 'err']) opened.use(openDescriptor(join(folder, name), constants.O_RDWR))
-  const stdin = opened.use(openDescriptor(join(folder, 'in'), constants.O_RDWR | constants.O_NONBLOCK))
-  const pipes = opened.move()
+  const writers = ['out', 'err'].map((name) => open(name, constants.O_RDWR))
+  // Now rather than when the game begins, as nobody could be told then.
+  const stdout = open('out', constants.O_RDONLY)
+  const stderr = open('err', constants.O_RDONLY)
+  opened.move()
   let reading: Promise<unknown> | undefined
   let unsent = Buffer.alloc(0)
   let sending: NodeJS.Timeout | undefined
@@ -46,10 +50,10 @@ export function holdPipes(
 
   return {
     begin() {
-      if (reading) return false
+      if (reading || hasEnded) return false
       reading = Promise.all([
-        readPipe(join(folder, 'out'), (chunk) => events.output('stdout', chunk)),
-        readPipe(join(folder, 'err'), (chunk) => events.output('stderr', chunk)),
+        readPipe(stdout, (chunk) => events.output('stdout', chunk)),
+        readPipe(stderr, (chunk) => events.output('stderr', chunk)),
       ])
       return true
     },
@@ -64,16 +68,16 @@ export function holdPipes(
       if (hasEnded) return
       hasEnded = true
       clearTimeout(sending)
-      pipes.dispose()
+      for (const pipe of [stdin, ...writers, ...(reading ? [] : [stdout, stderr])]) pipe[Symbol.dispose]()
       await Promise.race([reading, delay(LINGER_MS)])
       events.ended(end)
     },
   }
 }
 
-/** In a thread that waits for it: a game is read no faster than its lines can be written. */
-async function readPipe(path: string, output: (chunk: Buffer) => void): Promise<void> {
-  using pipe = openDescriptor(path, constants.O_RDONLY)
+/** Takes the pipe over. In a thread that waits for it: a game is read no faster than its lines can be written. */
+async function readPipe(taken: Descriptor, output: (chunk: Buffer) => void): Promise<void> {
+  using pipe = taken
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   for (;;) {
     const bytes = await pipe.read(buffer, 0, CHUNK_BYTES, NO_POSITION)
