@@ -90,11 +90,11 @@ export function openChild(parent: Directory, name: string): Directory {
   const opened = openDescriptor(at, OPEN_DIRECTORY)
   const path = childPath(parent.path, name)
   if (usesDescriptors(parent)) return new DirectoryByDescriptor(opened, path, undefined)
+  using held = new DisposableStack()
+  held.use(opened)
   const real = realpathSync(at)
-  if (real !== at) {
-    opened[Symbol.dispose]()
-    throw fail('invalid_path', 'The path leads through a symbolic link.')
-  }
+  if (real !== at) throw fail('invalid_path', 'The path leads through a symbolic link.')
+  held.move()
   return new DirectoryByDescriptor(opened, path, real)
 }
 

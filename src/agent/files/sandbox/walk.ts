@@ -255,9 +255,11 @@ const nowhere = () => {
 }
 
 function streamedNames(directory: Directory): Names {
-  const stream: Dir = opendirSync(directory.address, { encoding: 'latin1', bufferSize: BUFFERED_ENTRIES })
+  using opened = new DisposableStack()
+  const stream: Dir = opened.use(opendirSync(directory.address, { encoding: 'latin1', bufferSize: BUFFERED_ENTRIES }))
   let open = true
   let next = stream.readSync()
+  opened.move()
   return {
     hasNext: () => next !== null,
     next() {
