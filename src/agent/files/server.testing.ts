@@ -18,7 +18,7 @@ export const request = <T extends object>(fields: T) => ({ serverId, requestId: 
 export async function startServer(
   t: TestContext,
   files: Record<string, string | Uint8Array> = {},
-  options: Pick<AgentFilesOptions, 'now' | 'recordFreed'> = {},
+  options: Partial<Pick<AgentFilesOptions, 'now' | 'recordFreed' | 'onUnexpected'>> = {},
 ) {
   const places = layout(makeTree(t, { [`servers/${serverId}/files/`]: '' }))
   const folders = places.server(serverId)
