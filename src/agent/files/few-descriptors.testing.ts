@@ -62,7 +62,7 @@ async function succeeds(operation: Operation, { shortage, free, before, after }:
   await operation.reset()
   const open = openDescriptors()
   const { error, hasPassed } = await whileFew(shortage, free, operation.work, operation.passesAfterMs)
-  await untilDescriptors(open)
+  await untilDescriptors(open).catch((cause) => assert.fail(`${when} this stays open:\n${cause.message}`))
   const seen = await operation.look()
   if (error === undefined) {
     assert.deepEqual(seen, after, when)

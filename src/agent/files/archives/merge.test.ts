@@ -1,6 +1,7 @@
 // Moving a large unpacked tree into one that is there: in groups, between which others have their turn.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openSandbox } from '../sandbox/sandbox.ts'
@@ -90,4 +91,29 @@ test('a merge that is cancelled while it is checked moves nothing', async (t) =>
   const work = merge(server, openSandbox(staged), [], { overwrite: false, signal: abort.signal })
   await assert.rejects(work, { name: 'AbortError' })
   assert.deepEqual(readdirSync(at('d/e')), [])
+})
+
+test('one of a few that cannot be moved takes those before it back', async (t) => {
+  const { server, at, tree } = await start(t)
+  fillTree(at(''), { kept: 'kept' })
+  const staged = makeTree(t)
+  fillTree(staged, { a: 'a', b: 'b', c: 'c' })
+  const merging = () => merge(server, openSandbox(staged), ['to'], { overwrite: false, signal })
+  const { linkSync } = fs
+  let links = 0
+  // Names that are new come by a link.
+  fs.linkSync = (from, to) => {
+    if (++links === 3) throw Object.assign(new Error('EDQUOT: injected'), { code: 'EDQUOT' })
+    linkSync(from, to)
+  }
+  syncBuiltinESMExports()
+  try {
+    await assert.rejects(merging(), { code: 'disk_full' })
+  } finally {
+    fs.linkSync = linkSync
+    syncBuiltinESMExports()
+  }
+  assert.deepEqual(tree(), ['kept', 'to'])
+  await merging()
+  assert.deepEqual(tree(), ['kept', 'to', 'to/a', 'to/b', 'to/c'])
 })
