@@ -1,5 +1,6 @@
 // What the kernel says of a process or a control group, in files that go with it.
 import { readFileSync } from 'node:fs'
+import { hasCode } from './errno.ts'
 
 /** Empty where it is gone, or is not ours to read. */
 export function readIfThere(path: string): string {
@@ -10,12 +11,23 @@ export function readIfThere(path: string): string {
   }
 }
 
+const statFile = (pid: number) => `/proc/${pid}/stat`
+
 /** Of `/proc/<pid>/stat`, from the state on; none where there is no such process. */
-export function statFields(pid: number): string[] {
-  const text = readIfThere(`/proc/${pid}/stat`)
-  // The name, in parentheses, may hold anything.
-  return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
+export const statFields = (pid: number): string[] => fieldsOf(readIfThere(statFile(pid)))
+
+/** The same; throws where there is no descriptor left to look with. */
+export function statFieldsOrThrow(pid: number): string[] {
+  try {
+    return fieldsOf(readFileSync(statFile(pid), 'utf8'))
+  } catch (error) {
+    if (hasCode(error, 'EMFILE', 'ENFILE')) throw error
+    return []
+  }
 }
+
+/** The name, in parentheses, may hold anything. */
+const fieldsOf = (text: string) => (text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' '))
 
 /** None where there is no such process. */
 export const childrenOf = (pid: number): number[] =>
