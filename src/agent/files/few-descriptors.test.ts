@@ -7,7 +7,9 @@ import { hasCode } from '../../kit/files/errno.ts'
 import { newId } from '../../kit/ids.ts'
 import { BY_THE_SYSTEM } from './changes/changes.ts'
 import { openContent, streamContent, writeContent } from './content.ts'
-import { atEveryShortage, cannotRunOut, type Operation, type Shortage } from './few-descriptors.testing.ts'
+import { atEveryShortage, cannotRunOut, type Operation, type Shortage, whileFew } from './few-descriptors.testing.ts'
+import { openRoot } from './sandbox/directory.ts'
+import { isSomethingMountedBeneath } from './sandbox/walk.ts'
 import { bytes, request, serverId, startServer } from './server.testing.ts'
 import { fillTree } from './trees.testing.ts'
 import { writeBatch } from './uploads/batch.ts'
@@ -176,6 +178,14 @@ promise('what is read is all there, or not answered', async (t) => {
       assert.equal(Buffer.concat(await streamContent(file).toArray()).toString(), 'region')
     },
   })
+})
+
+promise('what may be mounted beneath a tree is not passed over in silence', async (t) => {
+  const { folders } = await start(t)
+  using top = openRoot(folders.files)
+  const { error } = await whileFew('at once', 0, () => isSomethingMountedBeneath(top))
+  assert.ok(hasCode(error, 'EMFILE'), error as Error)
+  assert.equal(isSomethingMountedBeneath(top), false)
 })
 
 promise('the files of a form are placed one by one, each of them or not', async (t) => {
