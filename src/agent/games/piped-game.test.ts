@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cannotRunOut, whileFew } from '../../files/few-descriptors.testing.ts'
-import { makeTree, openDescriptors, untilDescriptors } from '../../files/trees.testing.ts'
-import { holdPipes, type PipedGame } from './piped-game.ts'
+import { cannotRunOut, whileFew } from '../files/few-descriptors.testing.ts'
+import { makeTree, openDescriptors, untilDescriptors } from '../files/trees.testing.ts'
+import { holdPipes, type PipedGame } from './supervisor/piped-game.ts'
 
 /** The input, and of each output both ends. */
 const PIPES = 5
