@@ -30,6 +30,32 @@ it('gives the space of an unfinished blob back when the writer opens the store a
   await rm(dir, { recursive: true })
 })
 
+it('reads at once what it reads otherwise, until it is closed, and says what is missing', async () => {
+  const dir = await temporary()
+  const store = await openLocalStore(dir, { clear: true })
+  const bytes = Buffer.from('0123456789')
+  await store.put('packs/ab/one', bytes)
+  const reader = store.openNow?.('packs/ab/one')
+  assert.ok(reader)
+  await store.delete('packs/ab/one')
+  const into = Buffer.alloc(8)
+  for (const [offset, length] of [
+    [0, 10],
+    [3, 4],
+    [8, 4],
+    [12, 1],
+  ] as const) {
+    const wanted = bytes.subarray(offset, offset + length)
+    assert.deepEqual(Buffer.from(reader.get({ offset, length })), wanted)
+    assert.deepEqual(Buffer.from(reader.get({ offset, length }, into)), wanted)
+  }
+  assert.equal(reader.get({ offset: 3, length: 4 }, into).buffer, into.buffer)
+  reader[Symbol.dispose]()
+  assert.throws(() => reader.get({ offset: 0, length: 1 }), /after it was closed/)
+  assert.throws(() => store.openNow?.('packs/ab/one'), { code: 'blob_missing' })
+  await rm(dir, { recursive: true })
+})
+
 it('removes the directory of the last blob in it, also one that a killed delete has left', async () => {
   const dir = await temporary()
   const store = await openLocalStore(dir, { clear: true })

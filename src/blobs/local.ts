@@ -121,17 +121,23 @@ export async function openLocalStore(
       return await readAt(file, range?.offset ?? 0, length, into)
     },
 
-    getNow(name, { offset, length }, into) {
-      using file = openBlobNow(dir, name)
-      const bytes = roomFor(length, into)
-      return bytes.subarray(0, readFully(file.fd, bytes, length, offset))
-    },
-
     async open(name) {
       const file = await openBlob(dir, name)
       return {
         get: ({ offset, length }, into) => readAt(file, offset, length, into),
         close: async () => file[Symbol.dispose](),
+      }
+    },
+
+    openNow(name) {
+      const file = openBlobNow(dir, name)
+      return {
+        get({ offset, length }, into) {
+          const bytes = roomFor(length, into)
+          const done = readFully(file.fd, bytes, length, offset)
+          return done === length ? bytes : bytes.subarray(0, done)
+        },
+        [Symbol.dispose]: () => file[Symbol.dispose](),
       }
     },
 

@@ -33,13 +33,13 @@ export interface BlobStore {
    * none. Where `into` is given and large enough, the answer is a view of it.
    */
   get(name: string, range?: ByteRange, into?: Uint8Array): Promise<Uint8Array>
-  /** As `get`, at once, on the thread that calls: for stores on a local disk. */
-  getNow?(name: string, range: ByteRange, into?: Uint8Array): Uint8Array
   /**
    * For several ranges of one blob. Throws `BlobMissing` where there is none. Whoever opens it closes it. On a local disk
    * it stays readable until then, also when the blob is deleted meanwhile; elsewhere `get` may throw `BlobMissing`.
    */
   open(name: string): Promise<BlobReader>
+  /** As `open`, at once, on the thread that calls: for stores on a local disk. */
+  openNow?(name: string): BlobReaderNow
   /** Throws `BlobMissing` where there is none. */
   stat(name: string): Promise<BlobInfo>
   /** Every blob whose name starts with `prefix`, in no promised order, in memory that does not grow with the store. */
@@ -54,7 +54,7 @@ export interface BlobStore {
 }
 
 /** One over a network, which can do all but what needs a disk of its own. */
-export type RemoteStore = Required<Omit<BlobStore, 'getNow'>>
+export type RemoteStore = Required<Omit<BlobStore, 'openNow'>>
 
 export interface BlobSource {
   sizeBytes: number
@@ -79,6 +79,11 @@ export interface BlobReader {
   /** As `BlobStore.get`. */
   get(range: ByteRange, into?: Uint8Array): Promise<Uint8Array>
   close(): Promise<void>
+}
+
+export interface BlobReaderNow extends Disposable {
+  /** As `BlobStore.get`. */
+  get(range: ByteRange, into?: Uint8Array): Uint8Array
 }
 
 export interface BlobWriter {

@@ -41,7 +41,7 @@ export function createLane(): Lane {
 export async function decodeFrames(tools: Tools, lane: Lane, job: DecodeJob): Promise<DecodeResult> {
   const made = new Float64Array((job.files?.times.length ?? 0) * MADE.fields)
   const result: Result = { damaged: [], bytes: 0, made, madeCount: 0 }
-  const pack = job.fetched ? readerOf(job.fetched) : await tools.blobs.open(packBlob(job.packId)).catch(codeIfLost)
+  const pack = job.fetched ? readerOf(job.fetched) : await openPack(tools.blobs, job.packId).catch(codeIfLost)
   try {
     await decodeGroups(tools.sealer, lane, job, pack, result)
   } finally {
@@ -73,6 +73,13 @@ function readerOf(ranges: readonly FetchedRange[]): BlobReader {
     },
     close: async () => {},
   }
+}
+
+/** Read by this thread where it can: another one would have to be waited for, behind what is being written. */
+async function openPack(blobs: BlobStore, packId: string): Promise<BlobReader> {
+  if (!blobs.openNow) return blobs.open(packBlob(packId))
+  const pack = blobs.openNow(packBlob(packId))
+  return { get: async (range, into) => pack.get(range, into), close: async () => pack[Symbol.dispose]() }
 }
 
 function codeIfLost(error: unknown): string {

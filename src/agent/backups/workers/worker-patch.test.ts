@@ -15,14 +15,15 @@ function scene(tookMs: () => number) {
   rows[BASE.rawLength] = BLOCK_BYTES
   const prior = { names: sealer.idOf(base), bases: sealer.idOf(base), rows, packs: ['0'.repeat(32)] }
   let [clock, reads] = [0, 0]
-  const getNow = () => {
+  const get = () => {
     reads++
     clock += tookMs()
     return base
   }
+  const openNow = () => ({ get, [Symbol.dispose]() {} })
   const now = Buffer.from(base)
   now.fill(1, 3 * SECTOR_BYTES, 4 * SECTOR_BYTES)
-  const patcher = createPatcher(sealer, { getNow }, () => clock)
+  const patcher = createPatcher(sealer, { openNow }, () => clock)
   return { base, now, prior, patch: () => patcher.patch(now, prior, 0), reads: () => reads }
 }
 

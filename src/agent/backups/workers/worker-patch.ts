@@ -29,7 +29,7 @@ export interface Patcher {
 /** For one thread. */
 export function createPatcher(
   sealer: Sealer,
-  blobs: Pick<BlobStore, 'getNow'>,
+  blobs: Pick<BlobStore, 'openNow'>,
   now: () => number = () => performance.now(),
 ): Patcher {
   const pace = createPace()
@@ -38,7 +38,7 @@ export function createPatcher(
     const at = block * BASE.fields
     const [storedLength, inner] = [rows[at + BASE.storedLength] ?? 0, rows[at + BASE.inner] ?? 0]
     const packId = packs[rows[at + BASE.pack] ?? -1]
-    if (storedLength === 0 || packId === undefined || !blobs.getNow || !pace.mayRead()) return undefined
+    if (storedLength === 0 || packId === undefined || !blobs.openNow || !pace.mayRead()) return undefined
     const begun = now()
     const encoded = {
       codec: rows[at + BASE.codec] ?? 0,
@@ -47,7 +47,8 @@ export function createPatcher(
     }
     try {
       const range = { offset: rows[at + BASE.offset] ?? 0, length: storedLength }
-      const stored = blobs.getNow(packBlob(packId), range, fetched)
+      using pack = blobs.openNow(packBlob(packId))
+      const stored = pack.get(range, fetched)
       if (stored.length !== storedLength) return undefined
       const frame = asBuffer(sealer.decode(stored, encoded, false, decoded))
       const was = frame.subarray(inner, inner + BLOCK_BYTES)
