@@ -1,9 +1,10 @@
 // Moving a large unpacked tree into one that is there: in groups, between which others have their turn.
 import assert from 'node:assert/strict'
-import fs, { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { until } from '../../../../test/support/until.ts'
 import { openSandbox } from '../sandbox/sandbox.ts'
 import { fillTree, makeTree } from '../trees.testing.ts'
 import { serverId, start } from './archives.testing.ts'
@@ -93,27 +94,77 @@ test('a merge that is cancelled while it is checked moves nothing', async (t) =>
   assert.deepEqual(readdirSync(at('d/e')), [])
 })
 
-test('one of a few that cannot be moved takes those before it back', async (t) => {
-  const { server, at, tree } = await start(t)
-  fillTree(at(''), { kept: 'kept' })
-  const staged = makeTree(t)
-  fillTree(staged, { a: 'a', b: 'b', c: 'c' })
-  const merging = () => merge(server, openSandbox(staged), ['to'], { overwrite: false, signal })
-  const { linkSync } = fs
-  let links = 0
-  // Names that are new come by a link.
-  fs.linkSync = (from, to) => {
-    if (++links === 3) throw Object.assign(new Error('EDQUOT: injected'), { code: 'EDQUOT' })
-    linkSync(from, to)
-  }
+/** The last of five cannot be moved. `before`: what happens just before that. Files come by a link, directories by a rename. */
+async function refusedAtLast(merging: () => Promise<unknown>, before = () => {}): Promise<void> {
+  const { linkSync, renameSync } = fs
+  let moves = 0
+  const counted =
+    (move: typeof renameSync): typeof renameSync =>
+    (from, to) => {
+      if (++moves === 5) {
+        before()
+        throw Object.assign(new Error('EDQUOT: injected'), { code: 'EDQUOT' })
+      }
+      move(from, to)
+    }
+  Object.assign(fs, { linkSync: counted(linkSync), renameSync: counted(renameSync) })
   syncBuiltinESMExports()
   try {
     await assert.rejects(merging(), { code: 'disk_full' })
   } finally {
-    fs.linkSync = linkSync
+    Object.assign(fs, { linkSync, renameSync })
     syncBuiltinESMExports()
   }
+}
+
+/** A file system's clock may stand still for some milliseconds. */
+async function untilLater(base: string): Promise<void> {
+  const time = () => {
+    writeFileSync(join(base, 'time'), '')
+    return statSync(join(base, 'time'), { bigint: true }).ctimeNs
+  }
+  const begun = time()
+  await until(async () => time() > begun)
+  rmSync(join(base, 'time'))
+}
+
+async function startMerge(t: TestContext) {
+  const started = await start(t)
+  fillTree(started.at(''), { kept: 'kept' })
+  const staged = makeTree(t)
+  fillTree(staged, { a: 'a', b: 'b', c: 'c', 'one/deep/x': 'x', 'two/deep/x': 'x' })
+  await untilLater(started.at(''))
+  const merging = () => merge(started.server, openSandbox(staged), ['to'], { overwrite: false, signal })
+  return { ...started, merging }
+}
+
+test('one of a few that cannot be moved takes those before it back', async (t) => {
+  const { tree, merging } = await startMerge(t)
+  await refusedAtLast(merging)
   assert.deepEqual(tree(), ['kept', 'to'])
   await merging()
-  assert.deepEqual(tree(), ['kept', 'to', 'to/a', 'to/b', 'to/c'])
+  const folders = ['one', 'two'].flatMap((one) => [`to/${one}`, `to/${one}/deep`, `to/${one}/deep/x`])
+  assert.deepEqual(tree(), ['kept', 'to', 'to/a', 'to/b', 'to/c', ...folders])
 })
+
+const PUT: Record<string, (moved: { file: string; folder: string }) => string> = {
+  'in place of a file': ({ file }) => {
+    rmSync(file)
+    return file
+  },
+  'into a file': ({ file }) => file,
+  'into a new folder': ({ folder }) => join(folder, 'save'),
+  'deep in a new folder': ({ folder }) => join(folder, 'deep/save'),
+}
+
+for (const [what, put] of Object.entries(PUT))
+  test(`what a game has put ${what} meanwhile stays when an archive is taken back`, async (t) => {
+    const { at, merging } = await startMerge(t)
+    const moved = (names: string[]) => names.map((name) => at(`to/${name}`)).find((path) => existsSync(path)) ?? ''
+    let path = ''
+    await refusedAtLast(merging, () => {
+      path = put({ file: moved(['a', 'b', 'c']), folder: moved(['one', 'two']) })
+      writeFileSync(path, 'of the game')
+    })
+    assert.equal(readFileSync(path, 'utf8'), 'of the game')
+  })

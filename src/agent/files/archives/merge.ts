@@ -2,7 +2,7 @@
 // recursively, and a file in the way is refused or goes to the trash. Everything is checked before anything moves. Both
 // trees may be as large as a server: only one group of moves is kept in memory, and the event loop gets its turn
 // between moves.
-import { opendirSync } from 'node:fs'
+import { type BigIntStats, opendirSync } from 'node:fs'
 import type { FileKind } from '../../../contract/agent/agent-files.ts'
 import { fail } from '../../../contract/errors.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
@@ -71,29 +71,53 @@ async function check(
 function moveAtOnce(server: ServerFiles, tree: Sandbox, target: Segments, steps: Step[]): void {
   const taken = steps.find(({ replaced }) => replaced)
   if (taken?.replaced) throw alreadyThere(taken.replaced.path)
-  const moved: Segments[] = []
+  const moved: Moved[] = []
   try {
     for (const { path } of steps) {
       using source = tree.openPlace(path)
       using place = server.files.openNewPlace([...target, ...path], { anyName: true })
       moveToNewName({ folder: source.parent, name: source.name }, place.parent, place.name)
-      moved.push(path)
+      moved.push({ path, stats: statsIfThere(place.parent, place.name) })
     }
   } catch (error) {
-    for (const path of moved.reverse()) takeBack(server, tree, target, path)
+    for (const one of moved.reverse()) takeBack(server, tree, target, one)
+    server.usage.touch()
     throw error
   }
 }
 
-/** What cannot be taken back stays where it is. */
-function takeBack(server: ServerFiles, tree: Sandbox, target: Segments, path: Segments): void {
+interface Moved {
+  path: Segments
+  /** Just after it was moved. */
+  stats: BigIntStats | undefined
+}
+
+/** What cannot be taken back stays where it is, and so does what a game has put there or written to since. */
+function takeBack(server: ServerFiles, tree: Sandbox, target: Segments, { path, stats }: Moved): void {
   try {
     using place = server.files.openPlace([...target, ...path])
     using source = tree.openPlace(path)
+    const there = statsIfThere(place.parent, place.name)
+    if (!stats || there?.ino !== stats.ino || there.ctimeNs !== stats.ctimeNs) return
     renameNewAt(place.parent, place.name, source.parent, source.name)
+    if (!there.isDirectory()) return
+    let isNewer = true
+    try {
+      // Only now, when nobody can come to it any more.
+      isNewer = holdsNewer(tree, path, stats.ctimeNs)
+    } finally {
+      if (isNewer) renameNewAt(source.parent, source.name, place.parent, place.name)
+    }
   } catch (error) {
     server.onUnexpected(error)
   }
+}
+
+/** Whether something in the directory has changed since then, or is new. */
+function holdsNewer(tree: Sandbox, path: Segments, sinceNs: bigint): boolean {
+  using entries = tree.openWalk(path)
+  for (let found = entries.next(); found; found = entries.next()) if (found.stats.ctimeNs >= sinceNs) return true
+  return false
 }
 
 async function moveAll(

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict'
 import fs, { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { writeContent } from '../content.ts'
-import { bytes, code, request, serverId, startServer } from '../server.testing.ts'
+import { openRoot } from '../sandbox/directory.ts'
+import { openSandbox } from '../sandbox/sandbox.ts'
+import { bytes, code, request, serverId, startServer, treeOf } from '../server.testing.ts'
+import { makeTree, withoutRoot } from '../trees.testing.ts'
+import { placedWithParents } from './new-parents.ts'
 
 /** Every call that changes a name fails from the nth on, or says what it sees. */
 function atChange(at: (nth: number, to: string) => void): Disposable & { count(): number } {
@@ -146,4 +151,57 @@ test('a directory that is taken away while what goes below it is made is made ag
   }
   assert.equal(isTaken, true)
   assert.equal(readFileSync(at('there/new/file'), 'utf8'), 'x')
+})
+
+test('where the old name cannot be dropped, the move is refused, and the file has that name alone', async (t) => {
+  const { agent, at, tree } = await startServer(t, { 'held/file': 'x' })
+  const { unlinkSync } = fs
+  fs.unlinkSync = (path) => {
+    if (!/\/file$/.test(String(path)) || existsSync(at('held/free'))) return unlinkSync(path)
+    writeFileSync(at('held/free'), '')
+    throw Object.assign(new Error('EACCES: injected'), { code: 'EACCES' })
+  }
+  syncBuiltinESMExports()
+  try {
+    await assert.rejects(agent.move(request({ moves: [{ from: '/held/file', to: '/new/deep/file' }] })))
+  } finally {
+    fs.unlinkSync = unlinkSync
+    syncBuiltinESMExports()
+  }
+  assert.deepEqual(tree(), ['held', 'held/file', 'held/free'])
+  assert.equal(statSync(at('held/file')).nlink, 1)
+})
+
+test('without /proc, too, what is placed below new directories has one name', async (t) => {
+  const base = makeTree(t, { 'files/file': 'x', 'staging/': '' })
+  const files = openSandbox(join(base, 'files'), { descriptors: false })
+  const folder = openRoot(join(base, 'staging'), false)
+  const staged = { folder, name: 'built', [Symbol.asyncDispose]: async () => folder[Symbol.dispose]() }
+  const staging = { open: () => staged, tidy: async () => {}, recover: async () => {} }
+  using place = files.openPlace('/file')
+  const source = { folder: place.parent, name: place.name }
+  assert.equal(await placedWithParents({ files, staging }, source, ['new', 'deep', 'file']), true)
+  assert.deepEqual(treeOf(join(base, 'files')), ['new', 'new/deep', 'new/deep/file'])
+  assert.equal(statSync(join(base, 'files/new/deep/file')).nlink, 1)
+})
+
+test('new directories belong to whom the files were given meanwhile', { skip: withoutRoot() }, async (t) => {
+  const { agent, at } = await startServer(t, { file: 'x' })
+  const { linkSync, chownSync } = fs
+  fs.linkSync = (from, to) => {
+    linkSync(from, to)
+    chownSync(at(''), 70_000, 70_000)
+  }
+  syncBuiltinESMExports()
+  try {
+    await agent.move(request({ moves: [{ from: '/file', to: '/new/deep/file' }] }))
+  } finally {
+    fs.linkSync = linkSync
+    syncBuiltinESMExports()
+  }
+  assert.deepEqual(
+    ['new', 'new/deep'].map((path) => statSync(at(path)).uid),
+    [70_000, 70_000],
+  )
+  assert.equal(statSync(at('new/deep/file')).nlink, 1)
 })

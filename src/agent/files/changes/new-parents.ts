@@ -1,6 +1,7 @@
 // Places a file below directories that do not exist yet. They are created in staging, with the file in them under a
 // second name, and enter the server's files by one rename: even if interrupted, either both are there or neither.
 import type { BigIntStats } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import { isFailure } from '../../../contract/errors.ts'
 import { hasCode } from '../../../kit/files/errno.ts'
 import {
@@ -14,6 +15,7 @@ import {
   openChild,
   renameNewAt,
   unlinkAt,
+  usesDescriptors,
 } from '../sandbox/directory.ts'
 import { giveTo, type Owner } from '../sandbox/ownership.ts'
 import { checkNewName, formatPath, type Segments } from '../sandbox/paths.ts'
@@ -47,7 +49,8 @@ export async function placedWithParents(
   if (!built) return false
   using innermost = built.innermost
   using top = openIfThere(files, segments.slice(0, depth))
-  if (!top) return false
+  // Whoever is to own them has come meanwhile: then each is made for them.
+  if (!top || !isDeepStrictEqual(files.owner(), owner)) return false
   try {
     renameNewAt(staged.folder, staged.name, top, missing[0] ?? '')
   } catch (error) {
@@ -61,7 +64,8 @@ export async function placedWithParents(
     files.adopt(made)
     onMade?.(made)
   }
-  dropOldName(source, innermost, missing.at(-1) ?? '')
+  if (usesDescriptors(innermost)) dropOldName(source, innermost, missing.at(-1) ?? '')
+  else dropOldNameOf(source, files, segments)
   await fsyncDirectory(top)
   return true
 }
@@ -83,15 +87,28 @@ function openIfThere(files: Sandbox, segments: Segments): Directory | undefined 
   }
 }
 
-/** What a game has put under the old name since is its own. */
+/** What a game has put under the old name since is its own. Where the old one cannot be dropped, the new one is. */
 function dropOldName({ folder, name }: Source, to: Directory, toName: string): void {
-  if (isSameFile(folder, name, to, toName)) unlinkAt(folder, name)
+  const hasBoth = () => isSameFile(folder, name, to, toName)
+  if (!hasBoth()) return
+  try {
+    unlinkAt(folder, name)
+  } catch (error) {
+    if (hasBoth()) unlinkAt(to, toName)
+    throw error
+  }
+}
+
+/** For systems on which an open directory has no address but its path, which the rename has changed. */
+function dropOldNameOf(source: Source, files: Sandbox, segments: Segments): void {
+  using place = files.openPlace(segments)
+  dropOldName(source, place.parent, place.name)
 }
 
 interface Built {
   /** The caller closes it. */
   innermost: Directory
-  /** What the directories are, the outermost first. */
+  /** The stats of the directories, the outermost first. */
   made: BigIntStats[]
 }
 

@@ -1,6 +1,6 @@
 // Removing a whole tree for good, however deep it is. Unlinking goes through the thread pool, since for a file of many
 // gigabytes it can take a disk long enough to be felt.
-import { type BigIntStats, readdirSync } from 'node:fs'
+import { type BigIntStats, fchmodSync, readdirSync } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hasCode } from '../../../kit/files/errno.ts'
@@ -11,6 +11,8 @@ import { nameFromLatin1 } from './names.ts'
 import { createMountCheck } from './walk.ts'
 
 const AT_ONCE = 32
+/** Read, write and enter, for the owner. */
+const OWN_BITS = 0o700
 /** A directory that takes no more than this is read at once, which costs less than a round through the thread pool. */
 const SMALL_DIRECTORY_BYTES = 64n * 1024n
 
@@ -47,8 +49,8 @@ interface Level extends Child {
 export async function removeTree(parent: Directory, name: string, options: RemoveOptions): Promise<boolean> {
   const stats = statsIfThere(parent, name)
   if (!stats) return true
+  if (!stats.isDirectory()) return await removeFile(parent, { name, stats }, options)
   const removal = { ...options, mounts: createMountCheck(parent) }
-  if (!stats.isDirectory()) return await removeFile(parent, { name, stats }, removal)
   if (removal.mounts.isCrossing(parent, name, stats)) return false
   using descent = openDescent(parent)
   return await removeDirectory(descent, { name, stats }, removal)
@@ -74,10 +76,22 @@ async function removeDirectory(descent: Descent, first: Child, removal: Removal)
   return top.isEmpty
 }
 
-async function openLevel({ address }: Directory, child: Child): Promise<Level> {
+async function openLevel(directory: Directory, child: Child): Promise<Level> {
+  makeWritable(directory, child.stats)
+  const { address } = directory
   const isSmall = child.stats.size <= SMALL_DIRECTORY_BYTES
   const names = isSmall ? readdirSync(address, { encoding: 'latin1' }) : await readdir(address, { encoding: 'latin1' })
   return { ...child, names: names.reverse(), directories: [], isEmpty: true }
+}
+
+/** One that its owner may not write to holds on to what is in it, unless the service is root. */
+function makeWritable({ fd }: Directory, { mode }: BigIntStats): void {
+  if ((Number(mode) & OWN_BITS) === OWN_BITS) return
+  try {
+    fchmodSync(fd, Number(mode) | OWN_BITS)
+  } catch {
+    // It belongs to somebody else: then what is in it says whether it can go.
+  }
 }
 
 /** The next few names: files go now, directories are noted. */
@@ -106,7 +120,7 @@ function leave(descent: Descent, levels: Level[], removal: Removal): boolean {
   return removedUnlessHeld(() => rmdirAt(descent.current, done.name), removal, done.stats)
 }
 
-async function removeFile(parent: Directory, { name, stats }: Child, removal: Removal): Promise<boolean> {
+async function removeFile(parent: Directory, { name, stats }: Child, removal: RemoveOptions): Promise<boolean> {
   try {
     await unlink(addressOf(parent, name))
     removal.onRemoved?.(stats)

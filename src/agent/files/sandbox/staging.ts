@@ -47,10 +47,16 @@ export function createStaging(folderPath: string, onUnexpected: (error: unknown)
       }
     },
     async tidy() {
+      if (left.size === 0) return
       using folder = openOwnFolder(folderPath)
       for (const name of left) {
-        await removeTree(folder, name, { share })
-        left.delete(name)
+        try {
+          await removeTree(folder, name, { share })
+          left.delete(name)
+        } catch (error) {
+          // The others are not kept waiting for it.
+          onUnexpected(error)
+        }
       }
     },
     async recover() {
