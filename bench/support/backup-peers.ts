@@ -42,7 +42,7 @@ export interface Place {
   change(folder: string): void
 }
 
-/** Of a program that stays. */
+/** Warm, a program has done each step before the one that counts, so nothing is left to compile. Cold, it is started for each. */
 export type Warmth = 'warm' | 'cold'
 
 export interface Tool {

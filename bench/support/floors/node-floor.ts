@@ -18,7 +18,6 @@ import type { Answered, Asked } from './node/main.ts'
 
 const MAIN = fileURLToPath(new URL('./node/main.ts', import.meta.url))
 
-/** Warm, it has done each step before the one that counts, and nothing is left to compile. Cold, it is started for each step. */
 export const nodeFloorName = (warmth: Warmth) => `least program in Node, ${warmth}`
 
 /** What it writes beside what it reads, and beside the blocks that changed. */

@@ -145,7 +145,7 @@ async function* tarFrom(
 
 function restOf(whole: Readable, start: number, signal: AbortSignal): Readable {
   const rest = Readable.from(skip(whole, start, signal), { objectMode: false })
-  // Also where nobody has asked it for a byte.
+  // Where nobody has asked for a byte, `skip` has not begun and closes nothing.
   rest.once('close', () => whole.destroy())
   return rest
 }

@@ -40,7 +40,7 @@ export class StepFailed extends Error {
   }
 }
 
-/** Whether it may go better later. Between the steps too: to read the journal and to sync takes descriptors. */
+/** Whether a retry may help. Between the steps too: to read the journal and to sync takes descriptors. */
 export const mayPass = (error: unknown): boolean =>
   error instanceof StepFailed ? error.isPassing : hasCode(error, 'EMFILE', 'ENFILE')
 
