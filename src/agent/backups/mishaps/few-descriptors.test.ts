@@ -71,32 +71,30 @@ promise('a first backup and one after changes are made whole, or not at all', as
 })
 
 for (const what of ['over what is there', 'into an empty server'])
-  promise(`a restore ${what} is done or not, or can be finished`, async (t) => {
-    const agent = await testAgent(t)
-    const source = agent.filesOf('srv_a')
-    fillServer(source)
-    const { backupId } = await agent.create('srv_a')
-    let serverId = ''
-    await atEveryShortage({
-      async reset() {
-        serverId = newId('srv')
-        const root = agent.filesOf(serverId)
-        if (what === 'into an empty server') return
-        mkdirSync(join(root, 'world'))
-        for (const name of ['world/small', 'world/newer']) writeFileSync(join(root, name), 'newer')
-      },
-      look: () => contentsOf(agent.filesOf(serverId)),
-      async work() {
-        const stopped = await agent.backups.stoppedRestore({ serverId })
-        if (!stopped) await agent.restore(serverId, backupId, { sourceServerId: 'srv_a' })
-        else await agent.run({ kind: 'backups.finishRestore', jobId: stopped.jobId, direction: 'forward' }, serverId)
-      },
-      passesAfterMs: 50,
-      mayBePart: true,
-      ...(what === 'into an empty server' ? { shortages: ['at once'] } : {}),
-    })
-    await assertSound(agent)
-  })
+  promise(
+    `a restore ${what} is done or not, and waits for descriptors from where it can no longer be given up`,
+    async (t) => {
+      const agent = await testAgent(t)
+      const source = agent.filesOf('srv_a')
+      fillServer(source)
+      const { backupId } = await agent.create('srv_a')
+      let serverId = ''
+      await atEveryShortage({
+        async reset() {
+          serverId = newId('srv')
+          const root = agent.filesOf(serverId)
+          if (what === 'into an empty server') return
+          mkdirSync(join(root, 'world'))
+          for (const name of ['world/small', 'world/newer']) writeFileSync(join(root, name), 'newer')
+        },
+        look: () => contentsOf(agent.filesOf(serverId)),
+        work: () => agent.restore(serverId, backupId, { sourceServerId: 'srv_a' }),
+        passesOnceAwaited: true,
+        ...(what === 'into an empty server' ? { shortages: ['at once'] } : {}),
+      })
+      await assertSound(agent)
+    },
+  )
 
 promise('a backup is downloaded, read, listed and verified whole, or not answered', async (t) => {
   const agent = await testAgent(t)
