@@ -98,7 +98,10 @@ for (const what of ['over what is there', 'into an empty server'])
   })
 
 for (const direction of ['forward', 'back'] as const)
-  test(`a restore that has stopped goes ${direction}, and says how it ended`, { skip: cannotStop }, async (t) => {
+  test(`a restore that has stopped goes ${direction}, and says how it ended`, {
+    skip: cannotStop,
+    timeout: 120_000,
+  }, async (t) => {
     const agent = await testAgent(t)
     const root = agent.filesOf(SERVER)
     let jobId = ''
