@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import fs, { closeSync, openSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import timers from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { hasCode } from '../../kit/files/errno.ts'
 import { openDescriptors, untilDescriptors } from './trees.testing.ts'
@@ -32,8 +33,8 @@ export interface Operation {
   mayBePart?: boolean
   /** All of them by default. */
   shortages?: readonly Shortage[]
-  /** For what waits until there are descriptors again: there are, after so many milliseconds. */
-  passesAfterMs?: number
+  /** For what waits until there are descriptors again: there are, as soon as it does. */
+  passesOnceAwaited?: boolean
 }
 
 /** At each shortage it fails or succeeds, leaves nothing open and loses nothing, and succeeds once there are descriptors again. */
@@ -61,7 +62,7 @@ async function succeeds(operation: Operation, { shortage, free, before, after }:
   const when = `with ${free} ${shortage}`
   await operation.reset()
   const open = openDescriptors()
-  const { error, hasPassed } = await whileFew(shortage, free, operation.work, operation.passesAfterMs)
+  const { error, hasPassed } = await whileFew(shortage, free, operation.work, operation)
   await untilDescriptors(open).catch((cause) => assert.fail(`${when} this stays open:\n${cause.message}`))
   const seen = await operation.look()
   if (error === undefined) {
@@ -83,28 +84,44 @@ function isPart(seen: Seen, before: Seen, after: Seen): boolean {
 }
 
 /** Answers why it has failed, and whether there were descriptors again before it ended. */
-export async function whileFew(shortage: Shortage, free: number, work: () => unknown, passesAfterMs?: number) {
+export async function whileFew(
+  shortage: Shortage,
+  free: number,
+  work: () => unknown,
+  { passesOnceAwaited = false }: Pick<Operation, 'passesOnceAwaited'> = {},
+) {
   const fillers = fill()
   for (const filler of fillers.splice(0, free)) closeSync(filler)
-  if (shortage === 'in all') takeWhatIsClosed(fillers)
   let hasPassed = false
   const pass = () => {
     hasPassed = true
     fs.closeSync = ownCloseSync
+    timers.setTimeout = ownDelay
     syncBuiltinESMExports()
     for (const filler of fillers.splice(0)) closeSync(filler)
   }
-  const passing = passesAfterMs === undefined ? undefined : setTimeout(pass, passesAfterMs)
+  if (shortage === 'in all') takeWhatIsClosed(fillers)
+  if (passesOnceAwaited) callOnceAwaited(pass)
   let error: unknown
   try {
     await work()
   } catch (thrown) {
     error = thrown ?? new Error('it failed without a reason')
   }
-  clearTimeout(passing)
   const ended = { error, hasPassed }
   pass()
   return ended
+}
+
+const ownDelay = timers.setTimeout
+
+/** However long the work takes: only what waits on purpose calls this. */
+function callOnceAwaited(call: () => void): void {
+  timers.setTimeout = (_ms, value, options) => {
+    call()
+    return ownDelay(1, value, options)
+  }
+  syncBuiltinESMExports()
 }
 
 const ownCloseSync = fs.closeSync

@@ -5,11 +5,15 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
+import { withoutImmutable } from '../../../../test/support/immutable.ts'
+import type { RestoreOutcome } from '../../../contract/agent/agent-backups.ts'
 import { newId } from '../../../kit/ids.ts'
 import { atEveryShortage, cannotRunOut } from '../../files/few-descriptors.testing.ts'
 import { snapshot, type TestAgent, testAgent } from '../backups.testing.ts'
+import { SERVER, stopRestore } from '../restore/finish.testing.ts'
 
 const { signal } = new AbortController()
+const cannotStop = cannotRunOut || withoutImmutable()
 
 const promise = (name: string, run: (t: TestContext) => Promise<void>) =>
   test(name, { skip: cannotRunOut, timeout: 120_000 }, run)
@@ -71,7 +75,7 @@ promise('a first backup and one after changes are made whole, or not at all', as
 })
 
 for (const what of ['over what is there', 'into an empty server'])
-  promise(`a restore ${what} is done or not, or can be finished`, async (t) => {
+  promise(`a restore ${what} is done or not, and once it has begun waits for descriptors`, async (t) => {
     const agent = await testAgent(t)
     const source = agent.filesOf('srv_a')
     fillServer(source)
@@ -86,16 +90,36 @@ for (const what of ['over what is there', 'into an empty server'])
         for (const name of ['world/small', 'world/newer']) writeFileSync(join(root, name), 'newer')
       },
       look: () => contentsOf(agent.filesOf(serverId)),
-      async work() {
-        const stopped = await agent.backups.stoppedRestore({ serverId })
-        if (!stopped) await agent.restore(serverId, backupId, { sourceServerId: 'srv_a' })
-        else await agent.run({ kind: 'backups.finishRestore', jobId: stopped.jobId, direction: 'forward' }, serverId)
-      },
-      passesAfterMs: 50,
-      mayBePart: true,
+      work: () => agent.restore(serverId, backupId, { sourceServerId: 'srv_a' }),
+      passesOnceAwaited: true,
       ...(what === 'into an empty server' ? { shortages: ['at once'] } : {}),
     })
     await assertSound(agent)
+  })
+
+for (const direction of ['forward', 'back'] as const)
+  test(`a restore that has stopped goes ${direction}, and says how it ended`, {
+    skip: cannotStop,
+    timeout: 120_000,
+  }, async (t) => {
+    const agent = await testAgent(t)
+    const root = agent.filesOf(SERVER)
+    let jobId = ''
+    let expected: RestoreOutcome | undefined
+    await atEveryShortage({
+      async reset() {
+        // After everything is placed, in whatever order it was staged.
+        ;({ jobId } = await stopRestore(agent, 'keep'))
+      },
+      look: () => contentsOf(root),
+      async work() {
+        const outcome = await agent.run({ kind: 'backups.finishRestore', jobId, direction }, SERVER)
+        expected ??= outcome
+        assert.deepEqual(outcome, expected)
+        assert.equal(outcome.report?.filesRestored, 4)
+      },
+      passesOnceAwaited: true,
+    })
   })
 
 promise('a backup is downloaded, read, listed and verified whole, or not answered', async (t) => {

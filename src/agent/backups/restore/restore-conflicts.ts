@@ -56,9 +56,11 @@ export function createWay(
   const { sandbox, gate } = target
 
   async function prepare(path: string[], stats: ReturnType<typeof lstatAt>): Promise<TrashBatch> {
-    const batch = await target.prepareTrash([{ path: formatPath(path), kind: kindOf(stats) }])
+    using held = new DisposableStack()
+    const batch = held.use(await target.prepareTrash([{ path: formatPath(path), kind: kindOf(stats) }]))
     gate.hold([batch.id])
     await note(staging, { by, path, batch: batch.id })
+    held.move()
     return batch
   }
 

@@ -14,6 +14,7 @@ import {
   newerItems,
   REASON_FILE,
   RESTORE_FOLDER,
+  type RestoreHead,
   type RestorePhase,
   WHAT_TO_DO,
 } from '../../restore-state.ts'
@@ -31,6 +32,10 @@ interface Choice {
   jobId: string
   direction: Direction
 }
+/** `backupId`: as it is known without a look at the disk. */
+interface Ending extends Choice {
+  backupId: string
+}
 const ENDS = { forward: 'done', back: 'undone' } as const satisfies Record<Direction, RestorePhase>
 /** Together about a minute. */
 const RETRIES = 12
@@ -45,27 +50,31 @@ export interface RestoreFolder {
 export async function finishSwap(
   target: RestoreTarget,
   { stagingRoot, staging }: RestoreFolder,
-  { jobId, direction }: Choice,
+  ending: Ending,
   { retries = RETRIES } = {},
 ): Promise<RestoreOutcome> {
+  const { jobId, direction } = ending
+  let head: RestoreHead
   try {
     await enter(staging, direction)
-    for (let attempt = 0; ; attempt++) {
-      try {
-        await carryOut(target, staging, direction)
-        break
-      } catch (error) {
-        if (attempt >= retries || !mayPass(error)) throw error
-        await delay(Math.min(100 * 2 ** attempt, 10_000))
-      }
-    }
+    head = await patiently(retries, () => carryOut(target, staging, direction))
   } catch (error) {
-    throw await stop(target, staging, { jobId, direction }, error)
+    throw await stop(target, staging, ending, error)
   }
   target.gate.open()
-  const outcome = outcomeOf(staging, ENDS[direction])
-  await afterSwap(target, stagingRoot, jobId).catch(target.onUnexpected)
-  return outcome
+  await patiently(retries, () => afterSwap(target, stagingRoot, jobId)).catch(target.onUnexpected)
+  return { phase: ENDS[direction], report: head.report }
+}
+
+async function patiently<T>(retries: number, work: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt >= retries || !mayPass(error)) throw error
+      await delay(Math.min(100 * 2 ** attempt, 10_000))
+    }
+  }
 }
 
 async function enter(staging: Directory, direction: Direction): Promise<void> {
@@ -73,15 +82,20 @@ async function enter(staging: Directory, direction: Direction): Promise<void> {
   if (phase !== undefined && phase !== direction) await changePhase(staging, phase, direction)
 }
 
-/** What is still in staging says that this has not been done yet. */
+/** What is still in staging says that this has not been done yet: then the next start does it. */
 async function afterSwap(target: RestoreTarget, stagingRoot: Directory, jobId: string): Promise<void> {
   using staging = openChild(stagingRoot, folderOf(jobId))
   const head = statsIfThere(staging, 'displace' satisfies Section) && headIfSound(staging, 'done')
-  if (head) await freeForQuota(target, head).catch(target.onUnexpected)
+  if (head)
+    await freeForQuota(target, head).catch((error) => {
+      if (mayPass(error)) throw error
+      target.onUnexpected(error)
+    })
   await sweepStaged(target, stagingRoot, jobId)
 }
 
-async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<void> {
+/** Answers what was committed. */
+async function carryOut(target: RestoreTarget, staging: Directory, direction: Direction): Promise<RestoreHead> {
   const head = readCommitment(staging, direction)
   if (head.version === 1 && direction === 'back')
     throw fail('restore_unfinished', 'It was begun by an earlier version, and can only go forward.')
@@ -95,24 +109,25 @@ async function carryOut(target: RestoreTarget, staging: Directory, direction: Di
   if (touched) await syncPaths(target.sandbox, touched)
   else await syncFileSystem(staging)
   await changePhase(staging, direction, ENDS[direction])
+  return head
 }
 
 /**
  * The phase first: it is what keeps the next start from going on by itself. It can be the end already, where the disk has
- * failed after the rename: what is not known to be durable has not ended.
+ * failed after the rename: what is not known to be durable has not ended. Where the journal is sound, the gate holds its
+ * trash already.
  */
 async function stop(
   target: RestoreTarget,
   staging: Directory,
-  { jobId, direction }: Choice,
+  { jobId, direction, backupId }: Ending,
   error: unknown,
 ): Promise<Error> {
   const path = error instanceof StepFailed ? error.path : null
   const why = { since: target.now(), path, reason: reasonOf(error) }
   const phase = phaseIfReadable(staging) ?? direction
-  const head = headIfSound(staging, phase)
-  if (!head) target.gate.holdAll()
-  target.gate.close({ jobId, backupId: head?.backupId ?? '', ...why })
+  if (isDamaged(staging, phase)) target.gate.holdAll()
+  target.gate.close({ jobId, backupId, ...why })
   try {
     if (statsIfThere(staging, phase)) await changePhase(staging, phase, 'stopped')
     const file = join(staging.address, REASON_FILE)
@@ -136,11 +151,21 @@ function phaseIfReadable(staging: Directory): RestorePhase | undefined {
   }
 }
 
-function headIfSound(staging: Directory, phase: RestorePhase) {
+/** Undefined where it is damaged. Fails where there is no descriptor to look with: that says nothing of it. */
+function headIfSound(staging: Directory, phase: RestorePhase): RestoreHead | undefined {
   try {
     return readHead(staging, phase)
-  } catch {
+  } catch (error) {
+    if (mayPass(error)) throw error
     return undefined
+  }
+}
+
+function isDamaged(staging: Directory, phase: RestorePhase): boolean {
+  try {
+    return headIfSound(staging, phase) === undefined
+  } catch {
+    return false
   }
 }
 
@@ -168,7 +193,8 @@ export async function finishRestore(
   if (before.phase === 'done' || before.phase === 'undone') return before
   using stagingRoot = openRoot(target.folders.staging)
   using staging = openChild(stagingRoot, folderOf(choice.jobId))
-  return await finishSwap(target, { stagingRoot, staging }, choice, options)
+  const backupId = target.gate.stopped()?.backupId ?? ''
+  return await finishSwap(target, { stagingRoot, staging }, { ...choice, backupId }, options)
 }
 
 /** What control has recorded needs no report any more. Of one that has not ended nothing is taken away. */

@@ -135,7 +135,8 @@ export async function runRestore(
   // What is displaced stays, in the trash, so all that was staged is added.
   target.usage.add(madeBy(run))
   try {
-    await finishSwap(target, { stagingRoot, staging }, { jobId: request.jobId, direction: 'forward' })
+    const { backupId } = request.manifest.meta
+    await finishSwap(target, { stagingRoot, staging }, { jobId: request.jobId, backupId, direction: 'forward' })
     return result
   } finally {
     target.usage.touch()
