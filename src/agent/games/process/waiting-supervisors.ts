@@ -44,13 +44,13 @@ export function createWaitingSupervisors({ keepsSpare }: { keepsSpare: boolean }
   function takeSpare(): WaitingSupervisor | undefined {
     const found = spare
     spare = undefined
-    return found?.isAlive() ? found : undefined
+    return found?.mayBeAlive() ? found : undefined
   }
 
   function takeReserved(launch: Launch): ReadySupervisor | undefined {
     const found = reserved.get(launch)
     reserved.delete(launch)
-    if (!found || found.supervisor.isAlive()) return found
+    if (!found || found.supervisor.mayBeAlive()) return found
     void removeGroups(found.groups.folders)
     return undefined
   }
