@@ -22,18 +22,19 @@ test('a kill ends a game that the disk did not take the name of, however deep be
 })
 
 test('a kill spares those below another that has the number of a supervisor, also where no descriptor is left to see that', async (t) => {
-  const child = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; wait'], {
-    detached: true,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  const child = spawn('/bin/sh', ['-c', 'cat; echo killed'], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
   const other = identityOf(child.pid)
   t.after(() => signalGroup(other, 'SIGKILL'))
-  const [said] = await once(child.stdout, 'data')
-  const below = identityOf(Number(String(said)))
+  const hear = async (line: string) => {
+    child.stdin.write(line)
+    const [said] = await once(child.stdout, 'data')
+    assert.equal(String(said), line)
+  }
+  await hear('up\n')
   using look = firstLook(other.pid, noDescriptor)
   await killRun(() => ({ runId: 'run_1', supervisor: { ...other, startTime: '1' }, game: null, cgroups: [] }))
   assert.ok(look.count() > 1)
-  assert.ok(isAlive(below))
+  await hear('still there\n')
 })
 
 test('a game without a supervisor is neither killed nor said to have ended where no descriptor is left to look with', async (t) => {
