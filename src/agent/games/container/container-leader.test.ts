@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { firstLook, noDescriptor } from '../first-look.testing.ts'
+import { firstLook, noDescriptor } from '../supervisor/first-look.testing.ts'
 import { leaderBehind } from './container-leader.ts'
 
 test('an init that has not started the game yet leads nothing', async () => {

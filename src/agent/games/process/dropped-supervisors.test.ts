@@ -6,7 +6,7 @@ import { childrenNow } from '../../../../test/support/children.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { Launch } from '../../../contract/games/launch.ts'
 import { cannotRunOut, whileFew } from '../../files/few-descriptors.testing.ts'
-import { firstLook } from '../first-look.testing.ts'
+import { firstLook } from '../supervisor/first-look.testing.ts'
 import { createWaitingSupervisors, type ReadyWith } from './waiting-supervisors.ts'
 
 const FOLDER = tmpdir()

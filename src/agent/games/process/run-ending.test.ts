@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mock, test } from 'node:test'
 import { until } from '../../../../test/support/until.ts'
-import { firstLook, noDescriptor } from '../first-look.testing.ts'
 import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { firstLook, noDescriptor } from '../supervisor/first-look.testing.ts'
 import { endForgotten, endWithoutSupervisor, killRun } from './run-ending.ts'
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { firstLook, noDescriptor } from '../first-look.testing.ts'
 import { identify, isAlive, type ProcessIdentity } from '../process-identity.ts'
+import { firstLook, noDescriptor } from './first-look.testing.ts'
 import { killGroupOf, killLeader, untilGone } from './left-behind.ts'
 
 /** Leads a session and a group of its own, as a game does. */
