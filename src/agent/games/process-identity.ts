@@ -22,29 +22,36 @@ export interface ProcessStat {
 }
 
 /** Undefined where there is no such process, or only what it leaves until its parent has asked how it ended. */
-export function statOf(pid: number, read = statFields): ProcessStat | undefined {
-  const fields = read(pid)
+function statFrom(fields: readonly string[]): ProcessStat | undefined {
   if (fields.length === 0 || fields[0] === 'Z' || fields[0] === 'X') return undefined
   return { group: Number(fields[2]), session: Number(fields[3]), startTime: fields[19] as string }
 }
 
-const startTimeOf = (pid: number, read = statFields) => statOf(pid, read)?.startTime
+/** Undefined also where there is no descriptor left to look with. */
+const statOf = (pid: number) => statFrom(statFields(pid))
+
+/** Throws where there is no descriptor left to look with. */
+export const statOrThrow = (pid: number): ProcessStat | undefined => statFrom(statFieldsOrThrow(pid))
 
 export function identify(pid: number): ProcessIdentity | undefined {
-  const startTime = startTimeOf(pid)
-  return startTime === undefined ? undefined : { pid, startTime, bootId: bootId() }
+  const stat = statOf(pid)
+  return stat && { pid, startTime: stat.startTime, bootId: bootId() }
 }
 
-/**
- * Where there is no descriptor to look who has the number, whoever has it counts: a game that runs must not pass for one that has
- * ended.
- */
-export function isAlive(process: ProcessIdentity): boolean {
-  if (process.bootId !== bootId()) return false
+/** For whoever sends signals, or reads by the number: false also where there is no descriptor left to look with. */
+export const isAlive = (identity: ProcessIdentity): boolean =>
+  identity.bootId === bootId() && statOf(identity.pid)?.startTime === identity.startTime
+
+/** For whoever can try again: throws where there is no descriptor left to look with. */
+export const isAliveOrThrow = (identity: ProcessIdentity): boolean =>
+  identity.bootId === bootId() && statOrThrow(identity.pid)?.startTime === identity.startTime
+
+/** For whoever decides that it has ended: where there is no descriptor left to look with, anybody who has the number counts. */
+export function mayBeAlive(identity: ProcessIdentity): boolean {
   try {
-    return startTimeOf(process.pid, statFieldsOrThrow) === process.startTime
+    return isAliveOrThrow(identity)
   } catch {
-    return isTaken(process.pid)
+    return isTaken(identity.pid)
   }
 }
 
@@ -57,18 +64,14 @@ function isTaken(pid: number): boolean {
   }
 }
 
-/** Only where it is sure who has the number. */
-const isSurelyAlive = ({ bootId: boot, pid, startTime }: ProcessIdentity) =>
-  boot === bootId() && startTimeOf(pid) === startTime
-
 /** To the process and its whole group, which has its number. False where it is gone, or another has the number now. */
 export function signalGroup(leader: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isSurelyAlive(leader) && sendSignal(-leader.pid, signal)
+  return isAlive(leader) && sendSignal(-leader.pid, signal)
 }
 
 /** To the process alone. False where it is gone, or another has the number now. */
 export function signalProcess(target: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isSurelyAlive(target) && sendSignal(target.pid, signal)
+  return isAlive(target) && sendSignal(target.pid, signal)
 }
 
 /** To whoever has the number now, for those who have just looked. False where it has ended since. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { firstLook, noDescriptor } from '../supervisor/first-look.testing.ts'
 import { leaderBehind } from './container-leader.ts'
 
 test('an init that has not started the game yet leads nothing', async () => {
@@ -31,3 +32,17 @@ for (const [how, code] of [
     process.kill(-(init.pid ?? 0), 'SIGKILL')
     await once(init, 'exit')
   })
+
+test('an init does not pass for the leader where no descriptor is left to look at its child', async (t) => {
+  const script = "my $pid = fork(); if (!$pid) { setpgrp(0, 0); exec 'sh', '-c', 'echo $$; exec sleep 60' } wait"
+  const init = spawn('perl', ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  const [said] = await once(init.stdout, 'data')
+  const game = Number(String(said))
+  t.after(() => {
+    process.kill(game, 'SIGKILL')
+    init.kill('SIGKILL')
+  })
+  using _look = firstLook(game, noDescriptor)
+  assert.throws(() => leaderBehind(init.pid ?? 0), { code: 'EMFILE' })
+  assert.equal(leaderBehind(init.pid ?? 0), game)
+})

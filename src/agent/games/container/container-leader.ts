@@ -2,7 +2,7 @@
 // which has a group of its own. A signal to the group of the init would end a shell that waits for the game.
 import { readFileSync } from 'node:fs'
 import { readIfThere } from '../../../kit/files/kernel-files.ts'
-import { identify, type ProcessIdentity, statOf } from '../process-identity.ts'
+import { identify, type ProcessIdentity, statOrThrow } from '../process-identity.ts'
 import type { ContainerState } from './engine.ts'
 
 /** Undefined where the engine's processes are not those that we see: a number of another machine means nothing here. */
@@ -22,7 +22,7 @@ export function leaderBehind(init: number): number | 'none yet' {
   const [child] = readFileSync(`/proc/${init}/task/${init}/children`, 'utf8').trim().split(' ')
   // A child that is still called as the init is has not become the game yet, nor got its group.
   if (!child || nameOf(child) === nameOf(init)) return 'none yet'
-  const group = statOf(Number(child))?.group
+  const group = statOrThrow(Number(child))?.group
   return group === Number(child) ? group : init
 }
 

@@ -5,7 +5,7 @@ import { type Failure, fail } from '../../../contract/errors.ts'
 import { claimRecord, readRecord } from '../../../kit/files/durable-record.ts'
 import { newId } from '../../../kit/ids.ts'
 import type { ServerFiles } from '../../files/server-files.ts'
-import { isAlive, type ProcessIdentity } from '../process-identity.ts'
+import { mayBeAlive, type ProcessIdentity } from '../process-identity.ts'
 import { type CheckRequest, type GameRuntime, hasEnded, type RunEvents, type StartRequest } from '../runtime.ts'
 import { exitFile, NO_WORD, NOT_ISOLATED, type RunRecord, runFile, type StartAnswer } from '../supervisor/protocol.ts'
 import { makeGroups, removeGroups } from './cgroups.ts'
@@ -207,5 +207,5 @@ async function removeOldRuns(folder: string): Promise<void> {
 
 /** A supervisor alone may only be about to end: it has written by then how the game did. */
 function isLeft({ runId, game, supervisor }: RunRecord, names: readonly string[]): boolean {
-  return game ? isAlive(game) : isAlive(supervisor) && !names.includes(exitFile(runId))
+  return game ? mayBeAlive(game) : mayBeAlive(supervisor) && !names.includes(exitFile(runId))
 }

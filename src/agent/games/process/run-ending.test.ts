@@ -4,7 +4,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mock, test } from 'node:test'
 import { until } from '../../../../test/support/until.ts'
-import { identify, isAlive, type ProcessIdentity } from '../process-identity.ts'
+import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { firstLook, noDescriptor } from '../supervisor/first-look.testing.ts'
 import { endForgotten, endWithoutSupervisor, killRun } from './run-ending.ts'
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' }
@@ -18,6 +19,37 @@ test('a kill ends a game that the disk did not take the name of, however deep be
   const game = identityOf(Number(String(said)))
   await killRun(() => ({ runId: 'run_1', supervisor: identityOf(child.pid), game: null, cgroups: [] }))
   await until(async () => !isAlive(game))
+})
+
+test('a kill spares those below another that has the number of a supervisor, also where no descriptor is left to see that', async (t) => {
+  const child = spawn('/bin/sh', ['-c', 'cat; echo killed'], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
+  const other = identityOf(child.pid)
+  t.after(() => signalGroup(other, 'SIGKILL'))
+  const hear = async (line: string) => {
+    child.stdin.write(line)
+    const [said] = await once(child.stdout, 'data')
+    assert.equal(String(said), line)
+  }
+  await hear('up\n')
+  using look = firstLook(other.pid, noDescriptor)
+  await killRun(() => ({ runId: 'run_1', supervisor: { ...other, startTime: '1' }, game: null, cgroups: [] }))
+  assert.ok(look.count() > 1)
+  await hear('still there\n')
+})
+
+test('a game without a supervisor is neither killed nor said to have ended where no descriptor is left to look with', async (t) => {
+  const script = 'trap "echo saved; exit" TERM; echo up; while :; do sleep 0.1; done'
+  const child = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+  const game = identityOf(child.pid)
+  t.after(() => signalGroup(game, 'SIGKILL'))
+  await once(child.stdout, 'data')
+  const record = { runId: 'run_1', supervisor: NOBODY, game, cgroups: [] }
+  using _look = firstLook(game.pid, noDescriptor)
+  await assert.rejects(endWithoutSupervisor(record), { code: 'EMFILE' })
+  assert.ok(isAlive(game))
+  const [[said]] = await Promise.all([once(child.stdout, 'data'), endWithoutSupervisor(record)])
+  assert.equal(String(said), 'saved\n')
+  assert.ok(!isAlive(game))
 })
 
 test('one that ends by itself just before it would have been killed is no failure', async () => {

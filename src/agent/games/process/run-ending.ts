@@ -2,10 +2,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fail } from '../../../contract/errors.ts'
 import { childrenOf } from '../../../kit/files/kernel-files.ts'
-import { identify, isAlive, type ProcessIdentity, signalGroup, signalProcess } from '../process-identity.ts'
+import {
+  identify,
+  isAlive,
+  isAliveOrThrow,
+  mayBeAlive,
+  type ProcessIdentity,
+  signalGroup,
+  signalProcess,
+} from '../process-identity.ts'
 import type { RunEnd } from '../runtime.ts'
 import { killGroups } from '../supervisor/cgroup-entry.ts'
-import { killAllOf, untilGone } from '../supervisor/left-behind.ts'
+import { killAllOf, killLeader, untilGone } from '../supervisor/left-behind.ts'
 import type { RunRecord } from '../supervisor/protocol.ts'
 
 const ASK_EVERY_MS = 50
@@ -20,15 +28,18 @@ export async function killRun(recordNow: () => RunRecord): Promise<void> {
   else killBelow(supervisor)
   killGroups(cgroups)
   // It says how the game ended, and then ends itself.
-  if (!(await goneWithin(supervisor, KILLED_WITHIN_MS)) && !(game && isAlive(game))) signalGroup(supervisor, 'SIGKILL')
+  if (!(await goneWithin(supervisor, KILLED_WITHIN_MS)) && !(game && mayBeAlive(game)))
+    signalGroup(supervisor, 'SIGKILL')
 }
 
+/** Fails where there is no descriptor left to look with: a game that was not told to save is neither killed nor said to have ended. */
 export async function endWithoutSupervisor({ game, cgroups, user = null }: RunRecord): Promise<RunEnd> {
-  if (game && isAlive(game)) {
-    signalGroup(game, 'SIGTERM')
-    if (!(await goneWithin(game, SAVES_WITHIN_MS))) signalGroup(game, 'SIGKILL')
-  }
   const kills = [() => killGroups(cgroups)]
+  if (game && isAliveOrThrow(game)) {
+    signalGroup(game, 'SIGTERM')
+    await goneWithin(game, SAVES_WITHIN_MS)
+    kills.push(killLeader(game))
+  }
   if (user !== null) kills.push(killAllOf(user))
   await untilGone(kills)
   const unknown = { code: null, signal: null, isOutOfMemory: false, wasReady: false, saidStop: false, lastLine: null }
@@ -55,9 +66,9 @@ function killBelow(parent: ProcessIdentity): void {
   }
 }
 
-async function goneWithin(process: ProcessIdentity, ms: number): Promise<boolean> {
+async function goneWithin(identity: ProcessIdentity, ms: number): Promise<boolean> {
   const deadline = performance.now() + ms
-  while (isAlive(process)) {
+  while (mayBeAlive(identity)) {
     if (performance.now() > deadline) return false
     await delay(ASK_EVERY_MS)
   }

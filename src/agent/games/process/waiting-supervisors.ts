@@ -44,21 +44,26 @@ export function createWaitingSupervisors({ keepsSpare }: { keepsSpare: boolean }
   function takeSpare(): WaitingSupervisor | undefined {
     const found = spare
     spare = undefined
-    return found?.isAlive() ? found : undefined
+    if (found?.mayBeAlive()) return found
+    found?.[Symbol.dispose]()
+    return undefined
   }
 
   function takeReserved(launch: Launch): ReadySupervisor | undefined {
     const found = reserved.get(launch)
     reserved.delete(launch)
-    if (!found || found.supervisor.isAlive()) return found
+    if (!found || found.supervisor.mayBeAlive()) return found
+    found.supervisor[Symbol.dispose]()
     void removeGroups(found.groups.folders)
     return undefined
   }
 
   function makeReady({ gameFolder, makeGroups, ownership }: ReadyWith): ReadySupervisor {
-    const supervisor = takeSpare() ?? spawnSupervisor(gameFolder)
+    using unready = new DisposableStack()
+    const supervisor = unready.use(takeSpare() ?? spawnSupervisor(gameFolder))
     const groups = makeGroups()
     supervisor.prepare({ groups: groups.folders, ownership })
+    unready.move()
     return { supervisor, groups, isOwner: async () => ownership !== null && supervisor.isOwner() }
   }
 

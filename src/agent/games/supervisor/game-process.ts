@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { identify, isAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
+import { identify, mayBeAlive, type ProcessIdentity, signalGroup } from '../process-identity.ts'
 import { hearBubblewrap } from './bubblewrap-status.ts'
 import { countOutOfMemory, killGroups, leaveGroups } from './cgroup-entry.ts'
 import { endOfCode } from './exit-codes.ts'
@@ -73,7 +73,7 @@ export function startGame(order: ProcessOrder, inputMaxBytes: number, events: Ga
   child.once('exit', async (code, signal) => {
     // A machine that shuts down tells every process to end: bubblewrap does at once, while the game saves.
     // One that ends by itself does so because the game has, whomever that has left behind.
-    if (order.isBubblewrap && signal !== null) while (leader && isAlive(leader)) await delay(LOOK_EVERY_MS)
+    if (order.isBubblewrap && signal !== null) while (leader && mayBeAlive(leader)) await delay(LOOK_EVERY_MS)
     hasEnded = true
     const kills = [() => killGroups(cgroups)]
     // The first process of bubblewrap's namespace goes after all others in it.

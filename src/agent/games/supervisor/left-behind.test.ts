@@ -4,7 +4,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { identify, isAlive, type ProcessIdentity } from '../process-identity.ts'
-import { killGroupOf, untilGone } from './left-behind.ts'
+import { firstLook, noDescriptor } from './first-look.testing.ts'
+import { killGroupOf, killLeader, untilGone } from './left-behind.ts'
 
 /** Leads a session and a group of its own, as a game does. */
 function spawnLeader(line: string) {
@@ -27,10 +28,22 @@ test('those whom a game leaves behind in its group are ended', async () => {
 test('a group that has the number of a game that has ended is not ended for it', async () => {
   using other = spawnLeader('echo up; read -r line; echo "$line"')
   await once(other.child.stdout, 'data')
-  await untilGone([killGroupOf({ ...other.leader, startTime: '1' })])
+  const ended = { ...other.leader, startTime: '1' }
+  await untilGone([killGroupOf(ended)])
+  using look = firstLook(ended.pid, noDescriptor)
+  await untilGone([killGroupOf(ended)])
+  assert.ok(look.count() > 1, 'who has the number is looked up again')
   other.child.stdin.write('still there\n')
   const [said] = await once(other.child.stdout, 'data')
   assert.equal(String(said), 'still there\n')
+})
+
+test('a leader that cannot be looked at for want of a descriptor does not pass for gone', async () => {
+  using game = spawnLeader('echo up; read -r line')
+  await once(game.child.stdout, 'data')
+  using _look = firstLook(game.leader.pid, noDescriptor)
+  await untilGone([killLeader(game.leader)])
+  assert.ok(!isAlive(game.leader))
 })
 
 test('nobody is told that they are gone while one of them still is there', async () => {

@@ -2,14 +2,16 @@
 // which is a user of this game alone, or else those of its group.
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ProcessIdentity, sendSignal, signalGroup, statOf } from '../process-identity.ts'
+import { hasCode } from '../../../kit/files/errno.ts'
+import { isAliveOrThrow, type ProcessIdentity, sendSignal, signalGroup, statOrThrow } from '../process-identity.ts'
 
 /** They may start new ones while we look. */
 const ROUNDS = 50
 const GONE_WITHIN_MS = 5000
 const LOOK_EVERY_MS = 5
+const NO_DESCRIPTOR = ['EMFILE', 'ENFILE']
 
-/** How many were there, all of whom were told to go. */
+/** How many were there, all of whom were told to go. Throws where there is no descriptor left to look with. */
 export type Kill = () => number
 
 export const killAllOf = (uid: number): Kill => killAll((pid) => ownerOf(pid) === uid)
@@ -17,26 +19,34 @@ export const killAllOf = (uid: number): Kill => killAll((pid) => ownerOf(pid) ==
 export const killLeader =
   (leader: ProcessIdentity): Kill =>
   () =>
-    signalGroup(leader, 'SIGKILL') ? 1 : 0
+    isAliveOrThrow(leader) && signalGroup(leader, 'SIGKILL') ? 1 : 0
 
 /** Of a leader that has ended, and whose parent knows how. */
 export const killGroupOf = (leader: ProcessIdentity): Kill => {
   const kill = killAll((pid) => {
-    const stat = statOf(Number(pid))
+    const stat = statOrThrow(Number(pid))
     return stat?.group === leader.pid && stat.session === leader.pid
   })
   // Its number is given out again only once nobody is in its group any more: then the group is somebody else's.
-  return () => (statOf(leader.pid) ? 0 : kill())
+  return () => (statOrThrow(leader.pid) ? 0 : kill())
 }
 
 /**
  * Resolves once nobody is there any more. Who is killed holds ports and files a little longer, while its memory is freed; one
- * whom the kernel does not let go holds nobody up for ever.
+ * whom the kernel does not let go holds nobody up for ever. Fails where nobody can tell for as long.
  */
 export async function untilGone(kills: readonly Kill[]): Promise<void> {
   const deadline = performance.now() + GONE_WITHIN_MS
-  const countLeft = () => kills.reduce((count, kill) => count + kill(), 0)
-  while (countLeft() > 0 && performance.now() < deadline) await delay(LOOK_EVERY_MS)
+  const isOver = () => performance.now() >= deadline
+  const mayBeLeft = () => {
+    try {
+      return kills.reduce((count, kill) => count + kill(), 0) > 0
+    } catch (error) {
+      if (isOver() || !hasCode(error, ...NO_DESCRIPTOR)) throw error
+      return true
+    }
+  }
+  while (mayBeLeft() && !isOver()) await delay(LOOK_EVERY_MS)
 }
 
 const killAll =
@@ -61,7 +71,8 @@ function ownerOf(pid: string): number | undefined {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')
     if (/^State:\s+[ZX]/m.test(status)) return undefined
     return Number(/^Uid:\s+(\d+)/m.exec(status)?.[1])
-  } catch {
+  } catch (error) {
+    if (hasCode(error, ...NO_DESCRIPTOR)) throw error
     return undefined
   }
 }

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openDescriptor } from '../../../kit/files/descriptor.ts'
 import { moduleBeside } from '../../../kit/module-beside.ts'
-import { isAlive, statOf } from '../process-identity.ts'
+import { mayBeAlive, statOrThrow } from '../process-identity.ts'
 import {
   createMessageReader,
   type Message,
@@ -40,7 +40,8 @@ function environment(folder: string): Record<string, string> {
 
 /** A supervisor that has not been told yet what to start. It ends by itself if nobody does, also when we end. */
 export interface WaitingSupervisor extends Disposable {
-  isAlive(): boolean
+  /** True also where there is no descriptor left to look with. */
+  mayBeAlive(): boolean
   /** At most once, before `begin`. */
   prepare(preparation: Preparation): void
   /** Once `prepare` has asked; false where there is no answer. */
@@ -79,7 +80,7 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
     for (const pipe of pipes) pipe.ref()
   }
   return {
-    isAlive: () => child.pid !== undefined && !hasExited() && statOf(child.pid) !== undefined,
+    mayBeAlive: () => child.pid !== undefined && !hasExited() && mayRun(child.pid),
     prepare,
     isOwner() {
       wait()
@@ -92,6 +93,15 @@ export function spawnSupervisor(folder: string): WaitingSupervisor {
       return Promise.race([answers.said, failed])
     },
     [Symbol.dispose]: () => void child.stdin?.end(),
+  }
+}
+
+/** Of a child of ours, so that nobody else has its number. */
+function mayRun(pid: number): boolean {
+  try {
+    return statOrThrow(pid) !== undefined
+  } catch {
+    return true
   }
 }
 
@@ -143,7 +153,7 @@ export async function reachSupervisor(
   { signal, isOver }: { signal: AbortSignal; isOver(): boolean },
 ): Promise<SupervisorLine | undefined> {
   let pauseMs = ASK_EVERY_MS
-  while (isAlive(record.supervisor) && !signal.aborted && !isOver()) {
+  while (mayBeAlive(record.supervisor) && !signal.aborted && !isOver()) {
     const line = await connectSupervisor(folder, events, signal)
     if (line?.status().runId === record.runId) return line
     line?.close()
