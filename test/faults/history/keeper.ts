@@ -52,7 +52,7 @@ export async function createKeeper(
 ): Promise<Keeper> {
   const dataDir = mkdtempSync(join(scratchBase(), 'gamekeeper-history-'))
   const databaseUrl = await freshDatabase(engine)
-  const dnsPort = await freePort()
+  let dnsPort = await freePort()
   const token = `gk_admin_${randomBytes(32).toString('hex')}`
   let switches: Switches = ALL_OFF
   let service: ServiceProcess | undefined
@@ -90,6 +90,18 @@ export async function createKeeper(
     }
   }
 
+  /** Until it runs for the first time, another program may be given the port that was free a moment ago. */
+  async function spawnKept(): Promise<ServiceProcess> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await spawnService(env(), { preload: SWITCHBOARD, under })
+      } catch (error) {
+        if (starts > 0 || attempt === 5 || !/has that port/.test(String(error))) throw error
+        dnsPort = await freePort()
+      }
+    }
+  }
+
   async function end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
     isDown = true
     return (await service?.kill(signal)) ?? 0
@@ -100,7 +112,9 @@ export async function createKeeper(
     dataDir,
     databaseUrl,
     token,
-    dnsPort,
+    get dnsPort() {
+      return dnsPort
+    },
     get url() {
       return service?.url ?? ''
     },
@@ -113,7 +127,7 @@ export async function createKeeper(
     isDown: () => isDown || service?.child.exitCode !== null || service.child.signalCode !== null,
     output: () => service?.output() ?? '',
     async start() {
-      service = await spawnService(env(), { preload: SWITCHBOARD, under })
+      service = await spawnKept()
       isDown = false
       starts++
     },
