@@ -1,6 +1,6 @@
 // What the kernel says of a process or a control group, in files that go with it.
 import { readFileSync } from 'node:fs'
-import { hasCode } from './errno.ts'
+import { isOutOfDescriptors } from './errno.ts'
 
 /** Empty where it is gone, or is not ours to read. */
 export function readIfThere(path: string): string {
@@ -21,7 +21,7 @@ export function statFieldsOrThrow(pid: number): string[] {
   try {
     return fieldsOf(readFileSync(statFile(pid), 'utf8'))
   } catch (error) {
-    if (hasCode(error, 'EMFILE', 'ENFILE')) throw error
+    if (isOutOfDescriptors(error)) throw error
     return []
   }
 }

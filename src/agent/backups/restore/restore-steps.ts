@@ -3,7 +3,7 @@
 
 import { getSystemErrorMessage } from 'node:util'
 import { isFailure } from '../../../contract/errors.ts'
-import { hasCode } from '../../../kit/files/errno.ts'
+import { hasCode, isOutOfDescriptors } from '../../../kit/files/errno.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import type { Directory } from '../../files/sandbox/directory.ts'
 import { formatPath } from '../../files/sandbox/paths.ts'
@@ -42,7 +42,7 @@ export class StepFailed extends Error {
 
 /** Whether a retry may help. Between the steps too: to read the journal and to sync takes descriptors. */
 export const mayPass = (error: unknown): boolean =>
-  error instanceof StepFailed ? error.isPassing : hasCode(error, 'EMFILE', 'ENFILE')
+  error instanceof StepFailed ? error.isPassing : isOutOfDescriptors(error)
 
 /** In words, without a path of the machine. */
 export function reasonOf(error: unknown): string {

@@ -1,7 +1,7 @@
 // Finds by name and, when asked, by content. It stops at a number of matches or after a time, and says so. Runs in a
 // thread of its own (reader-worker.ts).
 import type { SearchMatch } from '../../../contract/agent/agent-files.ts'
-import { hasCode } from '../../../kit/files/errno.ts'
+import { isOutOfDescriptors } from '../../../kit/files/errno.ts'
 import { type OpenFile, openFileAt } from '../sandbox/directory.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { WalkEntry } from '../sandbox/walk.ts'
@@ -72,7 +72,7 @@ function openIfReadable(entry: WalkEntry): OpenFile | undefined {
     return openFileAt(entry.parent, entry.name)
   } catch (error) {
     // It could be read: an answer without it would pass for complete.
-    if (hasCode(error, 'EMFILE', 'ENFILE')) throw error
+    if (isOutOfDescriptors(error)) throw error
     return undefined
   }
 }

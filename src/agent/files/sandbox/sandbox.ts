@@ -243,11 +243,7 @@ export function openSandbox(rootPath: string, options: SandboxOptions = {}): San
       const segments = parsed(path)
       return segments.length === 0 ? segments : [...resolve(segments.slice(0, -1)), ...segments.slice(-1)]
     },
-    mkdirs: (path) =>
-      descend(
-        parsed(path),
-        createMaking((made) => own(made)),
-      ),
+    mkdirs: (path) => descend(parsed(path), createMaking(own)),
     async *walk(path, options) {
       using top = openDirectory(path)
       yield* walk(top, share, options)

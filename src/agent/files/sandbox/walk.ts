@@ -3,7 +3,7 @@
 // (`npm run bench -- backups`, `unchanged`); the event loop gets its turn every few milliseconds instead.
 import { type Dir, fstatSync, opendirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { MAX_DEPTH } from '../../../contract/fixed-limits.ts'
-import { hasCode } from '../../../kit/files/errno.ts'
+import { isOutOfDescriptors } from '../../../kit/files/errno.ts'
 import { createTurns } from '../../../kit/waiting/turns.ts'
 import { openDescent, openIfStillThere } from './descent.ts'
 import { type Directory, statsIfThere } from './directory.ts'
@@ -305,7 +305,7 @@ export function isSomethingMountedBeneath(top: Directory): boolean {
     return lines.some((line) => unescapeMount(line.split(' ')[4] ?? '').startsWith(real))
   } catch (error) {
     // Whoever removes a tree must not take what is mounted in it for a part of it.
-    if (hasCode(error, 'EMFILE', 'ENFILE')) throw error
+    if (isOutOfDescriptors(error)) throw error
     return false
   }
 }

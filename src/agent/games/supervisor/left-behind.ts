@@ -2,14 +2,13 @@
 // which is a user of this game alone, or else those of its group.
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { hasCode } from '../../../kit/files/errno.ts'
+import { isOutOfDescriptors } from '../../../kit/files/errno.ts'
 import { isAliveOrThrow, type ProcessIdentity, sendSignal, signalGroup, statOrThrow } from '../process-identity.ts'
 
 /** They may start new ones while we look. */
 const ROUNDS = 50
 const GONE_WITHIN_MS = 5000
 const LOOK_EVERY_MS = 5
-const NO_DESCRIPTOR = ['EMFILE', 'ENFILE']
 
 /** How many were there, all of whom were told to go. Throws where there is no descriptor left to look with. */
 export type Kill = () => number
@@ -42,7 +41,7 @@ export async function untilGone(kills: readonly Kill[]): Promise<void> {
     try {
       return kills.reduce((count, kill) => count + kill(), 0) > 0
     } catch (error) {
-      if (isOver() || !hasCode(error, ...NO_DESCRIPTOR)) throw error
+      if (isOver() || !isOutOfDescriptors(error)) throw error
       return true
     }
   }
@@ -72,7 +71,7 @@ function ownerOf(pid: string): number | undefined {
     if (/^State:\s+[ZX]/m.test(status)) return undefined
     return Number(/^Uid:\s+(\d+)/m.exec(status)?.[1])
   } catch (error) {
-    if (hasCode(error, ...NO_DESCRIPTOR)) throw error
+    if (isOutOfDescriptors(error)) throw error
     return undefined
   }
 }
