@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Job, ServerChange } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
-import { keepServer, refreshServer } from './servers.ts'
+import { keepServer, refreshServer, removalOf } from './servers.ts'
 
 export function useChangeServer(serverId: string) {
   const queries = useQueryClient()
@@ -40,6 +40,7 @@ export function useDeletion(serverId: string) {
   const onSettled = () => refreshServer(queries, serverId)
   return {
     remove: useMutation({
+      mutationKey: removalOf(serverId),
       mutationFn: ({ name, purge }: { name: string; purge: boolean }) =>
         client.servers.deleteAndWait(serverId, name, { purge }),
       onSettled,

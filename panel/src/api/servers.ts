@@ -1,4 +1,11 @@
-import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import {
+  type QueryClient,
+  queryOptions,
+  useIsMutating,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
 import type { NewServer, PowerAction, Server } from '../../../src/sdk/index.ts'
 import { client } from './client.ts'
 
@@ -49,6 +56,14 @@ export function useServer(serverId: string) {
     // What the list knows is shown until the answer is here.
     placeholderData: () => queries.getQueryData<Server[]>(ALL)?.find(({ id }) => id === serverId),
   })
+}
+
+export const removalOf = (serverId: string) => ['removal', serverId] as const
+
+/** Whether it is being deleted, also from when it was asked for here until the list says so. Nothing of it is asked for any more. */
+export function useIsLeaving({ id, status }: Pick<Server, 'id' | 'status'>): boolean {
+  const removals = useIsMutating({ mutationKey: removalOf(id) })
+  return status !== 'ready' || removals > 0
 }
 
 export function usePower(serverId: string) {

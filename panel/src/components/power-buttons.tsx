@@ -1,10 +1,10 @@
 import { msg } from '@lingui/core/macro'
-import { useLingui } from '@lingui/react/macro'
+import { Trans, useLingui } from '@lingui/react/macro'
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { useState } from 'react'
 import type { PowerAction, PowerState, Server } from '../../../src/sdk/index.ts'
 import { useMay } from '../api/access/session.ts'
-import { usePower } from '../api/servers.ts'
+import { useIsLeaving, usePower } from '../api/servers.ts'
 import { Confirm } from './confirm.tsx'
 import { Icon, type IconName } from './icon.tsx'
 import { showFailure } from './toasts.tsx'
@@ -31,7 +31,14 @@ export function PowerButtons({ server, isCompact = false }: { server: Server; is
   const may = useMay()
   const power = usePower(server.id)
   const [isKilling, setKilling] = useState(false)
-  if (!may('power:write') || server.status !== 'ready') return null
+  if (useIsLeaving(server)) {
+    return (
+      <span className="small faint" role="status">
+        <Trans>It is being deleted…</Trans>
+      </span>
+    )
+  }
+  if (!may('power:write')) return null
   const act = (action: PowerAction) =>
     power.mutate(action, { onError: (error) => showFailure(t(POWER_ACTIONS[action].failure), error) })
   return (

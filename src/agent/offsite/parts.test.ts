@@ -7,6 +7,7 @@ import { it, type TestContext } from 'node:test'
 import { changeSectors } from '../../../test/faults/backups-tree.ts'
 import { blobsIn, namesIn } from '../../blobs/store.testing.ts'
 import type { Tree } from '../backups/backups.testing.ts'
+import { BLOCK_BYTES } from '../backups/format/format.ts'
 import { assertRestorable, killEverywhere, SERVER, type TestMirror, testMirror } from './mirror.testing.ts'
 
 /** Two backups that share a part. */
@@ -70,7 +71,8 @@ it('format says so before the part is there, or the manifest that lists such a b
   const mirror = await testMirror(t)
   const { agent, dir } = mirror
   const path = join(agent.filesOf(SERVER), 'region')
-  writeFileSync(path, randomBytes(2_000_000))
+  // Whole blocks: the last one of another size would not be patched.
+  writeFileSync(path, randomBytes(32 * BLOCK_BYTES))
   const trees = new Map<string, Tree>()
   const versions: number[] = []
   mirror.faults.before = (call, name) => {

@@ -49,21 +49,20 @@ export async function startPanel(env: Record<string, string> = {}): Promise<Pane
       const context = await browser.newContext({ locale: 'en-GB' })
       context.setDefaultTimeout(GIVE_UP_MS)
       if (before) await context.addInitScript(before)
-      const messages: string[] = []
+      const messages: { text: string; of?: string }[] = []
       try {
         const page = await context.newPage()
-        page.on('console', (message) => messages.push(message.text()))
-        page.on('pageerror', (error) => messages.push(String(error)))
+        page.on('console', (message) => messages.push({ text: message.text(), of: message.location().url }))
+        page.on('pageerror', (error) => messages.push({ text: String(error) }))
         await page.goto(baseUrl + path)
         if (token !== null) await signIn(page, token)
         await act(page, context)
-        const unexpected = messages.filter((message) => !expected.some((pattern) => pattern.test(message)))
+        const unexpected = messages.filter(({ text }) => !expected.some((pattern) => pattern.test(text)))
         assert.deepEqual(unexpected, [])
       } catch (error) {
         const shown = await context.pages()[0]?.locator('body').innerText()
-        throw new Error(`${String(error)}\nThe page says:\n${shown}\nIts console:\n${messages.join('\n')}`, {
-          cause: error,
-        })
+        const written = messages.map(({ text, of }) => `${text} ${of ?? ''}`).join('\n')
+        throw new Error(`${String(error)}\nThe page says:\n${shown}\nIts console:\n${written}`, { cause: error })
       } finally {
         await context.close()
       }

@@ -18,6 +18,8 @@ import { writeBatch } from '../uploads/batch.ts'
 import type { PartialRecord } from '../uploads/partial-records.ts'
 import { createPartialUploads } from '../uploads/partial-uploads.ts'
 
+const names = (count: number) => Array.from({ length: count }, (_, index) => `f${index}`)
+
 test('Nothing that goes through Gamekeeper makes usedBytes exceed the quota', async (t) => {
   const { agent, server, folders } = await startServer(t, { old: Buffer.alloc(40_960) })
   await agent.setQuota({ serverId, quotaBytes: 102_400, maxEntries: null })
@@ -47,6 +49,40 @@ test('what a scan comes upon before it is committed does not count twice', async
   await reservation.clear(8192, 1)
   reservation.commit()
   assert.equal((await agent.usage({ serverId })).usedBytes, 12_288)
+})
+
+test('what fits is not refused since a scan came upon something before it was committed', async (t) => {
+  const { agent, server, at } = await startServer(t, { old: 'x' })
+  await agent.setQuota({ serverId, quotaBytes: null, maxEntries: 3 })
+  const reservation = await server.usage.reserve(8192, 1)
+  writeFileSync(at('new'), Buffer.alloc(8192))
+  await server.usage.rescan()
+  await reservation.clear(8192, 1)
+  reservation.commit()
+  await writeContent(server, '/third', bytes('x'))
+  await assert.rejects(writeContent(server, '/fourth', bytes('x')), code('quota_exceeded'))
+})
+
+test('what is committed while a scan runs counts when it ends, wherever the scan was', async (t) => {
+  const { agent, server, at } = await startServer(t, Object.fromEntries(names(2000).map((name) => [name, 'x'])))
+  await agent.setQuota({ serverId, quotaBytes: null, maxEntries: 3000 })
+  let isScanning = true
+  const scan = server.usage.rescan().finally(() => {
+    isScanning = false
+  })
+  let made = 0
+  while (isScanning && made < 999) {
+    const reservation = await server.usage.reserve(1, 1)
+    await reservation.clear(1, 1)
+    writeFileSync(at(`new ${made++}`), 'x')
+    reservation.commit()
+    await new Promise(setImmediate)
+  }
+  await scan
+  assert.ok(made > 3, `${made}`)
+  assert.ok(!server.usage.fitsEntries(1000 - made + 1), 'some are not counted')
+  await server.usage.rescan()
+  assert.ok(server.usage.fitsEntries(1000 - made), 'some are counted twice')
 })
 
 test('an upload that was placed before a crash does not count twice after it', async (t) => {

@@ -103,23 +103,30 @@ export function createUsage(deps: {
   let promised = NOTHING
   /** Of what is promised: what is being put in its place, with the room for it made. */
   let cleared = NOTHING
+  /** What has come since the scan that runs began to look: it may have been there already, and come upon this or not. */
+  let meanwhile = NOTHING
   let changes = 0
   let scans = 0
   let isStale = true
+  /** Something may be counted twice: until the next scan, what seems to be too much may fit. */
+  let isDoubtful = false
   let scannedAt = Number.NEGATIVE_INFINITY
   let scanning: Promise<void> | undefined
 
   async function scan(signal?: AbortSignal): Promise<void> {
     for (let round = 0; round < MAX_SCANS; round++) {
       const before = changes
+      meanwhile = NOTHING
       // A crash while a file is replaced can leave it with a name on both sides.
       const linked = new Set<bigint>()
       openOwnFolder(deps.folders.trash)[Symbol.dispose]()
       const inTrash = await measureBeneath(deps.folders.trash, linked, signal)
       const inFiles = await measureBeneath(deps.folders.files, linked, signal)
-      used = sum(inFiles, inTrash)
+      // Rather twice than not at all: whoever is refused for it looks again.
+      used = sum(sum(inFiles, inTrash), meanwhile)
       trash = inTrash
       isStale = changes !== before
+      isDoubtful = isStale
       if (!isStale) break
     }
     scans++
@@ -150,7 +157,7 @@ export function createUsage(deps: {
   /** What the game has written counts before anything is refused or freed. */
   async function lookAgain(amount: () => Amount): Promise<void> {
     if (scannedAt === Number.NEGATIVE_INFINITY) await rescan()
-    if (isOver(amount()) && scannedLongAgo()) await rescan()
+    if (isOver(amount()) && (isDoubtful || scannedLongAgo())) await rescan()
   }
 
   /** Resolves in the turn of whoever decides; `done` when what goes is gone. */
@@ -219,16 +226,16 @@ export function createUsage(deps: {
       cleared = sum(cleared, minus(clearedAmount))
     },
     add(amount, scansBefore) {
-      used = sum(used, amount)
-      changes++
+      count(amount)
       // A scan since then may have come upon it already, and it would count twice until the next one.
-      if (scans !== scansBefore) isStale = true
+      if (scans !== scansBefore) isStale = isDoubtful = true
     },
     scans: () => scans,
   }
 
-  function changed(amount: Amount): void {
+  function count(amount: Amount): void {
     used = atLeastNothing(sum(used, amount))
+    meanwhile = sum(meanwhile, atLeastNothing(amount))
     changes++
   }
 
@@ -254,10 +261,10 @@ export function createUsage(deps: {
       return room
     },
     add(amount) {
-      changed(amount)
+      count(amount)
       isStale = true
     },
-    changed,
+    changed: count,
     fitsEntries: (entries) =>
       scannedAt !== Number.NEGATIVE_INFINITY && over(sum(promised, { bytes: 0, entries })).entries === 0,
     async shrink(mayFree) {
@@ -272,7 +279,7 @@ export function createUsage(deps: {
       await done
     },
     trashChanged(amount) {
-      changed(amount)
+      count(amount)
       trash = atLeastNothing(sum(trash, amount))
     },
     touch() {

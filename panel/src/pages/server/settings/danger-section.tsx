@@ -50,9 +50,10 @@ function DeleteForm({ server, onClose }: { server: Server; onClose: () => void }
     bringBack.mutateAsync().catch((why: unknown) => showFailure(t`${name} could not be brought back`, why))
   const submit = (event: React.FormEvent) => {
     event.preventDefault()
+    const removed = remove.mutateAsync({ name, purge: isPurging })
     onClose()
     navigate('/')
-    remove.mutateAsync({ name, purge: isPurging }).then(
+    removed.then(
       () =>
         isPurging
           ? showToast(t`${name} is gone for good.`)
