@@ -1,5 +1,5 @@
-// Ours: the whole service, a process of its own that is driven over HTTP. Warm, it has backed up and restored a small server
-// a dozen times before, as one that runs has; cold, it was started just before each step.
+// Ours: the whole service, a process of its own that is driven over HTTP. Warm, it has done each step a dozen times before with a
+// small server, as one that runs has; cold, it was started just before each step.
 import { mkdirSync, renameSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,11 +7,14 @@ import { MINECRAFT, makeTree, type TreeShape } from '../game-tree.ts'
 import { peakBytes } from '../measure.ts'
 import { discard, heat, record, sizeOf, type Tool, UNCHANGED_RUNS, type Warmth } from './backup-peers.ts'
 import { type BackupService, startBackupService } from './backup-service.ts'
+import { changeTree } from './change-tree.ts'
 
 /** What was written within the last second is read again by the next backup, since its time proves nothing yet. */
 const SETTLING_MS = 1100
 const WARM_UPS = 12
 const SMALL: TreeShape = { regionFiles: 4, regionBytes: MINECRAFT.regionBytes, smallFiles: 500 }
+/** One of its region files, as much as in each that changes of a large one. */
+const SMALL_CHANGE = { files: 1, bytes: 375_000, smallFiles: 0 }
 const LIMITS = { entries: 2_000_000 }
 
 /** `changeMuch`: about one in a hundred of the files, rewritten all over. */
@@ -72,6 +75,10 @@ async function warmUp({ filesOf, backUp, restore }: BackupService, smallId: stri
     makeTree(filesOf(smallId), SMALL, 2 + count)
     const { backup } = await backUp(smallId)
     await restore(smallId, backup.id, copyId)
+  }
+  for (let count = 0; count < WARM_UPS; count++) {
+    changeTree({ root: filesOf(smallId), seed: 2 + count, ...SMALL_CHANGE })
+    await backUp(smallId)
   }
   await delay(SETTLING_MS)
   for (let count = 0; count < WARM_UPS; count++) await backUp(smallId)
