@@ -24,7 +24,8 @@ function scene(tookMs: () => number) {
   const now = Buffer.from(base)
   now.fill(1, 3 * SECTOR_BYTES, 4 * SECTOR_BYTES)
   const patcher = createPatcher(sealer, { openNow }, () => clock)
-  return { base, now, prior, patch: () => patcher.patch(now, prior, 0), reads: () => reads }
+  const patch = (raw = now) => patcher.patch(raw, prior, 0)
+  return { base, now, prior, patch, begin: patcher.begin, reads: () => reads }
 }
 
 it('gives the sectors that differ from what the block was', () => {
@@ -64,4 +65,22 @@ it('takes a disk for no slower because of one long moment', () => {
   patch()
   took = 0.2
   for (let count = 0; count < 100; count++) assert.ok(patch())
+})
+
+it('reads few blocks of a part that was written anew, and all again where one is found that was not', () => {
+  const { patch, begin, reads } = scene(() => 0)
+  begin()
+  for (let count = 0; count < 64; count++) assert.equal(patch(randomBytes(BLOCK_BYTES)), undefined)
+  assert.ok(reads() < 10, `${reads()} of 64`)
+  let tries = 1
+  while (!patch()) tries++
+  assert.ok(tries <= 16, `${tries}`)
+  for (let count = 0; count < 64; count++) assert.ok(patch())
+})
+
+it('reads the first blocks of the next part, whatever the last one was', () => {
+  const { patch, begin } = scene(() => 0)
+  for (let count = 0; count < 64; count++) patch(randomBytes(BLOCK_BYTES))
+  begin()
+  assert.ok(patch())
 })

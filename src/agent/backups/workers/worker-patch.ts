@@ -20,11 +20,17 @@ const decoded = Buffer.allocUnsafeSlow(FRAME_BYTES)
 const gathered = Buffer.allocUnsafeSlow(PATCHED_SECTORS_AT_MOST * SECTOR_BYTES)
 
 export interface Patcher {
+  /** Before the first block of a part of a file. */
+  begin(): void
   /**
    * Undefined where it cannot be told, or is too much. `block`: its place in `prior`. The bytes are good until the next call.
    */
   patch(raw: Buffer, prior: PriorRange, block: number): { sectors: number; bytes: Buffer } | undefined
 }
+
+/** Of a file that is written anew every block is another one: after so many in a row only one in so many is compared. */
+const OTHERS_AT_MOST = 4
+const COMPARED_ONE_IN = 16
 
 /** For one thread. */
 export function createPatcher(
@@ -33,6 +39,9 @@ export function createPatcher(
   now: () => number = () => performance.now(),
 ): Patcher {
   const pace = createPace()
+  /** Blocks in a row that had nothing left of what they were. */
+  let others = 0
+  let passed = 0
 
   function readBase({ rows, packs, bases }: PriorRange, block: number): Buffer | undefined {
     const at = block * BASE.fields
@@ -62,11 +71,19 @@ export function createPatcher(
     }
   }
 
+  const isHopeless = () => others >= OTHERS_AT_MOST && ++passed % COMPARED_ONE_IN !== 0
+
   return {
+    begin() {
+      others = 0
+    },
     patch(raw, prior, block) {
+      if (isHopeless()) return undefined
       const was = readBase(prior, block)
-      const sectors = was ? changedSectors(raw, was) : 0
+      if (!was) return undefined
+      const sectors = changedSectors(raw, was)
       const count = countSectors(sectors)
+      others = count > PATCHED_SECTORS_AT_MOST ? others + 1 : 0
       if (count === 0 || count > PATCHED_SECTORS_AT_MOST) return undefined
       const before = prior.rows[block * BASE.fields + BASE.patched] ?? 0
       if (before > REPEATED_SECTORS_AT_MOST && count > before) return undefined

@@ -114,6 +114,7 @@ function readIfPossible(tools: Tools, output: Output, file: FileRange, firstBloc
 function readOne({ sealer, print }: Tools, output: Output, file: FileRange, firstBlock: number): RangeRead {
   const { fd, from, to, known, prior } = file
   const prints = file.isPrinted && print ? new Uint8Array(printBytes(to - from)) : null
+  output.patcher?.begin()
   let at = from
   for (let stretch = 0; at < to; stretch++) {
     const wanted = Math.min(STRETCH_BYTES, to - at)
