@@ -8,7 +8,7 @@ import { restic, TITLES, type Times, type Tool, type Warmth } from './support/ba
 import { format, type Medians, measureTree, mediansOf, ROUNDS } from './support/backup-rounds.ts'
 import { type Bars, type BenchTree, wantedTrees } from './support/backup-trees.ts'
 import { BLOCK_KIB, type Changed, createFloor, type Floor, floorName } from './support/floors/floor.ts'
-import { createNodeFloor, nodeFloorName } from './support/floors/node-floor.ts'
+import { createNodeFloor, FORMAT_FLOOR, formatFloor, nodeFloorName } from './support/floors/node-floor.ts'
 import { buildProgram, type FloorProgram, type Hash } from './support/floors/program.ts'
 import { type Verdict, verdictOn } from './support/floors/verdicts.ts'
 import { watchOthers } from './support/undisturbed.ts'
@@ -60,7 +60,7 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
   const inNode = kinds.map((kind) => createNodeFloor(kind, shares))
   const measured = await measureTree(tree, rounds, (soFar) => {
     times = soFar
-    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, ...inNode]
+    return [...kinds.map((kind) => ours(kind, tree.changeMuch)), ...peers, ...floors, ...inNode, formatFloor]
   })
   const bounds = mediansOf(Object.fromEntries(floors.map((floor) => [floor.name, floor.bounds])))
   const verdicts = program.hashes.flatMap((hash) => {
@@ -68,6 +68,7 @@ async function measureFloors(name: string, tree: BenchTree, program: FloorProgra
     const [least, bound] = [measured[floorName(hash)], bounds[floorName(hash)]]
     return sayFloors(tree.bars, kinds, { measured, least, bound })
   })
+  sayFormat(measured)
   sayChanges(floors, measured.restic?.changedBytes)
   // A bound is processor time, which others hardly lengthen, and what restic took is not.
   const percent = (othersShare() * 100).toFixed(0)
@@ -104,7 +105,16 @@ function sayFloors(bars: Bars, kinds: readonly Warmth[], compared: Compared): Ve
     const said = us.map((value, index) => {
       if (bar === undefined || peer === undefined) return 'no bar'
       const node = inNode[index] === undefined ? {} : { leastInNode: toPeer(inNode[index]) }
-      const verdict = verdictOn({ ours: toPeer(value), ...limits, ...node, bar, sign: isLessBetter ? '<=' : '>=' })
+      const asked = measured[FORMAT_FLOOR]?.[line]
+      const own = asked === undefined ? {} : { ourFormat: toPeer(asked) }
+      const verdict = verdictOn({
+        ours: toPeer(value),
+        ...limits,
+        ...node,
+        ...own,
+        bar,
+        sign: isLessBetter ? '<=' : '>=',
+      })
       verdicts.push(verdict)
       return verdict
     })
@@ -119,6 +129,12 @@ function sayFloors(bars: Bars, kinds: readonly Warmth[], compared: Compared): Ve
   const ratios = [...kinds, ...nodes, 'least', 'bound'].map((name) => `restic/${name}`)
   table([['', ...who, ...ratios, 'bar', ...kinds], ...rows])
   return verdicts
+}
+
+function sayFormat({ [FORMAT_FLOOR]: ours, restic: peer }: Medians): void {
+  const seconds = ours?.first ?? Number.NaN
+  const ratio = peer?.first === undefined ? '' : `, restic to that ${(peer.first / seconds).toFixed(2)}`
+  console.log(`\nfirst backup, what our format asks of every byte, nothing written: ${seconds.toFixed(3)} s${ratio}`)
 }
 
 /** What changed, and what would have to be stored of it: the sectors alone, or whole blocks of some size. */

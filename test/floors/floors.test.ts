@@ -95,6 +95,15 @@ suite('floors', needs('cc'), () => {
     assertRestored(target)
   })
 
+  test('what our format asks of every byte is all that a first backup would write', async () => {
+    const node = startNodeProgram()
+    after(() => node.stop())
+    const { bytes } = await node.ask({ step: 'format', tree })
+    // A thousand zeros in a block are too few to leave out, and nothing else can be saved of what is random.
+    const all = Object.values(contents).reduce((sum, content) => sum + content.length, 0)
+    assert.equal(bytes, all)
+  })
+
   test('of what changed in place, the sectors that differ are stored, and nothing else', () => {
     const prints = join(base, 'prints')
     const { newestNs } = program.run<{ newestNs: string }>('openssl', 'prints', tree, prints)
@@ -154,6 +163,7 @@ test('a bar that is not held could be had, or could not, by the least program an
   assert.equal(verdictOn({ ours: 5, bar: 11, ...at }), 'cannot be had')
   assert.equal(verdictOn({ ours: 5, bar: 7, leastInNode: 6.5, ...at }), 'beyond the least program in Node')
   assert.equal(verdictOn({ ours: 5, bar: 6, leastInNode: 6.5, ...at }), 'could be had, and is not')
+  assert.equal(verdictOn({ ours: 5, bar: 6, leastInNode: 6.5, ourFormat: 5.9, ...at }), 'beyond what our format asks')
   assert.equal(verdictOn({ ours: 0.2, least: 0.13, bound: 0.13, bar: 0.15, sign: '<=' }), 'could be had, and is not')
   assert.equal(verdictOn({ ours: 0.2, least: 0.16, bound: 0.16, bar: 0.15, sign: '<=' }), 'cannot be had')
 })

@@ -39,6 +39,18 @@ export function createNodeFloor(warmth: Warmth, shares: Shares): Tool {
   }
 }
 
+export const FORMAT_FLOOR = 'our threads alone'
+
+/** What our format asks of every byte of a first backup. */
+export const formatFloor: Tool = {
+  name: FORMAT_FLOOR,
+  async round({ base, tree }, times) {
+    using program = openProgram(join(base, 'format'), 'warm')
+    await program.ask({ step: 'format', tree })
+    record(times, 'first', (await program.ask({ step: 'format', tree })).seconds)
+  },
+}
+
 const STEPS: Partial<Record<Line, (program: Program, place: Place, shares: Shares) => Promise<Answered[]>>> = {
   async first({ ask, folder }, { tree }, shares) {
     return [await ask({ step: 'first', tree, store: folder(), share: shares.first(sizeOf(tree)) })]

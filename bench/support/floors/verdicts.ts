@@ -7,6 +7,8 @@ export interface Standing {
   least: number
   /** Of the least program in Node, where it does this. */
   leastInNode?: number
+  /** Of what our format asks of every byte, where that is measured. */
+  ourFormat?: number
   /** And of what nobody gets below. */
   bound: number
   bar: number
@@ -16,14 +18,24 @@ export interface Standing {
 export type Verdict =
   | 'holds'
   | 'could be had, and is not'
+  | 'beyond what our format asks'
   | 'beyond the least program in Node'
   | 'beyond the least program'
   | 'cannot be had'
 
-export function verdictOn({ ours, least, leastInNode = least, bound, bar, sign }: Standing): Verdict {
+export function verdictOn({
+  ours,
+  least,
+  leastInNode = least,
+  ourFormat = leastInNode,
+  bound,
+  bar,
+  sign,
+}: Standing): Verdict {
   const isHeldBy = (value: number) => (sign === '>=' ? value >= bar : value <= bar)
   if (isHeldBy(ours)) return 'holds'
   if (!isHeldBy(bound)) return 'cannot be had'
   if (!isHeldBy(least)) return 'beyond the least program'
-  return isHeldBy(leastInNode) ? 'could be had, and is not' : 'beyond the least program in Node'
+  if (!isHeldBy(leastInNode)) return 'beyond the least program in Node'
+  return isHeldBy(ourFormat) ? 'could be had, and is not' : 'beyond what our format asks'
 }

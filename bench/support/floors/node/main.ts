@@ -14,11 +14,13 @@ import {
 } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { type Formatting, unitsOf } from './format.ts'
 import { pack, type Restoring, readList } from './restore.ts'
 import { BLOCK, type LeastFile, type Step } from './steps.ts'
 
 export type Asked =
   | { step: 'first'; tree: string; store: string; share: number }
+  | { step: 'format'; tree: string }
   | { step: 'walk'; tree: string }
   | { step: 'prints'; tree: string; prints: string }
   | { step: 'changed'; tree: string; prints: string; store: string; share: number }
@@ -56,10 +58,13 @@ function walk(folder: string, files: LeastFile[]): LeastFile[] {
 
 const NO_PRINTS = new Uint32Array()
 
+const total = (counts: readonly number[]) => counts.reduce((sum, one) => sum + one, 0)
 const counter = () => new Int32Array(new SharedArrayBuffer(4))
 
-async function onThreads(step: Step | Restoring, files: number, bytes: number): Promise<number[]> {
-  const count = bytes >= files * LARGE_BYTES ? THREADS : availableParallelism()
+/** For what is written to a disk. */
+const writers = (files: number, bytes: number) => (bytes >= files * LARGE_BYTES ? THREADS : availableParallelism())
+
+async function onThreads(step: Step | Restoring | Formatting, count: number): Promise<number[]> {
   return await Promise.all(
     threads.slice(0, count).map((thread) => {
       const { promise, resolve } = Promise.withResolvers<number>()
@@ -73,8 +78,7 @@ async function onThreads(step: Step | Restoring, files: number, bytes: number): 
 async function work(step: Omit<Step, 'next'>): Promise<number> {
   const { store, files } = step
   const all = files.reduce((sum, { size }) => sum + size, 0)
-  const answers = await onThreads({ ...step, next: counter() }, files.length, all)
-  const bytes = answers.reduce((sum, one) => sum + one, 0)
+  const bytes = total(await onThreads({ ...step, next: counter() }, writers(files.length, all)))
   if (store) {
     const fd = openSync(store, 'r')
     fsyncSync(fd)
@@ -86,7 +90,8 @@ async function work(step: Omit<Step, 'next'>): Promise<number> {
 async function restore(from: string, target: string): Promise<number> {
   const { folders, units, fileCount } = readList(`${from}.list`)
   for (const folder of folders) mkdirSync(`${target}/${folder}`)
-  await onThreads({ kind: 'restore', pack: from, target, units, next: counter() }, fileCount, statSync(from).size)
+  const count = writers(fileCount, statSync(from).size)
+  await onThreads({ kind: 'restore', pack: from, target, units, next: counter() }, count)
   // syncfs(2), which Node lacks.
   execFileSync('sync', ['-f', target])
   return units.length
@@ -101,6 +106,8 @@ async function doStep(asked: Asked): Promise<number> {
       return files.length
     case 'walk':
       return files.length
+    case 'format':
+      return total(await onThreads({ kind: 'format', units: unitsOf(files), next: counter() }, availableParallelism()))
     case 'prints': {
       const blocks = files.reduce((sum, { size }) => sum + Math.ceil(size / BLOCK), 0)
       const prints = new Uint32Array(new SharedArrayBuffer(4 * blocks))

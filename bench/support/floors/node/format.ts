@@ -1,0 +1,69 @@
+// What our format asks of every byte of a first backup, by the code that does it: names, frames without their zeros, spans and
+// prints. Nothing is written, nobody is asked what the store has already, and nobody waits for an answer.
+import { randomBytes } from 'node:crypto'
+import { areGmacsWorthwhile, fastestBlockHash } from '../../../../src/agent/backups/blocks/block-speed.ts'
+import { createGmac, GMAC_KEY_BYTES } from '../../../../src/agent/backups/format/gmac.ts'
+import { createSealer } from '../../../../src/agent/backups/format/seal.ts'
+import { packRanges, SEGMENT_BYTES, SLOT_BYTES } from '../../../../src/agent/backups/workers/worker-jobs.ts'
+import { readFiles, type Tools } from '../../../../src/agent/backups/workers/worker-read.ts'
+import { alignedSharedBuffer } from '../../../../src/blobs/direct-io.ts'
+import type { LeastFile } from './steps.ts'
+
+/** What is read in one go: a part of a large file, or many small ones. */
+type Unit = { path: string; from: number; to: number }[]
+
+export interface Formatting {
+  kind: 'format'
+  units: readonly Unit[]
+  /** The unit that is next, for whoever has done one. */
+  next: Int32Array
+}
+
+const PRINTED_BYTES = 1024 * 1024
+const FILES_AT_ONCE = 256
+
+export function unitsOf(files: readonly LeastFile[]): Unit[] {
+  const units: Unit[] = []
+  let small: Unit = []
+  let smallBytes = 0
+  for (const { path, size } of files) {
+    if (size >= PRINTED_BYTES) {
+      for (let from = 0; from < size; from += SEGMENT_BYTES)
+        units.push([{ path, from, to: Math.min(size, from + SEGMENT_BYTES) }])
+      continue
+    }
+    if (small.length === 0 || small.length >= FILES_AT_ONCE || smallBytes + size > PRINTED_BYTES) {
+      small = []
+      smallBytes = 0
+      units.push(small)
+    }
+    small.push({ path, from: 0, to: size })
+    smallBytes += size
+  }
+  return units
+}
+
+let tools: Tools | undefined
+let slot: SharedArrayBuffer | undefined
+
+function ownTools(): Tools {
+  if (tools) return tools
+  const blockHash = fastestBlockHash()
+  const gmac = () => (areGmacsWorthwhile(blockHash) ? createGmac(randomBytes(GMAC_KEY_BYTES)) : null)
+  tools = { sealer: createSealer(null, blockHash), patcher: null, print: gmac(), gmac: gmac() }
+  return tools
+}
+
+/** Answers how many bytes there would be to write. */
+export function formatSome({ units, next }: Formatting): number {
+  slot ??= alignedSharedBuffer(SLOT_BYTES)
+  let bytes = 0
+  for (let at = Atomics.add(next, 0, 1); at < units.length; at = Atomics.add(next, 0, 1)) {
+    const ranges = (units[at] as Unit).map(({ path, from, to }) => ({
+      ...{ fd: -1, address: path, from, to, size: 0n, mtimeNs: 0n, ctimeNs: 0n },
+      ...{ isPrinted: to - from >= PRINTED_BYTES, known: null, prior: null },
+    }))
+    bytes += readFiles(ownTools(), { kind: 'read', files: packRanges(ranges), slot, filter: null }).used
+  }
+  return bytes
+}
