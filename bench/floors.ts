@@ -134,7 +134,7 @@ function sayFloors(bars: Bars, kinds: readonly Warmth[], compared: Compared): Ve
 function sayFormat({ [FORMAT_FLOOR]: ours, restic: peer }: Medians): void {
   const seconds = ours?.first ?? Number.NaN
   const ratio = peer?.first === undefined ? '' : `, restic to that ${(peer.first / seconds).toFixed(2)}`
-  console.log(`\nfirst backup, what our format asks of every byte, nothing written: ${seconds.toFixed(3)} s${ratio}`)
+  console.log(`\nfirst backup, what our format asks of every byte and nothing else: ${seconds.toFixed(3)} s${ratio}`)
 }
 
 /** What changed, and what would have to be stored of it: the sectors alone, or whole blocks of some size. */

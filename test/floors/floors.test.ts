@@ -98,10 +98,13 @@ suite('floors', needs('cc'), () => {
   test('what our format asks of every byte is all that a first backup would write', async () => {
     const node = startNodeProgram()
     after(() => node.stop())
-    const { bytes } = await node.ask({ step: 'format', tree })
+    const store = folder('format')
+    const { bytes } = await node.ask({ step: 'format', tree, store })
     // A thousand zeros in a block are too few to leave out, and nothing else can be saved of what is random.
     const all = Object.values(contents).reduce((sum, content) => sum + content.length, 0)
     assert.equal(bytes, all)
+    const written = readdirSync(store).reduce((sum, name) => sum + statSync(join(store, name)).size, 0)
+    assert.ok(bytes - written < 8 * SECTOR && written <= bytes, `${written} of ${bytes} bytes`)
   })
 
   test('of what changed in place, the sectors that differ are stored, and nothing else', () => {

@@ -39,15 +39,15 @@ export function createNodeFloor(warmth: Warmth, shares: Shares): Tool {
   }
 }
 
-export const FORMAT_FLOOR = 'our threads alone'
+export const FORMAT_FLOOR = 'our format alone'
 
 /** What our format asks of every byte of a first backup. */
 export const formatFloor: Tool = {
   name: FORMAT_FLOOR,
   async round({ base, tree }, times) {
     using program = openProgram(join(base, 'format'), 'warm')
-    await program.ask({ step: 'format', tree })
-    record(times, 'first', (await program.ask({ step: 'format', tree })).seconds)
+    await program.ask({ step: 'format', tree, store: program.folder() })
+    record(times, 'first', (await program.ask({ step: 'format', tree, store: program.folder() })).seconds)
   },
 }
 

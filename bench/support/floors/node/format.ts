@@ -1,13 +1,14 @@
 // What our format asks of every byte of a first backup, by the code that does it: names, frames without their zeros, spans and
-// prints. Nothing is written, nobody is asked what the store has already, and nobody waits for an answer.
+// prints. It is written as the least program writes, and that is all: no index, no manifest, no database, nobody who asks.
 import { randomBytes } from 'node:crypto'
+import { closeSync, fdatasyncSync, writeSync } from 'node:fs'
 import { areGmacsWorthwhile, fastestBlockHash } from '../../../../src/agent/backups/blocks/block-speed.ts'
 import { createGmac, GMAC_KEY_BYTES } from '../../../../src/agent/backups/format/gmac.ts'
 import { createSealer } from '../../../../src/agent/backups/format/seal.ts'
 import { packRanges, SEGMENT_BYTES, SLOT_BYTES } from '../../../../src/agent/backups/workers/worker-jobs.ts'
 import { readFiles, type Tools } from '../../../../src/agent/backups/workers/worker-read.ts'
-import { alignedSharedBuffer } from '../../../../src/blobs/direct-io.ts'
-import type { LeastFile } from './steps.ts'
+import { alignedSharedBuffer, wholeUnits } from '../../../../src/blobs/direct-io.ts'
+import { createDirect, type LeastFile } from './steps.ts'
 
 /** What is read in one go: a part of a large file, or many small ones. */
 type Unit = { path: string; from: number; to: number }[]
@@ -17,6 +18,7 @@ export interface Formatting {
   units: readonly Unit[]
   /** The unit that is next, for whoever has done one. */
   next: Int32Array
+  store: string
 }
 
 const PRINTED_BYTES = 1024 * 1024
@@ -54,16 +56,22 @@ function ownTools(): Tools {
   return tools
 }
 
-/** Answers how many bytes there would be to write. */
-export function formatSome({ units, next }: Formatting): number {
+/** Answers how many bytes there were to write. */
+export function formatSome({ units, next, store }: Formatting, thread: number): number {
   slot ??= alignedSharedBuffer(SLOT_BYTES)
+  const stored = Buffer.from(slot, 0, SLOT_BYTES)
+  const fd = createDirect(store, thread)
   let bytes = 0
   for (let at = Atomics.add(next, 0, 1); at < units.length; at = Atomics.add(next, 0, 1)) {
     const ranges = (units[at] as Unit).map(({ path, from, to }) => ({
       ...{ fd: -1, address: path, from, to, size: 0n, mtimeNs: 0n, ctimeNs: 0n },
       ...{ isPrinted: to - from >= PRINTED_BYTES, known: null, prior: null },
     }))
-    bytes += readFiles(ownTools(), { kind: 'read', files: packRanges(ranges), slot, filter: null }).used
+    const { used } = readFiles(ownTools(), { kind: 'read', files: packRanges(ranges), slot, filter: null })
+    if (wholeUnits(used) > 0) writeSync(fd, stored, 0, wholeUnits(used))
+    bytes += used
   }
+  fdatasyncSync(fd)
+  closeSync(fd)
   return bytes
 }

@@ -20,7 +20,7 @@ import { BLOCK, type LeastFile, type Step } from './steps.ts'
 
 export type Asked =
   | { step: 'first'; tree: string; store: string; share: number }
-  | { step: 'format'; tree: string }
+  | { step: 'format'; tree: string; store: string }
   | { step: 'walk'; tree: string }
   | { step: 'prints'; tree: string; prints: string }
   | { step: 'changed'; tree: string; prints: string; store: string; share: number }
@@ -58,6 +58,7 @@ function walk(folder: string, files: LeastFile[]): LeastFile[] {
 
 const NO_PRINTS = new Uint32Array()
 
+const bytesOf = (files: readonly LeastFile[]) => total(files.map(({ size }) => size))
 const total = (counts: readonly number[]) => counts.reduce((sum, one) => sum + one, 0)
 const counter = () => new Int32Array(new SharedArrayBuffer(4))
 
@@ -77,13 +78,21 @@ async function onThreads(step: Step | Restoring | Formatting, count: number): Pr
 
 async function work(step: Omit<Step, 'next'>): Promise<number> {
   const { store, files } = step
-  const all = files.reduce((sum, { size }) => sum + size, 0)
-  const bytes = total(await onThreads({ ...step, next: counter() }, writers(files.length, all)))
-  if (store) {
-    const fd = openSync(store, 'r')
-    fsyncSync(fd)
-    closeSync(fd)
-  }
+  const bytes = total(await onThreads({ ...step, next: counter() }, writers(files.length, bytesOf(files))))
+  if (store) syncFolder(store)
+  return bytes
+}
+
+function syncFolder(path: string): void {
+  const fd = openSync(path, 'r')
+  fsyncSync(fd)
+  closeSync(fd)
+}
+
+async function format(files: readonly LeastFile[], store: string): Promise<number> {
+  const count = writers(files.length, bytesOf(files))
+  const bytes = total(await onThreads({ kind: 'format', units: unitsOf(files), next: counter(), store }, count))
+  syncFolder(store)
   return bytes
 }
 
@@ -107,7 +116,7 @@ async function doStep(asked: Asked): Promise<number> {
     case 'walk':
       return files.length
     case 'format':
-      return total(await onThreads({ kind: 'format', units: unitsOf(files), next: counter() }, availableParallelism()))
+      return format(files, asked.store)
     case 'prints': {
       const blocks = files.reduce((sum, { size }) => sum + Math.ceil(size / BLOCK), 0)
       const prints = new Uint32Array(new SharedArrayBuffer(4 * blocks))

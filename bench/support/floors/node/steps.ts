@@ -85,10 +85,15 @@ function hashChanged(prints: Uint32Array, place: Place): number {
   return bytes
 }
 
+/** A file that is written around the page cache. */
+export function createDirect(store: string, thread: number): number {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DIRECT
+  return openSync(join(store, `pack-${thread}`), flags, 0o600)
+}
+
 /** What is new is gathered, and its share is written around the page cache from where it is. */
 function openPack({ store, share }: Step, thread: number) {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_DIRECT
-  const fd = openSync(join(store, `pack-${thread}`), flags, 0o600)
+  const fd = createDirect(store, thread)
   let filled = 0
   const write = () => {
     const bytes = wholeUnits(Math.ceil(filled * share))

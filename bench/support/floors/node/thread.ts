@@ -5,7 +5,7 @@ import { runStep, type Step } from './steps.ts'
 
 function answer(step: Step | Restoring | Formatting): number {
   if (step.kind === 'restore') return restoreSome(step)
-  return step.kind === 'format' ? formatSome(step) : runStep(step, workerData)
+  return step.kind === 'format' ? formatSome(step, workerData) : runStep(step, workerData)
 }
 
 parentPort?.on('message', (step) => parentPort?.postMessage(answer(step)))
